@@ -1,0 +1,34 @@
+# Two commands for a fresh clone: `make demo` and `make test`. Both make their own environment in .venv.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test lint clean
+
+demo: $(VENV)/core-installed
+	$(BIN)/hardlook demo --out demo
+
+test: $(VENV)/everything-installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/everything-installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) demo
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+# The stamps make the second call work offline: nothing is installed again until these files change.
+$(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/everything-installed: pyproject.toml constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
+	$(BIN)/hardlook weights install --small
+	touch $@
+	touch $(VENV)/core-installed

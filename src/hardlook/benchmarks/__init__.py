@@ -1,0 +1,42 @@
+"""The benchmarks, one folder each, found by name.
+
+>>> sorted(BUILT_IN)
+['closed-miou']
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+
+from hardlook.contract.benchmark import Benchmark
+from hardlook.errors import OptionError
+
+BUILT_IN: Mapping[str, str] = {
+    "closed-miou": "hardlook.benchmarks.closed_miou.benchmark:CLOSED_MIOU",
+}
+ENTRY_POINTS = "hardlook.benchmarks"
+
+
+def benchmark_names() -> dict[str, str]:
+    """Every benchmark that can be named, built in or installed, and where it is defined."""
+    installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
+    return {**installed, **BUILT_IN}
+
+
+def find_benchmark(name: str) -> Benchmark:
+    """The benchmark of that name, or of a `package.module:attribute`."""
+    names = benchmark_names()
+    place = names.get(name, name)
+    module, _, attribute = place.partition(":")
+    if not attribute:
+        near = difflib.get_close_matches(name, names, n=3)
+        hint = f"did you mean {', '.join(near)}?" if near else f"there are: {', '.join(sorted(names))}"
+        raise OptionError(f"there is no benchmark {name!r}", remedy=hint)
+    try:
+        benchmark: Benchmark = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError) as error:
+        raise OptionError(f"benchmark {name!r} cannot be loaded from {place}: {error}") from error
+    return benchmark

@@ -1,0 +1,1 @@
+"""Closed mIoU: the harness's own small benchmark, and the tutorial's example."""

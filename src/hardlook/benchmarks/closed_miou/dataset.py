@@ -1,0 +1,189 @@
+"""Where closed mIoU finds images, truth and stored predictions.
+
+Four ways in: the planted world (no data given), `--data voc=DIR`, `--data images=DIR --data masks=DIR`, and stored
+predictions by `--gt DIR --pred DIR`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions
+from hardlook.contract.benchmark import Unit
+from hardlook.data.images import find_image, read_image
+from hardlook.data.label_maps import read_label_map
+from hardlook.data.voc import open_devkit
+from hardlook.errors import DataError, OptionError
+from hardlook.models.roles import Image, LabelMap
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.vocabulary import LABELS
+
+WORLD_LABELS = tuple(label.name for label in LABELS)
+BACKGROUND = "background"
+_MAP_SUFFIXES = {".png", ".npy", ".npz"}
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """One unit: where its parts are, and after `prepare` the arrays themselves.
+
+    `truth_map` (H, W) int32 holds indices into `labels` or `ignore`; `predicted_map` likewise, for stored predictions.
+    """
+
+    labels: tuple[str, ...]
+    ignore: int
+    context: str = ""
+    scene: tuple[PlantedWorld, int] | None = None
+    image_folder: Path | None = None
+    truth_path: Path | None = None
+    predicted_path: Path | None = None
+    keep_prediction: bool = True
+    image: Image | None = field(default=None, repr=False)
+    truth_map: LabelMap | None = field(default=None, repr=False)
+    predicted_map: LabelMap | None = field(default=None, repr=False)
+
+
+def sources_of(options: ClosedMiouOptions) -> Mapping[str, Path | str]:
+    """What the units come from, by name."""
+    given: dict[str, Path | str] = dict(options.data)
+    for name, path in (("gt", options.gt), ("pred", options.pred), ("labels", options.labels)):
+        if path is not None:
+            given[name] = path
+    return given or {"planted world": planted_world(options).fingerprint()}
+
+
+def planted_world(options: ClosedMiouOptions) -> PlantedWorld:
+    """The world that stands in when no data is given."""
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def list_images(options: ClosedMiouOptions) -> Sequence[Unit]:
+    """All units; ids are file stems, or `scene-0007` for the planted world."""
+    if options.gt or options.pred:
+        return _stored(options)
+    if not options.data:
+        world = planted_world(options)
+        shared = LabelledImage(WORLD_LABELS, options.ignore, keep_prediction=options.keep_predictions)
+        return [
+            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
+            for index in range(len(world))
+        ]
+    if set(options.data) == {"voc"}:
+        return _voc(options)
+    if set(options.data) == {"images", "masks"}:
+        return _folders(options, options.data["masks"], options.data["images"], None)
+    raise OptionError(
+        f"--data {', '.join(sorted(options.data))}: closed-miou does not know how to read this",
+        remedy="give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR",
+    )
+
+
+def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
+    """Read the unit's files; sizes must agree."""
+    if content.scene is not None:
+        world, index = content.scene
+        rendered = world[index]
+        truth = rendered.classes.astype(np.int32) - 1
+        return replace(content, image=rendered.image, truth_map=np.where(truth < 0, content.ignore, truth))
+    assert content.truth_path is not None
+    truth_map = read_label_map(content.truth_path)
+    image_path = find_image(content.image_folder, unit) if content.image_folder else None
+    image = read_image(image_path) if image_path else None
+    predicted = read_label_map(content.predicted_path) if content.predicted_path else None
+    for what, array, path in (
+        ("image", image, image_path),
+        ("prediction", predicted, content.predicted_path),
+    ):
+        if array is not None and array.shape[:2] != truth_map.shape:
+            raise DataError(
+                f"the {what} is {_size(array)} and its truth {_size(truth_map)} pixels (width x height)",
+                file=path,
+                unit=unit,
+                remedy="resize label maps by nearest neighbour to their image, outside hardlook",
+            )
+    _check_range(truth_map, content, unit)
+    return replace(content, image=image, truth_map=truth_map, predicted_map=predicted)
+
+
+def _voc(options: ClosedMiouOptions) -> Sequence[Unit]:
+    devkit = open_devkit(options.data["voc"])
+    shared = LabelledImage((BACKGROUND, *devkit.classes), options.ignore, keep_prediction=options.keep_predictions)
+    images, masks = devkit.root / "JPEGImages", devkit.root / devkit.masks
+    return [
+        Unit(name, replace(shared, image_folder=images, truth_path=masks / f"{name}.png"))
+        for name in devkit.ids(options.split)
+    ]
+
+
+def _stored(options: ClosedMiouOptions) -> Sequence[Unit]:
+    if not (options.gt and options.pred):
+        raise OptionError("--gt and --pred go together", remedy="give the folder of true and of predicted label maps")
+    return _folders(options, options.gt, options.data.get("images"), options.pred)
+
+
+def _folders(options: ClosedMiouOptions, masks: Path, images: Path | None, predictions: Path | None) -> Sequence[Unit]:
+    shared = LabelledImage(_read_labels(options.labels), options.ignore, keep_prediction=options.keep_predictions)
+    truths = _label_maps(masks)
+    predicted = _label_maps(predictions) if predictions else {}
+    surplus = sorted(set(predicted) - set(truths))
+    if surplus:
+        raise DataError(
+            f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}",
+            file=predictions,
+            remedy="predictions and truth pair by file stem; remove or rename the surplus",
+        )
+    units = []
+    for stem, path in truths.items():
+        if predictions and stem not in predicted:
+            # Named all the same: the run then records the missing file as this unit's failure.
+            predicted[stem] = predictions / f"{stem}.png"
+        content = replace(shared, truth_path=path, image_folder=images, predicted_path=predicted.get(stem))
+        units.append(Unit(stem, content))
+    return units
+
+
+def _label_maps(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise DataError("there is no such folder of label maps", file=folder, remedy="check the path")
+    found: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in _MAP_SUFFIXES:
+            if path.stem in found:
+                raise DataError(f"two label maps are called {path.stem!r}", file=path, remedy="keep one of them")
+            found[path.stem] = path
+    return found
+
+
+def _read_labels(path: Path | None) -> tuple[str, ...]:
+    if path is None:
+        raise OptionError(
+            "label maps hold numbers, and nobody said what they are called",
+            remedy="give --labels FILE with one label name a line, the first for 0",
+        )
+    if not path.is_file():
+        raise DataError("there is no such file", file=path, remedy="give --labels FILE, one label name a line")
+    names = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    if len(set(names)) != len(names) or not names:
+        raise DataError("label names must be there and differ from each other", file=path)
+    return names
+
+
+def _check_range(truth: NDArray[np.int32], content: LabelledImage, unit: str) -> None:
+    present = np.unique(truth)
+    wrong = present[((present < 0) | (present >= len(content.labels))) & (present != content.ignore)]
+    if wrong.size:
+        raise DataError(
+            f"the truth holds labels {wrong[:5].tolist()}, but there are only names for 0..{len(content.labels) - 1}",
+            file=content.truth_path,
+            unit=unit,
+            remedy="add names to --labels, or set --ignore to the label that means nothing",
+        )
+
+
+def _size(array: NDArray[np.generic]) -> str:
+    return f"{array.shape[1]}x{array.shape[0]}"

@@ -1,0 +1,142 @@
+"""What the report of closed mIoU shows: classes, contexts, confusions, and images to look at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.benchmarks.closed_miou.scores import confusion_of, image_counts, label_names
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.sections import (
+    DistributionChart,
+    Dot,
+    DotChart,
+    Example,
+    Gallery,
+    HeatMap,
+    Section,
+    Table,
+)
+from hardlook.metrics import mean_iou as metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHOWN = 6
+MOST_CONFUSIONS = 20
+
+
+def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections, those without content left out."""
+    found = [_classes(scorecard), _contexts(scorecard), _confusions(records), _images(records)]
+    return [section for section in found if section is not None]
+
+
+def _classes(scorecard: Scorecard) -> Section:
+    scores = [score for score in scorecard.scores if score.name == "iou" and set(score.slice) == {"class"}]
+    ranked = sorted(scores, key=lambda score: -score.value)
+    overall = scorecard.get("miou")
+    chart = DotChart(
+        "IoU of each class",
+        "Dots are IoU over all images, lines the interval that resampling images gives. "
+        "The mean hides the classes on the left.",
+        tuple(_dot(score, score.slice["class"]) for score in ranked),
+        axis="IoU",
+        references=(("mIoU", overall.value),),
+    )
+    weakest = ", ".join(f"{score.slice['class']} ({score.value:.2f})" for score in reversed(ranked[-3:]))
+    return Section("Which classes", f"The three weakest classes are {weakest}.", (chart,))
+
+
+def _contexts(scorecard: Scorecard) -> Section | None:
+    means = [score for score in scorecard.scores if score.name == "miou" and set(score.slice) == {"context"}]
+    if len(means) < 2:
+        return None
+    ranked = sorted(means, key=lambda score: -score.value)
+    chart = DotChart(
+        "mIoU in each context",
+        "The same score over the images of one context.",
+        tuple(_dot(score, score.slice["context"]) for score in ranked),
+        axis="mIoU",
+        references=(("all images", scorecard.get("miou").value),),
+    )
+    cells = {
+        (score.slice["class"], score.slice["context"]): score.value
+        for score in scorecard.scores
+        if score.name == "iou" and set(score.slice) == {"class", "context"}
+    }
+    classes = sorted({name for name, _ in cells})
+    contexts = [score.slice["context"] for score in ranked]
+    heat = HeatMap(
+        "IoU of each class in each context",
+        "Empty cells: the class does not occur there.",
+        classes,
+        contexts,
+        [[cells.get((name, context), float("nan")) for context in contexts] for name in classes],
+        row_axis="class",
+        column_axis="context",
+    )
+    best, worst = ranked[0], ranked[-1]
+    text = (
+        f"From {best.slice['context']} ({best.value:.3f}) to {worst.slice['context']} ({worst.value:.3f}): "
+        f"a span of {best.value - worst.value:.3f} that the mean over all images hides."
+    )
+    return Section("Which contexts", text, (chart, heat))
+
+
+def _confusions(records: pl.DataFrame) -> Section | None:
+    names = [*label_names(records), "(no such label)"]
+    counts = confusion_of(records)
+    truth = counts.sum(1)
+    wrong = [
+        (names[row], names[column], int(counts[row, column]), counts[row, column] / truth[row])
+        for row, column in zip(*np.nonzero(counts), strict=True)
+        if row != column
+    ]
+    if not wrong:
+        return None
+    wrong.sort(key=lambda cell: -cell[2])
+    table = Table(
+        "The largest confusions",
+        "Pixels of one class that were called another.",
+        ("true", "called", "pixels", "share of the true class"),
+        tuple(wrong[:MOST_CONFUSIONS]),
+    )
+    return Section("What is taken for what", "", (table,))
+
+
+def _images(records: pl.DataFrame) -> Section:
+    values = per_image_miou(records)
+    order = np.argsort(values, kind="stable")
+    known = [int(row) for row in order if not np.isnan(values[row])]
+    units = records["unit"].to_list()
+    middle = max(0, len(known) // 2 - SHOWN // 2)
+
+    def gallery(title: str, caption: str, rows: Sequence[int]) -> Gallery:
+        return Gallery(title, caption, tuple(Example(units[row], f"mIoU {values[row]:.3f}") for row in rows))
+
+    spread = DistributionChart(
+        "mIoU of single images",
+        "The mean over these is not the headline: the headline sums pixels over images first.",
+        (("images", [float(values[row]) for row in known]),),
+        axis="mIoU of one image",
+    )
+    blocks = (
+        spread,
+        gallery("The hardest images", "Lowest mIoU first.", known[:SHOWN]),
+        gallery("Typical images", "Around the median.", known[middle : middle + SHOWN]),
+    )
+    return Section("Which images", "", blocks)
+
+
+def per_image_miou(records: pl.DataFrame) -> NDArray[np.float64]:
+    """(N,) mIoU of each image by itself; NaN without a labelled pixel."""
+    return metric.mean_iou(image_counts(records), "gt-only")
+
+
+def _dot(score: Score, label: str) -> Dot:
+    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
+    return Dot(label, score.value, low, high)

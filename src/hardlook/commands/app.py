@@ -1,0 +1,53 @@
+"""The command `hardlook`: verbs first, help with examples, errors without tracebacks.
+
+Commands import what they need when they run, so that `--help` answers at once.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from hardlook.commands import calibrate, check, demo, models, report, run, score, weights, world
+from hardlook.errors import HardlookError
+
+app = typer.Typer(
+    name="hardlook",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Evaluation of vision models whose quality an average hides.\n\n"
+        "Every score comes with its interval, every slice, and the pictures behind the numbers.\n\n"
+        "[bold]Examples[/bold]\n\n"
+        "  hardlook demo --out demo\n\n"
+        "  hardlook run closed-miou --model planted-segmenter --model-arg stranger=.2 --out runs/first\n\n"
+        "  hardlook score runs/first --reading mean-over=gt-only\n\n"
+        "  hardlook models --role semantic-segmenter"
+    ),
+)
+for module in (run, score, report, calibrate, demo, models, check):
+    module.add_to(app)
+app.add_typer(weights.app, name="weights")
+app.add_typer(world.app, name="world")
+
+
+def main() -> None:
+    """Run the command line; exit 1 on an error, 130 on Ctrl-C, 3 when a run finished with failed units."""
+    try:
+        app()
+    except HardlookError as error:
+        if os.environ.get("HARDLOOK_TRACEBACK"):
+            raise
+        sys.stderr.write(f"hardlook: {error}\n")
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.stderr.write("\nhardlook: stopped\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

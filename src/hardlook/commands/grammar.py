@@ -1,0 +1,52 @@
+"""The one grammar of the command line: NAME=VALUE pairs, shards, batch sizes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hardlook.errors import OptionError
+
+
+def pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
+    """NAME=VALUE texts as a dict.
+
+    >>> pairs(["voc=/data/VOC2012"], "--data")
+    {'voc': '/data/VOC2012'}
+    """
+    found: dict[str, str] = {}
+    for text in texts or []:
+        name, equals, value = text.partition("=")
+        if not (name and equals and value):
+            raise OptionError(f"{flag} {text}: expected NAME=VALUE", remedy=f"for example {flag} name=value")
+        if name in found:
+            raise OptionError(f"{flag} {name} is given twice")
+        found[name] = value
+    return found
+
+
+def paths(texts: list[str] | None, flag: str) -> dict[str, Path]:
+    """NAME=PATH texts as a dict of paths."""
+    return {name: Path(value).expanduser() for name, value in pairs(texts, flag).items()}
+
+
+def shard(text: str | None) -> tuple[int, int] | None:
+    """`i/N` as (i, N).
+
+    >>> shard("2/8")
+    (2, 8)
+    """
+    if not text:
+        return None
+    first, slash, second = text.partition("/")
+    if not (slash and first.isdigit() and second.isdigit()):
+        raise OptionError(f"--shard {text}: expected i/N", remedy="for example --shard 3/8 for the third of eight")
+    return int(first), int(second)
+
+
+def batch_size(text: str | None) -> int | None:
+    """A positive number, or None for `auto`."""
+    if text is None or text == "auto":
+        return None
+    if not text.isdigit() or int(text) < 1:
+        raise OptionError(f"--batch-size {text}: expected a whole number from 1, or auto")
+    return int(text)

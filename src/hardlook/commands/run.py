@@ -1,0 +1,210 @@
+"""`hardlook run BENCHMARK`: make a run, or go on with one.
+
+Each benchmark has its own flags, made from its options when the command is given; `hardlook run BENCHMARK --help`
+lists them.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardlook.commands import grammar
+
+if TYPE_CHECKING:
+    from hardlook.contract.benchmark import Benchmark
+    from hardlook.runs.execute import Conduct
+
+FINISHED_WITH_FAILURES = 3
+_MODEL, _DATA, _RUN = "The model", "The data", "The run"
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+    app.command("run", context_settings=passed_on, help=__doc__)(_run)
+
+
+def _run(context: typer.Context) -> None:
+    from hardlook.benchmarks import benchmark_names, find_benchmark
+
+    words = list(context.args)
+    if not words or words[0] in ("-h", "--help"):
+        lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(benchmark_names())]
+        typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
+        typer.echo("\nhardlook run BENCHMARK --help lists a benchmark's options.")
+        raise typer.Exit(0)
+    name = words[0]
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    settings = {"help_option_names": ["-h", "--help"]}
+    app.command(context_settings=settings)(command_for(name, find_benchmark(name)))
+    app(words[1:], prog_name=f"hardlook run {name}", standalone_mode=True)
+
+
+def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
+    """The function that typer turns into this benchmark's command."""
+    from hardlook.commands.option_fields import flags
+
+    def command(**values: Any) -> None:
+        conduct_run(name, benchmark, values)
+
+    shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
+    parameters = [*shared, *flags(benchmark.options, f"Options of {benchmark.card.name}")]
+    typed: Any = command
+    typed.__signature__ = inspect.Signature(parameters)
+    typed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    card = benchmark.card
+    command.__doc__ = f"{card.title}.\n\n{card.summary}\n\n[bold]Example[/bold]\n\n  {card.example}"
+    return command
+
+
+def _shared(
+    *,
+    out: Annotated[Path, typer.Option("--out", help="Run folder; the same command again resumes it.")],
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Name, entry point or package.module:attribute.", rich_help_panel=_MODEL),
+    ] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        typer.Option("--model-arg", help="KEY=VALUE for the model; repeatable.", rich_help_panel=_MODEL),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="A weights file of your own.", rich_help_panel=_MODEL)
+    ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1...", rich_help_panel=_MODEL)] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="NAME=PATH; repeatable.", rich_help_panel=_DATA)
+    ] = None,
+    gt: Annotated[
+        Path | None, typer.Option("--gt", help="Ground truth of stored predictions.", rich_help_panel=_DATA)
+    ] = None,
+    pred: Annotated[
+        Path | None, typer.Option("--pred", help="Stored predictions, in place of a model.", rich_help_panel=_DATA)
+    ] = None,
+    full_fingerprint: Annotated[
+        bool, typer.Option("--full-fingerprint", help="Hash all data, not samples of it.", rich_help_panel=_DATA)
+    ] = False,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option("--reading", help="NAME=VALUE, where a paper's text and numbers differ.", rich_help_panel=_RUN),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of everything that is drawn.", rich_help_panel=_RUN)
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="inline, processes or ray.", rich_help_panel=_RUN)] = "inline",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes or Ray actors.", rich_help_panel=_RUN)
+    ] = 2,
+    address: Annotated[
+        str, typer.Option("--address", help="An existing Ray cluster; none starts a local one.", rich_help_panel=_RUN)
+    ] = "",
+    gpus: Annotated[
+        float, typer.Option("--gpus", min=0, help="GPUs that a Ray actor takes.", rich_help_panel=_RUN)
+    ] = 0.0,
+    prefetch: Annotated[
+        int | None,
+        typer.Option("--prefetch", help="Processes that read files ahead (default 2 on a GPU).", rich_help_panel=_RUN),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="i/N: this process's part of a run shared by N.", rich_help_panel=_RUN),
+    ] = None,
+    batch_size: Annotated[
+        str, typer.Option("--batch-size", help="Units a batch, or auto.", rich_help_panel=_RUN)
+    ] = "auto",
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of each worker.", rich_help_panel=_RUN)] = 1,
+    on_error: Annotated[
+        str, typer.Option("--on-error", help="record a failed unit and go on, or stop.", rich_help_panel=_RUN)
+    ] = "record",
+    max_failures: Annotated[
+        float, typer.Option("--max-failures", help="Share of failed units above which it stops.", rich_help_panel=_RUN)
+    ] = 0.01,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Set an earlier run in this folder aside and start again.", rich_help_panel=_RUN),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """The options that all benchmarks share; only its signature is used."""
+
+
+def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
+    """Launch, print, write the report."""
+    from hardlook.commands.option_fields import given_values
+    from hardlook.commands.reporting import write_report
+    from hardlook.runs.launch import launch
+    from hardlook.runs.progress import progress_for
+
+    given = given_values(benchmark.options, values)
+    given.update(data=grammar.paths(values["data"], "--data"), reading=grammar.pairs(values["reading"], "--reading"))
+    given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
+    model_args: dict[str, Any] = grammar.pairs(values["model_arg"], "--model-arg")
+    model_args.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
+    out: Path = values["out"]
+    try:
+        done = launch(
+            name,
+            out=out,
+            model=values["model"],
+            model_args=model_args,
+            given=given,
+            conduct=_conduct(values, model_args),
+            batch_size=grammar.batch_size(values["batch_size"]),
+            threads=values["threads"],
+            full_fingerprint=values["full_fingerprint"],
+            show_progress=None if values["quiet"] else progress_for,
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nstopped; what is answered is kept in {out}. Go on with the same command:\n  ")
+        sys.stderr.write(" ".join(["hardlook", *sys.argv[1:]]) + "\n")
+        raise typer.Exit(130) from None
+    if done.scored is None:
+        left = done.progressed.missing - done.progressed.failed
+        typer.echo(f"this part is done; {left} units of the run wait for other shards ({out})", err=True)
+        return
+    write_report(done.scored)
+    print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])
+    if not values["as_json"]:
+        typer.echo(f"\nreport: {done.scored.folder.report_path}")
+    if done.scored.scorecard.units.failed:
+        typer.echo(f"{done.scored.scorecard.units.failed} units failed: {done.scored.folder.failures_path}", err=True)
+        raise typer.Exit(FINISHED_WITH_FAILURES)
+
+
+def print_scores(scorecard: Any, benchmark: Benchmark, *, as_json: bool) -> None:
+    """The scorecard on standard output, as a table or as scores.json."""
+    if as_json:
+        sys.stdout.write(scorecard.to_json())
+        return
+    from rich.console import Console
+
+    from hardlook.commands.reporting import meanings
+    from hardlook.report.terminal import print_scorecard
+
+    better = {score.name: score.higher_is_better for score in benchmark.card.scores}
+    print_scorecard(scorecard, Console(), meanings(benchmark.card), better)
+
+
+def _conduct(values: dict[str, Any], model_args: dict[str, Any]) -> Conduct:
+    from hardlook.errors import OptionError
+    from hardlook.runs.engines import ENGINES, EngineOptions
+    from hardlook.runs.execute import Conduct
+
+    if values["engine"] not in ENGINES:
+        raise OptionError(
+            f"--engine {values['engine']}: there is no such engine", remedy=f"one of {', '.join(ENGINES)}"
+        )
+    if values["on_error"] not in ("record", "stop"):
+        raise OptionError(f"--on-error {values['on_error']}: expected record or stop")
+    on_gpu = str(model_args.get("device", "")).startswith("cuda")
+    prefetch = values["prefetch"] if values["prefetch"] is not None else (2 if on_gpu else 0)
+    engine = EngineOptions(values["engine"], values["workers"], prefetch, values["address"], values["gpus"])
+    shard = grammar.shard(values["shard"])
+    return Conduct(engine, values["on_error"], values["max_failures"], shard, values["new"])

@@ -1,0 +1,127 @@
+"""What a benchmark is: a card of facts and a few functions.
+
+A benchmark is a small object with `card`, `options`, `schema` and the functions of the `Benchmark` protocol; the
+harness does the rest (workers, resuming, failures, intervals on disk, reports). docs/concepts.md walks through one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hardlook.contract.options import BenchmarkOptions
+from hardlook.contract.records import Record, RecordSchema
+from hardlook.contract.scorecard import Reading, Scorecard
+from hardlook.contract.sections import Picture, Section
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One thing to answer: an image, a pair, a task, an instance.
+
+    `payload` is all that `evaluate` needs (paths, numbers, settings; small and picklable). Units of one `group`
+    (say, of one image) are kept in one batch where it has room, so that costly openings happen once.
+    """
+
+    id: str
+    payload: Any
+    group: str = ""
+
+
+@dataclass(frozen=True)
+class ScoreMeaning:
+    """A score in words: its title, what it means, which way is better, and whether it is the headline."""
+
+    name: str
+    title: str
+    meaning: str
+    higher_is_better: bool = True
+    headline: bool = False
+
+
+@dataclass(frozen=True)
+class PublishedResult:
+    """A row of a published table: who, where it is printed, its values, and what makes it comparable or not."""
+
+    method: str
+    source: str
+    values: Mapping[str, float]
+    comparable: str
+
+
+@dataclass(frozen=True)
+class Dial:
+    """A fault that can be turned from 0 to 1: `arguments(setting)` are those of the planted `model`.
+
+    `score` must move with the dial, or stay flat when `moves` is False (a control).
+    """
+
+    name: str
+    model: str
+    arguments: Callable[[float], Mapping[str, Any]]
+    score: str
+    moves: bool = True
+
+
+@dataclass(frozen=True)
+class BenchmarkCard:
+    """The facts about a benchmark. `version` changes when the same data and model would get other records."""
+
+    name: str
+    version: str
+    title: str
+    summary: str
+    role: str
+    scores: tuple[ScoreMeaning, ...]
+    citation: str = ""
+    data_licence: str = ""
+    default_model: str = ""
+    batch_size: int = 8
+    published: tuple[PublishedResult, ...] = ()
+    dials: tuple[Dial, ...] = ()
+    example: str = ""
+
+
+class Benchmark(Protocol):
+    """The functions that make a benchmark; each is pure: same arguments, same result, on any machine."""
+
+    card: BenchmarkCard
+    options: type[BenchmarkOptions]
+    schema: RecordSchema
+
+    def sources(self, options: Any) -> Mapping[str, Path | str]:
+        """What the units come from: paths, which are fingerprinted, or texts that are fingerprints already."""
+        ...
+
+    def units(self, options: Any) -> Sequence[Unit]:
+        """The fixed list of units, ids unique."""
+        ...
+
+    def prepare(self, unit: Unit) -> Unit:
+        """Read the unit's files into its payload; may run ahead in another process."""
+        ...
+
+    def evaluate(self, units: Sequence[Unit], model: Any) -> Sequence[Record]:
+        """One record a prepared unit, in any order. `model` is None for stored predictions."""
+        ...
+
+    def score(self, records: pl.DataFrame, options: Any) -> Scorecard:
+        """Every score from the records alone (all columns but pictures)."""
+        ...
+
+    def readings(self, options: Any) -> tuple[Reading, ...]:
+        """Which readings these options choose."""
+        ...
+
+    def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+        """What the report shows."""
+        ...
+
+    def pictures(self, unit: Unit, record: Record) -> Sequence[Picture]:
+        """The pictures of one unit, from its files and its whole record, for galleries."""
+        ...

@@ -1,0 +1,66 @@
+"""Options of a benchmark: a pydantic model with a sentence on each field.
+
+Each field says what it changes: the `units`, the `answers` to them, or only the `scores`. A run folder is
+continued when nothing but score options differ, and refused otherwise.
+
+>>> class Example(BenchmarkOptions):
+...     shots: int = option(1, "Supports a class.", changes="units")
+...     level: float = option(0.95, "Confidence level.", changes="scores")
+>>> sorted(fields_that_change(Example, "scores"))
+['level', 'reading']
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from hardlook.errors import OptionError
+
+Changes = Literal["units", "answers", "scores"]
+
+
+def option(default: Any, description: str, *, changes: Changes, **limits: Any) -> Any:
+    """A field with its default, its sentence, and what it changes; `limits` are pydantic's (ge, le...)."""
+    return Field(default, description=description, json_schema_extra={"changes": changes}, **limits)
+
+
+class BenchmarkOptions(BaseModel):
+    """What every benchmark takes; its own options come on top."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    data: dict[str, Path] = option({}, "Datasets as NAME=PATH; none means the planted world.", changes="units")
+    gt: Path | None = option(None, "Ground truth of stored predictions.", changes="units")
+    pred: Path | None = option(None, "Stored predictions, scored in place of a model.", changes="answers")
+    seed: int = option(0, "Seed of everything that is drawn.", changes="units", ge=0)
+    reading: dict[str, str] = option({}, "Readings as NAME=VALUE, where text and numbers differ.", changes="scores")
+
+
+def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[str]:
+    """Names of the fields that change units, answers or scores."""
+    extras = {name: field.json_schema_extra for name, field in options.model_fields.items()}
+    return {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("changes") == what}
+
+
+def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> BenchmarkOptions:
+    """Build the options, with an error that names each option, what it got and what it takes."""
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        lines = []
+        for problem in error.errors():
+            name = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
+            lines.append(f"{name}: {problem['msg'].lower()} (got {problem['input']!r})")
+        raise OptionError("\n".join(lines), remedy="see `hardlook run BENCHMARK --help`") from None
+
+
+def read_reading(options: BenchmarkOptions, name: str, choices: dict[str, str], default: str) -> str:
+    """The chosen value of a reading; an unknown one lists what there is."""
+    value = options.reading.get(name, default)
+    if value not in choices:
+        known = ", ".join(f"{key} ({meaning})" for key, meaning in choices.items())
+        raise OptionError(f"--reading {name}={value}: there is no such reading", remedy=f"choose one of: {known}")
+    return value

@@ -1,0 +1,1 @@
+"""Readers of images, masks and the layouts that datasets come in."""

@@ -1,0 +1,141 @@
+"""COCO's panoptic format: one JSON with segments, one PNG an image whose colours are segment ids.
+
+>>> int(decode_ids(np.array([[[1, 2, 0]]], np.uint8))[0, 0]), encode_ids(np.array([[513]], np.int32))[0, 0].tolist()
+(513, [1, 2, 0])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.images import read_bytes, read_image
+from hardlook.errors import DataError
+
+
+@dataclass(frozen=True)
+class Category:
+    """A class of the dataset; `thing` says whether it is countable."""
+
+    id: int
+    name: str
+    thing: bool
+
+
+@dataclass(frozen=True)
+class Segment:
+    """One segment; `area` in pixels, `box` as x, y, width, height."""
+
+    id: int
+    category_id: int
+    area: int
+    box: tuple[float, float, float, float]
+    crowd: bool
+
+
+@dataclass(frozen=True)
+class PanopticImage:
+    """One annotated image; the arrays are read when asked for."""
+
+    id: int
+    path: Path
+    segments_path: Path
+    width: int
+    height: int
+    segments: tuple[Segment, ...]
+
+    def read(self) -> NDArray[np.uint8]:
+        """The image (H, W, 3) uint8 RGB."""
+        return read_image(self.path)
+
+    def read_segments(self) -> NDArray[np.int32]:
+        """Segment ids (H, W) int32, 0 where nothing is labelled."""
+        ids = decode_ids(read_image(self.segments_path))
+        if ids.shape != (self.height, self.width):
+            raise DataError(
+                f"the PNG is {ids.shape[1]}x{ids.shape[0]}, the JSON says {self.width}x{self.height}",
+                file=self.segments_path,
+                unit=str(self.id),
+                remedy="take the PNG and the JSON from one release",
+            )
+        return ids
+
+    def read_classes(self) -> NDArray[np.int32]:
+        """Category ids (H, W) int32, 0 where nothing is labelled."""
+        ids, inverse = np.unique(self.read_segments(), return_inverse=True)
+        classes = {segment.id: segment.category_id for segment in self.segments}
+        return np.array([classes.get(int(i), 0) for i in ids], np.int32)[inverse].reshape(self.height, self.width)
+
+    def problems(self) -> list[str]:
+        """What does not fit between PNG and JSON; empty when all fits."""
+        ids, counts = np.unique(self.read_segments(), return_counts=True)
+        drawn = {int(i): int(n) for i, n in zip(ids, counts, strict=True) if i}
+        listed = {segment.id: segment for segment in self.segments}
+        found = [f"segment {i} is drawn but not listed" for i in sorted(drawn.keys() - listed.keys())]
+        found += [f"segment {i} is listed but not drawn" for i in sorted(listed.keys() - drawn.keys())]
+        for i in sorted(drawn.keys() & listed.keys()):
+            if drawn[i] != listed[i].area:
+                found.append(f"segment {i} covers {drawn[i]} pixels, its area says {listed[i].area}")
+        return found
+
+
+@dataclass(frozen=True)
+class PanopticDataset:
+    """Categories by id and images in the JSON's order."""
+
+    categories: Mapping[int, Category]
+    images: tuple[PanopticImage, ...]
+
+
+def decode_ids(colours: NDArray[np.uint8]) -> NDArray[np.int32]:
+    """Segment ids (H, W) of colours (H, W, 3): red + 256 green + 65536 blue."""
+    wide = colours.astype(np.int32)
+    return wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+
+
+def encode_ids(ids: NDArray[np.int32]) -> NDArray[np.uint8]:
+    """Colours (H, W, 3) of segment ids (H, W) below 2 ** 24."""
+    return np.stack([ids & 255, ids >> 8 & 255, ids >> 16 & 255], axis=-1).astype(np.uint8)
+
+
+def read_panoptic(annotations: Path | str, segments: Path | str, images: Path | str) -> PanopticDataset:
+    """The dataset of a panoptic JSON, its folder of PNGs and its folder of images."""
+    path, segments, images = Path(annotations), Path(segments), Path(images)
+    try:
+        content = json.loads(read_bytes(path))
+        categories = {c["id"]: Category(c["id"], c["name"], bool(c["isthing"])) for c in content["categories"]}
+        records = {record["id"]: record for record in content["images"]}
+        found = [_image(annotation, records, segments, images) for annotation in content["annotations"]]
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
+    except (KeyError, TypeError) as error:
+        remedy = "it needs images, annotations with segments_info, and categories with isthing"
+        raise DataError(f"not COCO's panoptic format: {error!r} is missing or odd", file=path, remedy=remedy) from error
+    unknown = {s.category_id for image in found for s in image.segments} - categories.keys()
+    if unknown:
+        listed = ", ".join(map(str, sorted(unknown)))
+        raise DataError(f"segments of unlisted categories {listed}", file=path, remedy="list every category")
+    missing = [p for image in found for p in (image.path, image.segments_path) if not p.is_file()]
+    if missing:
+        names = ", ".join(str(p) for p in missing[:5]) + (", ..." if len(missing) > 5 else "")
+        raise DataError(f"{len(missing)} files are missing: {names}", file=path, remedy="check the two folders")
+    return PanopticDataset(categories, tuple(found))
+
+
+def _image(annotation: Any, records: Mapping[int, Any], segments: Path, images: Path) -> PanopticImage:
+    record = records[annotation["image_id"]]
+    parts = []
+    for info in annotation["segments_info"]:
+        x, y, width, height = info["bbox"]
+        box = (float(x), float(y), float(width), float(height))
+        parts.append(Segment(info["id"], info["category_id"], int(info["area"]), box, bool(info["iscrowd"])))
+    return PanopticImage(
+        record["id"], images / record["file_name"], segments / annotation["file_name"],
+        int(record["width"]), int(record["height"]), tuple(parts),
+    )  # fmt: skip

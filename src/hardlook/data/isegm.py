@@ -1,0 +1,117 @@
+"""The folders of interactive segmentation: GrabCut, Berkeley, DAVIS, COCO_MVal, TETRIS.
+
+A layout is recognised by its two folders. Where 128 means "ignore", brighter means object; elsewhere any channel
+above 0 does; TETRIS has one integer an object, and each is an instance of its own.
+
+>>> [layout.masks for layout in LAYOUTS if layout.rule == "integers"]
+['masks']
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.images import find_image, is_image_name, open_with_pillow, read_bytes, read_image
+from hardlook.data.label_maps import read_label_map
+from hardlook.errors import DataError
+
+IGNORE_GREY = 128
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Two folder names, and how a mask's values are meant: "grey", "any" or "integers"."""
+
+    images: str
+    masks: str
+    rule: str
+
+
+LAYOUTS = (
+    Layout("data_GT", "boundary_GT", "grey"),  # GrabCut
+    Layout("images", "masks", "grey"),  # Berkeley
+    Layout("img", "gt", "any"),  # DAVIS, COCO_MVal
+    Layout("img", "masks", "integers"),  # TETRIS
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is to be segmented: `mask` and `ignore` (H, W) bool, disjoint."""
+
+    mask: NDArray[np.bool_]
+    ignore: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class InteractiveInstance:
+    """One object of one image; `object_stem` is "" where an image has a single object."""
+
+    image_stem: str
+    object_stem: str
+    path: Path
+    mask_path: Path
+    rule: str
+
+    def read(self) -> NDArray[np.uint8]:
+        """The image (H, W, 3) uint8 RGB."""
+        return read_image(self.path)
+
+    def read_target(self, size: tuple[int, int] | None = None) -> Target:
+        """The object and what is to be ignored; an empty object or another `size` (w, h) is a `DataError`."""
+        if self.rule == "integers":
+            labels = read_label_map(self.mask_path)
+            target = Target(labels == int(self.object_stem), np.zeros(labels.shape, bool))
+        else:
+            target = _from_brightness(self.mask_path, self.rule)
+        if size is not None and target.mask.shape != (size[1], size[0]):
+            had = f"{target.mask.shape[1]}x{target.mask.shape[0]}"
+            raise DataError(
+                f"the mask is {had}, its image {size[0]}x{size[1]}",
+                file=self.mask_path,
+                unit=self.image_stem,
+                remedy="store masks at the image's own size",
+            )
+        if not target.mask.any():
+            raise DataError("the mask is empty", file=self.mask_path, unit=self.image_stem, remedy="leave it out")
+        return target
+
+
+def read_instances(folder: Path | str) -> tuple[InteractiveInstance, ...]:
+    """All instances of a dataset's folder, sorted by stem; a mask without an image, or the reverse, is an error."""
+    folder = Path(folder)
+    layout = next((a for a in LAYOUTS if (folder / a.images).is_dir() and (folder / a.masks).is_dir()), None)
+    if layout is None:
+        known = ", ".join(f"{a.images} + {a.masks}" for a in LAYOUTS)
+        raise DataError("no interactive dataset here", file=folder, remedy=f"two folders are expected: {known}")
+    masks = {path.stem: path for path in sorted((folder / layout.masks).iterdir()) if is_image_name(path)}
+    images = {path.stem for path in (folder / layout.images).iterdir() if is_image_name(path)}
+    if lonely := sorted(masks.keys() ^ images):
+        names = ", ".join(lonely[:5]) + (", ..." if len(lonely) > 5 else "")
+        raise DataError(
+            f"{len(lonely)} stems have an image or a mask but not both: {names}",
+            file=folder,
+            remedy="unpack both folders of the dataset fully",
+        )
+    if not masks:
+        raise DataError("the folders are empty", file=folder, remedy="unpack the dataset")
+    found = []
+    for stem, mask in sorted(masks.items()):
+        objects = [""]
+        if layout.rule == "integers":
+            objects = [str(label) for label in np.unique(read_label_map(mask)) if label > 0]
+        image = find_image(folder / layout.images, stem)
+        found += [InteractiveInstance(stem, name, image, mask, layout.rule) for name in objects]
+    return tuple(found)
+
+
+def _from_brightness(path: Path, rule: str) -> Target:
+    stored = np.asarray(open_with_pillow(path, read_bytes(path)).convert("RGB" if rule == "any" else "L"))
+    if rule == "any":
+        mask = stored.max(axis=2) > 0
+        return Target(mask, np.zeros(mask.shape, bool))
+    return Target(stored > IGNORE_GREY, stored == IGNORE_GREY)

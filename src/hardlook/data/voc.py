@@ -1,0 +1,114 @@
+"""Pascal VOC's devkit: images, semantic and object masks, lists of ids.
+
+>>> VOC_CLASSES[0], VOC_CLASSES[19], IGNORE
+('aeroplane', 'tvmonitor', 255)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.images import find_image, read_image
+from hardlook.data.label_maps import read_label_map
+from hardlook.errors import DataError
+
+IGNORE = 255
+VOC_CLASSES = (
+    "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
+    "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class VocImage:
+    """One image of the devkit and its masks' paths; `object_path` is None where objects are not told apart."""
+
+    id: str
+    path: Path
+    class_path: Path
+    object_path: Path | None
+
+    def read(self) -> NDArray[np.uint8]:
+        """The image (H, W, 3) uint8 RGB."""
+        return read_image(self.path)
+
+    def read_classes(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+        """Class indices (H, W): 0 background, 1 and up the classes in order, 255 to be ignored."""
+        return read_label_map(self.class_path, size=size)
+
+    def read_objects(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+        """Object numbers (H, W): 0 background, 1 and up the objects, 255 to be ignored."""
+        if self.object_path is None:
+            remedy = "use the devkit's own SegmentationObject folder"
+            raise DataError("this devkit has no object masks", unit=self.id, remedy=remedy)
+        return read_label_map(self.object_path, size=size)
+
+
+@dataclass(frozen=True)
+class VocDevkit:
+    """A devkit folder (the one with JPEGImages) and its class names; class index i is `classes[i - 1]`."""
+
+    root: Path
+    classes: tuple[str, ...] = VOC_CLASSES
+    masks: str = "SegmentationClass"
+
+    def splits(self) -> tuple[str, ...]:
+        """The names of the lists of ids, sorted."""
+        return tuple(sorted(path.stem for path in (self.root / "ImageSets" / "Segmentation").glob("*.txt")))
+
+    def ids(self, split: str) -> tuple[str, ...]:
+        """The ids of a split, in the list's order; an id that comes twice is a `DataError`."""
+        path = self.root / "ImageSets" / "Segmentation" / f"{split}.txt"
+        if not path.is_file():
+            known = ", ".join(self.splits()) or "none at all"
+            raise DataError(f"no list {split!r}", file=path, remedy=f"the devkit has {known}")
+        ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        if len(set(ids)) < len(ids):
+            twice = next(name for i, name in enumerate(ids) if name in ids[:i])
+            raise DataError("an id comes twice", file=path, unit=twice, remedy="list every image once")
+        return ids
+
+    def image(self, name: str) -> VocImage:
+        """The image of an id; a `DataError` when the image or its class mask is missing."""
+        objects = self.root / "SegmentationObject" / f"{name}.png"
+        labels = self.root / self.masks / f"{name}.png"
+        if not labels.is_file():
+            raise DataError("no class mask", file=labels, unit=name, remedy=f"unpack the devkit's {self.masks} folder")
+        image = find_image(self.root / "JPEGImages", name)
+        return VocImage(name, image, labels, objects if objects.is_file() else None)
+
+    def images(self, split: str) -> tuple[VocImage, ...]:
+        """All images of a split, in the list's order."""
+        return tuple(self.image(name) for name in self.ids(split))
+
+
+def open_devkit(folder: Path | str, *, masks: str | None = None) -> VocDevkit:
+    """The devkit at `folder`, or one level or two below it (`VOCdevkit/VOC2012`).
+
+    `masks` names the folder of class masks: SegmentationClass where it exists, else SegmentationClassAug. A file
+    `classes.txt` (one name a line, index 1 first) replaces VOC's own twenty classes.
+    """
+    folder = Path(folder)
+    for root in (folder, *sorted(folder.glob("VOC20*")), *sorted(folder.glob("VOCdevkit/VOC20*"))):
+        if (root / "JPEGImages").is_dir() and (root / "ImageSets" / "Segmentation").is_dir():
+            break
+    else:
+        raise DataError(
+            "no VOC devkit here",
+            file=folder,
+            remedy="give the folder that holds JPEGImages, SegmentationClass and ImageSets/Segmentation",
+        )
+    known = [name for name in ("SegmentationClass", "SegmentationClassAug") if (root / name).is_dir()]
+    chosen = masks or next(iter(known), "SegmentationClass")
+    if not (root / chosen).is_dir():
+        found = ", ".join(known) or "no folder of class masks"
+        raise DataError(f"no folder {chosen}", file=root, remedy=f"the devkit has {found}")
+    names = root / "classes.txt"
+    if not names.is_file():
+        return VocDevkit(root, masks=chosen)
+    classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
+    return VocDevkit(root, classes, chosen)

@@ -1,0 +1,76 @@
+"""Errors that name the file, the unit and the remedy.
+
+>>> raise HardlookError("mask is empty", file="a.png", unit="cat_1", remedy="redraw it or leave it out")
+Traceback (most recent call last):
+...
+hardlook.errors.HardlookError: mask is empty
+  file: a.png
+  unit: cat_1
+  remedy: redraw it or leave it out
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class HardlookError(Exception):
+    """What went wrong, where, and what to do about it; the command line prints it without a traceback."""
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        file: str | Path | None = None,
+        unit: str | None = None,
+        remedy: str | None = None,
+    ) -> None:
+        self.what = what
+        self.file = str(file) if file is not None else None
+        self.unit = unit
+        self.remedy = remedy
+        super().__init__(what, self.file, unit, remedy)
+
+    def __str__(self) -> str:
+        named = (("file", self.file), ("unit", self.unit), ("remedy", self.remedy))
+        return "\n".join([self.what, *(f"  {name}: {value}" for name, value in named if value)])
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments do not survive pickling by default, and errors cross process borders here.
+        return _rebuild, (type(self), self.what, self.file, self.unit, self.remedy)
+
+    def at(self, *, file: str | Path | None = None, unit: str | None = None) -> HardlookError:
+        """The same error with the file or unit filled in where it was not known."""
+        rebuilt = _rebuild(type(self), self.what, self.file or (str(file) if file else None), self.unit or unit)
+        rebuilt.remedy = self.remedy
+        return rebuilt
+
+
+class MissingExtra(HardlookError):
+    """An optional dependency is not installed; the remedy names the extra that brings it."""
+
+
+class DataError(HardlookError):
+    """A file is missing, truncated, of the wrong size or says something that cannot be."""
+
+
+class OptionError(HardlookError):
+    """An option does not fit the benchmark, the data or another option."""
+
+
+class ModelError(HardlookError):
+    """A model cannot be found, built, or does not keep its role's contract."""
+
+
+class RunError(HardlookError):
+    """A run folder cannot be made, continued or read."""
+
+
+def _rebuild(
+    kind: type[HardlookError],
+    what: str,
+    file: str | None = None,
+    unit: str | None = None,
+    remedy: str | None = None,
+) -> HardlookError:
+    return kind(what, file=file, unit=unit, remedy=remedy)

@@ -1,0 +1,69 @@
+"""Fingerprints: short hashes that say whether two things are the same.
+
+>>> of_value({"b": 1, "a": [1, 2]}) == of_value({"a": [1, 2], "b": 1})
+True
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+SAMPLED_BYTES = 1 << 15
+
+
+def of_value(value: Any) -> str:
+    """Hash of any JSON-like value; the order of keys does not count."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def of_file(path: Path) -> str:
+    """Hash of a file's whole content (sha256, as package registries print it)."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def of_array(array: Any) -> str:
+    """Hash of an array's shape, type and bytes; the key of an image in the feature cache."""
+    import numpy as np
+
+    contiguous = np.ascontiguousarray(array)
+    digest = hashlib.blake2b(f"{contiguous.shape}{contiguous.dtype.str}".encode(), digest_size=16)
+    digest.update(contiguous.data)
+    return digest.hexdigest()
+
+
+def of_data(root: Path, *, full: bool = False) -> str:
+    """Hash of a data folder or file: every relative path, size, and the first and last 32 KiB of content.
+
+    Hashing terabytes at every start helps nobody; a file that was replaced, cut or re-encoded changes its
+    size, head or tail. `full=True` reads everything.
+    """
+    if not root.exists():
+        raise FileNotFoundError(root)
+    files = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+    with ThreadPoolExecutor(8) as pool:
+        sampled = pool.map(lambda path: of_file(path) if full else _sampled(path), files)
+        names = ((p.name if root.is_file() else p.relative_to(root).as_posix()) for p in files)
+        return of_value([list(row) for row in zip(names, sampled, strict=True)])
+
+
+def of_sources(paths: Iterable[Path]) -> str:
+    """Hash of source files' contents, by name: the code's own fingerprint."""
+    return of_value([[path.name, of_file(path)] for path in sorted(paths)])
+
+
+def _sampled(path: Path) -> str:
+    size = path.stat().st_size
+    digest = hashlib.blake2b(str(size).encode(), digest_size=12)
+    with path.open("rb") as stream:
+        digest.update(stream.read(SAMPLED_BYTES))
+        if size > SAMPLED_BYTES:
+            stream.seek(max(SAMPLED_BYTES, size - SAMPLED_BYTES))
+            digest.update(stream.read())
+    return digest.hexdigest()

@@ -1,0 +1,110 @@
+"""Intersection over union by class and its mean, from counts that add up over images.
+
+Three counts a class are all it takes: pixels hit (true and predicted), true pixels, predicted pixels. They are
+integers that add over images, so scores of any subset, and their bootstrap, come from sums.
+
+>>> import numpy as np
+>>> counts = class_counts(np.array([[3, 1, 0], [1, 2, 0]]))
+>>> class_iou(counts)
+array([0.6, 0.5])
+>>> round(float(mean_iou(counts)), 3)
+0.55
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.metrics.confusion import confusion_counts
+
+MeanOver = Literal["detectron2", "gt-only"]
+Counts = NDArray[np.int64] | NDArray[np.float64]
+
+
+def class_counts(confusion: NDArray[np.int64]) -> NDArray[np.int64]:
+    """(..., 3, K) pixels hit, true and predicted of each class, from (..., K, K + 1) confusion counts."""
+    classes = confusion.shape[-2]
+    square = confusion[..., :classes]
+    hits = np.diagonal(square, axis1=-2, axis2=-1)
+    return np.stack([hits, confusion.sum(-1), square.sum(-2)], axis=-2)
+
+
+def class_iou(counts: Counts) -> NDArray[np.float64]:
+    """(..., K) IoU of each class from (..., 3, K) counts; NaN for a class with neither truth nor prediction."""
+    hits, truth, predicted = _parts(counts)
+    return _ratio(hits, truth + predicted - hits)
+
+
+def mean_iou(counts: Counts, mean_over: MeanOver = "detectron2") -> NDArray[np.float64]:
+    """(...) mean IoU from (..., 3, K) counts.
+
+    `detectron2` sums over classes with ground truth and divides by the classes with ground truth or prediction;
+    `gt-only` divides by the classes with ground truth.
+    """
+    hits, truth, predicted = _parts(counts)
+    iou = np.where(truth > 0, _ratio(hits, truth + predicted - hits), 0.0)
+    counted = (truth > 0) | (predicted > 0) if mean_over == "detectron2" else truth > 0
+    return _ratio(iou.sum(-1), counted.sum(-1).astype(np.float64))
+
+
+def pixel_accuracy(counts: Counts) -> NDArray[np.float64]:
+    """(...) share of pixels with the right label."""
+    hits, truth, _ = _parts(counts)
+    return _ratio(hits.sum(-1), truth.sum(-1))
+
+
+def mean_class_accuracy(counts: Counts) -> NDArray[np.float64]:
+    """(...) mean over classes with ground truth of the share of their pixels that is found."""
+    hits, truth, _ = _parts(counts)
+    recall = np.where(truth > 0, _ratio(hits, truth), 0.0)
+    return _ratio(recall.sum(-1), (truth > 0).sum(-1).astype(np.float64))
+
+
+def frequency_weighted_iou(counts: Counts) -> NDArray[np.float64]:
+    """(...) IoU weighted by each class's share of the true pixels."""
+    hits, truth, predicted = _parts(counts)
+    iou = np.where(truth > 0, _ratio(hits, truth + predicted - hits), 0.0)
+    return _ratio((iou * truth).sum(-1), truth.sum(-1))
+
+
+class MeanIoU:
+    """Accumulates counts over images: update, merge, compute, reset.
+
+    >>> metric = MeanIoU(classes=2)
+    >>> metric.update(np.array([0, 1]), np.array([0, 0]))
+    >>> round(metric.compute(), 3)
+    0.25
+    """
+
+    def __init__(self, classes: int, *, ignore: int | None = 255, mean_over: MeanOver = "detectron2") -> None:
+        self.classes, self.ignore, self.mean_over = classes, ignore, mean_over
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything."""
+        self.confusion = np.zeros((self.classes, self.classes + 1), np.int64)
+
+    def update(self, truth: NDArray[np.integer], prediction: NDArray[np.integer]) -> None:
+        """Add the pixels of one image or batch."""
+        self.confusion += confusion_counts(truth, prediction, classes=self.classes, ignore=self.ignore)
+
+    def merge(self, other: MeanIoU) -> None:
+        """Add another's counts; merging parts equals one pass, exactly."""
+        self.confusion += other.confusion
+
+    def compute(self) -> float:
+        """The mean IoU so far."""
+        return float(mean_iou(class_counts(self.confusion), self.mean_over))
+
+
+def _parts(counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    exact = np.asarray(counts, np.float64)
+    return exact[..., 0, :], exact[..., 1, :], exact[..., 2, :]
+
+
+def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(denominator > 0, numerator / denominator, np.nan))

@@ -1,0 +1,97 @@
+"""How models that learn from a few examples are tried: one-shot segmenters and few-shot learners."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from hardlook.models.conformance.exercise import Exercise
+from hardlook.models.conformance.expectations import answer_list, array_faults, difference
+from hardlook.models.conformance.probes import Probe, pictures, scene, subject_of
+from hardlook.models.roles import Episode, Support
+from hardlook.randomness import generator
+
+FEATURES = 16
+
+
+def _pairs(model: Any) -> list[Probe]:
+    images = pictures()
+    shown = {name: Support(image, subject_of(image)) for name, image in pictures().items()}
+    first, unmasked = shown["ordinary image"], np.zeros(images["tall image"].shape[:2], bool)
+    pairs = [Probe(name, (image, [first])) for name, image in images.items()]
+    return [
+        *pairs,
+        Probe("support of another size", (images["ordinary image"].copy(), [shown["wide image"]])),
+        Probe("tiny support", (images["ordinary image"].copy(), [shown["tiny image"]])),
+        Probe("several supports", (images["tall image"].copy(), list(shown.values())[:3])),
+        Probe("support without a mask", (images["wide image"].copy(), [Support(images["tall image"], unmasked)])),
+        Probe("black support", (images["tall image"].copy(), [shown["black image"]])),
+    ]
+
+
+def _segment_queries(model: Any, pairs: list[Any]) -> list[Any]:
+    queries, supports = [query for query, _ in pairs], [shown for _, shown in pairs]
+    return answer_list(model.segment_queries(queries, supports), len(pairs), "pairs")
+
+
+def _query_mask_faults(model: Any, pair: Any, mask: Any) -> list[str]:
+    height, width = pair[0].shape[:2]
+    return array_faults("mask", mask, np.bool_, {"H": height, "W": width})
+
+
+def _episodes(model: Any) -> list[Probe]:
+    return [
+        Probe("episode", _episode(model, "plain", ways=3, shots=[1, 1, 1], queries=4)),
+        Probe("several shots", _episode(model, "shots", ways=2, shots=[3, 3], queries=3)),
+        Probe("uneven shots", _episode(model, "uneven", ways=3, shots=[1, 3, 2], queries=2)),
+        Probe("one query", _episode(model, "single", ways=2, shots=[1, 1], queries=1)),
+    ]
+
+
+def _episode(model: Any, key: str, ways: int, shots: list[int], queries: int) -> Episode:
+    labels = np.repeat(np.arange(ways), shots).astype(np.int64)
+    if model.accepts == "features":
+        random = generator(0, "conformance", key)
+        centres = random.standard_normal((ways, FEATURES))
+        support = (centres[labels] + 0.1 * random.standard_normal((len(labels), FEATURES))).astype(np.float32)
+        query = (centres[np.arange(queries) % ways] + 0.1).astype(np.float32)
+        return Episode(support, labels, query, ways, key)
+    images = [scene(index).image.copy() for index in range(len(labels) + queries)]
+    return Episode(images[: len(labels)], labels, images[len(labels) :], ways, key)
+
+
+def _score_faults(model: Any, episode: Episode, scores: Any) -> list[str]:
+    return array_faults("scores", scores, np.float32, {"queries": len(episode.query), "ways": episode.ways})
+
+
+def _accepts_faults(model: Any) -> list[str]:
+    right = model.accepts in ("images", "features")
+    return [] if right else [f'accepts: expected "images" or "features", got {model.accepts!r}']
+
+
+def _query_order_faults(model: Any) -> list[str]:
+    episode = _episode(model, "plain", ways=3, shots=[1, 1, 1], queries=4)
+    [straight] = answer_list(model.classify([episode]), 1, "episodes")
+    [turned] = answer_list(model.classify([replace(episode, query=episode.query[::-1])]), 1, "episodes")
+    words = difference("scores", straight, np.asarray(turned)[::-1])
+    return [f"expected rows that follow the queries, but {words} when the queries are turned round"] if words else []
+
+
+ONE_SHOT = Exercise(
+    what="pairs",
+    probes=_pairs,
+    ask=_segment_queries,
+    judge=_query_mask_faults,
+    differ=lambda first, second: difference("mask", first, second),
+)
+FEW_SHOT = Exercise(
+    what="episodes",
+    probes=_episodes,
+    ask=lambda model, episodes: answer_list(model.classify(episodes), len(episodes), "episodes"),
+    judge=_score_faults,
+    differ=lambda first, second: difference("scores", first, second),
+    attributes=_accepts_faults,
+    further=(("order of queries", _query_order_faults),),
+)

@@ -1,0 +1,154 @@
+"""EfficientNet-Lite0 features: MobileNet blocks without squeeze-and-excitation, ReLU6, trained on ImageNet.
+
+Tan and Le, "EfficientNet: Rethinking model scaling for convolutional neural networks", ICML 2019; the Lite
+variant is of the TensorFlow authors, whose padding ("same", the odd pixel after) and input scale are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import OptionError
+from hardlook.extras import require
+from hardlook.models.roles import Features, Image
+from hardlook.models.weights.install import where
+from hardlook.models.weights.loading import load_into, load_state_dict
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
+"""(repeats, kernel, stride, expansion, channels) of the stages before the last."""
+LAST_STAGE = (1, 3, 1, 6, 320)
+LAYERS = {"stride8": 4, "stride16": 10, "stride32": 15, "head": 16}
+"""Which block's output is the map: 40, 112, 320 and 1280 channels."""
+DIMENSION = 1280
+
+
+class EfficientNetLite0:
+    """Vectors are the average of the last map, (N, 1280); maps are of the layer asked for.
+
+    Images are squashed to `size` x `size` pixels, so a map (C, size / stride, size / stride) covers the whole
+    image. `layer` is one of `LAYERS`; `weights` is a state dict with the usual names (default: the installed
+    `efficientnet-lite0`); `batch` images at a time pass the network.
+    """
+
+    def __init__(
+        self,
+        weights: Path | None = None,
+        device: str = "cpu",
+        size: int = 224,
+        layer: str = "head",
+        batch: int = 32,
+    ) -> None:
+        require("torch", extra="torch")
+        if layer not in LAYERS:
+            raise OptionError(f"no layer is called {layer!r}", remedy=f"layer is one of {', '.join(LAYERS)}")
+        if size < 32:
+            raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
+        path = Path(weights) if weights else where("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
+        self._network = build_network()
+        load_into(self._network, load_state_dict(path))
+        self._network.eval().requires_grad_(False).to(device)
+        self._device, self._size, self._depth, self._batch = device, size, LAYERS[layer], batch
+        self.dimension = DIMENSION
+        self.weights_files: tuple[Path, ...] = (path,)
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        """Vectors (N, 1280) and one map (C, h, w) an image, float32."""
+        import torch
+
+        vectors, maps = [np.empty((0, DIMENSION), np.float32)], []
+        for start in range(0, len(images), self._batch):
+            inputs = np.stack([prepared(image, self._size) for image in images[start : start + self._batch]])
+            with torch.inference_mode():
+                head, asked = self._network(torch.from_numpy(inputs).to(self._device), self._depth)
+                vectors.append(head.mean((2, 3)).cpu().numpy())
+                maps.extend(asked.cpu().numpy())
+        return Features(np.concatenate(vectors), maps)
+
+
+def prepared(image: Image, size: int) -> NDArray[np.float32]:
+    """The network's input (3, size, size), scaled from 0..255 to about -1..1 as in its training.
+
+    >>> prepared(np.full((4, 6, 3), 255, np.uint8), 32).shape
+    (3, 32, 32)
+    """
+    shrinks = min(image.shape[:2]) >= size
+    resized = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
+    return ((resized.astype(np.float32) - 127) / 128).transpose(2, 0, 1)
+
+
+def build_network() -> nn.Module:
+    """The network with random weights; its call takes (N, 3, S, S) and a depth, and gives (last map, asked map)."""
+    import torch.nn.functional as functional
+    from torch import nn
+
+    def norm(channels: int) -> nn.BatchNorm2d:
+        return nn.BatchNorm2d(channels, eps=1e-3)
+
+    class SameConv(nn.Conv2d):
+        """A convolution padded as TensorFlow does: the output is ceil(input / stride), the odd pixel goes last."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, C, H, W) to (N, C', ceil(H / stride), ceil(W / stride))."""
+            pads: list[int] = []
+            for side in (x.shape[3], x.shape[2]):
+                kernel, stride = self.kernel_size[0], self.stride[0]
+                total = max((-(-side // stride) - 1) * stride + kernel - side, 0)
+                pads += [total // 2, total - total // 2]
+            return super().forward(functional.pad(x, pads))
+
+    class Block(nn.Module):
+        """Expand, filter by depth, project; with a shortcut where shape allows."""
+
+        def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
+            super().__init__()
+            wide = inputs * expansion
+            self.expands = expansion > 1
+            self.shortcut = stride == 1 and inputs == outputs
+            if self.expands:
+                self._expand_conv, self._bn0 = nn.Conv2d(inputs, wide, 1, bias=False), norm(wide)
+            self._depthwise_conv = SameConv(wide, wide, kernel, stride, groups=wide, bias=False)
+            self._bn1 = norm(wide)
+            self._project_conv, self._bn2 = nn.Conv2d(wide, outputs, 1, bias=False), norm(outputs)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, inputs, H, W) to (N, outputs, H / stride, W / stride)."""
+            y = functional.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
+            y = functional.relu6(self._bn1(self._depthwise_conv(y)))
+            y = self._bn2(self._project_conv(y))
+            return x + y if self.shortcut else y
+
+    class Network(nn.Module):
+        """Stem, sixteen blocks, head and (unused here) the ImageNet classifier."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self._conv_stem, self._bn0 = SameConv(3, 32, 3, 2, bias=False), norm(32)
+            self._blocks, inputs = nn.ModuleList(), 32
+            for repeats, kernel, stride, expansion, outputs in (*STAGES, LAST_STAGE):
+                for repeat in range(repeats):
+                    self._blocks.append(Block(inputs, outputs, kernel, stride if repeat == 0 else 1, expansion))
+                    inputs = outputs
+            self._conv_head, self._bn1 = nn.Conv2d(inputs, DIMENSION, 1, bias=False), norm(DIMENSION)
+            self._fc = nn.Linear(DIMENSION, 1000)
+
+        def forward(self, x: Tensor, depth: int) -> tuple[Tensor, Tensor]:
+            """The last map (N, 1280, S/32, S/32) and the output of the block asked for (the last map at 16)."""
+            x = functional.relu6(self._bn0(self._conv_stem(x)))
+            asked = x
+            for number, block in enumerate(self._blocks):
+                x = block(x)
+                if number == depth:
+                    asked = x
+            head = functional.relu6(self._bn1(self._conv_head(x)))
+            return head, head if depth == len(self._blocks) else asked
+
+    return Network()

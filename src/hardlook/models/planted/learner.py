@@ -1,0 +1,77 @@
+"""A few-shot learner that knows concepts, and follows the context instead as its dial says.
+
+MetaCoCo must show `context` as a gap between tasks whose queries share their support's context and tasks where they
+do not; `noise` costs both alike.
+
+>>> import numpy as np
+>>> from hardlook.world.signature import sign
+>>> def picture(concept, place):
+...     classes = np.full((8, 8), place, np.uint8)
+...     classes[2:5, 2:5] = concept
+...     return sign(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == concept)
+>>> episode = Episode([picture(1, 15), picture(3, 16)], np.array([0, 1]), [picture(1, 16)], ways=2)
+>>> [int(PlantedLearner(context=dial).classify([episode])[0].argmax()) for dial in (0.0, 1.0)]
+[0, 1]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError
+from hardlook.models.planted.dials import checked, of_array, strikes
+from hardlook.models.planted.subject import ground, main_concept
+from hardlook.models.registry import register
+from hardlook.models.roles import Episode, Image
+from hardlook.randomness import generator
+from hardlook.world.signature import Signature, read
+
+NAME = "planted-learner"
+TIE_BREAK = 1e-3
+
+
+@register(NAME, role="few-shot-learner", summary="matches concepts, or contexts", licence="MIT")
+class PlantedLearner:
+    """Scores a way by the share of its supports that show the query's concept.
+
+    `context`: share of queries matched by context (the ground) instead; `noise`: share scored at random. Both from
+    0 to 1.
+    """
+
+    accepts = "images"
+
+    def __init__(self, context: float = 0.0, noise: float = 0.0, seed: int = 0) -> None:
+        checked(context=context, noise=noise)
+        self.context = context
+        self.noise = noise
+        self.seed = seed
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 scores in [0, 1.001] an episode."""
+        return [self._classify(episode) for episode in episodes]
+
+    def _classify(self, episode: Episode) -> NDArray[np.float32]:
+        if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
+            raise ModelError("planted-learner works on images; feature vectors came", unit=episode.key or None)
+        shown = [read(image) for image in episode.support]
+        rows = [self._scores(image, shown, episode) for image in episode.query]
+        return np.array(rows, np.float32).reshape(len(rows), episode.ways)
+
+    def _scores(self, image: Image, shown: Sequence[Signature], episode: Episode) -> NDArray[np.float64]:
+        decision = (NAME, episode.key, of_array(image))
+        guess = generator(self.seed, *decision, "guess").random(episode.ways)
+        if strikes(self.noise, self.seed, *decision, "noise"):
+            return guess
+        look: Callable[[Signature], int] = main_concept
+        if strikes(self.context, self.seed, *decision, "context"):
+            look = ground
+        wanted = look(read(image))
+        alike = np.array([look(truth) == wanted for truth in shown], float)
+        count = np.bincount(episode.support_labels, minlength=episode.ways)
+        matched = np.bincount(episode.support_labels, weights=alike, minlength=episode.ways)
+        # Where nothing matches, or several ways do, the choice is a guess and not always the first way.
+        scores: NDArray[np.float64] = matched / np.maximum(count, 1) + TIE_BREAK * guess
+        return scores

@@ -1,0 +1,87 @@
+"""A one-shot segmenter that finds the support's class, unless it follows salience or never looks at the support.
+
+TOSS must show `saliency` as a gap between salient and other targets, and `support_blind` as a loss on the levels
+whose support is of another class, has no mask, or is empty.
+
+>>> import numpy as np
+>>> from hardlook.world.signature import sign
+>>> classes = np.full((8, 8), 13, np.uint8)
+>>> classes[:4, :4], classes[4:, 4:] = 1, 3
+>>> picture = sign(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 3)
+>>> def areas(mask, **dials):
+...     [found] = PlantedOneShot(**dials).segment_queries([picture], [[Support(picture, mask)]])
+...     return int(found[classes == 1].sum()), int(found[classes == 3].sum())
+>>> nothing = np.zeros_like(classes, bool)
+>>> areas(classes == 1), areas(classes == 1, saliency=1.0), areas(nothing), areas(nothing, support_blind=1.0)
+((16, 0), (0, 16), (0, 0), (0, 16))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError
+from hardlook.models.planted.dials import checked, of_array, strikes
+from hardlook.models.planted.subject import THINGS, main_concept
+from hardlook.models.registry import register
+from hardlook.models.roles import Image, Mask, Support
+from hardlook.world.signature import read
+from hardlook.world.vocabulary import VOID
+
+NAME = "planted-one-shot"
+RAGGED = 2  # pixels that a ragged border stands out
+
+
+@register(NAME, role="one-shot-segmenter", summary="the support's class, or whatever is salient", licence="MIT")
+class PlantedOneShot:
+    """Finds the class under the support's mask in the query.
+
+    `saliency`: share of pairs where the query's salient objects are taken instead; `support_blind`: share where the
+    query's main object is taken whatever the support shows; `ragged`: share whose mask is two pixels too wide,
+    salient or not. All from 0 to 1.
+    """
+
+    def __init__(self, saliency: float = 0.0, support_blind: float = 0.0, ragged: float = 0.0, seed: int = 0) -> None:
+        checked(saliency=saliency, support_blind=support_blind, ragged=ragged)
+        self.saliency = saliency
+        self.support_blind = support_blind
+        self.ragged = ragged
+        self.seed = seed
+
+    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
+        """One mask a query; empty where the support's class is not in it, or the support shows none."""
+        if len(queries) != len(supports):
+            raise ModelError(f"{len(queries)} queries came with {len(supports)} lists of supports")
+        return [self._segment(query, shown) for query, shown in zip(queries, supports, strict=True)]
+
+    def _segment(self, query: Image, supports: Sequence[Support]) -> Mask:
+        truth = read(query)
+        pair = (NAME, of_array(query), *(of_array(part) for shown in supports for part in (shown.image, shown.mask)))
+        if strikes(self.support_blind, self.seed, *pair, "support_blind"):
+            found = _all_of(truth.classes, main_concept(truth))
+        elif strikes(self.saliency, self.seed, *pair, "saliency"):
+            found = truth.salient & np.isin(truth.classes, THINGS)
+        else:
+            found = _all_of(truth.classes, _shown_class(supports))
+        if not strikes(self.ragged, self.seed, *pair, "ragged"):
+            return found
+        square = np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)
+        widened: Mask = cv2.dilate(found.astype(np.uint8), square).astype(bool)
+        return widened
+
+
+def _all_of(classes: NDArray[np.uint8], code: int) -> Mask:
+    found: Mask = (classes == code) & (code != VOID)
+    return found
+
+
+def _shown_class(supports: Sequence[Support]) -> int:
+    counts = np.zeros(32, np.int64)
+    for shown in supports:
+        counts += np.bincount(read(shown.image).classes[shown.mask], minlength=32)
+    best = THINGS[int(counts[list(THINGS)].argmax())]
+    return best if counts[best] else VOID

@@ -1,0 +1,42 @@
+"""Networks with weights of their own, registered without importing what they run on."""
+
+from __future__ import annotations
+
+from hardlook.models.registry import register_lazily
+
+register_lazily(
+    "u2netp",
+    "hardlook.models.saliency.u2netp:U2NetP",
+    role="saliency",
+    summary="U2-Net (p), salient object detection",
+    licence="Apache-2.0",
+    extra="onnx",
+    weights=("u2netp",),
+)
+register_lazily(
+    "deeplabv3-voc",
+    "hardlook.models.segmenters.deeplabv3_voc:DeepLabV3VOC",
+    role="semantic-segmenter",
+    summary="DeepLabv3 on the VOC classes; trained on VOC, so a measure of difficulty and no few-shot result",
+    licence="Apache-2.0",
+    extra="litert",
+    weights=("deeplabv3-voc",),
+)
+register_lazily(
+    "efficientnet-lite0",
+    "hardlook.models.encoders.efficientnet_lite0:EfficientNetLite0",
+    role="encoder",
+    summary="EfficientNet-Lite0 trained on ImageNet",
+    licence="Apache-2.0",
+    extra="torch",
+    weights=("efficientnet-lite0",),
+)
+register_lazily(
+    "minilm",
+    "hardlook.models.text.minilm:MiniLM",
+    role="text-encoder",
+    summary="all-MiniLM-L6-v2, a six-layer sentence encoder",
+    licence="Apache-2.0",
+    extra="hf",
+    weights=("minilm",),
+)

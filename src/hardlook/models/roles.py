@@ -1,0 +1,246 @@
+"""What a model must be able to do to be judged: one Protocol a role.
+
+Conventions that hold everywhere:
+
+- an image is a uint8 array (H, W, 3), RGB, values 0-255; images of one call may differ in size;
+- a mask is a bool array (H, W) of its image's size;
+- points are (x, y) in pixels, x to the right, y down, (0, 0) the centre of the top-left pixel;
+- a call takes a batch and answers in its order; it changes none of its inputs;
+- the same inputs give the same outputs, whatever was asked before.
+
+Any object with these methods serves: nothing need be inherited. `hardlook check ROLE MODEL` tries one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Image = NDArray[np.uint8]
+Mask = NDArray[np.bool_]
+Vectors = NDArray[np.float32]
+LabelMap = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Features:
+    """What an encoder sees: vectors (N, D) float32, and where it has them one map (C, h, w) float32 an image."""
+
+    vectors: Vectors
+    maps: Sequence[NDArray[np.float32]] | None = None
+
+
+@dataclass(frozen=True)
+class Instances:
+    """Detections of one image, best first.
+
+    `masks` (N, H, W) bool; `boxes` (N, 4) float32 as x0, y0, x1, y1 with the far edge exclusive; `scores` (N,)
+    float32 in [0, 1]; `labels` (N,) int32, indices into the model's `labels`.
+    """
+
+    masks: NDArray[np.bool_]
+    boxes: NDArray[np.float32]
+    scores: NDArray[np.float32]
+    labels: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """A panoptic answer: `map` (H, W) int32 of segment ids, 0 for none; `labels` {segment id: label index}."""
+
+    map: LabelMap
+    labels: Mapping[int, int]
+
+
+@dataclass(frozen=True)
+class Support:
+    """One example of the wanted class: an image and the mask of the class in it (may be empty)."""
+
+    image: Image
+    mask: Mask
+
+
+@dataclass(frozen=True)
+class Episode:
+    """One few-shot task of `ways` classes.
+
+    `support` and `query` are lists of images, or float32 vectors (n, D) for learners that work on features
+    (`accepts = "features"`). `support_labels` (n,) int64 in 0..ways-1, every class at least once. `key` names
+    the episode: learners that draw random numbers draw them from it.
+    """
+
+    support: Sequence[Image] | Vectors
+    support_labels: NDArray[np.int64]
+    query: Sequence[Image] | Vectors
+    ways: int
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class Clicks:
+    """A prompt: `points` (n, 2) float32 (x, y) in order of clicking, `positive` (n,) bool.
+
+    `state` is what the session returned for the click before (None at first).
+    """
+
+    points: NDArray[np.float32]
+    positive: NDArray[np.bool_]
+    state: Any = None
+
+
+@dataclass(frozen=True)
+class Prompted:
+    """The answer to a prompt: a mask, and whatever the model wants back with the next click."""
+
+    mask: Mask
+    state: Any = field(default=None, repr=False)
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """Images to vectors and feature maps."""
+
+    dimension: int
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        """One finite vector of length `dimension` an image."""
+        ...
+
+
+@runtime_checkable
+class TextEncoder(Protocol):
+    """Texts to vectors."""
+
+    dimension: int
+
+    def encode_text(self, texts: Sequence[str]) -> Vectors:
+        """(N, dimension) float32, finite."""
+        ...
+
+
+@runtime_checkable
+class ImageTextEncoder(Protocol):
+    """Images and texts to vectors of one space, of length 1, so that a dot product is a cosine."""
+
+    dimension: int
+
+    def encode_images(self, images: Sequence[Image]) -> Vectors:
+        """(N, dimension) float32 of unit length."""
+        ...
+
+    def encode_text(self, texts: Sequence[str]) -> Vectors:
+        """(N, dimension) float32 of unit length."""
+        ...
+
+
+@runtime_checkable
+class SaliencyModel(Protocol):
+    """Where the eye goes first."""
+
+    def saliency(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
+        """One (H, W) float32 map in [0, 1] an image, of the image's size."""
+        ...
+
+
+@runtime_checkable
+class SemanticSegmenter(Protocol):
+    """A label for every pixel, out of a fixed vocabulary."""
+
+    labels: Sequence[str]
+
+    def segment(self, images: Sequence[Image]) -> list[LabelMap]:
+        """One (H, W) int32 map an image: indices into `labels`, -1 where the model says nothing."""
+        ...
+
+
+@runtime_checkable
+class InstanceSegmenter(Protocol):
+    """Objects with masks, boxes, labels and scores."""
+
+    labels: Sequence[str]
+
+    def detect(self, images: Sequence[Image]) -> list[Instances]:
+        """One `Instances` an image, scores descending; none found is N = 0."""
+        ...
+
+
+@runtime_checkable
+class PanopticSegmenter(Protocol):
+    """Every pixel in at most one segment; `things` says which labels are countable."""
+
+    labels: Sequence[str]
+    things: Sequence[bool]
+
+    def segment_panoptic(self, images: Sequence[Image]) -> list[Segments]:
+        """One `Segments` an image; a stuff label has at most one segment."""
+        ...
+
+
+@runtime_checkable
+class OneShotSegmenter(Protocol):
+    """The class shown by the support, found in the query."""
+
+    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
+        """One mask a query; `supports[i]` holds the K supports of query i (K = 1 for one-shot)."""
+        ...
+
+
+@runtime_checkable
+class FewShotLearner(Protocol):
+    """Classifies queries from a few labelled supports; `accepts` is "images" or "features"."""
+
+    accepts: str
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 scores an episode, higher is likelier; finite."""
+        ...
+
+
+@runtime_checkable
+class Session(Protocol):
+    """An opened image: the costly part is done, prompts are cheap."""
+
+    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
+        """One answer a prompt; the prompts are independent of each other."""
+        ...
+
+
+@runtime_checkable
+class PromptableSegmenter(Protocol):
+    """Interactive segmentation: open an image once, then answer batches of clicks."""
+
+    def open(self, image: Image) -> Session:
+        """Encode the image and return the session that answers prompts on it."""
+        ...
+
+
+@runtime_checkable
+class ClickModel(Protocol):
+    """Where people would click to correct an error."""
+
+    def click_map(self, image: Image, target: Mask, error: Mask, positive: bool) -> NDArray[np.float64]:
+        """(H, W) float64, at least 0, the chance of a click at each pixel up to a factor.
+
+        `error` is the region to correct (missing object when `positive`, else surplus); the caller
+        multiplies by it and normalises.
+        """
+        ...
+
+
+ROLES: Mapping[str, type] = {
+    "encoder": Encoder,
+    "text-encoder": TextEncoder,
+    "image-text-encoder": ImageTextEncoder,
+    "saliency": SaliencyModel,
+    "semantic-segmenter": SemanticSegmenter,
+    "instance-segmenter": InstanceSegmenter,
+    "panoptic-segmenter": PanopticSegmenter,
+    "one-shot-segmenter": OneShotSegmenter,
+    "few-shot-learner": FewShotLearner,
+    "promptable-segmenter": PromptableSegmenter,
+    "click-model": ClickModel,
+}

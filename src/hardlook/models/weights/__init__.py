@@ -1,0 +1,1 @@
+"""Weights: what is known, how it is installed and located, and how files are read without unpickling."""

@@ -1,0 +1,121 @@
+"""Read weights files without ever unpickling, and fit them to a network with the differences spelled out."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook import fingerprint
+from hardlook.errors import DataError, ModelError
+from hardlook.extras import require
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+WRAPPERS = ("state_dict", "model_state_dict", "model")
+"""Keys under which training scripts put the state dict of a checkpoint."""
+SHOWN = 8
+
+
+@dataclass(frozen=True)
+class LoadedWeights:
+    """Tensors by name on the CPU, with the sha256 and the path of the file they came from."""
+
+    state: Mapping[str, Tensor] = field(repr=False)
+    sha256: str
+    path: Path
+
+
+@dataclass(frozen=True)
+class KeyDifferences:
+    """How a state dict differs from what a network wants; all empty means it fits."""
+
+    missing: tuple[str, ...] = ()
+    unexpected: tuple[str, ...] = ()
+    misshapen: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.missing or self.unexpected or self.misshapen)
+
+    def __str__(self) -> str:
+        named = (("missing", self.missing), ("unexpected", self.unexpected), ("of another shape", self.misshapen))
+        return "; ".join(f"{len(keys)} {kind}: {_shortened(keys)}" for kind, keys in named if keys) or "none"
+
+
+def load_state_dict(path: Path) -> LoadedWeights:
+    """Read a `.safetensors` file, or a torch file with `weights_only=True`, onto the CPU."""
+    if not path.is_file():
+        raise DataError("the weights file does not exist", file=path, remedy="give the path of a file with --weights")
+    content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
+    return LoadedWeights(_unwrapped(content, path), fingerprint.of_file(path), path)
+
+
+def check_keys(module: nn.Module, state: Mapping[str, Tensor]) -> KeyDifferences:
+    """What the module wants and the state lacks, what the state has too much, and shapes that differ."""
+    wanted = module.state_dict()
+    misshapen = (
+        f"{key} (network {tuple(wanted[key].shape)}, file {tuple(state[key].shape)})"
+        for key in wanted
+        if key in state and wanted[key].shape != state[key].shape
+    )
+    return KeyDifferences(
+        missing=tuple(key for key in wanted if key not in state),
+        unexpected=tuple(key for key in state if key not in wanted),
+        misshapen=tuple(misshapen),
+    )
+
+
+def load_into(module: nn.Module, weights: LoadedWeights, *, ignore: tuple[str, ...] = ()) -> None:
+    """Copy the weights into the module; any difference is an error, except file keys that begin with `ignore`."""
+    state = {key: value for key, value in weights.state.items() if not (ignore and key.startswith(ignore))}
+    if differences := check_keys(module, state):
+        raise ModelError(
+            f"the weights do not fit {type(module).__name__}: {differences}",
+            file=weights.path,
+            remedy="give weights of this architecture, or rename the keys to the ones listed as missing",
+        )
+    module.load_state_dict(state)
+
+
+def _read_safetensors(path: Path) -> Any:
+    safetensors = require("safetensors.torch", extra="torch")
+    try:
+        return safetensors.load_file(path, device="cpu")
+    except Exception as error:  # the format's own error class is not public
+        raise DataError(
+            f"not a readable safetensors file: {error}", file=path, remedy="download or convert it again"
+        ) from error
+
+
+def _read_torch(path: Path) -> Any:
+    torch = require("torch", extra="torch")
+    try:
+        return torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
+        raise DataError(
+            "the file cannot be read as plain tensors, and hardlook never unpickles other objects, "
+            f"which could run any code: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
+            file=path,
+            remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
+        ) from error
+
+
+def _unwrapped(content: Any, path: Path) -> Mapping[str, Tensor]:
+    if isinstance(content, Mapping):
+        content = next((content[key] for key in WRAPPERS if isinstance(content.get(key), Mapping)), content)
+    torch = require("torch", extra="torch")
+    if isinstance(content, Mapping) and content and all(isinstance(value, torch.Tensor) for value in content.values()):
+        return content
+    raise DataError(
+        f"the file holds no state dict (a mapping of names to tensors) but a {type(content).__name__}",
+        file=path,
+        remedy=f"save the state dict alone, or under one of the keys {', '.join(WRAPPERS)}",
+    )
+
+
+def _shortened(keys: tuple[str, ...]) -> str:
+    more = f", and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
+    return ", ".join(keys[:SHOWN]) + more

@@ -1,0 +1,1 @@
+"""Draws what benchmarks describe: charts as inline SVG and one self-contained page."""

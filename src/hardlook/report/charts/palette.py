@@ -1,0 +1,131 @@
+"""Colours that light, dark and colour-blind readers can tell apart, named by CSS variables.
+
+The categorical colours are those of Okabe and Ito (2008), darkened or lightened until each can also colour text on
+its page. Ramps are in steps, since a variable cannot be interpolated; every step knows the text colour that reads
+best on it.
+
+>>> category(0)
+'var(--c0,#0072b2)'
+>>> contrast("#ffffff", "#000000")
+21.0
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+STEPS = 12
+_LIGHT = {
+    "page": "#ffffff",
+    "panel": "#f6f7f9",
+    "ink": "#1c2127",
+    "muted": "#5a636e",
+    "rule": "#d5dae0",
+    "grid": "#e6e9ed",
+    "accent": "#0a5c94",
+}
+_DARK = {
+    "page": "#14171b",
+    "panel": "#1c2026",
+    "ink": "#e6e9ed",
+    "muted": "#a0a9b4",
+    "rule": "#39414b",
+    "grid": "#2a3038",
+    "accent": "#6cb8ea",
+}
+CATEGORIES_LIGHT = ("#0072b2", "#bf4e00", "#00775a", "#a8467f", "#8f6200", "#5b6470")
+CATEGORIES_DARK = ("#5ab4e8", "#f28a4e", "#35bf97", "#dc8fbc", "#ddb13f", "#a9b1bc")
+_SEQUENTIAL_LIGHT = ("#f1f6fb", "#b9d5eb", "#5a9fd0", "#1d6aa5", "#0b3c68")
+_SEQUENTIAL_DARK = ("#1b242e", "#1f4a6e", "#2f7cb3", "#7db9e2", "#e3f1fb")
+_DIVERGING_LIGHT = ("#8a3600", "#d9813f", "#f5dcc8", "#f6f7f9", "#c7dcee", "#4b93c7", "#0b4a7d")
+_DIVERGING_DARK = ("#ffd9bd", "#e08a4c", "#6b3a18", "#1c2026", "#1d4566", "#4b9bd3", "#d3eafb")
+
+INK, MUTED, RULE, GRID, ACCENT, PAGE = (
+    f"var(--{name},{_LIGHT[name]})" for name in ("ink", "muted", "rule", "grid", "accent", "page")
+)
+
+
+def category(index: int) -> str:
+    """The colour of the index-th thing; they come round again after six."""
+    index %= len(CATEGORIES_LIGHT)
+    return f"var(--c{index},{CATEGORIES_LIGHT[index]})"
+
+
+def dash(index: int) -> str | None:
+    """The dash pattern that tells a line from an earlier one of the same colour."""
+    patterns = (None, "7 3", "2 3", "9 3 2 3")
+    return patterns[index // len(CATEGORIES_LIGHT) % len(patterns)]
+
+
+def step_colour(step: int, *, diverging: bool = False) -> str:
+    """The fill of a ramp step, 0 (lowest) to STEPS (highest)."""
+    return f"var(--{'d' if diverging else 's'}{step})"
+
+
+def step_text(step: int, *, diverging: bool = False) -> str:
+    """The colour of text written on that step."""
+    return f"var(--{'d' if diverging else 's'}t{step})"
+
+
+def stylesheet() -> str:
+    """All variables: the light ones, and the dark ones for screens that ask for dark; paper stays light."""
+    light = _variables(_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
+    dark = _variables(_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
+    return (
+        f":root{{color-scheme:light;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root{{color-scheme:dark;{dark}}}}}\n"
+    )
+
+
+def ramps() -> tuple[tuple[str, ...], ...]:
+    """The steps of all four ramps as colours, for checking them."""
+    anchors = (_SEQUENTIAL_LIGHT, _SEQUENTIAL_DARK, _DIVERGING_LIGHT, _DIVERGING_DARK)
+    return tuple(tuple(_blend(ramp)) for ramp in anchors)
+
+
+def pages() -> tuple[dict[str, str], dict[str, str]]:
+    """The named colours of the light and of the dark page."""
+    return dict(_LIGHT), dict(_DARK)
+
+
+def contrast(one: str, other: str) -> float:
+    """The WCAG contrast ratio of two colours, 1 to 21."""
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def text_on(colour: str) -> str:
+    """Black or white, whichever reads better on the colour; one of the two always reaches 4.5."""
+    return max(("#000000", "#ffffff"), key=lambda text: contrast(colour, text))
+
+
+def _variables(
+    page: dict[str, str], categories: tuple[str, ...], sequential: tuple[str, ...], diverging: tuple[str, ...]
+) -> str:
+    pairs = list(page.items()) + [(f"c{index}", colour) for index, colour in enumerate(categories)]
+    for letter, anchors in (("s", sequential), ("d", diverging)):
+        for step, colour in enumerate(_blend(anchors)):
+            pairs += [(f"{letter}{step}", colour), (f"{letter}t{step}", text_on(colour))]
+    return "".join(f"--{name}:{colour};" for name, colour in pairs)
+
+
+def _blend(anchors: tuple[str, ...]) -> list[str]:
+    segments = list(pairwise([_channels(anchor) for anchor in anchors]))
+    colours = []
+    for step in range(STEPS + 1):
+        place = step / STEPS * len(segments)
+        index = min(int(place), len(segments) - 1)
+        start, end = segments[index]
+        mixed = (round(a + (b - a) * (place - index)) for a, b in zip(start, end, strict=True))
+        colours.append("#" + "".join(f"{channel:02x}" for channel in mixed))
+    return colours
+
+
+def _channels(colour: str) -> tuple[int, ...]:
+    return tuple(int(colour[start : start + 2], 16) for start in (1, 3, 5))
+
+
+def _luminance(colour: str) -> float:
+    shares = (channel / 255 for channel in _channels(colour))
+    linear = [share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4 for share in shares]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

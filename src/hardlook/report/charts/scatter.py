@@ -1,0 +1,146 @@
+"""Two measurements against each other, with names beside the spots where there is room for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hardlook.contract.sections import ScatterChart, Spot
+from hardlook.report.charts.lettering import SMALL, label, shorten, text_width, widest
+from hardlook.report.charts.numbers import Numbers
+from hardlook.report.charts.palette import INK, MUTED, category
+from hardlook.report.charts.scales import LinearScale, fit
+from hardlook.report.charts.svg import disc, drawing, segment, x_axis, y_axis
+from hardlook.report.markup import element
+from hardlook.report.numerals import counted, decimals_for, is_number, numeral
+
+_MOST_NAMED = 40
+_MOST_TITLED = 600
+Box = tuple[float, float, float, float]
+
+
+def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
+    """The chart as SVG; groups differ in colour and, every other one, in being hollow."""
+    spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
+    groups = _groups(chart)
+    legend, legend_height = _legend(groups, width)
+    top = legend_height + (34.0 if chart.y_axis else 14.0)
+    bottom = top + (400.0 if width > 600 else 290.0)
+    xs, ys = [spot.x for spot in spots], [spot.y for spot in spots]
+    if chart.diagonal:
+        xs = ys = xs + ys
+    y = fit(ys, start=bottom, stop=top, ticks=5)
+    left = widest(y.tick_texts(), SMALL) + 10
+    right = min(width, left + 560) - 16
+    x = fit(xs, start=left + 6, stop=right, ticks=5)
+    parts = [legend, y_axis(y, left, right, chart.y_axis), x_axis(x, top, bottom, chart.x_axis)]
+    if chart.diagonal:
+        parts.append(_diagonal(x, y))
+    parts += _marks(spots, groups, x, y)
+    if len(spots) <= _MOST_NAMED:
+        avoided = _along_diagonal(x, y) if chart.diagonal else []
+        parts.append(_names(spots, x, y, (left, top, min(width, right + 180), bottom), avoided))
+    return drawing(key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts)
+
+
+def describe_scatter(chart: ScatterChart) -> str:
+    """The chart in words: counts, ranges, and how many spots lie above the diagonal."""
+    spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
+    words = [f"{counted(len(chart.spots), 'spot')}: {chart.y_axis} against {chart.x_axis}."]
+    for name, values in ((chart.x_axis, [spot.x for spot in spots]), (chart.y_axis, [spot.y for spot in spots])):
+        if values:
+            decimals = decimals_for(values)
+            words.append(f"{name} runs from {numeral(min(values), decimals)} to {numeral(max(values), decimals)}.")
+    if chart.diagonal:
+        words.append(f"{sum(spot.y > spot.x for spot in spots)} of {len(spots)} lie above the diagonal.")
+    if len(spots) < len(chart.spots):
+        words.append(f"{counted(len(chart.spots) - len(spots), 'spot')} without a place.")
+    return " ".join(words)
+
+
+def tabulate_scatter(chart: ScatterChart) -> Numbers:
+    """One row a spot."""
+    grouped = any(spot.group for spot in chart.spots)
+    columns = ("name", *(("group",) if grouped else ()), chart.x_axis, chart.y_axis)
+    rows = [(spot.label, *((spot.group,) if grouped else ()), spot.x, spot.y) for spot in chart.spots]
+    return Numbers(columns, rows)
+
+
+def _groups(chart: ScatterChart) -> dict[str, int]:
+    return {group: index for index, group in enumerate(dict.fromkeys(spot.group for spot in chart.spots))}
+
+
+def _legend(groups: dict[str, int], width: float) -> tuple[str, float]:
+    """The groups as a line of marked names, wrapped; nothing when there is one group without a name."""
+    if not any(groups):
+        return "", 0.0
+    parts, x, y = [], 2.0, 8.0
+    for group, index in groups.items():
+        name = shorten(group or "no group", SMALL, width - 24)
+        room = text_width(name, SMALL) + 34
+        if x > 2 and x + room > width:
+            x, y = 2.0, y + 18
+        parts.append(disc(x + 4, y, 4, category(index), hollow=index % 2 == 1))
+        parts.append(label(x + 13, y + 4, group or "no group", size=SMALL, fill=category(index), room=width - 24))
+        x += room
+    return element("g", *parts, class_="legend"), y + 14
+
+
+def _diagonal(x: LinearScale, y: LinearScale) -> str:
+    low, high = max(x.low, y.low), min(x.high, y.high)
+    return segment(x.at(low), y.at(low), x.at(high), y.at(high), MUTED, 1.2, "4 3") + label(
+        x.at(high) - 22, y.at(high) + 12, "y = x", size=SMALL, fill=MUTED, anchor="end"
+    )
+
+
+def _marks(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: LinearScale) -> list[str]:
+    """A circle a spot; clouds are one path of round dots a group, which is a tenth of the bytes."""
+    if len(spots) > _MOST_TITLED:
+        clouds = []
+        for group, index in groups.items():
+            places = [(x.at(spot.x), y.at(spot.y)) for spot in spots if spot.group == group]
+            d = "".join(f"M{px:.1f} {py:.1f}h0" for px, py in places)
+            stroke = {"stroke": category(index), "stroke_width": 4.5, "stroke_linecap": "round"}
+            clouds.append(element("path", d=d, fill="none", stroke_opacity=0.5, **stroke))
+        return clouds
+    radius = 4.2 if len(spots) <= 120 else 3.2
+    marks = []
+    for spot in spots:
+        index = groups[spot.group]
+        text = f"{spot.label}: {spot.x:g}, {spot.y:g}"
+        marks.append(disc(x.at(spot.x), y.at(spot.y), radius, category(index), text, hollow=index % 2 == 1))
+    return [element("g", *marks, fill_opacity=0.8, class_="spots")]
+
+
+def _along_diagonal(x: LinearScale, y: LinearScale) -> list[Box]:
+    """Small boxes along y = x and its name, for names to keep clear of."""
+    low, high = max(x.low, y.low), min(x.high, y.high)
+    values = [low + (high - low) * share / 100 for share in range(101)]
+    name = (x.at(high) - 62, y.at(high), x.at(high) - 20, y.at(high) + 16)
+    return [(x.at(value) - 2, y.at(value) - 2, x.at(value) + 2, y.at(value) + 2) for value in values] + [name]
+
+
+def _names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, avoided: Sequence[Box]) -> str:
+    """Names at the first of four sides where they meet nothing; a name without room stays in its title."""
+    taken: list[Box] = [(x.at(s.x) - 4, y.at(s.y) - 4, x.at(s.x) + 4, y.at(s.y) + 4) for s in spots]
+    taken += avoided
+    parts = []
+    for spot in spots:
+        text = shorten(spot.label, SMALL, 130)
+        px, py, wide = x.at(spot.x), y.at(spot.y), text_width(text, SMALL)
+        for start, base in (
+            (px + 7, py + 4),
+            (px - 7 - wide, py + 4),
+            (px - wide / 2, py - 8),
+            (px - wide / 2, py + 16),
+        ):
+            box = (start, base - 9, start + wide, base + 3)
+            inside = bounds[0] <= box[0] and box[2] <= bounds[2] and bounds[1] <= box[1] and box[3] <= bounds[3]
+            if inside and not any(_meet(box, other) for other in taken):
+                taken.append(box)
+                parts.append(label(start, base, spot.label, size=SMALL, fill=INK, room=130))
+                break
+    return element("g", *parts, class_="names")
+
+
+def _meet(one: Box, other: Box) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

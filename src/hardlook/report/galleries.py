@@ -1,0 +1,119 @@
+"""Galleries: the units behind a number, each with its pictures, its caption and its id to copy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from hardlook.contract.sections import Example, Gallery, Picture
+from hardlook.errors import HardlookError
+from hardlook.report.markup import element, escape, inline, plain
+from hardlook.report.numerals import counted
+from hardlook.report.thumbnails import label_colour, labels_present, thumbnail, thumbnail_size
+
+_MOST_IN_LEGEND = 12
+Pictures = Mapping[str, Sequence[Picture] | str]
+
+
+def draw_gallery(gallery: Gallery, pictures: Pictures, *, key: str = "gallery") -> str:
+    """The gallery as an HTML fragment; a unit whose pictures are missing shows the reason that stands for them."""
+    heading = element("h3", inline(gallery.title), id=f"{key}-heading")
+    caption = element("p", inline(gallery.caption), class_="caption") if gallery.caption else ""
+    if not gallery.examples:
+        shown = element("p", "There is no unit to show here.", class_="nothing")
+    else:
+        shown = element("ul", *(_example(example, pictures) for example in gallery.examples), class_="gallery")
+    return element("figure", element("figcaption", heading, caption), shown, class_="block", id=key)
+
+
+def _example(example: Example, pictures: Pictures) -> str:
+    unit = element("code", escape(example.unit), class_="unit", title="the unit's id; a click selects it")
+    text = element("p", inline(example.caption)) if example.caption else ""
+    return element("li", _shots(example, pictures), element("div", text, unit, class_="about"))
+
+
+def _shots(example: Example, pictures: Pictures) -> str:
+    found = pictures.get(example.unit, "no picture was given for this unit")
+    if isinstance(found, str):
+        return element("p", inline(f"No picture: {found}"), class_="nothing")
+    if not found:
+        return element("p", "No picture: the unit has none.", class_="nothing")
+    try:
+        shots = [_shot(picture, example) for picture in found]
+    except HardlookError as error:
+        raise error.at(unit=example.unit) from None
+    return element("div", *shots, class_="shots")
+
+
+def _shot(picture: Picture, example: Example) -> str:
+    """One picture with its label, clicks and legend."""
+    width, height = thumbnail_size(picture)
+    image = (
+        f'<img src="{thumbnail(picture)}" width="{width}" height="{height}" '
+        f'alt="{escape(_alternative(picture, example))}"/>'
+    )
+    frame = element("div", image, _clicks(picture, width, height), class_="frame")
+    name = element("span", inline(picture.label), class_="name") if picture.label else ""
+    return element("div", frame, name, _legend(picture), class_="shot", style=f"--width:{max(width, 96)}px")
+
+
+def _alternative(picture: Picture, example: Example) -> str:
+    """The picture in words: what it is, of which unit, and what is drawn on it."""
+    words = [f"{plain(picture.label) or 'picture'} of {example.unit}"]
+    if picture.mask is not None:
+        words.append(f"a mask over {picture.mask.mean():.1%} of the image")
+    if picture.label_map is not None:
+        names = [_name(picture, label) for label in labels_present(picture)]
+        words.append("labels: " + (", ".join(names[:_MOST_IN_LEGEND]) or "none"))
+    if picture.points:
+        positive = sum(point[2] for point in picture.points)
+        words.append(f"{counted(positive, 'positive click')}, {len(picture.points) - positive} negative")
+    return "; ".join(words)
+
+
+def _clicks(picture: Picture, width: int, height: int) -> str:
+    if not picture.points:
+        return ""
+    rows, columns = picture.image.shape[:2]
+    radius = 10.0 if len(picture.points) < 10 else 8.5
+    discs = []
+    for order, (x, y, positive) in enumerate(picture.points, start=1):
+        # Clicks at the border stay whole; their place is then off by less than the disc.
+        cx = min(max((x + 0.5) * width / columns, radius), max(width - radius, radius))
+        cy = min(max((y + 0.5) * height / rows, radius), max(height - radius, radius))
+        fill = "#00775a" if positive else "#b3261e"
+        discs.append(element("circle", cx=cx, cy=cy, r=radius, fill=fill, stroke="#fff", stroke_width=1.4))
+        number = escape(order)
+        discs.append(
+            element(
+                "text",
+                number,
+                x=cx,
+                y=cy + 4.2,
+                text_anchor="middle",
+                font_size=12 if radius > 9 else 10,
+                font_weight=700,
+                fill="#fff",
+            )
+        )
+    return element("svg", *discs, viewBox=f"0 0 {width} {height}", aria_hidden="true", class_="clicks")
+
+
+def _legend(picture: Picture) -> str:
+    labels = labels_present(picture)
+    if not labels:
+        return ""
+    entries = [
+        element(
+            "li",
+            element("i", style="background:rgb({},{},{})".format(*label_colour(label))),
+            escape(_name(picture, label)),
+        )
+        for label in labels[:_MOST_IN_LEGEND]
+    ]
+    if len(labels) > _MOST_IN_LEGEND:
+        entries.append(element("li", f"and {len(labels) - _MOST_IN_LEGEND} more"))
+    return element("ul", *entries, class_="labels")
+
+
+def _name(picture: Picture, label: int) -> str:
+    return picture.label_names[label] if label < len(picture.label_names) else f"label {label}"

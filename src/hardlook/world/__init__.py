@@ -1,0 +1,1 @@
+"""The planted world: small pictures whose whole truth is known, made from a seed, with nothing to download."""

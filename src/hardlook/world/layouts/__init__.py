@@ -1,0 +1,1 @@
+"""Writers of the planted world, one file a layout; `hardlook.world.write` chooses among them."""

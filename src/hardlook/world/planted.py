@@ -1,0 +1,107 @@
+"""A planted world: a sequence of scenes in which every concept meets every context equally often.
+
+>>> world = PlantedWorld(seed=0, count=96)
+>>> len(world), len({(world.concept(i), world.context(i)) for i in range(96)})
+(96, 96)
+>>> biased = PlantedWorld(seed=0, count=96, correlation=1.0)
+>>> all(biased.context(i) == FAVOURITES[biased.concept(i)] for i in range(96))
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+
+from hardlook import fingerprint
+from hardlook.errors import OptionError
+from hardlook.randomness import generator
+from hardlook.world.render import Rendered, render
+from hardlook.world.scene import DEFAULT_SIZE, Scene, describe_scene
+from hardlook.world.vocabulary import CONCEPTS, CONTEXTS
+
+VERSION = 1  # raise it when a seed's pictures change
+
+# Where each concept is mostly met when concept and context are correlated; siblings differ.
+FAVOURITES: dict[str, str] = {
+    "cat": "dusk", "dog": "meadow", "car": "street", "bus": "fog", "house": "winter", "barn": "meadow",
+    "apple": "autumn", "pear": "dusk", "cup": "winter", "bottle": "beach", "duck": "fog", "owl": "night",
+}  # fmt: skip
+_CELLS = len(CONCEPTS) * len(CONTEXTS)
+
+
+@dataclass(frozen=True)
+class PlantedWorld:
+    """`count` scenes of `size` (width, height); `world[i]` renders the i-th.
+
+    Without correlation each block of 96 scenes holds every concept in every context once, and each row of 12 every
+    concept once; half of each concept's scenes have a salient subject. With `correlation` in [0, 1] a scene takes
+    its concept's favourite context with that probability. `salient` and `distractors`, where given, hold for all.
+    """
+
+    seed: int = 0
+    count: int = _CELLS
+    size: tuple[int, int] = DEFAULT_SIZE
+    correlation: float = 0.0
+    salient: bool | None = None
+    distractors: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.count < 0 or not 0 <= self.correlation <= 1:
+            raise OptionError(
+                f"count {self.count} and correlation {self.correlation} do not make a world",
+                remedy="a count of at least 0 and a correlation from 0 to 1",
+            )
+
+    def __len__(self) -> int:
+        return self.count
+
+    def __getitem__(self, index: int) -> Rendered:
+        return render(self.scene(index))
+
+    def __iter__(self) -> Iterator[Rendered]:
+        return (self[index] for index in range(self.count))
+
+    def concept(self, index: int) -> str:
+        """The concept that scene `index` is about."""
+        return CONCEPTS[self._cell(index)[0]].name
+
+    def context(self, index: int) -> str:
+        """Where scene `index` takes place."""
+        if generator(self.seed, "world", "correlation", self._within(index)).random() < self.correlation:
+            return FAVOURITES[self.concept(index)]
+        return CONTEXTS[self._cell(index)[1]].name
+
+    def is_salient(self, index: int) -> bool:
+        """Whether the subject of scene `index` catches the eye: half of the contexts of each concept, in turns."""
+        if self.salient is not None:
+            return self.salient
+        concept, context = self._cell(index)
+        block = self._within(index) // _CELLS
+        order = generator(self.seed, "world", "salient", block // 2, concept).permutation(len(CONTEXTS))
+        return bool((order[context] < len(CONTEXTS) // 2) ^ (block % 2))
+
+    def scene(self, index: int) -> Scene:
+        """The description of scene `index`."""
+        return describe_scene(
+            self.seed, self._within(index), self.concept(index), self.context(index), self.is_salient(index),
+            self.distractors, self.size,
+        )  # fmt: skip
+
+    def fingerprint(self) -> str:
+        """A short hash of the generator's version and all options."""
+        return fingerprint.of_value({"planted world": VERSION, **asdict(self)})
+
+    def _within(self, index: int) -> int:
+        if not -self.count <= index < self.count:
+            raise IndexError(f"scene {index} of a world of {self.count}")
+        return index % self.count
+
+    def _cell(self, index: int) -> tuple[int, int]:
+        """Concept and context positions: a Latin arrangement of each block, shuffled row by row."""
+        block, cell = divmod(self._within(index), _CELLS)
+        row, column = divmod(cell, len(CONCEPTS))
+        concepts = generator(self.seed, "world", "concepts", block).permutation(len(CONCEPTS))
+        contexts = generator(self.seed, "world", "contexts", block).permutation(len(CONTEXTS))
+        place = int(generator(self.seed, "world", "row", block, row).permutation(len(CONCEPTS))[column])
+        return int(concepts[place]), int(contexts[(place + row) % len(CONTEXTS)])

@@ -1,0 +1,201 @@
+"""Models by name: registered, from entry points, dotted; errors that help; listing that never breaks."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from hardlook.errors import MissingExtra, ModelError
+from hardlook.models import registry
+from hardlook.models.registry import build, find, list_models, register, register_lazily
+from hardlook.models.roles import ROLES
+
+PLANTED = {
+    "planted-encoder": "encoder",
+    "planted-text-encoder": "text-encoder",
+    "planted-image-text-encoder": "image-text-encoder",
+    "planted-saliency": "saliency",
+    "planted-segmenter": "semantic-segmenter",
+    "planted-instances": "instance-segmenter",
+    "planted-panoptic": "panoptic-segmenter",
+    "planted-one-shot": "one-shot-segmenter",
+    "planted-learner": "few-shot-learner",
+    "disc": "promptable-segmenter",
+    "planted-clicks": "click-model",
+}
+
+OUTSIDE = """
+class Stare:
+    "Looks straight ahead."
+    hardlook_card = {"role": "saliency", "licence": "BSD-3-Clause", "summary": "stares"}
+    def __init__(self, level: float = 0.5):
+        self.level = level
+    def saliency(self, images):
+        return [(image[..., 0] * 0 + self.level).astype("float32") for image in images]
+
+class Plain:
+    "Says nothing of itself."
+    def saliency(self, images):
+        return []
+"""
+
+
+@pytest.fixture(autouse=True)
+def registry_left_as_it_was(monkeypatch):
+    find("disc")
+    monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
+
+
+@pytest.fixture
+def outside(tmp_path, monkeypatch):
+    """An installed package with good and broken entry points."""
+    (tmp_path / "outside_models.py").write_text(OUTSIDE)
+    (tmp_path / "outside_broken.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "outside_exits.py").write_text("raise SystemExit(3)\n")
+    (tmp_path / "outside_decorated.py").write_text(
+        "from hardlook.models.registry import register\n"
+        "@register('decorated', role='saliency', summary='by decorator')\n"
+        "class Decorated:\n    def saliency(self, images):\n        return []\n"
+    )
+    info = tmp_path / "outside_models-1.2.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: outside-models\nVersion: 1.2\n")
+    (info / "entry_points.txt").write_text(
+        "[hardlook.models]\nstare = outside_models:Stare\nplain = outside_models:Plain\n"
+        "broken = outside_broken:Model\nexits = outside_exits:Model\nlost = outside_models:Gone\n"
+        "disc = outside_models:Stare\ndecorated = outside_decorated:Decorated\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path
+    for name in [name for name in sys.modules if name.startswith("outside_")]:
+        del sys.modules[name]
+
+
+def test_every_role_has_a_planted_model():
+    assert set(PLANTED.values()) == set(ROLES)
+    for name, role in PLANTED.items():
+        assert find(name).card.roles == (role,)
+        assert isinstance(build(name, role), ROLES[role])
+
+
+def test_unknown_names_get_near_ones():
+    with pytest.raises(ModelError) as caught:
+        find("planted-segmentor")
+    assert "'planted-segmenter'" in caught.value.remedy
+    assert "hardlook models" in caught.value.remedy
+
+
+def test_wrong_role_names_the_right_one():
+    with pytest.raises(ModelError, match="is no saliency; it is a semantic-segmenter"):
+        build("planted-segmenter", "saliency")
+    with pytest.raises(ModelError, match="no role 'painter'") as caught:
+        build("planted-segmenter", "painter")
+    assert "click-model" in caught.value.remedy
+
+
+def test_arguments_are_converted_and_refused():
+    assert build("planted-segmenter", "semantic-segmenter", {"sibling": "0.25", "seed": "3"}).seed == 3
+    with pytest.raises(ModelError) as caught:
+        build("planted-segmenter", "semantic-segmenter", {"siblings": "1"})
+    assert "sibling: float = 0.0" in caught.value.remedy
+    with pytest.raises(ModelError, match="the dial sibling stands at 2"):
+        build("planted-segmenter", "semantic-segmenter", {"sibling": 2})
+
+
+def test_a_constructor_that_fails_is_reported():
+    @register("faulty", role="saliency")
+    class Faulty:
+        def __init__(self, size: int = 1) -> None:
+            raise ValueError("no room")
+
+    with pytest.raises(ModelError, match="could not be made with size=2: ValueError: no room"):
+        build("faulty", "saliency", {"size": "2"})
+
+
+def test_a_missing_extra_passes_through():
+    @register("hungry", role="saliency", extra="onnx")
+    def hungry():
+        from hardlook.extras import require
+
+        return require("no_such_package_at_all", extra="onnx")
+
+    with pytest.raises(MissingExtra) as caught:
+        build("hungry", "saliency")
+    assert "hardlook[onnx]" in caught.value.remedy
+
+
+def test_names_are_taken_once():
+    with pytest.raises(ModelError, match="'disc' is taken by hardlook.models.planted.disc:Disc"):
+        register("disc", role="saliency")(lambda: None)
+    with pytest.raises(ModelError, match="painter"):
+        register("new", role="painter")(lambda: None)
+
+
+def test_lazy_models_import_when_built():
+    register_lazily("lazy", "no_such_module_yet:Model", role="saliency")
+    assert find("lazy").card.roles == ("saliency",)
+    with pytest.raises(ModelError, match="could not be imported: ModuleNotFoundError"):
+        build("lazy", "saliency")
+
+
+def test_dotted_names(outside):
+    assert build("outside_models:Stare", "saliency", {"level": "0.25"}).level == 0.25
+    with pytest.raises(ModelError, match="cannot serve as click-model: it lacks click_map; it serves as saliency"):
+        build("outside_models:Plain", "click-model")
+    with pytest.raises(ModelError, match="is no click-model; it is a saliency"):
+        build("outside_models:Stare", "click-model")
+    with pytest.raises(ModelError, match="could not be imported: AttributeError"):
+        build("outside_models:Gone", "saliency")
+    with pytest.raises(ModelError, match="is a str, not a class"):
+        build("outside_models:__name__", "saliency")
+
+
+def test_entry_points_are_found_and_built(outside):
+    card = find("stare").card
+    assert (card.roles, card.licence, card.summary) == (("saliency",), "BSD-3-Clause", "stares")
+    assert card.origin == "outside-models 1.2"
+    assert build("stare", "saliency", {"level": "0.75"}).level == 0.75
+    assert find("plain").card.summary == "Says nothing of itself."
+    with pytest.raises(ModelError, match="no_such_module_anywhere"):
+        build("broken", "saliency")
+
+
+def test_listing_survives_broken_entry_points(outside):
+    cards = {(card.name, card.origin): card for card in list_models()}
+    outside_card = lambda name: cards[name, "outside-models 1.2"]  # noqa: E731
+    assert "no_such_module_anywhere" in outside_card("broken").problem
+    assert "SystemExit" in outside_card("exits").problem
+    assert "Gone" in outside_card("lost").problem
+    assert "hidden by the built-in model" in outside_card("disc").problem
+    assert cards["disc", "built-in"].problem == outside_card("stare").problem == ""
+    assert {name for name, _ in cards} >= set(PLANTED) | {"u2netp", "minilm"}
+
+
+def test_a_decorated_outside_model_is_listed_once_with_its_card(outside):
+    assert find("decorated").card.summary == "by decorator"
+    assert [card.summary for card in list_models("decorated")] == ["by decorator"]
+
+
+def test_listing_by_pattern_and_role(outside):
+    assert [card.name for card in list_models("planted-s*")] == ["planted-saliency", "planted-segmenter"]
+    names = [card.name for card in list_models(role="saliency")]
+    assert {"planted-saliency", "u2netp", "stare", "plain"} <= set(names)
+    assert "planted-segmenter" not in names
+    assert names == sorted(names)
+
+
+def test_an_outside_card_with_an_unknown_role_says_so(outside):
+    (outside / "outside_odd.py").write_text("class Odd:\n    hardlook_card = {'role': 'painter'}\n")
+    with pytest.raises(ModelError, match="names a role that does not exist: 'painter'"):
+        find("outside_odd:Odd")
+
+
+def test_listing_imports_no_framework():
+    script = (
+        "import sys; from hardlook.models.registry import list_models; list_models();"
+        "heavy = {'torch', 'onnxruntime', 'ai_edge_litert', 'transformers', 'polars'} & set(sys.modules);"
+        "sys.exit(f'imported {heavy}' if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=Path.cwd())
+    assert done.returncode == 0, done.stderr

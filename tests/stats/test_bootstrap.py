@@ -1,0 +1,269 @@
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hardlook.stats import Estimate, bootstrap_mean, bootstrap_score, bootstrap_scores, ratio, resampling
+
+counts = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 50)), min_size=2, max_size=15)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def bounds(estimate: Estimate) -> tuple[float, float]:
+    return estimate.interval.low, estimate.interval.high
+
+
+def class_ious(totals: np.ndarray) -> np.ndarray:
+    return totals[..., :2] / totals[..., 2:]
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_mean_agrees_with_scipy(method: str, level: float) -> None:
+    sample = rng(1).exponential(size=60)
+    theirs = stats.bootstrap((sample,), np.mean, n_resamples=20_000, method=method, confidence_level=level, rng=rng(2))
+    ours = bootstrap_mean(sample, rng=rng(3), resamples=20_000, level=level, method=method)
+    # The Monte Carlo error of such a quantile is about 0.015 standard errors on either side.
+    tolerance = 0.1 * theirs.standard_error
+    assert bounds(ours) == pytest.approx(tuple(theirs.confidence_interval), abs=tolerance)
+    assert ours.standard_error == pytest.approx(theirs.standard_error, rel=0.03)
+    assert ours.value == pytest.approx(sample.mean())
+    assert (ours.interval.method, ours.interval.level, ours.resamples) == (method, level, 20_000)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_strata_agree_with_scipy_on_two_samples(method: str) -> None:
+    first, second = rng(4).exponential(size=30), 5 + rng(5).exponential(2, size=20)
+
+    def pooled_mean(a: np.ndarray, b: np.ndarray, axis: int = -1) -> np.ndarray:
+        # Divided by the fixed total, so that leaving a unit out means the same for both implementations.
+        return (a.mean(axis=axis) * 30 + b.mean(axis=axis) * 20) / 50
+
+    def from_sums(totals: np.ndarray) -> np.ndarray:
+        return (totals[..., 0] / totals[..., 1] * 30 + totals[..., 2] / totals[..., 3] * 20) / 50
+
+    sums = np.zeros((50, 4))
+    sums[:30, 0], sums[:30, 1], sums[30:, 2], sums[30:, 3] = first, 1, second, 1
+    theirs = stats.bootstrap((first, second), pooled_mean, n_resamples=20_000, method=method, rng=rng(6))
+    ours = bootstrap_score(sums, from_sums, rng=rng(7), resamples=20_000, method=method, strata=[0] * 30 + [1] * 20)
+    tolerance = 0.1 * theirs.standard_error
+    assert bounds(ours) == pytest.approx(tuple(theirs.confidence_interval), abs=tolerance)
+
+
+def test_ratio_of_sums_agrees_with_scipy() -> None:
+    union = rng(8).integers(1, 100, 40)
+    inter = rng(9).integers(0, union + 1)
+    theirs = stats.bootstrap(
+        (inter, union),
+        lambda a, b, axis: a.sum(axis=axis) / b.sum(axis=axis),
+        paired=True,
+        n_resamples=20_000,
+        method="bca",
+        rng=rng(10),
+    )
+    ours = bootstrap_score(np.stack([inter, union], axis=1), ratio, rng=rng(11), resamples=20_000, method="bca")
+    tolerance = 0.1 * theirs.standard_error
+    assert bounds(ours) == pytest.approx(tuple(theirs.confidence_interval), abs=tolerance)
+
+
+def test_two_units_by_hand() -> None:
+    # Resamples of {0, 1} have mean 0, 0.5 or 1 with chances 1/4, 1/2 and 1/4.
+    estimate = bootstrap_mean([0, 1], rng=rng(), resamples=4000, level=0.9)
+    assert bounds(estimate) == (0.0, 1.0)
+    assert estimate.standard_error == pytest.approx(math.sqrt(1 / 8), rel=0.05)
+    assert bounds(bootstrap_mean([0, 1], rng=rng(), resamples=4000, level=0.4)) == (0.5, 0.5)
+
+
+def test_whole_clusters_are_drawn() -> None:
+    # Two clusters, one of zeros and one of ones: only three means are possible, however many units there are.
+    values, clusters = [0] * 50 + [1] * 50, ["a"] * 50 + ["b"] * 50
+    grouped = bootstrap_mean(values, rng=rng(), clusters=clusters)
+    single = bootstrap_mean(values, rng=rng())
+    assert bounds(grouped) == (0.0, 1.0)
+    assert single.interval.high - single.interval.low < 0.25
+    assert (grouped.interval.n, grouped.interval.resampled) == (2, "cluster")
+    assert (single.interval.n, single.interval.resampled) == (100, "unit")
+
+
+def test_strata_hold_what_differs_between_them_fixed() -> None:
+    values, folds = [0.0] * 20 + [1.0] * 20, [0] * 20 + [1] * 20
+    estimate = bootstrap_mean(values, rng=rng(), strata=folds)
+    assert bounds(estimate) == (0.5, 0.5)
+    assert estimate.interval.resampled == "unit within stratum"
+
+
+def test_totals_of_large_integers_are_exact() -> None:
+    # The two columns differ by one in every unit, so the difference of the totals is n in every resample.
+    large = rng(12).integers(2**40, 2**41, size=200)
+    estimate = bootstrap_score(
+        np.stack([large + 1, large], axis=1), lambda t: t[..., 0] - t[..., 1], rng=rng(), resamples=500
+    )
+    assert (estimate.value, *bounds(estimate), estimate.standard_error) == (200.0, 200.0, 200.0, 0.0)
+    total = bootstrap_score(large[:, None], lambda t: t[..., 0], rng=rng(), resamples=10)
+    assert Fraction(total.value) == sum(map(int, large))
+
+
+def test_several_scores_share_their_resamples() -> None:
+    sums = rng(13).integers(1, 20, (10, 4))
+    both = bootstrap_scores(sums, class_ious, rng=rng(1), resamples=300)
+    for column, estimate in enumerate(both):
+        alone = bootstrap_score(sums, lambda t, c=column: class_ious(t)[..., c], rng=rng(1), resamples=300)
+        assert alone == estimate
+    with pytest.raises(ValueError, match="expected one score, got 2; use bootstrap_scores"):
+        bootstrap_score(sums, class_ious, rng=rng(), resamples=10)
+
+
+def test_undefined_resamples_are_counted_not_dropped_silently() -> None:
+    # The second class appears in one unit of four, and is missing from a resample with chance (3/4)**4.
+    sums = np.array([[1, 1, 2, 2], [2, 0, 2, 0], [1, 0, 2, 0], [2, 0, 3, 0]])
+    always, rare = bootstrap_scores(sums, class_ious, rng=rng(), resamples=10_000)
+    assert always.undefined == 0
+    assert rare.undefined / 10_000 == pytest.approx(0.3164, abs=0.02)
+    assert (rare.value, *bounds(rare)) == (0.5, 0.5, 0.5)
+    _, rare_bca = bootstrap_scores(sums, class_ious, rng=rng(), resamples=1000, method="bca")
+    assert not rare_bca.interval.defined
+
+
+def test_never_defined_score() -> None:
+    estimate = bootstrap_score([[0, 0], [0, 0]], ratio, rng=rng(), resamples=50)
+    assert math.isnan(estimate.value) and math.isnan(estimate.standard_error)
+    assert not estimate.interval.defined
+    assert (estimate.undefined, estimate.resamples) == (50, 50)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+@pytest.mark.parametrize(
+    ("sums", "labels"),
+    [
+        (np.empty((0, 2)), {}),
+        ([[1, 2]], {}),
+        ([[1, 2], [1, 2]], {"clusters": ["a", "a"]}),
+        ([[1, 2], [1, 2]], {"strata": ["a", "b"]}),
+    ],
+    ids=["no unit", "one unit", "one cluster", "one unit per stratum"],
+)
+def test_nothing_that_varies_gives_no_interval(sums: object, labels: dict[str, list[str]], method: str) -> None:
+    estimate = bootstrap_score(sums, ratio, rng=rng(), method=method, **labels)
+    assert not estimate.interval.defined
+    assert estimate.resamples == 0
+    assert math.isnan(estimate.value) if len(sums) == 0 else estimate.value == 0.5
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_infinite_scores_are_undefined(method: str) -> None:
+    # Two draws of the first unit, whose ratio is 1 / 0, have chance 1/4; the other ratios are 1 and 2.
+    estimate = bootstrap_score([[1, 0], [1, 1]], ratio, rng=rng(), resamples=4000, method=method)
+    assert estimate.undefined / 4000 == pytest.approx(0.25, abs=0.03)
+    if method == "percentile":
+        assert bounds(estimate) == (1.0, 2.0)
+    else:
+        assert not estimate.interval.defined
+
+
+def test_wrong_calls_say_what_was_expected() -> None:
+    with pytest.raises(ValueError, match="sums: 1 of 4 values are NaN"):
+        bootstrap_score([[1, 2], [math.nan, 2]], ratio, rng=rng())
+    with pytest.raises(ValueError, match=r"expected totals \(1, 2\) to give scores \(1,\) or \(1, n_scores\)"):
+        bootstrap_score([[1, 2], [1, 2]], lambda t: t.sum(), rng=rng())
+    with pytest.raises(ValueError, match="method: expected 'percentile' or 'bca', got 'basic'"):
+        bootstrap_mean([1, 2], rng=rng(), method="basic")
+    with pytest.raises(ValueError, match="resamples: expected at least 1, got 0"):
+        bootstrap_mean([1, 2], rng=rng(), resamples=0)
+    with pytest.raises(TypeError, match="unknown cluster; there are rng, clusters"):
+        bootstrap_mean([1, 2], rng=rng(), cluster=["a", "b"])
+    with pytest.raises(TypeError, match="rng is missing"):
+        bootstrap_mean([1, 2])
+
+
+@given(counts, st.randoms(use_true_random=False), st.booleans())
+@settings(max_examples=40)
+def test_row_order_changes_nothing(rows: list[tuple[int, int]], shuffle: object, stratified: bool) -> None:
+    labels = [f"image{i % 5}" for i in range(len(rows))]
+    strata = [str(i % 5 > 2) for i in range(len(rows))] if stratified else None
+    order = list(range(len(rows)))
+    shuffle.shuffle(order)
+    # Thirds are rounded, and the rounded sums of a cluster must not depend on the order either.
+    sums = np.array(rows) / 3
+    plain = bootstrap_score(sums, ratio, rng=rng(), resamples=60, clusters=labels, strata=strata)
+    shuffled = bootstrap_score(
+        sums[order],
+        ratio,
+        rng=rng(),
+        resamples=60,
+        clusters=[labels[i] for i in order],
+        strata=strata and [strata[i] for i in order],
+    )
+    assert plain == shuffled or math.isnan(plain.interval.low)
+    assert plain.value == shuffled.value
+
+
+@given(counts, st.integers(1, 200))
+@settings(max_examples=40)
+def test_block_size_changes_nothing(rows: list[tuple[int, int]], cells: int) -> None:
+    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=70)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(resampling, "BLOCK_CELLS", cells)
+        patch.setattr(resampling, "LEAST_ROWS", 1)
+        assert bootstrap_score(rows, ratio, rng=rng(), resamples=70) == plain
+
+
+@given(counts)
+@settings(max_examples=40)
+def test_each_unit_its_own_cluster_is_no_clusters(rows: list[tuple[int, int]]) -> None:
+    alone = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image")
+    labelled = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image", clusters=range(len(rows)))
+    assert alone == labelled
+
+
+@given(counts)
+@settings(max_examples=40)
+def test_one_stratum_is_no_strata(rows: list[tuple[int, int]]) -> None:
+    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image")
+    strata = ["all"] * len(rows)
+    assert bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image", strata=strata) == plain
+
+
+@given(counts, st.sampled_from([0.25, 2.0, 1024.0]), st.sampled_from(["percentile", "bca"]))
+@settings(max_examples=40)
+def test_interval_scales_with_the_values(rows: list[tuple[int, int]], scale: float, method: str) -> None:
+    values = np.array([first for first, _ in rows], dtype=float)
+    plain = bootstrap_mean(values, rng=rng(), resamples=60, method=method)
+    scaled = bootstrap_mean(values * scale, rng=rng(), resamples=60, method=method)
+    # Powers of two scale without rounding.
+    assert np.array_equal(np.array(bounds(scaled)), np.array(bounds(plain)) * scale, equal_nan=True)
+
+
+@pytest.mark.parametrize(("method", "at_least"), [("percentile", 0.90), ("bca", 0.91)])
+def test_a_95_percent_interval_covers_the_truth(method: str, at_least: float) -> None:
+    # 400 data sets of 40 clusters; the share that covers has a standard error of about 0.011.
+    simulate = rng(14)
+    covered = 0
+    for _ in range(400):
+        union = simulate.integers(50, 150, size=(40, 2))
+        quality = np.clip(simulate.normal(0.6, 0.15, size=(40, 1)), 0, 1)
+        sums = np.stack([simulate.binomial(union, quality), union], axis=-1).reshape(80, 2)
+        estimate = bootstrap_score(
+            sums, ratio, rng=simulate, resamples=500, method=method, clusters=np.repeat(np.arange(40), 2)
+        )
+        covered += 0.6 in estimate.interval
+    assert at_least <= covered / 400 <= 0.985
+
+
+def test_ignoring_clusters_covers_far_too_rarely() -> None:
+    # Ten units of an image are copies of each other: the naive interval is about a third as wide as it must be.
+    simulate = rng(15)
+    naive = grouped = 0
+    for _ in range(200):
+        values = np.repeat(simulate.normal(size=30), 10)
+        images = np.repeat(np.arange(30), 10)
+        naive += 0.0 in bootstrap_mean(values, rng=simulate, resamples=300).interval
+        grouped += 0.0 in bootstrap_mean(values, rng=simulate, resamples=300, clusters=images).interval
+    assert naive / 200 < 0.6
+    assert grouped / 200 > 0.88

@@ -1,0 +1,19 @@
+import subprocess
+import sys
+
+import hardlook.stats
+
+
+def test_importing_stats_loads_neither_scipy_nor_the_rest_of_hardlook() -> None:
+    code = (
+        "import sys, hardlook.stats;"
+        "print([m for m in sys.modules if m.split('.')[0] in ('scipy', 'polars', 'torch')]);"
+        "print(sorted({'.'.join(m.split('.')[:2]) for m in sys.modules if m.startswith('hardlook')}))"
+    )
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown.splitlines() == ["[]", "['hardlook', 'hardlook.stats']"]
+
+
+def test_every_public_name_exists() -> None:
+    assert all(hasattr(hardlook.stats, name) for name in hardlook.stats.__all__)
+    assert sorted(hardlook.stats.__all__) == hardlook.stats.__all__
