@@ -2,12 +2,13 @@
 
 Run `python benchmarks/bootstrap.py`. The target is 3 s for ours. scipy has no path for sums: it gathers every
 unit of every resample. It is timed on fewer resamples and scaled, which is fair because its time grows
-linearly with them; the table says how many it ran.
+linearly with them; the table says how many it ran. Everything runs on one thread, so processor time is the time
+one free core would take; it decides, and the time on the clock stands beside it.
 """
 
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +28,20 @@ def mean_iou(totals: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray((totals[..., :CLASSES] / totals[..., CLASSES:]).mean(axis=-1))
 
 
-def seconds(work: Callable[[], object], repeats: int = 3) -> float:
+class Spent(NamedTuple):
+    """Seconds on the processor and on the clock; they differ where other programs want the same core."""
+
+    cpu: float
+    wall: float
+
+
+def spent(work: Callable[[], object], repeats: int = 3) -> Spent:
     """Best of a few runs: the others measure what else the machine was doing."""
     times = []
     for _ in range(repeats):
-        start = time.perf_counter()
+        cpu, wall = time.process_time(), time.perf_counter()
         work()
-        times.append(time.perf_counter() - start)
+        times.append(Spent(time.process_time() - cpu, time.perf_counter() - wall))
     return min(times)
 
 
@@ -44,9 +52,10 @@ def scipy_seconds(data: NDArray[Any], statistic: Callable[..., object], resample
     rng = np.random.default_rng(0)
 
     def work() -> object:
-        return bootstrap((data,), statistic, n_resamples=resamples, batch=20, method="percentile", rng=rng)
+        options = {"n_resamples": resamples, "batch": 20, "method": "percentile", "random_state": rng}
+        return bootstrap((data,), statistic, **options)
 
-    return seconds(work) * RESAMPLES / resamples
+    return spent(work).cpu * RESAMPLES / resamples
 
 
 def main() -> None:
@@ -70,14 +79,15 @@ def main() -> None:
             ("the same, BCa", None, lambda: bootstrap_score(sums, mean_iou, rng=rng, method="bca")),
             ("mIoU, swap test", None, lambda: permutation_test(sums, other, mean_iou, rng=rng)),
         ]
-        times = [seconds(work) for _, _, work in rows]
+        times = [spent(work) for _, _, work in rows]
 
     print(f"{RESAMPLES:,} resamples over {CLUSTERS:,} clusters, one thread; target {TARGET_SECONDS:.0f} s")
     print(f"scipy ran {PEER_MEAN_RESAMPLES:,} (mean) and {PEER_IOU_RESAMPLES:,} (mIoU) resamples, scaled up")
-    print(f"{'':<20}{'ours s':>8}{'scipy s':>9}{'scipy / ours':>14}  target")
-    for (name, peer, _), spent in zip(rows, times, strict=True):
-        beside = f"{peer:>9.2f}{peer / spent:>13.1f}x" if peer else f"{'':>23}"
-        print(f"{name:<20}{spent:>8.2f}{beside}  {'met' if spent <= TARGET_SECONDS else 'missed'}")
+    print(f"{'':<20}{'ours s':>8}{'scipy s':>9}{'scipy / ours':>14}{'clock s':>9}  target")
+    for (name, peer, _), ours in zip(rows, times, strict=True):
+        beside = f"{peer:>9.2f}{peer / ours.cpu:>13.1f}x" if peer else f"{'':>23}"
+        verdict = "met" if ours.cpu <= TARGET_SECONDS else "missed"
+        print(f"{name:<20}{ours.cpu:>8.2f}{beside}{ours.wall:>9.2f}  {verdict}")
 
 
 if __name__ == "__main__":

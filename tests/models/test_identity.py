@@ -23,9 +23,9 @@ def package(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "__init__.py").write_text("")
     (folder / "model.py").write_text(
-        "class Model:\n    def saliency(self, images):\n        from . import network\n        return network.run(images)\n"
+        "class Model:\n    def saliency(self, images):\n        from . import network\n        return network.run()\n"
     )
-    (folder / "network.py").write_text("from outside_net.layers import layer\ndef run(images): return images\n")
+    (folder / "network.py").write_text("from outside_net.layers import layer\ndef run(): return []\n")
     (folder / "layers.py").write_text("layer = 1\n")
     (folder / "other.py").write_text("raise RuntimeError('never imported')\n")
     monkeypatch.syspath_prepend(tmp_path)

@@ -126,7 +126,7 @@ def test_a_missing_extra_passes_through():
 
 
 def test_names_are_taken_once():
-    with pytest.raises(ModelError, match="'disc' is taken by hardlook.models.planted.disc:Disc"):
+    with pytest.raises(ModelError, match=r"'disc' is taken by hardlook\.models\.planted\.disc:Disc"):
         register("disc", role="saliency")(lambda: None)
     with pytest.raises(ModelError, match="painter"):
         register("new", role="painter")(lambda: None)

@@ -34,7 +34,7 @@ def test_rank_correlation_agrees_with_scipy() -> None:
         vectorized=False,
         n_resamples=1000,
         method="percentile",
-        rng=rng(4),
+        random_state=rng(4),
     )
     ours = bootstrap_indices(40, lambda units: spearman(x[units], y[units]), rng=rng(5), resamples=4000)
     low, high = theirs.confidence_interval

@@ -41,7 +41,7 @@ def make(
 
       hardlook world make world-coco --layout coco-panoptic --width 320 --height 240
     """
-    from hardlook.world.layouts import write_world
+    from hardlook.world.write import write_world
 
     write_world(
         directory,

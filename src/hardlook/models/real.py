@@ -1,4 +1,7 @@
-"""Networks with weights of their own, registered without importing what they run on."""
+"""Networks with weights of their own, registered without importing what they run on.
+
+Licences are those of the weights. `weights` are names for `hardlook weights install`.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ register_lazily(
     "hardlook.models.saliency.u2netp:U2NetP",
     role="saliency",
     summary="U2-Net (p), salient object detection",
-    licence="Apache-2.0",
+    licence="MIT",
     extra="onnx",
     weights=("u2netp",),
 )
@@ -18,7 +21,7 @@ register_lazily(
     "hardlook.models.segmenters.deeplabv3_voc:DeepLabV3VOC",
     role="semantic-segmenter",
     summary="DeepLabv3 on the VOC classes; trained on VOC, so a measure of difficulty and no few-shot result",
-    licence="Apache-2.0",
+    licence="MIT",
     extra="litert",
     weights=("deeplabv3-voc",),
 )
@@ -38,5 +41,5 @@ register_lazily(
     summary="all-MiniLM-L6-v2, a six-layer sentence encoder",
     licence="Apache-2.0",
     extra="hf",
-    weights=("minilm",),
+    weights=("all-minilm-l6-v2",),
 )

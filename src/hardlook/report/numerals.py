@@ -47,7 +47,8 @@ def numeral(value: float | None, decimals: int) -> str:
     """The number with that many decimals; very large ones with an exponent."""
     if value is None or not is_number(value):
         return NOTHING
-    if abs(value) >= 1e9:
+    # Beside larger values a tiny one is zero; among its like, which take eight decimals, it is shown.
+    if abs(value) >= 1e9 or (decimals >= 8 and 0 < abs(value) < 1e-6):
         return f"{value:.3g}".replace("-", _MINUS)
     text = f"{value:,.{decimals}f}" if abs(value) >= 10_000 else f"{value:.{decimals}f}"
     if text.startswith("-"):

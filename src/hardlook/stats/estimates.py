@@ -20,7 +20,7 @@ class Resampling(TypedDict, total=False):
     - `clusters`: one label per unit; units with the same label are drawn together. By default each
       unit is drawn alone and its row is its label.
     - `strata`: one label per unit; clusters are drawn within their stratum, whose size stays fixed.
-    - `resamples`: how many, 10,000 by default.
+    - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
     - `level`: of the interval, 0.95 by default.
     - `method`: "percentile" (default) or "bca".
     - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
@@ -68,8 +68,8 @@ def find_plan(n_units: int, **options: Unpack[Resampling]) -> Plan:
     check_probability(level, "level")
     if method not in ("percentile", "bca"):
         raise ValueError(f"method: expected 'percentile' or 'bca', got {method!r}")
-    if resamples < 1:
-        raise ValueError(f"resamples: expected at least 1, got {resamples}")
+    if resamples < 0:
+        raise ValueError(f"resamples: expected at least 0, got {resamples}")
     clusters = find_clusters(n_units, labels, strata)
     drawn = ("unit" if labels is None else "cluster") + ("" if strata is None else " within stratum")
     return Plan(

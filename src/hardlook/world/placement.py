@@ -106,7 +106,8 @@ def _propose(
     y = min(max(y, tall + 2), height * 0.97)
     ground = SETTINGS[context].ground_at((y / height - horizon) / (1 - horizon))
     look = draw_look(want.concept, random, against=ground, contrasting=want.salient)
-    fade = 0.0 if want.salient else 0.5 + 0.14 * shares[1]
+    # Fog hides by itself what is not near: paler still, and nobody could name it.
+    fade = 0.0 if want.salient else (0.28 if context == "fog" else 0.5) + 0.14 * shares[1]
     return SceneObject(
         want.concept, 0, want.salient, float(x), float(y), float(tall), bool(lift < 0.5),
         float(_LEAN.get(want.concept, 0.1) * (shares[2] - 0.5)), look, (ground, float(fade)),

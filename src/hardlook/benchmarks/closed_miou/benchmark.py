@@ -50,8 +50,8 @@ CARD = BenchmarkCard(
         Dial(
             "a sibling's name in place of a stranger's",
             "planted-segmenter",
-            # Half of all objects are misnamed at every setting; the dial only chooses by whose name.
-            lambda v: {"sibling": 0.5 * v, "stranger": 0.5 * (1 - v) / (1 - 0.5 * v)},
+            # The same half of all objects is misnamed at every setting; the dial only chooses by whose name.
+            lambda v: {"sibling": 0.5 * v, "stranger": 0.5 * (1 - v)},
             "miou",
             moves=False,
         ),

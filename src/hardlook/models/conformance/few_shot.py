@@ -9,7 +9,7 @@ import numpy as np
 
 from hardlook.models.conformance.exercise import Exercise
 from hardlook.models.conformance.expectations import answer_list, array_faults, difference
-from hardlook.models.conformance.probes import Probe, pictures, scene, subject_of
+from hardlook.models.conformance.probes import Probe, pictures, scene, scenes_by_concept, subject_of
 from hardlook.models.roles import Episode, Support
 from hardlook.randomness import generator
 
@@ -58,8 +58,11 @@ def _episode(model: Any, key: str, ways: int, shots: list[int], queries: int) ->
         support = (centres[labels] + 0.1 * random.standard_normal((len(labels), FEATURES))).astype(np.float32)
         query = (centres[np.arange(queries) % ways] + 0.1).astype(np.float32)
         return Episode(support, labels, query, ways, key)
-    images = [scene(index).image.copy() for index in range(len(labels) + queries)]
-    return Episode(images[: len(labels)], labels, images[len(labels) :], ways, key)
+    shown = scenes_by_concept()
+    support_scenes = [shown[way][shot] for way in range(ways) for shot in range(shots[way])]
+    query_scenes = [shown[index % ways][-1 - index // ways] for index in range(queries)]
+    images = [[scene(index).image.copy() for index in scenes] for scenes in (support_scenes, query_scenes)]
+    return Episode(images[0], labels, images[1], ways, key)
 
 
 def _score_faults(model: Any, episode: Episode, scores: Any) -> list[str]:

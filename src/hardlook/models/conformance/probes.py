@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -19,6 +18,7 @@ from hardlook.world.render import Rendered
 from hardlook.world.signature import read, sign
 
 SIZES = ((96, 72), (64, 80), (112, 64))  # width, height
+SCENES = 60
 
 
 @dataclass(frozen=True)
@@ -29,28 +29,43 @@ class Probe:
     value: Any
 
 
-def pictures() -> Mapping[str, Image]:
+def pictures() -> dict[str, Image]:
     """Fresh copies of the pictures by what they try; a model may spoil them and harm no later check."""
-    scenes = [scene(index) for index in range(len(SIZES))]
-    first = scenes[0].image
-    made: dict[str, Callable[[], Image]] = {
-        "ordinary image": lambda: first.copy(),
-        "tall image": lambda: scenes[1].image.copy(),
-        "wide image": lambda: scenes[2].image.copy(),
-        "tiny image": lambda: _around_subject(scenes[1], 8, 8),
-        "one-row image": lambda: _around_subject(scenes[2], 1, 40),
-        "grey image": lambda: _greyed(first),
-        "black image": lambda: np.zeros((48, 40, 3), np.uint8),
-        # What a benchmark passes when it flips a picture: same kind of array, steps backwards in memory.
-        "mirrored view": lambda: first.copy()[:, ::-1],
+    fresh = {name: image.copy() for name, image in _originals().items()}
+    # What a benchmark passes when it flips a picture: same kind of array, steps backwards in memory.
+    fresh["mirrored view"] = fresh["mirrored view"][:, ::-1]
+    return fresh
+
+
+@cache
+def _originals() -> dict[str, Image]:
+    ordinary, tall, wide = (scene(index) for index in range(len(SIZES)))
+    return {
+        "ordinary image": ordinary.image,
+        "tall image": tall.image,
+        "wide image": wide.image,
+        "tiny image": _around_subject(tall, 8, 8),
+        "one-row image": _around_subject(wide, 1, 40),
+        "grey image": _greyed(ordinary.image),
+        "black image": np.zeros((48, 40, 3), np.uint8),
+        "mirrored view": ordinary.image,
     }
-    return {name: make() for name, make in made.items()}
 
 
 @cache
 def scene(index: int) -> Rendered:
     """A picture and its truth; sizes take turns, and the subject is salient."""
-    return PlantedWorld(seed=7, count=24, size=SIZES[index % len(SIZES)], salient=True)[index]
+    return PlantedWorld(seed=7, count=SCENES, size=SIZES[index % len(SIZES)], salient=True)[index]
+
+
+@cache
+def scenes_by_concept() -> tuple[tuple[int, ...], ...]:
+    """Indices of scenes, five of each concept."""
+    world = PlantedWorld(seed=7, count=SCENES, salient=True)
+    found: dict[str, list[int]] = {}
+    for index in range(SCENES):
+        found.setdefault(world.concept(index), []).append(index)
+    return tuple(tuple(indices) for indices in found.values())
 
 
 def subject_of(image: Image) -> Mask:

@@ -82,7 +82,8 @@ def prepared(image: Image, size: int) -> NDArray[np.float32]:
     """
     shrinks = min(image.shape[:2]) >= size
     resized = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
-    return ((resized.astype(np.float32) - 127) / 128).transpose(2, 0, 1)
+    scaled: NDArray[np.float32] = (resized.astype(np.float32) - np.float32(127)) / np.float32(128)
+    return scaled.transpose(2, 0, 1)
 
 
 def build_network() -> nn.Module:
@@ -124,7 +125,8 @@ def build_network() -> nn.Module:
             y = functional.relu6(self._bn0(self._expand_conv(x))) if self.expands else x
             y = functional.relu6(self._bn1(self._depthwise_conv(y)))
             y = self._bn2(self._project_conv(y))
-            return x + y if self.shortcut else y
+            out: Tensor = x + y if self.shortcut else y
+            return out
 
     class Network(nn.Module):
         """Stem, sixteen blocks, head and (unused here) the ImageNet classifier."""

@@ -20,12 +20,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.errors import ModelError
 from hardlook.models.planted.dials import checked, draw, of_array, strikes
 from hardlook.models.roles import Image, Mask
 from hardlook.world.signature import read
 from hardlook.world.vocabulary import BY_CODE, BY_NAME, CONCEPTS, sibling_of, stranger_of
 
 MOST_RAGGED = 3  # pixels by which a ragged border is off, at most
+LEAST_LEFT = 0.6  # of an object that shrinks
 _THINGS = np.zeros(256, bool)
 _THINGS[[label.code for label in CONCEPTS]] = True
 
@@ -41,6 +43,11 @@ class Faults:
 
     def __post_init__(self) -> None:
         checked(sibling=self.sibling, stranger=self.stranger, ragged=self.ragged, missed=self.missed)
+        if self.sibling + self.stranger > 1 + 1e-9:
+            raise ModelError(
+                f"sibling={self.sibling} and stranger={self.stranger} are shares of the same objects",
+                remedy="their sum goes up to 1",
+            )
 
 
 @dataclass(frozen=True)
@@ -67,7 +74,7 @@ class Perceived:
 
 
 def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
-    """The picture's truth, spoilt by the dials: `sibling`, then `stranger` among the rest, `ragged` and `missed`."""
+    """The picture's truth, spoilt by the dials: `sibling`, `stranger`, `ragged` and `missed`."""
     truth = read(image)
     key = of_array(image)
     found = _THINGS[truth.classes]
@@ -80,7 +87,7 @@ def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
         things.append(Thing(code, _called(code, faults, seed, where), instance, seen))
         shape = found & (joint == value)
         rough = strikes(faults.ragged, seed, *where, "ragged")
-        shapes.append(_ragged(shape, draw(seed, *where, "how ragged")) if rough else shape)
+        shapes.append(_ragged(shape, found & ~shape, draw(seed, *where, "how ragged")) if rough else shape)
     codes = _stuff_everywhere(truth.classes, found)
     owner = np.zeros(found.shape, np.int32)
     for index, (thing, shape) in enumerate(zip(things, shapes, strict=True)):
@@ -91,21 +98,31 @@ def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
 
 def _called(code: int, faults: Faults, seed: int, where: tuple[str | int, ...]) -> int:
     name = BY_CODE[code].name
-    if strikes(faults.sibling, seed, *where, "sibling"):
+    # One draw for both dials: turning one down and the other up renames the same objects, only otherwise.
+    drawn = draw(seed, *where, "called")
+    if drawn < faults.sibling:
         return BY_NAME[sibling_of(name)].code
-    if strikes(faults.stranger, seed, *where, "stranger"):
+    if drawn < faults.sibling + faults.stranger:
         return BY_NAME[stranger_of(name)].code
     return code
 
 
-def _ragged(shape: Mask, how: float) -> Mask:
-    # The lower half of the draw shrinks, the upper half grows, both by 1 to MOST_RAGGED pixels.
-    radius = 1 + int(2 * MOST_RAGGED * how) % MOST_RAGGED
-    kernel = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1))
+def _ragged(shape: Mask, others: Mask, how: float) -> Mask:
+    """The shape made smaller (the lower half of the draw) or larger, by 1 to MOST_RAGGED pixels."""
     pixels = shape.astype(np.uint8)
-    shrunk: Mask = cv2.erode(pixels, kernel, borderValue=1).astype(bool)
-    # A shape fault must not become a miss.
-    return shrunk if how < 0.5 and shrunk.any() else cv2.dilate(pixels, kernel).astype(bool)
+    widest = 1 + int(2 * MOST_RAGGED * how) % MOST_RAGGED
+    # A shape fault must become neither a miss nor a wrong name: most of the object stays, and no other is covered.
+    if how < 0.5:
+        for radius in range(widest, 0, -1):
+            shrunk: Mask = cv2.erode(pixels, _disc(radius), borderValue=1).astype(bool)
+            if shrunk.sum() >= LEAST_LEFT * shape.sum():
+                return shrunk
+    grown: Mask = cv2.dilate(pixels, _disc(widest)).astype(bool) & ~others
+    return grown
+
+
+def _disc(radius: int) -> NDArray[np.uint8]:
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)).astype(np.uint8)
 
 
 def _stuff_everywhere(classes: NDArray[np.uint8], found: Mask) -> NDArray[np.uint8]:

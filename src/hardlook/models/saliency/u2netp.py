@@ -57,7 +57,7 @@ class U2NetP:
         low, high = float(small.min()), float(small.max())
         stretched = (small - low) / (high - low) if high > low else np.zeros_like(small)
         resized = cv2.resize(stretched, (width, height), interpolation=cv2.INTER_LINEAR)
-        return np.clip(resized, 0, 1).astype(np.float32, copy=False)
+        return np.asarray(np.clip(resized, 0, 1), dtype=np.float32)
 
 
 def prepared(image: Image) -> NDArray[np.float32]:

@@ -64,4 +64,4 @@ class DeepLabV3VOC:
         logits = cv2.resize(
             self._interpreter.get_tensor(self._output)[0], (width, height), interpolation=cv2.INTER_LINEAR
         )
-        return logits.argmax(axis=2).astype(np.int32)
+        return np.asarray(logits.argmax(axis=2), dtype=np.int32)

@@ -21,7 +21,7 @@ def draw_dots(chart: DotChart, key: str, width: float) -> str:
     """The chart as SVG: labels at the left, values written at the right, the axis below (and above long ones)."""
     decimals = _decimals(chart)
     texts = [_value_text(row, decimals, whole=width > 600) for row in chart.rows]
-    left = min(widest([row.label for row in chart.rows], SIZE) + 14, width * 0.36)
+    left = min(widest([row.label for row in chart.rows], SIZE) + 14 + _indent(chart), width * 0.36)
     right = width - widest(texts, SMALL) - 14
     numbers = finite(number for row in chart.rows for number in (row.value, row.low, row.high))
     numbers += finite(value for _, value in chart.references)
@@ -38,8 +38,8 @@ def draw_dots(chart: DotChart, key: str, width: float) -> str:
         bottom + (46 if chart.axis else 24),
         chart.title,
         describe_dots(chart),
-        x_axis(scale, top, bottom, chart.axis, above=long),
         draw_references(references, head, bottom),
+        x_axis(scale, top, bottom, chart.axis, above=long),
         rows,
     )
 
@@ -79,11 +79,11 @@ def _rows(chart: DotChart, scale: LinearScale, texts: Sequence[str], top: float,
     groups = list(dict.fromkeys(row.group for row in chart.rows))
     for group in groups:
         if group:
-            parts.append(label(0, y + 17, group, size=SIZE, room=width, weight=600))
+            parts.append(label(0, y + 17, group, size=SIZE, room=width, weight=600, halo=True))
             y += _ROW
         for row, text in zip(chart.rows, texts, strict=True):
             if row.group == group:
-                parts.append(_row(row, text, scale, y + _ROW / 2, indent=12 if any(groups) else 0, width=width))
+                parts.append(_row(row, text, scale, y + _ROW / 2, indent=_indent(chart), width=width))
                 y += _ROW
     return "".join(parts), y + 4
 
@@ -97,6 +97,10 @@ def _row(row: Dot, text: str, scale: LinearScale, y: float, indent: float, width
     if span(row.low, row.high, 3) and row.low is not None and row.high is not None:
         whisker = segment(scale.at(row.low), y, scale.at(row.high), y, ACCENT, 2.4)
     return element("g", name, whisker, disc(scale.at(row.value), y, 4.2, ACCENT, f"{row.label}: {text}"), value)
+
+
+def _indent(chart: DotChart) -> float:
+    return 12.0 if any(row.group for row in chart.rows) else 0.0
 
 
 def _value_text(row: Dot, decimals: int, *, whole: bool) -> str:

@@ -16,6 +16,7 @@ from hardlook.report.numerals import finite, is_number, numeral
 MOST_WRITTEN = 30
 _TITLED_CELLS = 900
 _LONGEST_LABEL = 170.0
+_LONGEST_AXES = 420.0
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,16 @@ def draw_heat(chart: HeatMap, key: str, width: float) -> str:
     right = layout.left + layout.width * len(chart.columns)
     bottom = layout.top + layout.height * len(chart.rows)
     drawn_key, key_end = _ramp_key(ramp, layout.left, bottom + 16, chart.decimals)
-    total = max(right + (_overhang(chart, layout) if layout.turned else 8), key_end)
+    axes = _axes_words(chart)
+    overhang = _overhang(chart, layout) if layout.turned else 8
+    total = max(right + overhang, key_end, min(text_width(axes, SMALL) + 4, _LONGEST_AXES))
     return drawing(
         key,
         total,
         bottom + 46,
         chart.title,
         describe_heat(chart),
+        label(0, 12, axes, size=SMALL, fill=MUTED, room=total) if axes else "",
         _labels(chart, layout),
         _cells(chart, layout, ramp),
         drawn_key,
@@ -123,7 +127,7 @@ def _ramp(chart: HeatMap) -> _Ramp:
         furthest = max(-low, high)
         return _Ramp(-furthest, furthest, diverging=True)
     # Starting at zero keeps a small value pale, unless all the values are far from it.
-    return _Ramp(0.0 if 0 <= low <= high / 2 else low, high, diverging=False)
+    return _Ramp(0.0 if 0 <= low <= high / 2 or 0 <= low == high else low, high, diverging=False)
 
 
 def _labels(chart: HeatMap, layout: _Layout) -> str:
@@ -146,12 +150,12 @@ def _labels(chart: HeatMap, layout: _Layout) -> str:
                 transform=f"rotate({angle} {x:.2f} {y:.2f})" if angle else None,
             )
         )
-    axes = " \N{RIGHTWARDS ARROW} ".join(name for name in (chart.row_axis, chart.column_axis) if name)
-    if chart.row_axis and chart.column_axis:
-        axes = f"rows: {chart.row_axis}; columns: {chart.column_axis}"
-    if axes:
-        parts.append(label(0, 12, axes, size=SMALL, fill=MUTED))
     return "".join(parts)
+
+
+def _axes_words(chart: HeatMap) -> str:
+    named = (("rows", chart.row_axis), ("columns", chart.column_axis))
+    return "; ".join(f"{side}: {name}" for side, name in named if name)
 
 
 def _cells(chart: HeatMap, layout: _Layout, ramp: _Ramp) -> str:

@@ -36,10 +36,11 @@ def shorten(text: str, size: float, room: float, *, bold: bool = False) -> str:
     """The text, cut with an ellipsis where it would not fit."""
     if text_width(text, size, bold=bold) <= room:
         return text
-    kept = text
-    while kept and text_width(kept + "…", size, bold=bold) > room:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
+    kept, used = 0, text_width("…", size, bold=bold)
+    while used + text_width(text[kept], size, bold=bold) <= room:
+        used += text_width(text[kept], size, bold=bold)
+        kept += 1
+    return text[:kept].rstrip() + "…"
 
 
 def label(

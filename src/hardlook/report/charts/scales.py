@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 
 from hardlook.report.numerals import finite
 
@@ -33,12 +34,14 @@ class LinearScale:
 
     def tick_texts(self) -> list[str]:
         """The ticks as texts, all with as many decimals as the finest needs."""
+        step = min((after - before for before, after in pairwise(self.ticks)), default=1.0)
         decimals = 0
-        while decimals < 8 and any(not _whole(tick * 10**decimals) for tick in self.ticks):
+        while decimals < 8 and any(abs(round(tick, decimals) - tick) > 1e-6 * step for tick in self.ticks):
             decimals += 1
-        largest = max((abs(tick) for tick in self.ticks), default=0)
-        if largest >= 1e5 or (decimals == 8 and largest > 0):
-            return [f"{tick:.3g}".replace("-", "\N{MINUS SIGN}") for tick in self.ticks]
+        if decimals == 8 or max((abs(tick) for tick in self.ticks), default=0) >= 1e5:
+            texts = [[f"{tick:.{digits}g}" for tick in self.ticks] for digits in range(3, 16)]
+            distinct = next((row for row in texts if len(set(row)) == len(row)), texts[-1])
+            return [text.replace("-", "\N{MINUS SIGN}") for text in distinct]
         return [f"{tick:.{decimals}f}".replace("-", "\N{MINUS SIGN}") for tick in self.ticks]
 
 
@@ -58,7 +61,7 @@ def fit(
         # A score has its natural range; anything else gets a tenth of itself on both sides.
         low, high = (0.0, 1.0) if 0 <= low <= 1 else (low - abs(low) * 0.1, high + abs(high) * 0.1)
     step = _round_step((high - low) / max(ticks, 1))
-    if high - low >= 2 and all(number == int(number) for number in numbers):
+    if high - low >= 1 and all(number == int(number) for number in numbers):
         step = max(1.0, 5.0 if step == 2.5 else step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
     places = tuple(_clean(index * step) for index in range(first, last + 1))
@@ -76,7 +79,3 @@ def _round_step(rough: float) -> float:
 def _clean(value: float) -> float:
     """Without the dust of floating point: 0.30000000000000004 becomes 0.3."""
     return float(f"{value:.12g}") + 0.0
-
-
-def _whole(value: float) -> bool:
-    return abs(value - round(value)) < 1e-6 * max(1.0, abs(value))

@@ -90,7 +90,7 @@ def x_axis(scale: LinearScale, top: float, bottom: float, title: str = "", *, ab
         parts.append(segment(x, top, x, bottom, RULE if tick == 0 else GRID))
         parts.append(element("g", label(x, bottom + 16, text, size=SMALL, anchor="middle", fill=MUTED), class_="tick"))
         if above:
-            parts.append(label(x, top - 7, text, size=SMALL, anchor="middle", fill=MUTED))
+            parts.append(label(x, top - 7, text, size=SMALL, anchor="middle", fill=MUTED, halo=True))
     if title:
         middle, room = (scale.start + scale.stop) / 2, (scale.stop - scale.start) * 1.1
         parts.append(label(middle, bottom + 35, title, size=SMALL, anchor="middle", fill=MUTED, room=room))

@@ -37,7 +37,9 @@ def _skin(pen: Pen, look: Look, shape: NDArray[np.float64]) -> None:
     x = 0.13 * (1 if look.quirk < 0.5 else -1)
     pen.pattern(shape, [np.concatenate([shape, shape[::-1] * (0.93, 0.9) + (-0.07, -0.02)])], darker(look.main, 0.16))
     if look.pattern == "blushing":
-        pen.pattern(shape, [oval_points(-x, -0.3, 0.2, 0.22)], look.second)
+        for size, share in ((0.27, 0.25), (0.21, 0.45), (0.14, 0.65)):
+            red, green, blue = (m + (s - m) * share for m, s in zip(look.main, look.second, strict=True))
+            pen.pattern(shape, [oval_points(-x, -0.34, size, size * 1.1)], (red, green, blue))
     elif look.pattern == "speckled":
         pen.pattern(shape, [oval_points(a, b, 0.016, 0.016) for a, b in _SPECKS], lighter(look.main, 0.5))
 

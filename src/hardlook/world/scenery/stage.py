@@ -51,9 +51,9 @@ def clouds(stage: Stage, count: int, colour: Colour) -> None:
             stage.sky.oval(x + dx * size, y + dy * size, r * size, r * size * 0.55, colour, glow=1)
 
 
-def sun(stage: Stage, y: float, radius: float, colour: Colour, halo: Colour) -> float:
-    """A disc with a halo at height `y`; returns where across."""
-    x = stage.random.uniform(0.12, 0.88) * stage.wide
+def sun(stage: Stage, y: float, radius: float, colour: Colour, halo: Colour, *, margin: float = 0.12) -> float:
+    """A disc with a halo at height `y`, at least `margin` of the width from either side; returns where across."""
+    x = stage.random.uniform(margin, 1 - margin) * stage.wide
     stage.sky.oval(x, y, radius * 1.5, radius * 1.5, halo, glow=1)
     stage.sky.oval(x, y, radius, radius, colour, glow=1)
     return x

@@ -21,7 +21,7 @@ def street(stage: Stage) -> None:
     clouds(stage, 2, (240, 244, 248))
     x = -0.02
     while x < stage.wide:
-        wide, tall = stage.random.uniform(0.12, 0.2), stage.random.uniform(0.14, 0.32)
+        wide, tall = stage.random.uniform(0.12, 0.2), stage.random.uniform(0.09, 0.22)
         walls = ((176, 150, 140), (150, 160, 176), (190, 176, 150), (160, 140, 152))[int(stage.random.integers(4))]
         stage.void.box(x, stage.horizon - tall, x + wide, stage.horizon, walls)
         rows, columns = np.meshgrid(
@@ -48,7 +48,7 @@ def night(stage: Stage) -> None:
     stars = np.stack([stage.random.random(40) * stage.wide, stage.random.random(40) * stage.horizon * 0.9], axis=1)
     for size, some in zip((0.004, 0.006, 0.009), np.array_split(stars, 3), strict=True):
         stage.sky.scatter(some[:, None] + oval_points(0, 0, size, size)[::5], (250, 246, 214), glow=1)
-    x = sun(stage, 0.13, 0.07, (250, 244, 208), (58, 66, 116))
+    x = sun(stage, 0.13, 0.07, (250, 244, 208), (58, 66, 116), margin=0.34)
     stage.sky.oval(x + 0.035, 0.115, 0.058, 0.058, (30, 36, 78), glow=1)
     for y in stage.horizon + (1 - stage.horizon) * np.array([0.06, 0.16, 0.3, 0.5, 0.76]):
         stage.ground.stroke([(-0.1, y), (stage.wide + 0.1, y)], (84, 84, 100), 0.008)
@@ -57,7 +57,8 @@ def night(stage: Stage) -> None:
         stage.ground.stroke([(stage.wide / 2 + step * 0.9, stage.horizon), (foot, 1.05)], (84, 84, 100), 0.008)
     for x in (stage.random.uniform(0.06, 0.22) * stage.wide, stage.random.uniform(0.78, 0.94) * stage.wide):
         base = stage.horizon + 0.05
-        stage.ground.oval(x, base + 0.02, 0.17, 0.04, (206, 190, 140), glow=0.75)
+        for size, glow in ((0.22, 0.2), (0.16, 0.4), (0.1, 0.65)):
+            stage.ground.oval(x, base + 0.02, size, size * 0.24, (190, 176, 140), glow=glow)
         stage.void.box(x - 0.008, base - 0.3, x + 0.008, base, (70, 70, 84))
         stage.void.oval(x, base - 0.31, 0.032, 0.036, (255, 232, 150), glow=1)
         stage.void.box(x - 0.03, base - 0.36, x + 0.03, base - 0.34, (70, 70, 84))

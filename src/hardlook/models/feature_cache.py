@@ -1,0 +1,110 @@
+"""Each image encoded once, over all pairs, tasks, runs and processes.
+
+A feature is kept under the image's content, the encoder's fingerprint and the size it was seen at; a renamed file
+hits, a changed pixel or weight misses. Files appear whole, so processes may share the folder; the oldest unused ones
+go when the folder outgrows its bound.
+
+>>> import tempfile
+>>> from hardlook.models.registry import build
+>>> from hardlook.world.planted import PlantedWorld
+>>> images = [scene.image for scene in PlantedWorld(count=3)]
+>>> cached = CachedEncoder(build("planted-encoder", role="encoder"), "planted", Path(tempfile.mkdtemp()))
+>>> first, again = cached.encode(images), cached.encode(images[:2])
+>>> bool((first.vectors[:2] == again.vectors).all()), cached.encoded, cached.found
+(True, 3, 2)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hardlook import fingerprint
+from hardlook.models.roles import Encoder, Features, Image
+
+GIBIBYTE = 1 << 30
+CHECK_EVERY = 256
+
+
+class CachedEncoder:
+    """An `Encoder` that asks the wrapped one only for images it has not seen.
+
+    `identity` is the encoder's fingerprint (`models.identity`); `size` names the input size where the caller resizes
+    images itself. `encoded` and `found` count images answered by the encoder and by the cache.
+    """
+
+    def __init__(
+        self, encoder: Encoder, identity: str, folder: Path, *, size: str = "", most_bytes: int = 20 * GIBIBYTE
+    ) -> None:
+        self.encoder, self.most_bytes = encoder, most_bytes
+        self.dimension = encoder.dimension
+        self.folder = folder / fingerprint.of_value([identity, size])
+        self.encoded = self.found = 0
+        self._writes = 0
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        """As the wrapped encoder's: vectors (N, D) float32 and, where it has them, maps."""
+        keys = [fingerprint.of_array(image) for image in images]
+        known = {key: entry for key in dict.fromkeys(keys) if (entry := self._read(key)) is not None}
+        fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
+        self.encoded += len(fresh)
+        self.found += len(keys) - len(fresh)
+        if fresh:
+            features = self.encoder.encode(list(fresh.values()))
+            for position, key in enumerate(fresh):
+                one = None if features.maps is None else np.asarray(features.maps[position])
+                known[key] = (np.asarray(features.vectors[position]), one)
+                self._write(key, *known[key])
+        vectors = np.stack([known[key][0] for key in keys]) if keys else np.zeros((0, self.dimension), np.float32)
+        maps = [found for key in keys if (found := known[key][1]) is not None]
+        return Features(vectors, maps if len(maps) == len(keys) and keys else None)
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.npz"
+
+    def _read(self, key: str) -> tuple[np.ndarray, np.ndarray | None] | None:
+        path = self._path(key)
+        try:
+            with np.load(path, allow_pickle=False) as stored:
+                entry = stored["vector"], stored["map"] if "map" in stored.files else None
+        except (OSError, ValueError, EOFError, KeyError):
+            # Not there, just evicted by another process, or damaged by the disk: encoding again heals all three.
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(path)  # what is used stays longest
+        return entry
+
+    def _write(self, key: str, vector: np.ndarray, one: np.ndarray | None) -> None:
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        buffer = io.BytesIO()
+        if one is None:
+            np.savez(buffer, vector=vector)
+        else:
+            np.savez(buffer, vector=vector, map=one)
+        beside = path.with_name(f".{uuid.uuid4().hex}")
+        beside.write_bytes(buffer.getvalue())
+        beside.replace(path)
+        self._writes += 1
+        if self._writes % CHECK_EVERY == 0:
+            self.shrink()
+
+    def shrink(self) -> None:
+        """Delete the longest unused features until the folder keeps its bound."""
+        files = []
+        for path in self.folder.rglob("*.npz"):
+            with contextlib.suppress(OSError):
+                status = path.stat()
+                files.append((status.st_mtime_ns, status.st_size, path))
+        total = sum(size for _, size, _ in files)
+        for _, size, path in sorted(files):
+            if total <= self.most_bytes:
+                break
+            path.unlink(missing_ok=True)
+            total -= size

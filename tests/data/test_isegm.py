@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+
+from hardlook.data.isegm import read_instances
+from hardlook.errors import DataError
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.write import write_world
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    PIL.Image.fromarray(array).save(path)
+
+
+def test_round_trip_of_the_planted_world(tmp_path: Path) -> None:
+    instances = read_instances(write_world(tmp_path, "isegm", seed=2, count=12))
+    assert [instance.image_stem for instance in instances] == [f"{i:06d}" for i in range(1, 13)]
+    for instance, rendered in zip(instances, PlantedWorld(seed=2, count=12), strict=True):
+        assert instance.object_stem == ""
+        assert np.array_equal(instance.read(), rendered.image)
+        target = instance.read_target(size=(160, 120))
+        assert np.array_equal(target.mask, rendered.target_mask)
+        assert target.ignore.any()
+        assert not (target.ignore & target.mask).any()
+
+
+def test_values_of_each_layout(tmp_path: Path) -> None:
+    image = np.zeros((2, 3, 3), np.uint8)
+    grey = np.array([[0, 127, 128], [129, 200, 255]], np.uint8)
+    colours = np.zeros((2, 3, 3), np.uint8)
+    colours[0, 1, 2] = colours[1, 2, 0] = 1
+    numbers = np.array([[0, 1, 1], [0, 7, 7]], np.uint8)
+    for name, images, masks, mask in (
+        ("GrabCut", "data_GT", "boundary_GT", grey), ("Berkeley", "images", "masks", grey),
+        ("DAVIS", "img", "gt", colours), ("TETRIS", "img", "masks", numbers),
+    ):  # fmt: skip
+        _save(tmp_path / name / images / "a.bmp", image)
+        _save(tmp_path / name / masks / "a.png", mask)
+    for name in ("GrabCut", "Berkeley"):
+        target = read_instances(tmp_path / name)[0].read_target()
+        assert target.mask.tolist() == [[False, False, False], [True, True, True]]
+        assert target.ignore.tolist() == [[False, False, True], [False, False, False]]
+    davis = read_instances(tmp_path / "DAVIS")[0].read_target()
+    assert davis.mask.tolist() == [[False, True, False], [False, False, True]]
+    tetris = read_instances(tmp_path / "TETRIS")
+    assert [instance.object_stem for instance in tetris] == ["1", "7"]
+    assert tetris[1].read_target().mask.tolist() == [[False, False, False], [False, True, True]]
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no interactive dataset") as caught:
+        read_instances(tmp_path)
+    assert "data_GT + boundary_GT" in str(caught.value.remedy)
+    (tmp_path / "img").mkdir()
+    (tmp_path / "gt").mkdir()
+    with pytest.raises(DataError, match="folders are empty"):
+        read_instances(tmp_path)
+    _save(tmp_path / "img" / "a.png", np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(DataError, match="not both: a"):
+        read_instances(tmp_path)
+    _save(tmp_path / "gt" / "a.png", np.zeros((4, 5), np.uint8))
+    with pytest.raises(DataError, match="mask is 5x4, its image 4x4"):
+        read_instances(tmp_path)[0].read_target(size=(4, 4))
+    with pytest.raises(DataError, match="mask is empty"):
+        read_instances(tmp_path)[0].read_target()
+
+
+@pytest.mark.real
+def test_real_grabcut(shared_data: Path) -> None:
+    instances = read_instances(shared_data / "data" / "GrabCut")
+    assert len(instances) == 7
+    for instance in instances:
+        height, width, _ = instance.read().shape
+        assert 0.01 < instance.read_target(size=(width, height)).mask.mean() < 0.9

@@ -1,0 +1,161 @@
+"""Models that keep their role's contract but for one fault: a planted model with something in its way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from hardlook.models.registry import build
+from hardlook.models.roles import Features, Instances, Prompted, Segments
+
+
+@dataclass(frozen=True)
+class Way:
+    """How to get between a role's model and its caller: its method, and another answer than the right one."""
+
+    name: str
+    method: str
+    other: Callable[[Any], Any]
+    unpack: Callable[[Any], list[Any]] = list
+    pack: Callable[[list[Any]], Any] = list
+
+
+def vectors(rows: list[Any]) -> np.ndarray:
+    return np.array(rows, np.float32) if rows else np.zeros((0, 64), np.float32)
+
+
+def features(rows: list[Any]) -> Features:
+    return Features(vectors([row for row, _ in rows]), [cells for _, cells in rows])
+
+
+def no_instances(found: Instances) -> Instances:
+    return Instances(found.masks[:0], found.boxes[:0], found.scores[:0], found.labels[:0])
+
+
+WAYS = {
+    "encoder": Way(
+        "planted-encoder", "encode", lambda a: (-a[0], a[1]), lambda f: [*zip(f.vectors, f.maps, strict=True)], features
+    ),
+    "text-encoder": Way("planted-text-encoder", "encode_text", lambda a: -a, list, vectors),
+    "image-text-encoder": Way(
+        "planted-image-text-encoder", "encode_images", lambda a: -a, list, vectors
+    ),
+    "saliency": Way("planted-saliency", "saliency", lambda a: 1 - a),
+    "semantic-segmenter": Way("planted-segmenter", "segment", lambda a: (a == 0).astype(np.int32)),
+    "instance-segmenter": Way("planted-instances", "detect", no_instances),
+    "panoptic-segmenter": Way("planted-panoptic", "segment_panoptic", lambda a: Segments(a.map * 0, {})),
+    "one-shot-segmenter": Way("planted-one-shot", "segment_queries", lambda a: ~a),
+    "few-shot-learner": Way("planted-learner", "classify", lambda a: -a),
+    "promptable-segmenter": Way("disc", "predict", lambda a: Prompted(~a.mask)),
+    "click-model": Way("planted-clicks", "click_map", lambda a: a[::-1, ::-1] + 1, lambda a: [a], lambda r: r[0]),
+}  # fmt: skip
+
+Fault = Callable[["Broken", list[Any], list[Any]], list[Any]]
+
+
+class Broken:
+    """A planted model whose answers pass through a fault."""
+
+    def __init__(self, role: str, fault: Fault, number: int = 0, **attributes: Any) -> None:
+        way = WAYS[role]
+        inner = build(way.name, role)
+        self.way, self.fault, self.number = way, fault, number
+        self.calls, self.given = 0, []
+        for name in ("dimension", "labels", "things", "accepts"):
+            if hasattr(inner, name):
+                setattr(self, name, attributes.get(name, getattr(inner, name)))
+        if role == "promptable-segmenter":
+            self.open = lambda image: SimpleNamespace(predict=self._between(inner.open(image).predict, image))
+        else:
+            setattr(self, way.method, self._between(getattr(inner, way.method)))
+        if role == "image-text-encoder":
+            self.encode_text = inner.encode_text
+
+    def _between(self, method: Callable[..., Any], *opened: Any) -> Callable[..., Any]:
+        def call(first: Any, *rest: Any) -> Any:
+            self.calls += 1
+            inputs = [(first, *rest)] if self.way.method == "click_map" else list(first)
+            answers = self.way.unpack(method(first, *rest))
+            changed = self.fault(self, [*opened, *inputs], answers)
+            self.given += answers
+            return self.way.pack(changed)
+
+        return call
+
+
+def arrays(value: Any) -> list[np.ndarray]:
+    if isinstance(value, np.ndarray):
+        return [value]
+    if is_dataclass(value):
+        return [array for field in fields(value) for array in arrays(getattr(value, field.name))]
+    return [array for part in value for array in arrays(part)] if isinstance(value, list | tuple) else []
+
+
+_COIN = np.random.default_rng(0).random((1000, 20)) < 0.5
+
+
+def crashing(model, inputs, answers):
+    if any(array.ndim == 3 and array.shape[:2] == (8, 8) for value in inputs for array in arrays(value)):
+        raise ValueError("too small for me")
+    return answers
+
+
+def too_few(model, inputs, answers):
+    return answers[:-1]
+
+
+def lonely(model, inputs, answers):
+    return [model.way.other(answer) for answer in answers] if len(answers) == 1 else answers
+
+
+def positional(model, inputs, answers):
+    return [model.way.other(answers[0]), *answers[1:]] if len(answers) > 1 else answers
+
+
+def fickle(model, inputs, answers):
+    flips = _COIN[model.calls % len(_COIN)]
+    return [model.way.other(answer) if flips[index] else answer for index, answer in enumerate(answers)]
+
+
+def forgetful(model, inputs, answers):
+    """Gives what it gave the call before: state that leaks from one question into the next."""
+    earlier, model.last = getattr(model, "last", None), answers[-1]
+    fits = earlier is not None and arrays(earlier)[0].shape == arrays(answers[-1])[0].shape
+    return [*answers[:-1], earlier] if fits else answers
+
+
+def individual(model, inputs, answers):
+    return [model.way.other(answer) for answer in answers] if model.number % 2 else answers
+
+
+def scribbling(model, inputs, answers):
+    for array in (array for value in inputs for array in arrays(value)):
+        array[...] = 0
+    return answers
+
+
+def recycling(model, inputs, answers):
+    earlier, model.given = model.given, []
+    for array in (array for answer in earlier for array in arrays(answer)):
+        array[...] = array == 0
+    return answers
+
+
+def hungry(model, inputs, answers):
+    if not answers:
+        raise IndexError("nothing to work on")
+    return answers
+
+
+def changed(change: Callable[[Any], Any]) -> Fault:
+    """A fault of every answer."""
+    return lambda model, inputs, answers: [change(answer) for answer in answers]
+
+
+def part(name: str, change: Callable[[Any], Any]) -> Fault:
+    """A fault of one field of every answer."""
+    return changed(lambda answer: replace(answer, **{name: change(getattr(answer, name))}))

@@ -1,0 +1,115 @@
+"""The one-shot segmenter's and the learner's dials, on the gaps that their benchmarks report."""
+
+import numpy as np
+
+from hardlook.models.planted.learner import PlantedLearner
+from hardlook.models.planted.one_shot import PlantedOneShot
+from hardlook.models.roles import Episode, Support
+
+from .measures import assert_flat, assert_rises, iou, scenes
+
+
+def pairs(salient):
+    """A query and a support of its class, for targets that are salient or beside a rival that is."""
+    queries = scenes(count=48, salient=salient)
+    shown = {scene.scene.subject.concept: scene for scene in scenes(count=12, salient=True)}
+    rivalled = [q for q in queries if salient or q.salient.any()]
+    return [(query, shown[query.scene.subject.concept]) for query in rivalled]
+
+
+def loss(found, salient=True, **dials):
+    chosen = pairs(salient)
+    supports = [[Support(s.image, s.class_mask(s.scene.subject.concept))] for _, s in chosen]
+    masks = PlantedOneShot(**dials).segment_queries([query.image for query, _ in chosen], supports)
+    return float(
+        np.mean([found(m, q.class_mask(q.scene.subject.concept)) for m, (q, _) in zip(masks, chosen, strict=True)])
+    )
+
+
+def off(mask, true):
+    return 1 - iou(mask, true)
+
+
+def test_salience_costs_targets_that_are_not_salient():
+    assert loss(off) == loss(off, salient=False) == 0
+    assert_rises(lambda dial: loss(off, salient=False, saliency=dial))
+    assert_rises(lambda dial: loss(off, salient=False, saliency=dial) - loss(off, salient=True, saliency=dial))
+
+
+def test_ragged_borders_hide_nothing_and_open_no_gap():
+    def missing(mask, true):
+        return np.count_nonzero(true & ~mask)
+
+    assert_flat(lambda dial: loss(missing, salient=False, ragged=dial))
+    assert_rises(lambda dial: loss(off, ragged=dial))
+
+
+def test_blindness_shows_when_the_support_says_nothing():
+    queries = scenes(count=24, salient=True)
+    other = {s.scene.subject.concept: s for s in queries}
+
+    def spoken(support, dial):
+        masks = PlantedOneShot(support_blind=dial).segment_queries(
+            [q.image for q in queries], [[support(q)] for q in queries]
+        )
+        return float(np.mean([mask.any() for mask in masks]))
+
+    def unmasked(query):
+        return Support(query.image, np.zeros_like(query.salient))
+
+    def black(query):
+        return Support(np.zeros_like(query.image), np.zeros_like(query.salient))
+
+    def absent(query):
+        present = {thing.concept for thing in query.scene.objects}
+        shown = next(scene for concept, scene in other.items() if concept not in present)
+        return Support(shown.image, shown.target_mask)
+
+    for support in (unmasked, black, absent):
+        assert spoken(support, 0.0) == 0
+        assert_rises(lambda dial, support=support: spoken(support, dial))
+
+
+def test_several_supports_vote():
+    first, second = scenes(count=12, salient=True)[:2]
+    shown = [Support(s.image, s.target_mask) for s in (first, second, second)]
+    [mask] = PlantedOneShot().segment_queries([second.image], [shown])
+    assert np.array_equal(mask, second.class_mask(second.scene.subject.concept))
+
+
+def episodes(mode, ways=4):
+    """Tasks of one shot: queries in their support's context (iid), or in that of the next way (swapped)."""
+    table = {
+        (s.scene.subject.concept, s.scene.context): s.image for s in scenes(count=96, size=(64, 64), distractors=0)
+    }
+    concepts, contexts = sorted({c for c, _ in table}), sorted({c for _, c in table})
+    made = []
+    for start in range(12):
+        chosen = [concepts[(start + way) % len(concepts)] for way in range(ways)]
+        places = [contexts[(start + 2 * way) % len(contexts)] for way in range(ways)]
+        asked = places if mode == "iid" else [*places[1:], places[0]]
+        support = [table[pair] for pair in zip(chosen, places, strict=True)]
+        query = [table[pair] for pair in zip(chosen, asked, strict=True)]
+        made.append(Episode(support, np.arange(ways), query, ways, key=f"{mode}-{start}"))
+    return made
+
+
+def mistakes(mode, **dials):
+    asked = episodes(mode)
+    answers = PlantedLearner(**dials).classify(asked)
+    return float(
+        np.mean([(scores.argmax(axis=1) != np.arange(e.ways)).mean() for e, scores in zip(asked, answers, strict=True)])
+    )
+
+
+def test_context_opens_the_gap_and_noise_does_not():
+    assert mistakes("iid") == mistakes("swapped") == 0
+    assert_rises(lambda dial: mistakes("swapped", context=dial))
+    assert mistakes("swapped", context=1.0) == 1
+    assert_flat(lambda dial: mistakes("iid", context=dial))
+    assert_rises(lambda dial: mistakes("iid", noise=dial))
+    assert_flat(lambda dial: mistakes("swapped", noise=dial) - mistakes("iid", noise=dial), tolerance=0.25)
+
+
+def test_a_dial_of_four_tenths_strikes_four_tenths():
+    assert 0.2 < mistakes("swapped", context=0.4) < 0.6

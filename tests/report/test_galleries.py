@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from hardlook.contract.sections import Example, Gallery, Picture
+from hardlook.errors import DataError
+from hardlook.report.galleries import draw_gallery
+
+from . import samples
+from .drawn import Outline
+
+
+def test_pictures_captions_ids_and_reasons_are_shown():
+    (gallery,) = samples.sections()[1].blocks
+    fragment = draw_gallery(gallery, samples.pictures())
+    outline = Outline(fragment)
+    assert len(outline.all("img")) == 2
+    for image in outline.all("img"):
+        assert image["src"].startswith("data:image/jpeg;base64,")
+        assert image["alt"] == (
+            "prediction of u/1; a mask over 25.9% of the image; labels: cow, cat; 1 positive click, 1 negative"
+        )
+    assert [text for text in outline.texts if text.startswith("No picture")] == [
+        "No picture: the image is gone",
+        "No picture: no picture was given for this unit",
+    ]
+    assert [text for text in outline.texts if text.startswith("u/")] == ["u/1", "u/2", "u/3"]
+    assert "<code>0.1</code>" in fragment
+
+
+def test_the_legend_names_the_labels_present_only():
+    (gallery,) = samples.sections()[1].blocks
+    texts = Outline(draw_gallery(gallery, samples.pictures())).texts
+    assert "cow" in texts and "cat" in texts and "dog" not in texts
+
+
+def test_clicks_are_numbered_discs_at_their_place():
+    image = np.zeros((128, 256, 3), np.uint8)
+    picture = Picture("p", image, points=((99.5, 49.5, True), (199.5, 99.5, False)))
+    fragment = draw_gallery(Gallery("t", "c", (Example("u", ""),)), {"u": [picture]})
+    discs = re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)" r="[\d.]+" fill="(#\w+)"', fragment)
+    assert [(float(x), float(y)) for x, y, _ in discs] == [(100, 50), (200, 100)]
+    assert discs[0][2] != discs[1][2]
+    assert re.findall(r"<text[^>]*>(\d)</text>", fragment) == ["1", "2"]
+
+
+def test_hostile_names_stay_text():
+    example = Example(samples.HOSTILE, samples.HOSTILE)
+    picture = Picture(samples.HOSTILE, np.zeros((8, 8, 3), np.uint8))
+    fragment = draw_gallery(Gallery(samples.HOSTILE, "", (example,)), {samples.HOSTILE: [picture]})
+    assert not Outline(fragment).all("script")
+
+
+def test_an_error_names_the_unit():
+    broken = Picture("p", np.zeros((8, 8), np.uint8))
+    with pytest.raises(DataError, match="u/7"):
+        draw_gallery(Gallery("t", "", (Example("u/7", ""),)), {"u/7": [broken]})
+
+
+def test_an_empty_gallery_says_so():
+    assert "There is no unit to show here." in draw_gallery(Gallery("t", "", ()), {})

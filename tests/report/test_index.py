@@ -1,0 +1,41 @@
+from __future__ import annotations
+
+import pytest
+
+from hardlook.errors import OptionError
+from hardlook.report.charts import draw_svg
+from hardlook.report.index import IndexEntry, render_index
+
+from . import samples
+from .drawn import Outline, svgs
+
+
+def test_entries_link_their_reports_with_scores_and_a_drawing():
+    entries = [
+        IndexEntry(
+            "Open mIoU",
+            "Near misses count.",
+            "open/report.html",
+            samples.scorecard().headline,
+            draw_svg(samples.dial()),
+        ),
+        IndexEntry("Clicks", "How many.", "clicks/report.html"),
+    ]
+    page = render_index(entries, title="Demo", text="Two reports.")
+    outline = Outline(page)
+    assert [link["href"] for link in outline.all("a")] == ["open/report.html", "clicks/report.html"]
+    assert len(svgs(page)) == 1
+    assert {"0.538", "0.518 to 0.558, n = 40", "Demo"} <= set(outline.texts)
+    assert page == render_index(entries, title="Demo", text="Two reports.")
+
+
+def test_hostile_entries_stay_text_and_scripts_are_no_links():
+    text = samples.HOSTILE
+    outline = Outline(render_index([IndexEntry(text, text, "a.html?<&\"'", (samples.score(text, 0.1),))], title=text))
+    assert len(outline.all("script")) == 0
+    with pytest.raises(OptionError, match="link"):
+        render_index([IndexEntry("t", "s", " JavaScript:alert(1)")])
+
+
+def test_no_entry_is_said():
+    assert "There is no report yet." in render_index([])

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from hardlook.report.numerals import NOTHING, decimals_for, numeral
+
+
+@pytest.mark.parametrize(
+    ("values", "decimals"),
+    [
+        ([], 3),
+        ([None, math.nan], 3),
+        ([0.5], 3),
+        ([0, 1], 3),
+        ([12, 3], 0),
+        ([12.5], 2),
+        ([1234.5], 1),
+        ([0.004], 4),
+        ([0.0], 3),
+    ],
+)
+def test_decimals_suit_the_largest_value(values, decimals):
+    assert decimals_for(values) == decimals
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (None, NOTHING),
+        (math.nan, NOTHING),
+        (0.12345, "0.123"),
+        (-0.5, "\N{MINUS SIGN}0.500"),
+        (-0.0001, "0.000"),
+        (12345.6, "12,345.600"),
+        (2e12, "2e+12"),
+    ],
+)
+def test_numerals_read_like_print(value, text):
+    assert numeral(value, 3) == text
+
+
+def test_a_tiny_value_is_zero_beside_larger_ones_and_shown_among_its_like():
+    assert numeral(1e-10, 2) == "0.00"
+    assert numeral(1e-10, decimals_for([1e-10, 3e-10])) == "1e\N{MINUS SIGN}10"

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import base64
+import hashlib
+import re
+
+import pytest
+
+from hardlook.contract.scorecard import LeftOut, Reading, Score, Scorecard
+from hardlook.contract.sections import Section
+from hardlook.report.page import render_page
+
+from . import samples
+from .drawn import Outline, svgs
+
+
+@pytest.fixture(scope="module")
+def page() -> str:
+    return render_page(samples.scorecard(), samples.sections(), **samples.page_arguments())
+
+
+def test_the_page_is_well_formed_and_its_ids_differ(page):
+    outline = Outline(page)
+    ids = [attributes["id"] for _, attributes in outline.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    linked = [link["href"] for link in outline.all("a")]
+    assert {href[1:] for href in linked} <= set(ids)
+    referred = {name for _, a in outline.elements for name in (a.get("aria-labelledby") or "").split()}
+    assert referred <= set(ids)
+    assert svgs(page)
+
+
+def test_nothing_is_loaded_from_anywhere(page):
+    outline = Outline(page)
+    loading = [
+        (tag, a.get(key)) for tag, a in outline.elements for key in ("src", "href", "srcset", "data") if key in a
+    ]
+    for tag, address in loading:
+        assert address.startswith("data:") or (tag == "a" and address.startswith("#"))
+    assert "@import" not in page and "url(" not in page
+    assert "https://" not in page.replace("https://example.org/x", "") and "http://" not in page
+
+
+def test_the_policy_allows_the_inline_script_by_its_hash_only(page):
+    outline = Outline(page)
+    (policy,) = [meta["content"] for meta in outline.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
+    (script,) = re.findall(r"<script>(.*?)</script>", page, flags=re.DOTALL)
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    assert policy.startswith("default-src 'none';") and f"script-src 'sha256-{digest}'" in policy
+    assert len(outline.all("script")) == 1
+
+
+def test_the_header_cards_and_fine_print_are_all_there(page):
+    texts = " ".join(" ".join(Outline(page).texts).split())
+    for said in (
+        "Open mIoU of a planted model",
+        "open-miou 1",
+        "2024-05-03",
+        "Mean IoU over classes.",
+        "0.538 higher is better",
+        "6.400 lower is better",
+        "95% interval 0.518 to 0.558 (percentile, 40 images);",
+        "Comparable with the paper: yes, with Table 2",
+        "undefined",
+        "43 units planned, 40 scored, 3 failed.",
+        "images without a label",
+        "their IoU is undefined",
+        "Not run: paper. This is the default.",
+        "class: class 7",
+        "mask is empty",
+        '"seed": 0',
+    ):
+        assert said in texts, said
+
+
+def test_every_score_is_a_row_of_the_table(page):
+    table = page[page.index('id="all-scores-table"') :]
+    assert table[: table.index("</table>")].count("<tr>") == 1 + len(samples.scorecard().scores)
+
+
+def test_the_same_input_gives_the_same_bytes(page):
+    assert render_page(samples.scorecard(), samples.sections(), **samples.page_arguments()) == page
+
+
+def test_a_typical_report_is_small(page):
+    assert len(page.encode()) < 1_000_000
+
+
+def test_hostile_texts_stay_text_everywhere():
+    text = samples.HOSTILE
+    card = Scorecard(
+        text, text, text,
+        (Score(text, 0.5, 1, None, {text: text}, text, text), Score(text, 0.5, 1, None, {}, text, text)),
+        (Reading(text, text, text, (text, "b"), text),), (LeftOut(text, 1, text, (text,)),),
+    )  # fmt: skip
+    page = render_page(
+        card, [Section(text, text)], title=text, summary=text, provenance={text: text}, pictures={text: text},
+        explanations={text: text}, higher_is_better={text: True}, failures=[{text: text}], titles={text: text},
+    )  # fmt: skip
+    outline = Outline(page)
+    assert len(outline.all("script")) == 1
+    assert not any(name.startswith("on") for _, attributes in outline.elements for name in attributes)
+
+
+def test_an_empty_scorecard_makes_a_page_that_says_so():
+    texts = " ".join(Outline(render_page(Scorecard("b", "1", "m"), [])).texts)
+    for said in ("No score over all units", "Nothing was left out", "one reading only", "No unit failed."):
+        assert said in texts
+
+
+def test_many_headline_scores_are_counted_and_chosen_ones_get_cards():
+    card = Scorecard("b", "1", "m", tuple(Score(f"score {i}", 0.5, 3) for i in range(20)))
+    page = render_page(card, [])
+    assert page.count('class="card"') == 12 and "8 more scores over all units" in page
+    assert render_page(card, [], headline=("score 3",)).count('class="card"') == 1

@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import sys
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from hardlook.world import signature
+from hardlook.world.placement import LEAST_PIXELS, LEAST_VISIBLE, outline_of
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.render import Rendered, render
+from hardlook.world.scene import describe_scene
+from hardlook.world.vocabulary import BY_NAME, CONTEXTS, VOID
+
+_HASH = """
+import hashlib
+from hardlook.world.planted import PlantedWorld
+world = PlantedWorld(seed=4, count=16)
+print(hashlib.sha256(b"".join(world[i].image.tobytes() + world[i].classes.tobytes() for i in {order})).hexdigest())
+"""
+
+
+def test_same_bytes_in_another_process_and_order() -> None:
+    world = PlantedWorld(seed=4, count=16)
+    backwards = {i: world[i] for i in reversed(range(16))}
+    here = hashlib.sha256(b"".join(backwards[i].image.tobytes() + backwards[i].classes.tobytes() for i in range(16)))
+    command = [sys.executable, "-c", _HASH.format(order="range(16)")]
+    there = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    assert here.hexdigest() == there
+
+
+def test_the_signature_is_the_truth(scenes: tuple[Rendered, ...]) -> None:
+    for rendered in scenes:
+        truth = signature.read(rendered.image)
+        assert np.array_equal(truth.classes, rendered.classes)
+        assert np.array_equal(truth.instances, rendered.instances)
+        assert np.array_equal(truth.salient, rendered.salient)
+
+
+def test_every_annotated_object_is_visible(scenes: tuple[Rendered, ...]) -> None:
+    for rendered in scenes:
+        for thing in rendered.scene.objects:
+            visible = int(rendered.mask_of(thing).sum())
+            assert visible >= LEAST_PIXELS
+            assert visible >= LEAST_VISIBLE * outline_of(thing, rendered.scene.size).sum()
+
+
+def test_some_objects_are_partly_hidden(scenes: tuple[Rendered, ...]) -> None:
+    hidden = [
+        r.mask_of(thing).sum() < outline_of(thing, r.scene.size).sum() for r in scenes for thing in r.scene.objects
+    ]
+    assert 0.02 < np.mean(hidden) < 0.6
+
+
+def test_truth_names_exactly_the_objects_the_sky_and_one_ground(scenes: tuple[Rendered, ...]) -> None:
+    grounds = {context.name: context.ground for context in CONTEXTS}
+    for rendered in scenes:
+        expected = {"sky", grounds[rendered.scene.context], *(thing.concept for thing in rendered.scene.objects)}
+        expected |= {"sea"} if rendered.scene.context == "beach" else set()
+        assert set(np.unique(rendered.classes).tolist()) - {VOID} == {BY_NAME[name].code for name in expected}
+        assert (rendered.classes == VOID).mean() < 0.17
+        assert rendered.class_mask(grounds[rendered.scene.context]).mean() > 0.1
+
+
+def test_salience_map_is_the_salient_objects(scenes: tuple[Rendered, ...]) -> None:
+    for rendered in scenes:
+        union = np.zeros(rendered.classes.shape, bool)
+        for thing in rendered.scene.objects:
+            union |= rendered.mask_of(thing) & thing.salient
+        assert np.array_equal(union, rendered.salient)
+
+
+@pytest.mark.parametrize("size", [(96, 96), (96, 72), (120, 160), (512, 384)])
+def test_other_sizes(size: tuple[int, int]) -> None:
+    rendered = render(describe_scene(0, 5, salient=False, size=size))
+    assert rendered.image.shape == (size[1], size[0], 3)
+    assert rendered.image.dtype == np.uint8
+    assert rendered.target_mask.sum() >= LEAST_PIXELS
+
+
+def test_pictures_are_pictures_not_noise(scenes: tuple[Rendered, ...]) -> None:
+    for rendered in scenes:
+        grey = rendered.image.astype(int).sum(axis=2)
+        assert np.median(np.abs(np.diff(grey, axis=1))) < 12
+        assert grey.std() > 20
+
+
+def test_contexts_are_told_apart_by_colour_and_concepts_vary_within(scenes: tuple[Rendered, ...]) -> None:
+    means = defaultdict(list)
+    looks = defaultdict(set)
+    for rendered in scenes:
+        means[rendered.scene.context].append(rendered.image.reshape(-1, 3).mean(axis=0))
+        looks[rendered.scene.subject.concept].add(rendered.scene.subject.look)
+    centres = {name: np.mean(values, axis=0) for name, values in means.items()}
+    names = sorted(centres)
+    assert min(np.linalg.norm(centres[a] - centres[b]) for a in names for b in names if a < b) > 8
+    assert all(len(found) == 8 for found in looks.values())
