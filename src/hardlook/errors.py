@@ -66,6 +66,10 @@ class RunError(HardlookError):
     """A run folder cannot be made, continued or read."""
 
 
+class ChangedRun(RunError):
+    """A run folder holds answers to other units, of another model, or from other data."""
+
+
 def _rebuild(
     kind: type[HardlookError],
     what: str,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -37,6 +38,9 @@ app.add_typer(world.app, name="world")
 
 def main() -> None:
     """Run the command line; exit 1 on an error, 130 on Ctrl-C, 3 when a run finished with failed units."""
+    # Models named as module:attribute are found where the user stands, and shadow nothing that is installed.
+    if "" not in sys.path and str(Path.cwd()) not in sys.path:
+        sys.path.append(str(Path.cwd()))
     try:
         app()
     except HardlookError as error:

@@ -66,8 +66,7 @@ def calibrate(
 def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
     from hardlook.benchmarks import find_benchmark
-    from hardlook.contract.scorecard import Scorecard
-    from hardlook.report.page import render_page
+    from hardlook.report.page import render_study
     from hardlook.runs.calibration import calibration_section
     from hardlook.runs.folder import write_whole
 
@@ -91,8 +90,7 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
             for curve in calibration.curves
         ],
     }
-    page = render_page(
-        Scorecard(card.name, card.version, "planted models"),
+    page = render_study(
         [calibration_section(calibration)],
         title=f"Calibration: {card.title}",
         summary="Planted models have faults that can be turned up. A score that measures a fault must follow it, "

@@ -33,14 +33,13 @@ def check(
       hardlook check semantic-segmenter my_package.models:MySegmenter
     """
     from hardlook.errors import OptionError
-    from hardlook.models.conformance import check_model
-    from hardlook.models.registry import build
+    from hardlook.models.conformance import check_named
     from hardlook.models.roles import ROLES
 
     if role not in ROLES:
         raise OptionError(f"{role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     args = grammar.pairs(model_arg, "--model-arg")
-    findings = check_model(lambda: build(model, role=role, args=args), role)
+    findings = check_named(model, role, args)
     wrong = [finding for finding in findings if not finding.passed]
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from hardlook.contract.sections import Section
     from hardlook.report.index import IndexEntry
+    from hardlook.runs.scoring import ScoredRun
+
+ROWS_AT_A_GLANCE = 12
 
 
 def add_to(app: typer.Typer) -> None:
@@ -53,34 +59,64 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
     from hardlook.report.charts import draw_svg
     from hardlook.report.index import IndexEntry
     from hardlook.runs.calibration import calibrate, calibration_section
-    from hardlook.runs.launch import launch
-    from hardlook.runs.progress import progress_for
 
     card = find_benchmark(name).card
     entries = []
     for title, model, arguments in _models(card):
         folder = f"{name}-{title}"
         typer.echo(f"{name}: {model} {_words(arguments)}", err=True)
-        done = launch(name, out=out / folder, model=model, model_args=arguments, show_progress=progress_for)
-        assert done.scored is not None
-        write_report(done.scored)
-        headline = {score.name for score in card.scores if score.headline}
-        scores = [score for score in done.scored.scorecard.headline if score.name in headline]
+        scored = _run(name, out / folder, model, arguments)
+        write_report(scored)
+        titles = {score.name: score.title for score in card.scores if score.headline}
+        scores = [
+            replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
+        ]
         sentence = f"{card.summary} Model: `{model}` {_words(arguments)}."
-        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores))
+        thumbnail = _thumbnail(scored.benchmark.sections(scored.records, scored.scorecard), folder)
+        entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, thumbnail))
     typer.echo(f"{name}: calibration", err=True)
     calibration = calibrate(name)
     write_calibration(calibration, out / f"{name}-calibration")
     chart: Any = calibration_section(calibration).blocks[0]
     sentence = "Faults of planted models turned from 0 to 1: does the score follow them, and nothing else?"
     href = f"{name}-calibration/calibration.html"
-    entries.append(IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart)))
+    entries.append(
+        IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart, key=f"{name}-calibration"))
+    )
     return entries
+
+
+def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> ScoredRun:
+    from hardlook.errors import ChangedRun
+    from hardlook.runs.execute import Conduct
+    from hardlook.runs.launch import launch
+    from hardlook.runs.progress import progress_for
+
+    try:
+        done = launch(name, out=folder, model=model, model_args=arguments, show_progress=progress_for)
+    except ChangedRun:
+        # A demo of an earlier version lies here: it is set aside, as `--new` would.
+        conduct = Conduct(new=True)
+        done = launch(name, out=folder, model=model, model_args=arguments, conduct=conduct, show_progress=progress_for)
+    assert done.scored is not None
+    return done.scored
 
 
 def _models(card: Any) -> list[tuple[str, str, dict[str, Any]]]:
     first = next(dial for dial in card.dials if dial.moves)
     return [("sound", first.model, dict(first.arguments(0.0))), ("faulty", first.model, dict(first.arguments(0.3)))]
+
+
+def _thumbnail(sections: Sequence[Section], key: str) -> str:
+    """The first chart that is small enough to be read at a glance."""
+    from hardlook.contract.sections import DotChart
+    from hardlook.report.charts import draw_svg
+
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, DotChart) and len(block.rows) <= ROWS_AT_A_GLANCE:
+                return draw_svg(block, key=key)
+    return ""
 
 
 def _words(arguments: dict[str, Any]) -> str:

@@ -38,13 +38,21 @@ def models(
         typer.echo(json.dumps([asdict(card) for card in cards], indent=1))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
     table = Table("name", "role", "what it is", "licence", "to install", box=None, header_style="bold", pad_edge=False)
     for card in cards:
         needed = [f'pip install "hardlook[{card.extra}]"'] if card.extra else []
         needed += [f"hardlook weights install {name}" for name in card.weights]
-        table.add_row(card.name, ", ".join(card.roles), card.summary, card.licence, "\n".join(needed) or "nothing")
+        row = (
+            card.name,
+            ", ".join(card.roles),
+            card.problem or card.summary,
+            card.licence,
+            "\n".join(needed) or "nothing",
+        )
+        table.add_row(*map(escape, row))
     Console().print(table)
     if not cards:
         typer.echo(f"no model matches {pattern!r}")

@@ -45,7 +45,9 @@ def meanings(card: BenchmarkCard) -> dict[str, str]:
 def _summary(scored: ScoredRun) -> str:
     card, counts = scored.benchmark.card, scored.scorecard.units
     model = scored.manifest["model"]
-    settings = ", ".join(f"{name}={value}" for name, value in (model["args"] if model else {}).items())
+    settings = ", ".join(
+        f"{name}={value}" for name, value in (model["args"] if model else {}).items() if value is not None
+    )
     return (
         f"{card.summary} {counts.scored} of {counts.planned} units were scored, {counts.failed} failed."
         + (f" The model's settings: {settings}." if settings else "")

@@ -18,6 +18,7 @@ from hardlook.commands import grammar
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import Benchmark
+    from hardlook.contract.scorecard import Scorecard
     from hardlook.runs.execute import Conduct
 
 FINISHED_WITH_FAILURES = 3
@@ -178,7 +179,7 @@ def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         raise typer.Exit(FINISHED_WITH_FAILURES)
 
 
-def print_scores(scorecard: Any, benchmark: Benchmark, *, as_json: bool) -> None:
+def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool) -> None:
     """The scorecard on standard output, as a table or as scores.json."""
     if as_json:
         sys.stdout.write(scorecard.to_json())
@@ -189,7 +190,24 @@ def print_scores(scorecard: Any, benchmark: Benchmark, *, as_json: bool) -> None
     from hardlook.report.terminal import print_scorecard
 
     better = {score.name: score.higher_is_better for score in benchmark.card.scores}
-    print_scorecard(scorecard, Console(), meanings(benchmark.card), better)
+    print_scorecard(_for_a_terminal(scorecard, benchmark), Console(), meanings(benchmark.card), better)
+
+
+def _for_a_terminal(scorecard: Scorecard, benchmark: Benchmark) -> Scorecard:
+    """The scorecard without crossed slices, and of the others only those of headline scores.
+
+    A score that exists in slices alone, such as the IoU of a class, keeps them. The report shows everything.
+    """
+    from dataclasses import replace
+
+    headline = {score.name for score in benchmark.card.scores if score.headline}
+    everywhere = {score.name for score in scorecard.headline}
+    kept = [
+        score
+        for score in scorecard.scores
+        if not score.slice or (len(score.slice) == 1 and (score.name in headline or score.name not in everywhere))
+    ]
+    return replace(scorecard, scores=tuple(kept))
 
 
 def _conduct(values: dict[str, Any], model_args: dict[str, Any]) -> Conduct:

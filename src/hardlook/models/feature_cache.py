@@ -20,6 +20,7 @@ import contextlib
 import io
 import os
 import uuid
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -73,7 +74,7 @@ class CachedEncoder:
         try:
             with np.load(path, allow_pickle=False) as stored:
                 entry = stored["vector"], stored["map"] if "map" in stored.files else None
-        except (OSError, ValueError, EOFError, KeyError):
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
             # Not there, just evicted by another process, or damaged by the disk: encoding again heals all three.
             return None
         with contextlib.suppress(OSError):

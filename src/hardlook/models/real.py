@@ -1,6 +1,10 @@
 """Networks with weights of their own, registered without importing what they run on.
 
 Licences are those of the weights. `weights` are names for `hardlook weights install`.
+
+>>> from hardlook.models.registry import find
+>>> find("u2netp").card.extra
+'onnx'
 """
 
 from __future__ import annotations

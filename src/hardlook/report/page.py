@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 _MOST_CARDS = 12
+_BEFORE = (("scores", "Scores"), ("left-out", "What was left out"), ("readings", "Which readings ran"))
+_AFTER = (("all-scores", "All scores and slices"), ("failures", "Failures"))
+_PROVENANCE = ("provenance", "Provenance")
 _DATES = ("date", "finished", "started", "created")
 
 
@@ -60,10 +63,11 @@ def render_page(
     drawn = [_section(section, index, pictures) for index, section in enumerate(sections, start=1)]
     return fill(
         "template.html",
+        run=True,
         title=plain(title) or f"{scorecard.benchmark}: {scorecard.model}",
         facts=_facts(scorecard, date or _date(provenance)),
         summary=Markup(prose(summary)),
-        contents=_contents(sections),
+        contents=[*_BEFORE, *_contents(sections), *_AFTER, _PROVENANCE],
         cards=[_card(card_of(score, wording)) for score in chosen],
         more_headlines=_more(len(scorecard.headline) - len(chosen)),
         units=_units(scorecard),
@@ -73,6 +77,28 @@ def render_page(
         all_scores=Markup(_all_scores(scorecard)),
         failures=Markup(_failures(failures)),
         provenance=json.dumps(provenance, indent=2, ensure_ascii=False, default=str),
+    )
+
+
+def render_study(
+    sections: Sequence[Section], *, title: str, summary: str = "", provenance: Mapping[str, object] | None = None
+) -> str:
+    """A page that is not about one run, such as a calibration: sections and provenance, without scorecard.
+
+    >>> "What was left out" in render_study([Section("Dials", "All as meant.")], title="Calibration")
+    False
+    """
+    from markupsafe import Markup
+
+    return fill(
+        "template.html",
+        run=False,
+        title=plain(title),
+        facts=[],
+        summary=Markup(prose(summary)),
+        contents=[*_contents(sections), _PROVENANCE],
+        sections=[_section(section, index, {}) for index, section in enumerate(sections, start=1)],
+        provenance=json.dumps(provenance or {}, indent=2, ensure_ascii=False, default=str),
     )
 
 
@@ -108,10 +134,7 @@ def _date(provenance: Mapping[str, object]) -> str:
 
 
 def _contents(sections: Sequence[Section]) -> list[tuple[str, str]]:
-    own = [(f"s{index}", plain(section.title)) for index, section in enumerate(sections, start=1)]
-    before = [("scores", "Scores"), ("left-out", "What was left out"), ("readings", "Which readings ran")]
-    after = [("all-scores", "All scores and slices"), ("failures", "Failures"), ("provenance", "Provenance")]
-    return before + own + after
+    return [(f"s{index}", plain(section.title)) for index, section in enumerate(sections, start=1)]
 
 
 def _more(count: int) -> str:

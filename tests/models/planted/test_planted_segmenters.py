@@ -96,11 +96,13 @@ def test_missed_objects_rise_with_missed(maps):
     assert 0.2 < missed(0.4) < 0.6
 
 
-def test_siblings_go_before_strangers():
+def test_siblings_and_strangers_share_the_objects_between_them():
     scene = scenes()[0]
     concept = scene.scene.subject.concept
+    with pytest.raises(ModelError, match="shares of the same objects"):
+        PlantedSegmenter(sibling=0.6, stranger=0.6)
     for dials, name in (
-        ({"sibling": 1.0, "stranger": 1.0}, sibling_of(concept)),
+        ({"sibling": 1.0}, sibling_of(concept)),
         ({"stranger": 1.0}, stranger_of(concept)),
     ):
         [labels] = PlantedSegmenter(**dials).segment([scene.image])

@@ -58,7 +58,8 @@ def _contexts(scorecard: Scorecard) -> Section | None:
     ranked = sorted(means, key=lambda score: -score.value)
     chart = DotChart(
         "mIoU in each context",
-        "The same score over the images of one context.",
+        "The same score over the images of one context. A class that does not occur in a context but is predicted "
+        "there counts as 0 (unless the reading is gt-only), so all contexts may lie below the whole.",
         tuple(_dot(score, score.slice["context"]) for score in ranked),
         axis="mIoU",
         references=(("all images", scorecard.get("miou").value),),

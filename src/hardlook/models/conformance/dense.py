@@ -1,4 +1,9 @@
-"""How models that answer for every pixel are tried: saliency, semantic, instance and panoptic segmentation."""
+"""How models that answer for every pixel are tried: saliency, semantic, instance and panoptic segmentation.
+
+>>> picture = pictures()["tiny image"]
+>>> SALIENCY.judge(None, picture, np.full((8, 8), 2, np.float32))
+['map: expected values in [0, 1], got 2 at index (0, 0)']
+"""
 
 from __future__ import annotations
 

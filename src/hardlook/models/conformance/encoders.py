@@ -1,4 +1,10 @@
-"""How encoders of images and texts are tried."""
+"""How encoders of images and texts are tried.
+
+>>> from hardlook.models.planted.text_encoder import PlantedTextEncoder
+>>> [answer] = TEXT_ENCODER.ask(PlantedTextEncoder(), ["cat"])
+>>> TEXT_ENCODER.judge(PlantedTextEncoder(), "cat", answer[:3])
+['vector: expected shape (dimension) = (64,), got (3,)']
+"""
 
 from __future__ import annotations
 

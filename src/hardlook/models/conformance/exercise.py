@@ -1,4 +1,15 @@
-"""How a role is tried: what goes in, how to ask, what an answer must be, and when two answers are the same."""
+"""How a role is tried: what goes in, how to ask, what an answer must be, and when two answers are the same.
+
+>>> shouting = Exercise(
+...     what="words",
+...     probes=lambda model: [Probe("word", "cat")],
+...     ask=lambda model, words: [model(word) for word in words],
+...     judge=lambda model, word, answer: [] if answer.isupper() else ["expected capitals"],
+...     differ=lambda first, second: "" if first == second else "the words differ",
+... )
+>>> shouting.judge(None, "cat", shouting.ask(str.lower, ["cat"])[0])
+['expected capitals']
+"""
 
 from __future__ import annotations
 

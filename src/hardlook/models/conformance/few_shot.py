@@ -1,4 +1,9 @@
-"""How models that learn from a few examples are tried: one-shot segmenters and few-shot learners."""
+"""How models that learn from a few examples are tried: one-shot segmenters and few-shot learners.
+
+>>> from hardlook.models.planted.learner import PlantedLearner
+>>> [(probe.check, len(probe.value.query)) for probe in FEW_SHOT.probes(PlantedLearner())]
+[('episode', 4), ('several shots', 3), ('uneven shots', 2), ('one query', 1)]
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""How interactive models are tried: promptable segmenters and click models."""
+"""How interactive models are tried: promptable segmenters and click models.
+
+>>> from hardlook.models.planted.disc import Disc
+>>> [answer] = PROMPTABLE.ask(Disc(), [(pictures()["tiny image"], clicks((4, 4, True)))])
+>>> answer.mask.shape
+(8, 8)
+"""
 
 from __future__ import annotations
 

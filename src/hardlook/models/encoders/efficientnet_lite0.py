@@ -56,8 +56,8 @@ class EfficientNetLite0:
         self._network = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
-        self._device, self._size, self._depth, self._batch = device, size, LAYERS[layer], batch
-        self.dimension = DIMENSION
+        self._size, self._depth, self._batch = size, LAYERS[layer], batch
+        self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path,)
 
     def encode(self, images: Sequence[Image]) -> Features:
@@ -68,7 +68,7 @@ class EfficientNetLite0:
         for start in range(0, len(images), self._batch):
             inputs = np.stack([prepared(image, self._size) for image in images[start : start + self._batch]])
             with torch.inference_mode():
-                head, asked = self._network(torch.from_numpy(inputs).to(self._device), self._depth)
+                head, asked = self._network(torch.from_numpy(inputs).to(self.device), self._depth)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
                 maps.extend(asked.cpu().numpy())
         return Features(np.concatenate(vectors), maps)

@@ -63,7 +63,7 @@ class U2NetP:
 def prepared(image: Image) -> NDArray[np.float32]:
     """The network's input (1, 3, 320, 320): divided by the brightest value, then ImageNet's mean and deviation.
 
-    >>> prepared(np.full((4, 6, 3), 200, np.uint8))[0, :, 0, 0].round(2).tolist()
+    >>> [round(float(value), 2) for value in prepared(np.full((4, 6, 3), 200, np.uint8))[0, :, 0, 0]]
     [2.25, 2.43, 2.64]
     """
     resized = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)

@@ -28,9 +28,9 @@ VOC_LABELS = (
 class DeepLabV3VOC:
     """A VOC label for every pixel; `labels[0]` is the background.
 
-    Images are squashed to 257 x 257: on 537 VOC train images that scores mIoU .654, keeping the aspect ratio
-    with the image in the top-left corner .638, in the centre .613. `weights` is a .tflite file of the same
-    input and output (default: the installed `deeplabv3-voc`).
+    Images are squashed to 257 x 257 by area: on 537 VOC train images that scores mIoU .654 (bilinear .651).
+    Keeping the aspect ratio scores less: in the top-left corner .638 (bilinear .647), in the centre .613.
+    `weights` is a .tflite file of the same input and output (default: the installed `deeplabv3-voc`).
     """
 
     def __init__(self, weights: Path | None = None) -> None:

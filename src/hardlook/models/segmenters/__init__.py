@@ -1,0 +1,1 @@
+"""Networks that label every pixel."""

@@ -1,0 +1,1 @@
+"""Networks that turn texts into vectors."""

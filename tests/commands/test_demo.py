@@ -1,0 +1,30 @@
+"""The demo: what a new user sees first."""
+
+import html.parser
+from pathlib import Path
+
+from hardlook.benchmarks import BUILT_IN
+
+
+class Links(html.parser.HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.targets = []
+
+    def handle_starttag(self, tag, attributes):
+        href = dict(attributes).get("href", "")
+        if tag == "a" and href and not href.startswith("#"):
+            self.targets.append(href)
+
+
+def test_demo_runs_every_benchmark_and_links_its_pages_and_runs_twice(hardlook, tmp_path):
+    answer = hardlook("demo", "--out", tmp_path / "demo")
+    assert answer.code == 0, answer.err
+    assert answer.out.strip() == f"open {(tmp_path / 'demo' / 'index.html').resolve()}"
+    page = (tmp_path / "demo" / "index.html").read_text()
+    links = Links()
+    links.feed(page)
+    assert len(links.targets) >= 3 * len(BUILT_IN)
+    assert all((Path(tmp_path) / "demo" / target).is_file() for target in links.targets)
+    assert hardlook("demo", "--out", tmp_path / "demo").code == 0
+    assert (tmp_path / "demo" / "index.html").read_text() == page

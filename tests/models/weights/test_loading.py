@@ -1,0 +1,99 @@
+"""Weights files are read without unpickling, and what does not fit is spelled out."""
+
+from __future__ import annotations
+
+import hashlib
+import pickle
+from pathlib import Path
+
+import pytest
+
+from hardlook.errors import DataError, ModelError
+from hardlook.models.weights.loading import check_keys, load_into, load_state_dict
+
+torch = pytest.importorskip("torch")
+safetensors = pytest.importorskip("safetensors.torch")
+
+
+class Bomb:
+    """Touches a file when unpickled."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self):
+        return Path.touch, (self.target,)
+
+
+@pytest.fixture
+def state():
+    return {"weight": torch.arange(6.0).reshape(2, 3), "bias": torch.tensor([1.0, -1.0])}
+
+
+def test_safetensors_round_trip_with_hash(tmp_path, state) -> None:
+    path = tmp_path / "toy.safetensors"
+    safetensors.save_file(state, path)
+    loaded = load_state_dict(path)
+    assert loaded.path == path
+    assert loaded.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert all(torch.equal(loaded.state[key], value) for key, value in state.items())
+
+
+@pytest.mark.parametrize("wrapper", [None, "state_dict", "model"])
+def test_torch_files_plain_or_wrapped_as_checkpoints(tmp_path, state, wrapper) -> None:
+    path = tmp_path / "toy.pth"
+    torch.save({wrapper: state, "epoch": 3} if wrapper else state, path)
+    assert set(load_state_dict(path).state) == {"weight", "bias"}
+
+
+@pytest.mark.parametrize("how", ["torch", "pickle"])
+def test_a_malicious_pickle_is_refused_and_does_not_run(tmp_path, state, how) -> None:
+    path, touched = tmp_path / "evil.pt", tmp_path / "touched"
+    if how == "torch":
+        torch.save({**state, "extra": Bomb(touched)}, path)
+    else:
+        path.write_bytes(pickle.dumps(Bomb(touched), protocol=2))
+    with pytest.raises(DataError, match="never unpickles") as caught:
+        load_state_dict(path)
+    assert not touched.exists()
+    assert caught.value.file == str(path)
+    assert "safetensors" in caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["cut.pt", "cut.safetensors"])
+def test_rubbish_and_cut_files_are_named(tmp_path, name) -> None:
+    (tmp_path / name).write_bytes(b"PK\x03\x04 nothing of use")
+    with pytest.raises(DataError, match=name):
+        load_state_dict(tmp_path / name)
+
+
+def test_absent_file(tmp_path) -> None:
+    with pytest.raises(DataError, match="does not exist"):
+        load_state_dict(tmp_path / "none.pt")
+
+
+def test_something_other_than_tensors(tmp_path) -> None:
+    torch.save([1, 2], tmp_path / "list.pt")
+    with pytest.raises(DataError, match="holds no state dict"):
+        load_state_dict(tmp_path / "list.pt")
+
+
+def test_differences_are_listed(tmp_path, state) -> None:
+    path = tmp_path / "toy.safetensors"
+    safetensors.save_file({"weight": torch.zeros(2, 4), "scale": torch.ones(1)}, path)
+    loaded, module = load_state_dict(path), torch.nn.Linear(3, 2)
+    differences = check_keys(module, loaded.state)
+    assert differences.missing == ("bias",)
+    assert differences.unexpected == ("scale",)
+    assert differences.misshapen == ("weight (network (2, 3), file (2, 4))",)
+    with pytest.raises(ModelError, match=r"do not fit Linear: 1 missing: bias; 1 unexpected: scale; 1 of another"):
+        load_into(module, loaded)
+    assert not check_keys(module, state)
+
+
+def test_what_fits_is_copied_and_unused_keys_may_be_named(tmp_path, state) -> None:
+    path = tmp_path / "toy.safetensors"
+    safetensors.save_file({**state, "pooler.weight": torch.ones(1)}, path)
+    module = torch.nn.Linear(3, 2)
+    load_into(module, load_state_dict(path), ignore=("pooler.",))
+    assert torch.equal(module.weight, state["weight"])

@@ -1,0 +1,35 @@
+"""What importing costs is a matter of what gets imported; the seconds are in benchmarks/startup.py."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("torch", "polars", "scipy.stats", "cv2", "numba", "onnxruntime", "ray", "transformers", "jinja2")
+
+
+def modules_after(statement):
+    program = f"import sys\n{statement}\nprint(*sys.modules)"
+    answer = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return set(answer.stdout.splitlines()[-1].split())
+
+
+def test_importing_the_package_imports_nothing_heavy():
+    loaded = modules_after("import hardlook")
+    assert not loaded & {*HEAVY, "numpy", "pydantic", "typer"}
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["models"], ["run", "closed-miou", "--help"]])
+def test_help_and_listings_load_no_extra(words):
+    statement = (
+        f"import sys\nfrom hardlook.commands.app import app\ntry:\n    app({words!r})\nexcept SystemExit:\n    pass"
+    )
+    loaded = modules_after(statement)
+    assert "hardlook.commands.app" in loaded
+    assert not loaded & {"torch", "onnxruntime", "ai_edge_litert", "ray", "transformers"}
+    if words == ["--help"]:
+        assert not loaded & {*HEAVY, "numpy", "pydantic"}
+
+
+def test_statistics_and_metrics_load_neither_polars_nor_files():
+    assert not modules_after("import hardlook.stats, hardlook.metrics.mean_iou") & {"polars", "cv2", "scipy.stats"}
