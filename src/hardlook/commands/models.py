@@ -41,18 +41,21 @@ def models(
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("name", "role", "what it is", "licence", "to install", box=None, header_style="bold", pad_edge=False)
-    for card in cards:
-        needed = [f'pip install "hardlook[{card.extra}]"'] if card.extra else []
-        needed += [f"hardlook weights install {name}" for name in card.weights]
-        row = (
-            card.name,
-            ", ".join(card.roles),
-            card.problem or card.summary,
-            card.licence,
-            "\n".join(needed) or "nothing",
-        )
-        table.add_row(*map(escape, row))
-    Console().print(table)
+    console = Console()
+    width = max((len(card.name) for card in cards), default=0)
+    for heading in (*ROLES, "any role"):
+        listed = [card for card in cards if heading in (card.roles or ("any role",))]
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+        table.add_column(min_width=width, no_wrap=True)
+        table.add_column(overflow="fold")
+        for card in listed:
+            needed = [f'pip install "hardlook[{card.extra}]"'] if card.extra else []
+            needed += [f"hardlook weights install {name}" for name in card.weights]
+            terms = [card.licence or "licence not stated", *needed]
+            text = f"cannot be used: {card.problem}" if card.problem else card.summary
+            table.add_row(escape(card.name), f"{escape(text)} [dim]({escape('; '.join(terms))})[/dim]")
+        if listed:
+            console.print(f"[bold]{heading}[/bold]")
+            console.print(table)
     if not cards:
         typer.echo(f"no model matches {pattern!r}")

@@ -27,12 +27,15 @@ def list_all(as_json: _Json = False) -> None:
         typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
         return
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table("name", "here", "for", "size", "licence", "package", box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("name", "here", "size", "for, licence, package"):
+        table.add_column(title, no_wrap=not title.startswith("for"), overflow="fold")
     for row in rows:
-        size = f"{row.size / 1e6:.1f} MB"
-        table.add_row(row.name, row.status, row.purpose, size, row.licence, f"{row.registry} {row.requirement}")
+        about = f"{row.purpose} ({row.licence}; {row.registry} {row.requirement})"
+        table.add_row(row.name, row.status, f"{row.size / 1e6:.1f} MB", escape(about))
     Console().print(table)
 
 
