@@ -1,0 +1,1 @@
+"""Runs that can be stopped, resumed, spread over processes and trusted."""

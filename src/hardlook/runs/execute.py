@@ -1,0 +1,110 @@
+"""Doing a run: what is missing gets answered and written, whatever happened before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hardlook.errors import RunError
+from hardlook.runs.batches import of_shard
+from hardlook.runs.engines import EngineOptions, answer_batches
+from hardlook.runs.folder import RunFolder
+from hardlook.runs.plan import Plan, refuse_changes
+from hardlook.runs.progress import Silent
+from hardlook.runs.record_store import RecordWriter, answered_units
+from hardlook.runs.sessions import Session, start_manifest
+from hardlook.runs.worker import Worker
+
+OnError = Literal["record", "stop"]
+
+
+@dataclass(frozen=True)
+class Conduct:
+    """How a run behaves; nothing here changes an answer.
+
+    `on_error` stop ends the run at the first failed unit; `max_failures` is the share of all units above which it
+    ends; `shard` (i, N) does every N-th batch for runs spread over machines that share the folder.
+    """
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    on_error: OnError = "record"
+    max_failures: float = 0.01
+    shard: tuple[int, int] | None = None
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """What one call did: units answered and failed now, answered before, and still missing in the whole run."""
+
+    answered: int
+    failed: int
+    before: int
+    missing: int
+
+
+def execute(
+    plan: Plan,
+    here: Worker,
+    folder: RunFolder,
+    conduct: Conduct,
+    show_progress: Callable[[int, int], Any] | None = None,
+) -> Progressed:
+    """Answer every unit of the plan (or of its shard) that the folder has no record of."""
+    batches = plan.batches if conduct.shard is None else of_shard(plan.batches, conduct.shard)
+    if conduct.new and folder.exists():
+        folder.set_aside()
+    folder.refuse_strangers()
+    folder.path.mkdir(parents=True, exist_ok=True)
+    refuse_changes(start_manifest(folder, plan)["answers"]["parts"], plan, folder.path)
+
+    done = answered_units(folder, plan.answers)
+    wanted = {unit.id for batch in batches for unit in batch}
+    # A batch with a missing unit is answered whole: its layout, and so its last bits, stay the same.
+    missing = [batch for batch in batches if any(unit.id not in done for unit in batch)]
+
+    session = Session(conduct.engine.name, _shard_text(conduct.shard), plan.job.threads)
+    session.save(folder)
+    writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
+    before = len(wanted & done)
+    try:
+        with show_progress(len(wanted), before) if show_progress else nullcontext(Silent()) as progress:
+            for outcome in answer_batches(conduct.engine, plan.job, here, missing):
+                fresh = [record for record in outcome.records if record["unit"] not in done]
+                failures = [failure for failure in outcome.failures if failure.unit not in done]
+                writer.add(fresh, failures)
+                session.answered += len(fresh)
+                session.failed += len(failures)
+                session.split_batches += outcome.split
+                progress.advance(len(fresh) + len(failures), len(failures))
+                if failures:
+                    _stop_if_too_many(conduct, session.failed, len(plan.units), failures[0].unit, failures[0].error)
+    except KeyboardInterrupt:
+        writer.flush()
+        session.end(folder, "stopped")
+        raise
+    except BaseException:
+        writer.flush()
+        session.end(folder, "failed")
+        raise
+    writer.flush()
+    left = len(plan.units) - len(answered_units(folder, plan.answers) & {unit.id for unit in plan.units})
+    session.end(folder, "finished" if left <= session.failed else "waiting")
+    return Progressed(session.answered, session.failed, before, left)
+
+
+def _stop_if_too_many(conduct: Conduct, failed: int, planned: int, unit: str, error: str) -> None:
+    if conduct.on_error == "stop":
+        raise RunError(f"stopped at the first failure: {error}", unit=unit, remedy="mend it and run again: it resumes")
+    if failed > conduct.max_failures * planned:
+        raise RunError(
+            f"{failed} of {planned} units failed, more than {conduct.max_failures:.1%}; the last: {error}",
+            unit=unit,
+            remedy="mend the cause and run again (it resumes), or allow more with --max-failures SHARE",
+        )
+
+
+def _shard_text(shard: tuple[int, int] | None) -> str:
+    return f"{shard[0]}/{shard[1]}" if shard else ""

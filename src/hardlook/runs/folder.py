@@ -1,0 +1,133 @@
+"""The run folder: where everything about a run lies, written whole or not at all.
+
+docs/run-folder.md describes each file. Files are written beside their place and moved into it, so a reader, a
+second process or a kill at any moment sees the old file or the new one, never half of one.
+
+>>> import tempfile
+>>> folder = RunFolder(Path(tempfile.mkdtemp()) / "run")
+>>> folder.exists()
+False
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hardlook.errors import RunError
+
+RUN_SCHEMA = "hardlook.run/1"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """Paths of a run."""
+
+    path: Path
+
+    @property
+    def manifest_path(self) -> Path:
+        """`run.json`: what ran, on what, with which fingerprints."""
+        return self.path / "run.json"
+
+    @property
+    def records_path(self) -> Path:
+        """`records/`: Parquet parts, one row a unit."""
+        return self.path / "records"
+
+    @property
+    def failure_parts_path(self) -> Path:
+        """`failures/`: what went wrong, as it happened."""
+        return self.path / "failures"
+
+    @property
+    def failures_path(self) -> Path:
+        """`failures.parquet`: the units that have no record, with their last error."""
+        return self.path / "failures.parquet"
+
+    @property
+    def sessions_path(self) -> Path:
+        """`sessions/`: one file a process that worked on the run."""
+        return self.path / "sessions"
+
+    @property
+    def scores_path(self) -> Path:
+        """`scores.json`: the scorecard."""
+        return self.path / "scores.json"
+
+    @property
+    def report_path(self) -> Path:
+        """`report.html`: the page."""
+        return self.path / "report.html"
+
+    def exists(self) -> bool:
+        """Whether a run lies here."""
+        return self.manifest_path.is_file()
+
+    def read_manifest(self) -> dict[str, Any]:
+        """The content of `run.json`."""
+        try:
+            manifest: dict[str, Any] = json.loads(self.manifest_path.read_text())
+        except FileNotFoundError:
+            raise RunError("there is no run here", file=self.path, remedy="give the folder of `--out`") from None
+        except ValueError as error:
+            raise RunError(f"run.json is not valid JSON ({error})", file=self.manifest_path) from None
+        if manifest.get("schema") != RUN_SCHEMA:
+            raise RunError(
+                f"run.json has schema {manifest.get('schema')!r}, this version reads {RUN_SCHEMA!r}",
+                file=self.manifest_path,
+            )
+        return manifest
+
+    def refuse_strangers(self) -> None:
+        """Refuse to put a run into a folder that holds something else."""
+        if self.path.is_dir() and not self.exists():
+            strangers = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
+            if set(strangers) - {"records", "failures", "sessions"}:
+                raise RunError(
+                    f"the folder holds other things ({', '.join(strangers[:4])})",
+                    file=self.path,
+                    remedy="choose an empty or a new folder for --out",
+                )
+
+    def set_aside(self) -> Path | None:
+        """Move an earlier run to a free name beside it; nothing is ever deleted."""
+        if not self.path.exists():
+            return None
+        number = 1
+        while (aside := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
+            number += 1
+        self.path.rename(aside)
+        return aside
+
+
+def write_whole(path: Path, content: bytes | str) -> None:
+    """Write a file so that it is there whole or not at all, also after a crash of the machine."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+    try:
+        with beside.open("wb") as stream:
+            stream.write(content.encode() if isinstance(content, str) else content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_once(path: Path, content: str) -> bool:
+    """Write a file unless it exists, also against another process at the same moment; True when we wrote it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+    try:
+        beside.write_text(content)
+        os.link(beside, path)
+    except FileExistsError:
+        return False
+    finally:
+        beside.unlink(missing_ok=True)
+    return True

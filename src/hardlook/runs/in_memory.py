@@ -1,0 +1,53 @@
+"""A benchmark without a folder: for calibration, notebooks and tests of benchmarks.
+
+>>> rehearsal = Rehearsal("closed-miou", {"scenes": 2, "resamples": 0})
+>>> rehearsal.score("planted-segmenter", {"stranger": 1.0}).get("miou").value < 1
+True
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from hardlook.benchmarks import find_benchmark
+from hardlook.contract.options import parse_options
+from hardlook.contract.scorecard import Scorecard, UnitCounts
+from hardlook.errors import RunError
+from hardlook.models.registry import build
+from hardlook.runs.batches import lay_out
+from hardlook.runs.evaluation import PreparedBatch, evaluate_prepared, prepare_batch
+from hardlook.runs.plan import list_units
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class Rehearsal:
+    """Units read once, then answered by as many models as wanted."""
+
+    def __init__(self, benchmark: str, given: Mapping[str, Any] | None = None) -> None:
+        self.benchmark = find_benchmark(benchmark)
+        self.options = parse_options(self.benchmark.options, dict(given or {}))
+        units = list_units(self.benchmark, self.options)
+        batches = lay_out(units, self.benchmark.card.batch_size)
+        self.prepared: list[PreparedBatch] = [prepare_batch(self.benchmark, batch) for batch in batches]
+
+    def records(self, model: str, args: Mapping[str, Any] | None = None) -> pl.DataFrame:
+        """Records of all units; a failed unit is an error here."""
+        built = build(model, role=self.benchmark.card.role, args=dict(args or {}))
+        rows: list[Any] = []
+        for batch in self.prepared:
+            outcome = evaluate_prepared(self.benchmark, batch, built)
+            if outcome.failures:
+                raise RunError(outcome.failures[0].error, unit=outcome.failures[0].unit)
+            rows.extend(outcome.records)
+        return self.benchmark.schema.frame(rows).select(self.benchmark.schema.light).sort("unit")
+
+    def score(self, model: str, args: Mapping[str, Any] | None = None) -> Scorecard:
+        """The scorecard of a model."""
+        records = self.records(model, args)
+        scorecard = self.benchmark.score(records, self.options)
+        readings = self.benchmark.readings(self.options)
+        return replace(scorecard, model=model, readings=readings, units=UnitCounts(len(records), len(records), 0))

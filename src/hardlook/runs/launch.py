@@ -1,0 +1,80 @@
+"""A run from names to scores: build, plan, execute, score.
+
+The command line, the demo and Python users all come through here.
+
+>>> import tempfile
+>>> done = launch("closed-miou", model="planted-segmenter", given={"scenes": 4, "resamples": 50},
+...               out=Path(tempfile.mkdtemp()) / "run")
+>>> done.scored.scorecard.get("miou").value
+1.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hardlook.benchmarks import find_benchmark
+from hardlook.contract.options import parse_options
+from hardlook.errors import OptionError
+from hardlook.runs.batch_size import choose_batch_size
+from hardlook.runs.execute import Conduct, Progressed, execute
+from hardlook.runs.folder import RunFolder, write_whole
+from hardlook.runs.plan import list_units, make_plan
+from hardlook.runs.scoring import ScoredRun, keep_score_options, score_run
+from hardlook.runs.worker import Job, open_worker
+
+
+@dataclass(frozen=True)
+class Launched:
+    """What a launch did; `scored` is None while other shards are still at work."""
+
+    progressed: Progressed
+    scored: ScoredRun | None
+
+
+def launch(
+    benchmark: str,
+    *,
+    out: Path,
+    model: str | None = None,
+    model_args: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
+    conduct: Conduct | None = None,
+    batch_size: int | None = None,
+    threads: int = 1,
+    full_fingerprint: bool = False,
+    show_progress: Callable[[int, int], Any] | None = None,
+) -> Launched:
+    """Run or resume a benchmark in the folder `out` and score it when all units are answered.
+
+    `given` are the benchmark's options by name; `batch_size` None keeps the folder's, or chooses one.
+    """
+    found = find_benchmark(benchmark)
+    conduct = conduct or Conduct()
+    options = parse_options(found.options, dict(given or {}))
+    found.readings(options)  # a misspelt reading is refused before the work, not after it
+    if options.pred is not None and model:
+        raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
+    name = "" if options.pred is not None else (model or found.card.default_model)
+    if not name and options.pred is None:
+        raise OptionError(
+            f"{benchmark} needs a model", remedy=f"give --model; `hardlook models --role {found.card.role}` lists some"
+        )
+    job = Job(benchmark, name, dict(model_args or {}), threads)
+    units = list_units(found, options)
+    here = open_worker(job)
+    folder = RunFolder(out)
+    if batch_size is None and folder.exists() and not conduct.new:
+        batch_size = int(folder.read_manifest()["batch_size"])
+    size = batch_size or choose_batch_size(here, units)
+    plan = make_plan(job, here, options, units, batch_size=size, full_fingerprint=full_fingerprint)
+    progressed = execute(plan, here, folder, conduct, show_progress)
+    if progressed.missing > progressed.failed:
+        return Launched(progressed, None)
+    keep_score_options(folder, options)
+    scored = score_run(folder)
+    write_whole(folder.scores_path, scored.scorecard.to_json())
+    return Launched(progressed, scored)

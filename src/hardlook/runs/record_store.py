@@ -1,0 +1,148 @@
+"""Records and failures on disk: Parquet parts that appear whole, named by what they hold.
+
+A part's name is the hash of its units, so two processes that wrote the same units wrote the same file. Every row
+carries the fingerprint of what answered it; only rows with the run's own fingerprint count.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hardlook import fingerprint
+from hardlook.contract.records import Record, RecordSchema
+from hardlook.errors import RunError
+from hardlook.runs.folder import RunFolder, write_whole
+
+if TYPE_CHECKING:
+    import polars as pl
+
+FLUSH_SECONDS = 2.0
+FLUSH_RECORDS = 5000
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A unit without an answer: where it broke (prepare, evaluate, worker), the error and its traceback."""
+
+    unit: str
+    stage: str
+    error: str
+    traceback: str
+
+
+class RecordWriter:
+    """Collects records and failures and writes a part every two seconds or 5,000 rows."""
+
+    def __init__(self, folder: RunFolder, schema: RecordSchema, answers: str) -> None:
+        self.folder, self.schema, self.answers = folder, schema, answers
+        self._records: list[Record] = []
+        self._failures: list[Failure] = []
+        self._flushed = time.monotonic()
+
+    def add(self, records: Iterable[Record], failures: Iterable[Failure]) -> None:
+        """Take the outcome of a batch."""
+        self._records.extend(records)
+        self._failures.extend(failures)
+        pending = len(self._records) + len(self._failures)
+        if pending >= FLUSH_RECORDS or time.monotonic() - self._flushed >= FLUSH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has been collected."""
+        import polars as pl
+
+        if self._records:
+            frame = self.schema.frame(self._records).with_columns(answers=pl.lit(self.answers))
+            name = fingerprint.of_value([self.answers, sorted(row["unit"] for row in self._records)])
+            _write_parquet(frame, self.folder.records_path / f"part-{name}.parquet")
+        if self._failures:
+            at = datetime.now(UTC).isoformat()
+            frame = pl.DataFrame([{**asdict(failure), "at": at} for failure in self._failures])
+            name = fingerprint.of_value([at, [failure.unit for failure in self._failures]])
+            _write_parquet(frame, self.folder.failure_parts_path / f"part-{name}.parquet")
+        self._records, self._failures, self._flushed = [], [], time.monotonic()
+
+
+def answered_units(folder: RunFolder, answers: str) -> set[str]:
+    """Units that have a record with this fingerprint."""
+    import polars as pl
+
+    done: set[str] = set()
+    for part in _parts(folder.records_path):
+        frame = _read_parquet(part, ["unit", "answers"])
+        done.update(frame.filter(pl.col("answers") == answers)["unit"].to_list())
+    return done
+
+
+def read_records(
+    folder: RunFolder, schema: RecordSchema, answers: str, columns: Sequence[str], units: Sequence[str] | None = None
+) -> pl.DataFrame:
+    """The records of a run, one row a unit, sorted by unit; of some `units` only when given."""
+    import polars as pl
+
+    kept = pl.col("answers") == answers
+    if units is not None:
+        kept = kept & pl.col("unit").is_in(list(units))
+    frames = [_read_parquet(part, [*columns, "answers"]).filter(kept) for part in _parts(folder.records_path)]
+    empty = pl.DataFrame(schema={name: schema.polars_schema()[name] for name in columns})
+    together = pl.concat([empty, *(frame.select(columns) for frame in frames)])
+    return together.unique(subset="unit", keep="first", maintain_order=True).sort("unit")
+
+
+def contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -> list[str]:
+    """Units that two processes answered differently: the model does not answer alike twice."""
+    import polars as pl
+
+    frames = [
+        _read_parquet(part, [*schema.light, "answers"]).filter(pl.col("answers") == answers)
+        for part in _parts(folder.records_path)
+    ]
+    if not frames:
+        return []
+    together = pl.concat(frames)
+    doubled = together.filter(pl.col("unit").is_duplicated())
+    if doubled.is_empty():
+        return []
+    variants = doubled.unique().group_by("unit").len().filter(pl.col("len") > 1)
+    return sorted(variants["unit"].to_list())
+
+
+def write_failures(folder: RunFolder, answered: set[str]) -> pl.DataFrame:
+    """Gather the last failure of each unit that has no record into `failures.parquet`."""
+    import polars as pl
+
+    empty = pl.DataFrame(schema={name: pl.String() for name in ("unit", "stage", "error", "traceback", "at")})
+    frames = [_read_parquet(part) for part in _parts(folder.failure_parts_path)]
+    together = pl.concat([empty, *frames]).filter(~pl.col("unit").is_in(list(answered)))
+    failures = together.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
+    _write_parquet(failures, folder.failures_path)
+    return failures
+
+
+def _parts(directory: Path) -> list[Path]:
+    return sorted(directory.glob("part-*.parquet")) if directory.is_dir() else []
+
+
+def _write_parquet(frame: pl.DataFrame, path: Path) -> None:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer)
+    write_whole(path, buffer.getvalue())
+
+
+def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path, columns=list(columns) if columns is not None else None)
+    except Exception as error:
+        raise RunError(
+            f"a part of the records cannot be read ({type(error).__name__}: {error})",
+            file=path,
+            remedy="delete this file and give the same command again: its units will be answered anew",
+        ) from error

@@ -1,0 +1,114 @@
+"""From records to scores, without the model: at the end of a run, and any time later."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from hardlook.benchmarks import find_benchmark
+from hardlook.contract.benchmark import Benchmark
+from hardlook.contract.options import BenchmarkOptions, fields_that_change, parse_options
+from hardlook.contract.records import Record
+from hardlook.contract.scorecard import LeftOut, Scorecard, UnitCounts
+from hardlook.errors import OptionError, RunError
+from hardlook.runs.folder import RunFolder, write_whole
+from hardlook.runs.record_store import contradicting_units, read_records, write_failures
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """A run read back: what it was, its records and failures, and its scorecard."""
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    benchmark: Benchmark
+    options: BenchmarkOptions
+    records: pl.DataFrame
+    failures: pl.DataFrame
+    scorecard: Scorecard
+
+    def whole_records(self, units: list[str]) -> dict[str, Record]:
+        """The records of some units with all columns, pictures too."""
+        columns = ["unit", *(column.name for column in self.benchmark.schema.columns)]
+        answers = self.manifest["answers"]["fingerprint"]
+        frame = read_records(self.folder, self.benchmark.schema, answers, columns, units)
+        return {row["unit"]: row for row in frame.iter_rows(named=True)}
+
+
+def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:
+    """Compute the scores of a run; `changes` are options that change nothing but scores, such as readings."""
+    manifest = folder.read_manifest()
+    benchmark = find_benchmark(manifest["benchmark"]["name"])
+    if benchmark.card.version != manifest["benchmark"]["version"]:
+        raise RunError(
+            f"the run was made by version {manifest['benchmark']['version']} of {benchmark.card.name}, "
+            f"this is version {benchmark.card.version}",
+            file=folder.path,
+            remedy="score it with the hardlook version that run.json names, or run it again",
+        )
+    options = _changed(benchmark, manifest["options"], changes or {})
+    answers = manifest["answers"]["fingerprint"]
+    records = read_records(folder, benchmark.schema, answers, benchmark.schema.light)
+    if records.is_empty():
+        raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
+    failures = write_failures(folder, set(records["unit"]))
+    model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
+    scorecard = benchmark.score(records, options)
+    scorecard = replace(
+        scorecard,
+        model=model,
+        readings=benchmark.readings(options),
+        left_out=(*scorecard.left_out, *_left_out(manifest["units"], records, failures, folder, benchmark, answers)),
+        units=UnitCounts(manifest["units"], len(records), len(failures)),
+    )
+    return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
+
+
+def keep_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
+    """Note in `run.json` the score options of the latest command: they are the ones that `scores.json` is made by."""
+    manifest = folder.read_manifest()
+    latest = options.model_dump(mode="json", include=fields_that_change(type(options), "scores"))
+    if {**manifest["options"], **latest} != manifest["options"]:
+        manifest["options"].update(latest)
+        write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+
+
+def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
+    free = fields_that_change(benchmark.options, "scores")
+    fixed = sorted(set(changes) - free)
+    if fixed:
+        raise OptionError(
+            f"{', '.join(fixed)}: this changes the units or the answers, not only the scores",
+            remedy=f"run again with it; a stored run can change: {', '.join(sorted(free))}",
+        )
+    if "reading" in changes:
+        changes = {**changes, "reading": {**stored["reading"], **changes["reading"]}}
+    return parse_options(benchmark.options, {**stored, **changes})
+
+
+def _left_out(
+    planned: int,
+    records: pl.DataFrame,
+    failures: pl.DataFrame,
+    folder: RunFolder,
+    benchmark: Benchmark,
+    answers: str,
+) -> list[LeftOut]:
+    notes = []
+    if len(failures):
+        names = tuple(failures["unit"].head(EXAMPLES).to_list())
+        notes.append(LeftOut("units that failed", len(failures), "see failures.parquet for each error", names))
+    unanswered = planned - len(records) - len(failures)
+    if unanswered > 0:
+        notes.append(LeftOut("units not answered yet", unanswered, "the run is not finished"))
+    contradicted = contradicting_units(folder, benchmark.schema, answers)
+    if contradicted:
+        why = "two processes answered them differently (the model is not deterministic); the first answer counts"
+        notes.append(LeftOut("second answers", len(contradicted), why, tuple(contradicted[:EXAMPLES])))
+    return notes
