@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -38,24 +39,38 @@ def of_array(array: Any) -> str:
     return digest.hexdigest()
 
 
-def of_data(root: Path, *, full: bool = False) -> str:
+def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> str:
     """Hash of a data folder or file: every relative path, size, and the first and last 32 KiB of content.
 
     Hashing terabytes at every start helps nobody; a file that was replaced, cut or re-encoded changes its
-    size, head or tail. `full=True` reads everything.
+    size, head or tail. `full=True` reads everything. Links are followed; hidden files and the folder `without` (a run
+    that lies inside its data, say) do not count, nor does the name of a single file.
     """
     if not root.exists():
         raise FileNotFoundError(root)
-    files = [root] if root.is_file() else sorted(p for p in root.rglob("*") if p.is_file())
+    files = [root] if root.is_file() else sorted(_files(root, without))
     with ThreadPoolExecutor(8) as pool:
         sampled = pool.map(lambda path: of_file(path) if full else _sampled(path), files)
-        names = ((p.name if root.is_file() else p.relative_to(root).as_posix()) for p in files)
+        names = ("" if root.is_file() else path.relative_to(root).as_posix() for path in files)
         return of_value([list(row) for row in zip(names, sampled, strict=True)])
 
 
 def of_sources(paths: Iterable[Path]) -> str:
     """Hash of source files' contents, by name: the code's own fingerprint."""
     return of_value([[path.name, of_file(path)] for path in sorted(paths)])
+
+
+def _files(root: Path, without: Path | None) -> Iterator[Path]:
+    left_out = without.resolve() if without else None
+    seen: set[str] = set()
+    for folder, inner, names in os.walk(root, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen or Path(real) == left_out:  # a link that leads back up, or the run itself
+            inner.clear()
+            continue
+        seen.add(real)
+        inner[:] = [name for name in inner if not name.startswith(".")]
+        yield from (Path(folder) / name for name in names if not name.startswith("."))
 
 
 def _sampled(path: Path) -> str:

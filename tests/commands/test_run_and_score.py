@@ -79,6 +79,7 @@ def test_shards_from_the_command_line(hardlook, tmp_path):
         ((*RUN, "--out", "x", "--data", "voc=nowhere"), "no VOC devkit here"),
         ((*RUN, "--out", "x", "--pred", "p", "--gt", "g", "--model", "planted-segmenter"), "both given"),
         (("score", "nowhere"), "there is no run here"),
+        ((*RUN, "--out", "x", "--reading", "nosuch=1"), "closed-miou has no such reading"),
         (("run", "closed-miou", "--scenes", "0", "--out", "x"), "--scenes: input should be greater than"),
     ],
 )
@@ -105,3 +106,18 @@ def test_help_shows_every_option_with_its_sentence(hardlook):
 
 def test_run_help_lists_benchmarks(hardlook):
     assert "closed-miou" in hardlook("run", "--help").out
+
+
+def test_an_out_that_is_a_file_is_refused(hardlook, tmp_path):
+    (tmp_path / "file").write_text("x")
+    assert "this is a file, not a folder" in hardlook(*RUN, "--out", tmp_path / "file").err
+    answer = hardlook(*RUN, "--out", tmp_path / "file" / "run")
+    assert (answer.code, "Traceback" in answer.err) == (1, False)
+
+
+@pytest.mark.parametrize("content", ["[]", '{"schema": "hardlook.run/1"}'])
+def test_a_damaged_manifest_is_an_error_in_words(hardlook, tmp_path, content):
+    (tmp_path / "run.json").write_text(content)
+    answer = hardlook("score", tmp_path)
+    assert answer.code == 1
+    assert answer.err.startswith("hardlook: run.json")

@@ -85,6 +85,23 @@ def test_the_bound_holds_and_the_used_stay(tmp_path):
     assert encoder.asked == 9
 
 
+def test_what_a_killed_process_left_behind_is_cleared(tmp_path):
+    cached = CachedEncoder(Counting(), "c", tmp_path)
+    cached.encode(IMAGES[:1])
+    half, fresh = cached.folder / ".half", cached.folder / ".fresh"
+    for path in (half, fresh):
+        path.write_bytes(b"x")
+    os.utime(half, (1_000_000, 1_000_000))
+    cached.shrink()
+    assert (half.exists(), fresh.exists()) == (False, True)
+
+
+def test_the_bound_is_over_all_encoders(tmp_path):
+    CachedEncoder(Counting(), "a", tmp_path).encode(IMAGES)
+    CachedEncoder(Counting(), "b", tmp_path, most_bytes=0).encode(IMAGES[:1])
+    assert not list(tmp_path.rglob("*.npz"))
+
+
 def test_a_damaged_file_is_encoded_again(tmp_path):
     encoder = Counting()
     CachedEncoder(encoder, "c", tmp_path).encode(IMAGES[:1])

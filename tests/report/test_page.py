@@ -60,7 +60,7 @@ def test_the_header_cards_and_fine_print_are_all_there(page):
         "0.538 higher is better",
         "6.400 lower is better",
         "95% interval 0.518 to 0.558 (percentile, 40 images);",
-        "Comparable with the paper: yes, with Table 2",
+        "yes, with Table 2",
         "undefined",
         "43 units planned, 40 scored, 3 failed.",
         "images without a label",

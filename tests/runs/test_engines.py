@@ -40,7 +40,7 @@ def test_ray_gives_equal_records_and_scores(tmp_path, inline, ray_cluster):
 def test_shards_give_equal_records_and_scores(tmp_path, inline):
     first = small_run(tmp_path, shard=(1, 3))
     assert first.scored is None
-    assert first.progressed.missing == 8
+    assert first.progressed.open == 8
     assert small_run(tmp_path, shard=(3, 3)).scored is None
     last = small_run(tmp_path, shard=(2, 3))
     assert last.scored is not None

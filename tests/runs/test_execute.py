@@ -1,11 +1,18 @@
 import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
 from small_runs import all_records, scores_text, small_run
 
-from hardlook.errors import RunError
+from hardlook.errors import OptionError, RunError
 from hardlook.runs.folder import RunFolder
+from hardlook.runs.scoring import score_run
+from hardlook.world.write import write_world
 
 TROUBLED = "troubled_segmenters:"
 
@@ -13,7 +20,7 @@ TROUBLED = "troubled_segmenters:"
 def test_a_run_leaves_everything_that_is_documented(tmp_path):
     done = small_run(tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {"run.json", "records", "sessions", "failures.parquet", "scores.json"}
+    assert names == {".lock", "run.json", "records", "sessions", "failures.parquet", "scores.json"}
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
     assert manifest["units"] == 12
     assert manifest["options"]["scenes"] == 12
@@ -24,7 +31,7 @@ def test_a_run_leaves_everything_that_is_documented(tmp_path):
     assert session["started"] <= session["ended"]
     assert {"cores", "system"} <= set(session["hardware"])
     assert {"python", "numpy", "hardlook"} <= set(session["versions"])
-    assert done.progressed.missing == 0
+    assert done.progressed.open == 0
     assert len(pl.read_parquet(tmp_path / "run" / "failures.parquet")) == 0
 
 
@@ -158,3 +165,86 @@ def test_answers_that_contradict_each_other_are_reported(tmp_path):
     notes = small_run(tmp_path).scored.scorecard.left_out
     assert [(note.what, note.count) for note in notes] == [("second answers", 2)]
     assert "not deterministic" in notes[0].why
+
+
+def test_a_failed_unit_in_one_shard_does_not_hold_up_the_run(tmp_path):
+    model = {"model": f"{TROUBLED}Raises", "args": {"scenes": "1"}, "max_failures": 0.5}
+    first = small_run(tmp_path, shard=(1, 2), **model)
+    assert (first.scored, first.progressed.failed) == (None, 1)
+    last = small_run(tmp_path, shard=(2, 2), **model)
+    assert last.scored.scorecard.units.failed == 1
+    assert last.scored.scorecard.units.scored == 11
+
+
+def test_when_every_unit_fails_the_error_says_so_and_the_failures_are_kept(tmp_path):
+    everything = "+".join(map(str, range(4)))
+    with pytest.raises(RunError, match="every unit failed; the first: ValueError: this picture"):
+        small_run(tmp_path, scenes=4, model=f"{TROUBLED}Raises", args={"scenes": everything}, max_failures=1.0)
+    assert len(pl.read_parquet(tmp_path / "failures.parquet")) == 4
+
+
+def test_failures_of_another_model_do_not_count(tmp_path):
+    with pytest.raises(RunError):
+        small_run(tmp_path, model=f"{TROUBLED}Raises", args={"scenes": "2"}, on_error="stop", max_failures=1.0)
+    (tmp_path / "run.json").unlink()
+    assert small_run(tmp_path).scored.scorecard.units.failed == 0
+
+
+def test_new_with_a_shard_is_refused(tmp_path):
+    small_run(tmp_path, shard=(1, 2))
+    with pytest.raises(OptionError, match="other shards"):
+        small_run(tmp_path, shard=(2, 2), new=True)
+    assert len(all_records(tmp_path)) == 8
+
+
+def test_a_reading_that_does_not_exist_is_refused_before_and_after(tmp_path):
+    with pytest.raises(OptionError, match="closed-miou has no such reading"):
+        small_run(tmp_path / "a", given={"reading": {"nosuch": "1"}})
+    small_run(tmp_path / "b")
+    with pytest.raises(OptionError, match="it has: mean-over"):
+        score_run(RunFolder(tmp_path / "b"), {"reading": {"nosuch": "1"}})
+
+
+def test_a_run_inside_its_data_resumes_and_moved_data_stay_the_same_data(tmp_path):
+    write_world(tmp_path / "w", "voc", count=12)
+    given = {"data": {"voc": tmp_path / "w"}}
+    small_run(tmp_path / "w" / "run", given=given)
+    (tmp_path / "w" / ".DS_Store").write_bytes(b"x")
+    assert small_run(tmp_path / "w" / "run", given=given).progressed.answered == 0
+    (tmp_path / "w").rename(tmp_path / "moved")
+    moved = {"data": {"voc": tmp_path / "moved"}}
+    assert small_run(tmp_path / "moved" / "run", given=moved).progressed.answered == 0
+
+
+def test_a_shard_that_chose_another_batch_size_takes_the_folders(tmp_path, monkeypatch):
+    sizes = iter([3, 5])
+    monkeypatch.setattr("hardlook.runs.launch.choose_batch_size", lambda here, units: next(sizes))
+    small_run(tmp_path, shard=(1, 2), batch_size=None)
+    # The second shard looked before run.json was there.
+    monkeypatch.setattr("hardlook.runs.launch.RunFolder.exists", lambda self: False)
+    small_run(tmp_path, shard=(2, 2), batch_size=None)
+    assert RunFolder(tmp_path).read_manifest()["batch_size"] == 3
+    assert all_records(tmp_path)["unit"].n_unique() == 12
+
+
+def test_two_processes_that_disagree_are_found_out(tmp_path):
+    program = (
+        "import sys\nfrom pathlib import Path\nfrom small_runs import small_run\n"
+        "small_run(Path(sys.argv[1]), model='troubled_segmenters:Moody')"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, env=environment)
+    for part in (folders[1] / "records").iterdir():
+        shutil.copy(part, folders[0] / "records")
+    notes = score_run(RunFolder(folders[0])).scorecard.left_out
+    assert ("second answers", 12) in [(note.what, note.count) for note in notes]
+
+
+def test_an_unreadable_session_is_named_and_costs_nothing(tmp_path):
+    small_run(tmp_path)
+    next((tmp_path / "sessions").iterdir()).write_text("{")
+    small_run(tmp_path)
+    outcomes = [session["outcome"] for session in RunFolder(tmp_path).read_manifest()["sessions"]]
+    assert sorted(outcomes) == ["finished", "unreadable"]

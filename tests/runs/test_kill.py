@@ -13,6 +13,7 @@ from small_runs import all_records, scores_text
 
 from hardlook.runs.folder import RunFolder
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="child processes are found through /proc")
 SUPPORT = Path(__file__).parents[1] / "support"
 SCENES = 60
 
@@ -40,7 +41,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("engine", [("--engine", "inline"), ("--engine", "processes")])
-def test_killed_and_resumed_equals_undisturbed(tmp_path, undisturbed, engine, monkeypatch):
+def test_killed_and_resumed_equals_undisturbed(tmp_path, undisturbed, engine):
     kills = int(os.environ.get("HARDLOOK_KILLS", "3"))
     rng = np.random.default_rng(len(engine[1]))
     for _ in range(kills):
@@ -55,6 +56,7 @@ def test_killed_and_resumed_equals_undisturbed(tmp_path, undisturbed, engine, mo
     assert scores_text(tmp_path) == scores_text(undisturbed)
 
 
+@needs_proc
 def test_orphaned_workers_end_with_their_parent(tmp_path):
     process = start(tmp_path, "--engine", "processes")
     deadline = time.monotonic() + 30
@@ -68,6 +70,23 @@ def test_orphaned_workers_end_with_their_parent(tmp_path):
     while any(alive(worker) for worker in workers) and time.monotonic() < deadline:
         time.sleep(0.1)
     assert not any(alive(worker) for worker in workers)
+
+
+@needs_proc
+def test_ctrl_c_ends_at_once_and_keeps_what_is_answered(tmp_path):
+    process = start(tmp_path, "--engine", "processes", "--model-arg", "seconds=.2")
+    deadline = time.monotonic() + 60
+    while not list((tmp_path / "records").glob("part-*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    workers = children(process.pid)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "Go on with the same command" in errors.decode()
+    time.sleep(0.5)
+    assert not any(alive(worker) for worker in workers)
+    assert 0 < len(all_records(tmp_path)) < SCENES
+    assert RunFolder(tmp_path).read_manifest()["sessions"][0]["outcome"] == "stopped"
 
 
 def test_two_processes_on_one_folder_do_not_corrupt_it(tmp_path, undisturbed):

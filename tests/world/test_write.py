@@ -34,9 +34,11 @@ def test_a_foreign_folder_is_refused_and_its_files_survive_overwriting(tmp_path:
 
 def test_a_world_replaces_a_world_without_leftovers(tmp_path: Path) -> None:
     write_world(tmp_path, "voc", count=3, size=(96, 72))
-    write_world(tmp_path, "isegm", count=2, size=(96, 72))
+    with pytest.raises(DataError, match="lies here already"):
+        write_world(tmp_path, "isegm", count=2, size=(96, 72))
+    write_world(tmp_path, "isegm", count=2, size=(96, 72), overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["boundary_GT", "data_GT", "world.json"]
-    write_world(tmp_path, "isegm", count=1, size=(96, 72))
+    write_world(tmp_path, "isegm", count=1, size=(96, 72), overwrite=True)
     assert [path.name for path in (tmp_path / "data_GT").iterdir()] == ["000001.png"]
 
 

@@ -48,6 +48,12 @@ def main() -> None:
             raise
         sys.stderr.write(f"hardlook: {error}\n")
         sys.exit(1)
+    except OSError as error:
+        if os.environ.get("HARDLOOK_TRACEBACK"):
+            raise
+        where = f"\n  file: {error.filename}" if error.filename else ""
+        sys.stderr.write(f"hardlook: {error.strerror or error}{where}\n")
+        sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("\nhardlook: stopped\n")
         sys.exit(130)

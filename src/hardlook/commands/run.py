@@ -7,6 +7,7 @@ lists them.
 from __future__ import annotations
 
 import inspect
+import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -110,7 +111,9 @@ def _shared(
     ] = 0.0,
     prefetch: Annotated[
         int | None,
-        typer.Option("--prefetch", help="Processes that read files ahead (default 2 on a GPU).", rich_help_panel=_RUN),
+        typer.Option(
+            "--prefetch", min=0, help="Inline: processes that read files ahead (2 on a GPU).", rich_help_panel=_RUN
+        ),
     ] = None,
     shard: Annotated[
         str | None,
@@ -124,7 +127,10 @@ def _shared(
         str, typer.Option("--on-error", help="record a failed unit and go on, or stop.", rich_help_panel=_RUN)
     ] = "record",
     max_failures: Annotated[
-        float, typer.Option("--max-failures", help="Share of failed units above which it stops.", rich_help_panel=_RUN)
+        float,
+        typer.Option(
+            "--max-failures", min=0, max=1, help="Share of failed units above which it stops.", rich_help_panel=_RUN
+        ),
     ] = 0.01,
     new: Annotated[
         bool,
@@ -164,11 +170,14 @@ def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         )
     except KeyboardInterrupt:
         sys.stderr.write(f"\nstopped; what is answered is kept in {out}. Go on with the same command:\n  ")
-        sys.stderr.write(" ".join(["hardlook", *sys.argv[1:]]) + "\n")
+        sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
         raise typer.Exit(130) from None
     if done.scored is None:
-        left = done.progressed.missing - done.progressed.failed
-        typer.echo(f"this part is done; {left} units of the run wait for other shards ({out})", err=True)
+        waiting = f"{done.progressed.open} units of the run wait for other shards ({out})"
+        typer.echo(f"this part is done; {waiting}", err=True)
+        if done.progressed.failed:
+            typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
+            raise typer.Exit(FINISHED_WITH_FAILURES)
         return
     write_report(done.scored)
     print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])

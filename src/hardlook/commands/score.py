@@ -40,11 +40,14 @@ def score(
     """
     from hardlook.commands.reporting import write_report
     from hardlook.commands.run import print_scores
+    from hardlook.errors import OptionError
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
 
     changes: dict[str, Any] = dict(grammar.pairs(option, "--set"))
     changes = {name.replace("-", "_"): value for name, value in changes.items()}
+    if "reading" in changes:
+        raise OptionError("--set reading: readings have a flag of their own", remedy="--reading NAME=VALUE")
     if reading:
         changes["reading"] = grammar.pairs(reading, "--reading")
     scored = score_run(RunFolder(run), changes)

@@ -19,6 +19,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import time
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -31,6 +32,14 @@ from hardlook.models.roles import Encoder, Features, Image
 
 GIBIBYTE = 1 << 30
 CHECK_EVERY = 256
+LEFT_BEHIND_SECONDS = 3600
+
+
+def default_cache_folder() -> Path:
+    """Where features are kept: `HARDLOOK_CACHE`, else `hardlook/features` in the user's cache folder."""
+    if chosen := os.environ.get("HARDLOOK_CACHE"):
+        return Path(chosen).expanduser() / "features"
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "features"
 
 
 class CachedEncoder:
@@ -45,7 +54,7 @@ class CachedEncoder:
     ) -> None:
         self.encoder, self.most_bytes = encoder, most_bytes
         self.dimension = encoder.dimension
-        self.folder = folder / fingerprint.of_value([identity, size])
+        self.root, self.folder = folder, folder / fingerprint.of_value([identity, size])
         self.encoded = self.found = 0
         self._writes = 0
 
@@ -92,17 +101,21 @@ class CachedEncoder:
         beside = path.with_name(f".{uuid.uuid4().hex}")
         beside.write_bytes(buffer.getvalue())
         beside.replace(path)
-        self._writes += 1
+        # The first write checks too: many short runs must not outgrow the bound together.
         if self._writes % CHECK_EVERY == 0:
             self.shrink()
+        self._writes += 1
 
     def shrink(self) -> None:
-        """Delete the longest unused features until the folder keeps its bound."""
+        """Delete the longest unused features, of any encoder, until the whole folder keeps its bound."""
         files = []
-        for path in self.folder.rglob("*.npz"):
+        for path in self.root.rglob("*"):
             with contextlib.suppress(OSError):
                 status = path.stat()
-                files.append((status.st_mtime_ns, status.st_size, path))
+                if path.suffix == ".npz":
+                    files.append((status.st_mtime_ns, status.st_size, path))
+                elif path.name.startswith(".") and time.time() - status.st_mtime > LEFT_BEHIND_SECONDS:
+                    path.unlink()  # half a file of a process that was killed
         total = sum(size for _, size, _ in files)
         for _, size, path in sorted(files):
             if total <= self.most_bytes:

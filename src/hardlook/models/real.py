@@ -47,3 +47,43 @@ register_lazily(
     extra="hf",
     weights=("all-minilm-l6-v2",),
 )
+register_lazily(
+    "clip",
+    "hardlook.models.text.clip:Clip",
+    role="image-text-encoder",
+    summary="CLIP from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "clip-text",
+    "hardlook.models.text.clip:ClipText",
+    role="text-encoder",
+    summary="CLIP's text tower with a prompt, from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "bert",
+    "hardlook.models.text.transformers_text:Bert",
+    role="text-encoder",
+    summary="BERT's token vectors, averaged, from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "gpt2",
+    "hardlook.models.text.transformers_text:Gpt2",
+    role="text-encoder",
+    summary="GPT-2's token vectors, averaged, from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "t5",
+    "hardlook.models.text.transformers_text:T5",
+    role="text-encoder",
+    summary="T5's encoder, averaged over the tokens, from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)

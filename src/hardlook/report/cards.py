@@ -62,7 +62,7 @@ def card_of(score: Score, wording: Wording) -> Card:
         bar=interval_bar(score),
         interval=_interval_words(score, decimals),
         meaning=wording.explanations.get(score.name, ""),
-        comparable=f"Comparable with the paper: {score.comparable}" if score.comparable else _ALONE,
+        comparable=score.comparable or _ALONE,
     )
 
 

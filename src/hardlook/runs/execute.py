@@ -7,13 +7,13 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hardlook.errors import RunError
+from hardlook.errors import OptionError, RunError
 from hardlook.runs.batches import of_shard
 from hardlook.runs.engines import EngineOptions, answer_batches
 from hardlook.runs.folder import RunFolder
 from hardlook.runs.plan import Plan, refuse_changes
 from hardlook.runs.progress import Silent
-from hardlook.runs.record_store import RecordWriter, answered_units
+from hardlook.runs.record_store import RecordWriter, answered_units, write_failures
 from hardlook.runs.sessions import Session, start_manifest
 from hardlook.runs.worker import Worker
 
@@ -24,8 +24,8 @@ OnError = Literal["record", "stop"]
 class Conduct:
     """How a run behaves; nothing here changes an answer.
 
-    `on_error` stop ends the run at the first failed unit; `max_failures` is the share of all units above which it
-    ends; `shard` (i, N) does every N-th batch for runs spread over machines that share the folder.
+    `on_error` stop ends the run at the first failed unit; `max_failures` is the share of this call's units above which
+    it ends; `shard` (i, N) does every N-th batch for runs spread over machines that share the folder.
     """
 
     engine: EngineOptions = field(default_factory=EngineOptions)
@@ -37,12 +37,12 @@ class Conduct:
 
 @dataclass(frozen=True)
 class Progressed:
-    """What one call did: units answered and failed now, answered before, and still missing in the whole run."""
+    """What one call did: units answered and failed now, answered before, and neither yet in the whole run."""
 
     answered: int
     failed: int
     before: int
-    missing: int
+    open: int
 
 
 def execute(
@@ -53,6 +53,8 @@ def execute(
     show_progress: Callable[[int, int], Any] | None = None,
 ) -> Progressed:
     """Answer every unit of the plan (or of its shard) that the folder has no record of."""
+    if conduct.new and conduct.shard is not None:
+        raise OptionError("--new with --shard would set the other shards' work aside", remedy="use a new --out")
     batches = plan.batches if conduct.shard is None else of_shard(plan.batches, conduct.shard)
     if conduct.new and folder.exists():
         folder.set_aside()
@@ -80,19 +82,17 @@ def execute(
                 session.split_batches += outcome.split
                 progress.advance(len(fresh) + len(failures), len(failures))
                 if failures:
-                    _stop_if_too_many(conduct, session.failed, len(plan.units), failures[0].unit, failures[0].error)
-    except KeyboardInterrupt:
+                    _stop_if_too_many(conduct, session.failed, len(wanted), failures[-1].unit, failures[-1].error)
+    except BaseException as error:
         writer.flush()
-        session.end(folder, "stopped")
-        raise
-    except BaseException:
-        writer.flush()
-        session.end(folder, "failed")
+        write_failures(folder, plan.answers)
+        session.end(folder, "stopped" if isinstance(error, KeyboardInterrupt) else "failed")
         raise
     writer.flush()
-    left = len(plan.units) - len(answered_units(folder, plan.answers) & {unit.id for unit in plan.units})
-    session.end(folder, "finished" if left <= session.failed else "waiting")
-    return Progressed(session.answered, session.failed, before, left)
+    failed = set(write_failures(folder, plan.answers)["unit"])
+    left = {unit.id for unit in plan.units} - answered_units(folder, plan.answers) - failed
+    session.end(folder, "waiting" if left else "finished")
+    return Progressed(session.answered, session.failed, before, len(left))
 
 
 def _stop_if_too_many(conduct: Conduct, failed: int, planned: int, unit: str, error: str) -> None:

@@ -11,9 +11,11 @@ False
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import uuid
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from typing import Any
 from hardlook.errors import RunError
 
 RUN_SCHEMA = "hardlook.run/1"
+OWN_NAMES = {"run.json", "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html"}
 
 
 @dataclass(frozen=True)
@@ -71,23 +74,42 @@ class RunFolder:
     def read_manifest(self) -> dict[str, Any]:
         """The content of `run.json`."""
         try:
-            manifest: dict[str, Any] = json.loads(self.manifest_path.read_text())
+            manifest: Any = json.loads(self.manifest_path.read_text())
         except FileNotFoundError:
             raise RunError("there is no run here", file=self.path, remedy="give the folder of `--out`") from None
         except ValueError as error:
             raise RunError(f"run.json is not valid JSON ({error})", file=self.manifest_path) from None
-        if manifest.get("schema") != RUN_SCHEMA:
+        schema = manifest.get("schema") if isinstance(manifest, dict) else None
+        if schema != RUN_SCHEMA:
             raise RunError(
-                f"run.json has schema {manifest.get('schema')!r}, this version reads {RUN_SCHEMA!r}",
-                file=self.manifest_path,
+                f"run.json has schema {schema!r}, this version reads {RUN_SCHEMA!r}", file=self.manifest_path
             )
-        return manifest
+        missing = sorted({"benchmark", "model", "options", "units", "batch_size", "answers", "created"} - set(manifest))
+        if missing:
+            raise RunError(f"run.json lacks {', '.join(missing)}", file=self.manifest_path)
+        found: dict[str, Any] = manifest
+        return found
+
+    @contextlib.contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder's lock while changing a file that other processes change too.
+
+        File systems without locks exist; there the worst case is a session missing from `run.json` until the next.
+        """
+        with (self.path / ".lock").open("w") as stream:
+            with contextlib.suppress(ImportError, OSError):
+                import fcntl
+
+                fcntl.flock(stream, fcntl.LOCK_EX)
+            yield
 
     def refuse_strangers(self) -> None:
-        """Refuse to put a run into a folder that holds something else."""
+        """Refuse to put a run into a file, or into a folder that holds something else."""
+        if self.path.exists() and not self.path.is_dir():
+            raise RunError("this is a file, not a folder", file=self.path, remedy="choose a folder for --out")
         if self.path.is_dir() and not self.exists():
             strangers = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
-            if set(strangers) - {"records", "failures", "sessions"}:
+            if set(strangers) - OWN_NAMES:
                 raise RunError(
                     f"the folder holds other things ({', '.join(strangers[:4])})",
                     file=self.path,
@@ -98,10 +120,10 @@ class RunFolder:
         """Move an earlier run to a free name beside it; nothing is ever deleted."""
         if not self.path.exists():
             return None
-        number = 1
-        while (aside := self.path.with_name(f"{self.path.name}.old-{number}")).exists():
+        path, number = self.path.resolve(), 1
+        while (aside := path.with_name(f"{path.name}.old-{number}")).exists():
             number += 1
-        self.path.rename(aside)
+        path.rename(aside)
         return aside
 
 
@@ -125,7 +147,14 @@ def write_once(path: Path, content: str) -> bool:
     beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
     try:
         beside.write_text(content)
-        os.link(beside, path)
+        try:
+            os.link(beside, path)
+        except FileExistsError:
+            return False
+        except OSError:
+            # No hard links on this file system: exclusive creation still has one winner.
+            with path.open("x") as stream:
+                stream.write(content)
     except FileExistsError:
         return False
     finally:

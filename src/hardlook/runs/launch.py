@@ -18,12 +18,12 @@ from typing import Any
 
 from hardlook.benchmarks import find_benchmark
 from hardlook.contract.options import parse_options
-from hardlook.errors import OptionError
+from hardlook.errors import ChangedRun, OptionError
 from hardlook.runs.batch_size import choose_batch_size
 from hardlook.runs.execute import Conduct, Progressed, execute
 from hardlook.runs.folder import RunFolder, write_whole
 from hardlook.runs.plan import list_units, make_plan
-from hardlook.runs.scoring import ScoredRun, keep_score_options, score_run
+from hardlook.runs.scoring import ScoredRun, check_readings, keep_score_options, score_run
 from hardlook.runs.worker import Job, open_worker
 
 
@@ -55,7 +55,7 @@ def launch(
     found = find_benchmark(benchmark)
     conduct = conduct or Conduct()
     options = parse_options(found.options, dict(given or {}))
-    found.readings(options)  # a misspelt reading is refused before the work, not after it
+    check_readings(found, options)
     if options.pred is not None and model:
         raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
     name = "" if options.pred is not None else (model or found.card.default_model)
@@ -70,9 +70,20 @@ def launch(
     if batch_size is None and folder.exists() and not conduct.new:
         batch_size = int(folder.read_manifest()["batch_size"])
     size = batch_size or choose_batch_size(here, units)
-    plan = make_plan(job, here, options, units, batch_size=size, full_fingerprint=full_fingerprint)
-    progressed = execute(plan, here, folder, conduct, show_progress)
-    if progressed.missing > progressed.failed:
+
+    def with_size(size: int) -> Progressed:
+        plan = make_plan(job, here, options, units, batch_size=size, full_fingerprint=full_fingerprint, out=out)
+        return execute(plan, here, folder, conduct, show_progress)
+
+    try:
+        progressed = with_size(size)
+    except ChangedRun:
+        # Another shard may have chosen a size a moment earlier; what stands in the folder holds.
+        settled = int(folder.read_manifest()["batch_size"])
+        if batch_size is not None or settled == size:
+            raise
+        progressed = with_size(settled)
+    if progressed.open:
         return Launched(progressed, None)
     keep_score_options(folder, options)
     scored = score_run(folder)

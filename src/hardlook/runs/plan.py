@@ -8,19 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from hardlook import fingerprint
 from hardlook.contract.benchmark import Benchmark, Unit
 from hardlook.contract.options import BenchmarkOptions, fields_that_change
-from hardlook.errors import ChangedRun, DataError, HardlookError
+from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError
 from hardlook.models.identity import ModelIdentity, identify
+from hardlook.models.registry import find
 from hardlook.runs.batches import Batch, lay_out
 from hardlook.runs.worker import Job, Worker
 
-# Paths may change while the data stay the same: their fingerprints stand for them.
-_PATH_OPTIONS = {"data", "gt", "pred"}
+# Libraries whose version can change a network's answers, by the extra that brings them.
+_LIBRARIES = {
+    "torch": ("torch",),
+    "onnx": ("onnxruntime",),
+    "litert": ("ai-edge-litert",),
+    "hf": ("torch", "transformers"),
+}
 
 
 @dataclass(frozen=True)
@@ -65,21 +72,29 @@ def make_plan(
     *,
     batch_size: int,
     full_fingerprint: bool = False,
+    out: Path | None = None,
 ) -> Plan:
-    """Lay out the batches and collect what the answers depend on."""
+    """Lay out the batches and collect what the answers depend on; `out` is no part of any data it may lie in."""
     card = here.benchmark.card
     identity = None
     if here.model is not None:
         identity = identify(here.model, name=job.model, role=card.role, args=job.model_args)
-    parts: dict[str, Any] = {"benchmark": f"{card.name} {card.version}", "batch size": batch_size}
+    parts: dict[str, Any] = {
+        "benchmark": f"{card.name} {card.version}",
+        "batch size": batch_size,
+        "threads": job.threads,
+        "units": fingerprint.of_value([unit.id for unit in units]),
+    }
+    sources = here.benchmark.sources(options)
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
-        if name not in _PATH_OPTIONS:
+        # Paths may change while the data stay the same: their fingerprints stand for them.
+        if name != "data" and name not in sources:
             parts[f"option {name}"] = options.model_dump(mode="json")[name]
-    for name, source in here.benchmark.sources(options).items():
-        parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint)
-    parts["units"] = fingerprint.of_value([unit.id for unit in units])
+    for name, source in sources.items():
+        mode = " (every byte)" if full_fingerprint and isinstance(source, Path) else ""
+        parts[f"data {name}{mode}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:
-        parts.update({f"model {key}": value for key, value in asdict(identity).items()})
+        parts.update(_model_parts(identity))
     return Plan(job, here.benchmark, options, units, lay_out(units, batch_size), parts, identity)
 
 
@@ -98,14 +113,31 @@ def refuse_changes(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:
         )
 
 
+def _model_parts(identity: ModelIdentity) -> dict[str, Any]:
+    parts = {f"model {key}": value for key, value in asdict(identity).items()}
+    # A weights file is known by its hash and a device by its kind: where they are does not count.
+    parts["model args"] = {
+        name: value for name, value in identity.args.items() if Path(str(value)).name not in identity.weights
+    }
+    parts["model args"].pop("device", None)
+    parts["model device"] = identity.device.split(":")[0]
+    try:
+        extra = find(identity.name).card.extra
+    except ModelError:
+        extra = ""
+    for library in _LIBRARIES.get(extra, ()):
+        parts[f"library {library}"] = metadata.version(library)
+    return parts
+
+
 def _plain(value: Any) -> str:
     return fingerprint.of_value(value)
 
 
-def _fingerprint(name: str, source: Path | str, full: bool) -> str:
+def _fingerprint(name: str, source: Path | str, full: bool, out: Path | None) -> str:
     if isinstance(source, str):
         return source
     try:
-        return fingerprint.of_data(source, full=full)
+        return fingerprint.of_data(source, full=full, without=out)
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file or folder", file=source, remedy="check the path") from None

@@ -1,11 +1,12 @@
 """Records and failures on disk: Parquet parts that appear whole, named by what they hold.
 
-A part's name is the hash of its units, so two processes that wrote the same units wrote the same file. Every row
+A part's name is the hash of its content, so two processes that wrote the same records wrote the same file. Every row
 carries the fingerprint of what answered it; only rows with the run's own fingerprint count.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
 import time
 from collections.abc import Iterable, Sequence
@@ -14,7 +15,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardlook import fingerprint
 from hardlook.contract.records import Record, RecordSchema
 from hardlook.errors import RunError
 from hardlook.runs.folder import RunFolder, write_whole
@@ -59,13 +59,11 @@ class RecordWriter:
 
         if self._records:
             frame = self.schema.frame(self._records).with_columns(answers=pl.lit(self.answers))
-            name = fingerprint.of_value([self.answers, sorted(row["unit"] for row in self._records)])
-            _write_parquet(frame, self.folder.records_path / f"part-{name}.parquet")
+            _write_part(frame, self.folder.records_path)
         if self._failures:
             at = datetime.now(UTC).isoformat()
-            frame = pl.DataFrame([{**asdict(failure), "at": at} for failure in self._failures])
-            name = fingerprint.of_value([at, [failure.unit for failure in self._failures]])
-            _write_parquet(frame, self.folder.failure_parts_path / f"part-{name}.parquet")
+            rows = [{**asdict(failure), "at": at, "answers": self.answers} for failure in self._failures]
+            _write_part(pl.DataFrame(rows), self.folder.failure_parts_path)
         self._records, self._failures, self._flushed = [], [], time.monotonic()
 
 
@@ -113,15 +111,19 @@ def contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -
     return sorted(variants["unit"].to_list())
 
 
-def write_failures(folder: RunFolder, answered: set[str]) -> pl.DataFrame:
+def write_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
     """Gather the last failure of each unit that has no record into `failures.parquet`."""
     import polars as pl
 
-    empty = pl.DataFrame(schema={name: pl.String() for name in ("unit", "stage", "error", "traceback", "at")})
-    frames = [_read_parquet(part) for part in _parts(folder.failure_parts_path)]
-    together = pl.concat([empty, *frames]).filter(~pl.col("unit").is_in(list(answered)))
+    columns = ("unit", "stage", "error", "traceback", "at", "answers")
+    empty = pl.DataFrame(schema={name: pl.String() for name in columns})
+    frames = [_read_parquet(part, columns) for part in _parts(folder.failure_parts_path)]
+    open_ones = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(answered_units(folder, answers)))
+    together = pl.concat([empty, *frames]).filter(open_ones).drop("answers")
     failures = together.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
-    _write_parquet(failures, folder.failures_path)
+    buffer = io.BytesIO()
+    failures.write_parquet(buffer)
+    write_whole(folder.failures_path, buffer.getvalue())
     return failures
 
 
@@ -129,10 +131,11 @@ def _parts(directory: Path) -> list[Path]:
     return sorted(directory.glob("part-*.parquet")) if directory.is_dir() else []
 
 
-def _write_parquet(frame: pl.DataFrame, path: Path) -> None:
+def _write_part(frame: pl.DataFrame, directory: Path) -> None:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
-    write_whole(path, buffer.getvalue())
+    name = hashlib.blake2b(buffer.getvalue(), digest_size=12).hexdigest()
+    write_whole(directory / f"part-{name}.parquet", buffer.getvalue())
 
 
 def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:

@@ -53,11 +53,19 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             remedy="score it with the hardlook version that run.json names, or run it again",
         )
     options = _changed(benchmark, manifest["options"], changes or {})
+    check_readings(benchmark, options)
     answers = manifest["answers"]["fingerprint"]
     records = read_records(folder, benchmark.schema, answers, benchmark.schema.light)
+    failures = write_failures(folder, answers)
+    if records.is_empty() and len(failures):
+        raise RunError(
+            f"every unit failed; the first: {failures['error'][0]}",
+            file=folder.failures_path,
+            unit=failures["unit"][0],
+            remedy="mend the cause and give the same command again",
+        )
     if records.is_empty():
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
-    failures = write_failures(folder, set(records["unit"]))
     model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
     scorecard = benchmark.score(records, options)
     scorecard = replace(
@@ -70,13 +78,25 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
     return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
 
 
+def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
+    """Refuse a reading that the benchmark does not have, before the work and not after it."""
+    known = {reading.name for reading in benchmark.readings(options)}
+    unknown = sorted(set(options.reading) - known)
+    if unknown:
+        raise OptionError(
+            f"--reading {unknown[0]}: {benchmark.card.name} has no such reading",
+            remedy=f"it has: {', '.join(sorted(known)) or 'none'}",
+        )
+
+
 def keep_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
     """Note in `run.json` the score options of the latest command: they are the ones that `scores.json` is made by."""
-    manifest = folder.read_manifest()
     latest = options.model_dump(mode="json", include=fields_that_change(type(options), "scores"))
-    if {**manifest["options"], **latest} != manifest["options"]:
-        manifest["options"].update(latest)
-        write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+    with folder.locked():
+        manifest = folder.read_manifest()
+        if {**manifest["options"], **latest} != manifest["options"]:
+            manifest["options"].update(latest)
+            write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
 
 
 def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:

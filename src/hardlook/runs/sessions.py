@@ -70,11 +70,18 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
 
 
 def gather_sessions(folder: RunFolder) -> None:
-    """Put all sessions into `run.json`; whoever does it last has them all."""
-    files = sorted(folder.sessions_path.glob("*.json"))
-    manifest = folder.read_manifest()
-    manifest["sessions"] = [json.loads(path.read_text()) for path in files]
-    write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+    """Put all sessions into `run.json`; one that cannot be read is named there and loses nothing else."""
+    with folder.locked():
+        manifest = folder.read_manifest()
+        manifest["sessions"] = [_read(path) for path in sorted(folder.sessions_path.glob("*.json"))]
+        write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text())
+    except ValueError:
+        return {"id": path.stem, "outcome": "unreadable"}
 
 
 def code_fingerprint() -> str:

@@ -96,8 +96,10 @@ def _layout_found(directory: Path) -> str | None:
 def _refuse_foreign(directory: Path, overwrite: bool) -> None:
     if directory.exists() and not directory.is_dir():
         raise DataError("there is a file of this name", file=directory, remedy="choose another folder")
-    if overwrite or not directory.is_dir() or not any(directory.iterdir()) or _layout_found(directory):
+    if overwrite or not directory.is_dir() or not any(directory.iterdir()):
         return
+    if found := _layout_found(directory):
+        raise DataError(f"a planted world ({found}) lies here already", file=directory, remedy="give --overwrite")
     raise DataError(
         "the folder holds something else", file=directory, remedy="choose an empty folder, or allow overwriting"
     )

@@ -45,10 +45,10 @@ CARD = BenchmarkCard(
         ScoreMeaning("iou", "IoU", "pixels hit / pixels true or predicted, of one class"),
     ),
     dials=(
-        Dial("objects called by a stranger's name", "planted-segmenter", lambda v: {"stranger": v}, "miou"),
-        Dial("borders off by a few pixels", "planted-segmenter", lambda v: {"ragged": v}, "miou"),
+        Dial("a stranger's name", "planted-segmenter", lambda v: {"stranger": v}, "miou"),
+        Dial("ragged borders", "planted-segmenter", lambda v: {"ragged": v}, "miou"),
         Dial(
-            "a sibling's name in place of a stranger's",
+            "sibling or stranger",
             "planted-segmenter",
             # The same half of all objects is misnamed at every setting; the dial only chooses by whose name.
             lambda v: {"sibling": 0.5 * v, "stranger": 0.5 * (1 - v)},

@@ -167,7 +167,11 @@ def _read_labels(path: Path | None) -> tuple[str, ...]:
         )
     if not path.is_file():
         raise DataError("there is no such file", file=path, remedy="give --labels FILE, one label name a line")
-    names = tuple(line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+    try:
+        text = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(f"the label names are not UTF-8 ({error})", file=path, remedy="save it as UTF-8") from None
+    names = tuple(line.strip() for line in text.splitlines() if line.strip())
     if len(set(names)) != len(names) or not names:
         raise DataError("label names must be there and differ from each other", file=path)
     return names

@@ -19,7 +19,9 @@ assert set(MEAN_OVER) == set(get_args(MeanOver))
 class ClosedMiouOptions(BenchmarkOptions):
     """Options of `hardlook run closed-miou`."""
 
-    scenes: int = option(96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1)
+    scenes: int = option(
+        96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1, le=1_000_000
+    )
     split: str = option("val", "Which list of ImageSets/Segmentation, for --data voc=DIR.", changes="units")
     labels: Path | None = option(
         None, "Text file of label names, one a line, for --data masks=DIR or --gt.", changes="units"

@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.closed_miou.dataset import LabelledImage, read_unit
+from hardlook.benchmarks.closed_miou.dataset import BACKGROUND, LabelledImage, read_unit
 from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Record
 from hardlook.contract.sections import Picture
@@ -37,16 +37,23 @@ def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
     """What was seen, what is true, what was said."""
     content: LabelledImage = read_unit(unit.payload, unit.id)
     assert content.truth_map is not None
-    truth = np.where(content.truth_map == content.ignore, -1, content.truth_map)
+    shown = _shown(content.labels)
+    truth = shown[np.where(content.truth_map == content.ignore, -1, content.truth_map)]
     image = content.image if content.image is not None else _blank(truth)
     pictures = [
         Picture("image", image),
-        Picture("truth", image, label_map=truth.astype(np.int32), label_names=content.labels),
+        Picture("truth", image, label_map=truth, label_names=content.labels),
     ]
     if record["prediction"]:
-        predicted = decode_map(record["prediction"])
+        predicted = shown[decode_map(record["prediction"])]
         pictures.append(Picture("prediction", image, label_map=predicted, label_names=content.labels))
     return pictures
+
+
+def _shown(labels: Sequence[str]) -> LabelMap:
+    """Which label each label is drawn as: the background as nothing, so that the picture is seen; -1 comes last."""
+    drawn = [-1 if name == BACKGROUND else number for number, name in enumerate(labels)]
+    return np.array([*drawn, -1], np.int32)
 
 
 def _blank(like: LabelMap) -> NDArray[np.uint8]:

@@ -53,6 +53,8 @@ def tabulate_dial(chart: DialChart) -> Numbers:
 
 
 def _rho(chart: DialChart, index: int) -> str:
+    if chart.lines[index].name in chart.controls:
+        return "control"  # the rank correlation of a flat line says nothing
     known = index < len(chart.spearman) and is_number(chart.spearman[index])
     # Greek rho, as printed in papers.
     return f"\N{GREEK SMALL LETTER RHO} = {numeral(chart.spearman[index], 2)}" if known else ""

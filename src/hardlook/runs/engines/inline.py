@@ -8,7 +8,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from hardlook.runs.batches import Batch
-from hardlook.runs.engines.processes import spawn_context, start_child
+from hardlook.runs.engines.processes import end_pool, spawn_context, start_child
 from hardlook.runs.evaluation import Outcome, PreparedBatch, evaluate_batch, evaluate_prepared, prepare_batch
 from hardlook.runs.worker import Job, Worker
 
@@ -42,7 +42,7 @@ def answer_inline(job: Job, here: Worker, batches: Sequence[Batch], *, prefetch:
                 return
             yield evaluate_prepared(here.benchmark, prepared, here.model)
     finally:
-        pool.shutdown(wait=False, cancel_futures=True)
+        end_pool(pool)
 
 
 def _prepare(benchmark: str, batch: Batch) -> PreparedBatch:

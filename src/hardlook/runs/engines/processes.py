@@ -45,41 +45,50 @@ def answer_in_processes(job: Job, batches: Sequence[Batch], *, workers: int) -> 
     waiting = deque(batches)
     suspects: list[Batch] = []
     while waiting:
-        with _pool(workers, job) as pool:
-            running: dict[Future[Outcome], Batch] = {}
-            try:
-                while waiting or running:
-                    while waiting and len(running) < workers * BATCHES_A_WORKER:
-                        batch = waiting.popleft()
-                        running[pool.submit(_answer, job, batch)] = batch
-                    for future in wait(running, return_when=FIRST_COMPLETED).done:
-                        # Read the result before forgetting the batch: a broken pool must leave it in `running`.
-                        outcome = future.result()
-                        del running[future]
-                        yield outcome
-            except BrokenProcessPool:
-                suspects.extend(running.values())
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        pool = _pool(workers, job)
+        running: dict[Future[Outcome], Batch] = {}
+        try:
+            while waiting or running:
+                while waiting and len(running) < workers * BATCHES_A_WORKER:
+                    batch = waiting.popleft()
+                    running[pool.submit(_answer, job, batch)] = batch
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    # Read the result before forgetting the batch: a broken pool must leave it in `running`.
+                    outcome = future.result()
+                    del running[future]
+                    yield outcome
+        except BrokenProcessPool:
+            suspects.extend(running.values())
+        finally:
+            end_pool(pool)
         while suspects:
             yield from _answer_alone(job, suspects.pop())
 
 
 def _answer_alone(job: Job, batch: Batch) -> Iterator[Outcome]:
     """Answer a batch that may have killed its worker in a process of its own, then unit by unit."""
-    with _pool(1, job) as pool:
-        try:
-            yield pool.submit(_answer, job, batch).result()
-            return
-        except BrokenProcessPool:
-            pass
+    pool = _pool(1, job)
+    try:
+        yield pool.submit(_answer, job, batch).result()
+        return
+    except BrokenProcessPool:
+        pass
+    finally:
+        end_pool(pool)
     if len(batch) == 1:
         yield lost_batch(batch, "the worker process died on this unit every time (out of memory? killed?)")
     else:
         for unit in batch:
             for outcome in _answer_alone(job, (unit,)):
                 yield replace(outcome, split=True)
+
+
+def end_pool(pool: ProcessPoolExecutor) -> None:
+    """End a pool at once: a batch that takes minutes must not hold up Ctrl-C."""
+    workers = list((getattr(pool, "_processes", None) or {}).values())
+    pool.shutdown(wait=False, cancel_futures=True)
+    for worker in workers:
+        worker.terminate()
 
 
 def _pool(workers: int, job: Job) -> ProcessPoolExecutor:

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from hardlook.errors import RunError
 from hardlook.extras import require
 from hardlook.runs.batches import Batch
 from hardlook.runs.evaluation import Outcome, evaluate_batch, lost_batch
@@ -38,6 +39,7 @@ def answer_on_ray(
     started_here = not ray.is_initialized()
     if started_here:
         _connect(ray, address, workers, job.threads)
+    _check_resources(ray, gpus)
     remote = ray.remote(num_cpus=1, num_gpus=gpus, max_restarts=0)(Evaluator)
     waiting = deque((batch, 1) for batch in batches)
     running: dict[Any, tuple[Any, Batch, int]] = {}
@@ -70,6 +72,17 @@ def answer_on_ray(
             ray.kill(actor)
         if started_here:
             ray.shutdown()
+
+
+def _check_resources(ray: Any, gpus: float) -> None:
+    """An actor that no node can hold would be waited for without end and without a word."""
+    available = ray.cluster_resources()
+    for resource, wanted in (("CPU", 1.0), ("GPU", gpus)):
+        if available.get(resource, 0.0) < wanted:
+            raise RunError(
+                f"a worker needs {wanted:g} {resource}, the Ray cluster has {available.get(resource, 0.0):g}",
+                remedy="lower --gpus, or give --address of a cluster that has them",
+            )
 
 
 def _submit(actor: Any, waiting: deque[tuple[Batch, int]], running: dict[Any, tuple[Any, Batch, int]]) -> None:
