@@ -19,11 +19,15 @@ ARROWS = {
     "data": GROUND,
     "world": GROUND,
     "models": GROUND | {"world"},
+    "wordnet": {"errors", "similarity"},
+    "labels": GROUND | {"data", "models", "similarity", "wordnet"},
     "contract": GROUND | {"stats"},
-    "benchmarks": GROUND | {"contract", "data", "metrics", "models", "similarity", "stats", "world"},
+    "benchmarks": GROUND
+    | {"contract", "data", "labels", "metrics", "models", "similarity", "stats", "wordnet", "world"},
     "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
     "report": GROUND | {"contract"},
-    "commands": GROUND | {"benchmarks", "contract", "models", "report", "runs", "world"},
+    "commands": GROUND
+    | {"benchmarks", "contract", "labels", "models", "report", "runs", "similarity", "wordnet", "world"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

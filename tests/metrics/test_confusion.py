@@ -1,10 +1,17 @@
+import builtins
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
-from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics import confusion
+from hardlook.metrics.confusion import confusion_counts, count_pairs_plainly
+from hardlook.metrics.confusion_kernel import count_pairs
+
+TYPES = [np.uint8, np.int8, np.uint16, np.int16, np.uint32, np.int32, np.uint64, np.int64]
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(1, 400))
@@ -16,7 +23,7 @@ def test_equals_scikit_learn(seed, classes, pixels):
     assert ours[:, classes].sum() == 0
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.uint16, np.int32, np.int64])
+@pytest.mark.parametrize("dtype", TYPES)
 def test_any_integer_type_and_shape(dtype):
     truth = np.array([[0, 1], [1, 2]], dtype)
     assert np.diag(confusion_counts(truth, truth, classes=3)).tolist() == [1, 2, 1]
@@ -27,11 +34,79 @@ def test_ignored_pixels_count_nowhere_and_unknown_predictions_have_their_own_col
     assert counts.tolist() == [[0, 0, 1], [0, 0, 1]]
 
 
-def test_a_true_label_without_a_name_is_an_error():
-    with pytest.raises(ValueError, match=r"label 2, outside 0\.\.1"):
-        confusion_counts(np.array([0, 2]), np.array([0, 0]), classes=2)
+@pytest.mark.parametrize("ignore", [255, 0, -1, 65535, None])
+@pytest.mark.parametrize("classes", [1, 5, 254, 255, 256, 300])
+@pytest.mark.parametrize("types", [(np.uint8, np.uint8), (np.int8, np.int64), (np.uint16, np.int8), (np.int64,) * 2])
+def test_kernel_equals_plain_numpy(types, classes, ignore):
+    rng = np.random.default_rng(classes)
+    # Several blocks and a rest; regions, noise, and the ends of both types.
+    draws = [rng.choice([0, 1, 2, 4, 126, 127, 128, 254, 255, 256, 299, -1, -128], 9001) for _ in types]
+    truth, prediction = (
+        np.repeat(draw, rng.integers(1, 6, draw.size))[:9001].astype(dtype)
+        for draw, dtype in zip(draws, types, strict=True)
+    )
+    fast, plain = (count(truth, prediction, classes, ignore) for count in (count_pairs, count_pairs_plainly))
+    assert fast.dtype == plain.dtype == np.int64
+    assert (fast == plain).all()
+    assert fast.sum() == truth.size
+
+
+def test_the_plain_version_equals_a_loop():
+    truth, prediction = [0, 1, 1, 9, -4, 2, 1], [0, 2, 1, 1, 0, 3, -1]
+    expected = np.zeros((5, 4), int)
+    for true, called in zip(truth, prediction, strict=True):
+        row = 3 if true == 9 else true if 0 <= true < 3 else 4
+        expected[row, called if 0 <= called < 3 else 3] += 1
+    assert (count_pairs_plainly(np.array(truth), np.array(prediction), 3, 9) == expected).all()
+
+
+def test_without_numba_the_plain_version_counts(monkeypatch):
+    imports = builtins.__import__
+
+    def without_numba(name, *rest):
+        if name == "numba":
+            raise ImportError(name)
+        return imports(name, *rest)
+
+    for module in ("numba", "hardlook.metrics.compiled", "hardlook.metrics.confusion_kernel"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
+    monkeypatch.setattr(builtins, "__import__", without_numba)
+    assert confusion._fastest_count.__wrapped__() is count_pairs_plainly
+
+
+def test_parts_of_an_image_and_read_only_arrays_are_counted_alike():
+    rng = np.random.default_rng(0)
+    truth, prediction = rng.integers(0, 4, (2, 40, 60))
+    expected = confusion_counts(truth[::2, 1:].copy(), prediction[::2, 1:].copy(), classes=4)
+    truth.flags.writeable = False
+    assert (confusion_counts(truth[::2, 1:], prediction[::2, 1:], classes=4) == expected).all()
+    swapped = truth[::2, 1:].astype(">i8"), prediction[::2, 1:].T.copy().T
+    assert (confusion_counts(*swapped, classes=4) == expected).all()
+
+
+def test_tensors_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    truth, prediction = torch.tensor([[0, 1], [1, 255]]), torch.tensor([[0, 1], [0, 0]], dtype=torch.uint8)
+    assert confusion_counts(truth, prediction, classes=2).tolist() == [[1, 0, 0], [1, 1, 0]]
+
+
+def test_an_empty_image_counts_nothing():
+    assert confusion_counts(np.zeros((0, 5), int), np.zeros((0, 5), int), classes=3).sum() == 0
+
+
+@pytest.mark.parametrize(("label", "dtype"), [(2, np.int64), (-1, np.int8), (-3, np.int64), (200, np.uint8)])
+def test_a_true_label_without_a_name_is_an_error(label, dtype):
+    with pytest.raises(ValueError, match=rf"label {label}, outside 0\.\.1"):
+        confusion_counts(
+            np.array([0, 255 if dtype == np.uint8 else 0, label]).astype(dtype), np.zeros(3, int), classes=2
+        )
 
 
 def test_shapes_must_agree():
     with pytest.raises(ValueError, match=r"\(2,\), prediction \(3,\)"):
         confusion_counts(np.zeros(2, int), np.zeros(3, int), classes=2)
+
+
+def test_probabilities_are_not_labels():
+    with pytest.raises(ValueError, match="prediction: expected integers, got float64"):
+        confusion_counts(np.zeros(2, int), np.array([0.2, 0.8]), classes=2)

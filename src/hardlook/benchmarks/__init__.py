@@ -1,7 +1,7 @@
 """The benchmarks, one folder each, found by name.
 
 >>> sorted(BUILT_IN)
-['closed-miou']
+['closed-miou', 'open-miou']
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hardlook.errors import OptionError
 
 BUILT_IN: Mapping[str, str] = {
     "closed-miou": "hardlook.benchmarks.closed_miou.benchmark:CLOSED_MIOU",
+    "open-miou": "hardlook.benchmarks.open_miou.benchmark:OPEN_MIOU",
 }
 ENTRY_POINTS = "hardlook.benchmarks"
 

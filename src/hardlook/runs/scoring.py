@@ -80,7 +80,7 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
 
 def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
     """Refuse a reading that the benchmark does not have, before the work and not after it."""
-    known = {reading.name for reading in benchmark.readings(options)}
+    known = {reading.name for reading in benchmark.readings(options) if reading.choices}
     unknown = sorted(set(options.reading) - known)
     if unknown:
         raise OptionError(

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardlook.benchmarks.closed_miou.dataset import BACKGROUND, LabelledImage, list_images, read_unit, sources_of
 from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions, chosen_readings
-from hardlook.benchmarks.closed_miou.pictures import encode_map, pictures_of
 from hardlook.benchmarks.closed_miou.scores import score_images
 from hardlook.benchmarks.closed_miou.sections import show
+from hardlook.benchmarks.semantic_images.answers import answered_maps
+from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
+from hardlook.benchmarks.semantic_images.pictures import pictures_of
+from hardlook.benchmarks.semantic_images.records import SCHEMA, record_of
+from hardlook.benchmarks.semantic_images.vocabulary import closed, translate
 from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
-from hardlook.contract.records import Column, Record, RecordSchema
+from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
-from hardlook.errors import ModelError, OptionError
-from hardlook.metrics.confusion import confusion_counts
-from hardlook.models.roles import LabelMap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -58,18 +58,6 @@ CARD = BenchmarkCard(
     ),
     example="hardlook run closed-miou --model planted-segmenter --model-arg stranger=.2 --out runs/first",
 )
-SCHEMA = RecordSchema(
-    (
-        Column("context", "text", "where the scene takes place; empty where nobody said", "slice"),
-        Column("truth", "text", "the file of the true map, or the scene of the planted world"),
-        Column("labels", "int", "how many labels there are"),
-        Column("cells", "ints", "true label * (labels + 1) + predicted label, where it occurs"),
-        Column("pixels", "ints", "how many pixels each cell has"),
-        Column("ignored", "int", "pixels that the truth leaves out"),
-        Column("names", "text", "the labels, separated by line breaks"),
-        Column("prediction", "bytes", "the predicted map as PNG, or empty", "picture"),
-    )
-)
 
 
 class ClosedMiou:
@@ -93,14 +81,13 @@ class ClosedMiou:
 
     def evaluate(self, units: Sequence[Unit], model: Any) -> Sequence[Record]:
         """Segment the images together, then count."""
-        contents: list[LabelledImage] = [unit.payload for unit in units]
-        if model is None:
-            predictions = [_stored_map(content, unit.id) for content, unit in zip(contents, units, strict=True)]
-        else:
-            answers = model.segment([content.image for content in contents])
-            names = [_translation(model.labels, content.labels) for content in contents]
-            predictions = [_translate(answer, table) for answer, table in zip(answers, names, strict=True)]
-        return [_record(unit, prediction) for unit, prediction in zip(units, predictions, strict=True)]
+        answers = answered_maps(units, model)
+        records = []
+        for unit, (answer, spoken) in zip(units, answers, strict=True):
+            known = unit.payload.labels
+            *table, nothing = closed(known, spoken)
+            records.append(record_of(unit, translate(answer, np.array(table, np.int32), nothing), known))
+        return records
 
     def score(self, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
         """All scores, from the counts alone."""
@@ -120,62 +107,3 @@ class ClosedMiou:
 
 
 CLOSED_MIOU = ClosedMiou()
-
-
-def _stored_map(content: LabelledImage, unit: str) -> LabelMap:
-    if content.predicted_map is None:
-        raise OptionError(
-            "there is neither a model nor a stored prediction", unit=unit, remedy="give --model or --pred"
-        )
-    return content.predicted_map
-
-
-def _record(unit: Unit, prediction: LabelMap) -> Record:
-    content: LabelledImage = unit.payload
-    truth = content.truth_map
-    assert truth is not None
-    if prediction.shape != truth.shape:
-        raise ModelError(
-            f"the model answered a map of {prediction.shape} for an image of {truth.shape} (height, width)",
-            unit=unit.id,
-            remedy="`hardlook check semantic-segmenter MODEL` shows what else does not fit",
-        )
-    classes = len(content.labels)
-    counts = confusion_counts(truth, prediction, classes=classes, ignore=content.ignore).ravel()
-    cells = np.flatnonzero(counts)
-    return {
-        "unit": unit.id,
-        "context": content.context,
-        "truth": str(content.truth_path or unit.id),
-        "labels": classes,
-        "cells": cells.tolist(),
-        "pixels": counts[cells].tolist(),
-        "ignored": int((truth == content.ignore).sum()),
-        "names": "\n".join(content.labels),
-        "prediction": encode_map(prediction) if content.keep_prediction else b"",
-    }
-
-
-def _translation(spoken: Sequence[str], known: Sequence[str]) -> np.ndarray[Any, np.dtype[np.int32]]:
-    """The model's label numbers in the data's numbering, and last what "no label" becomes.
-
-    A word that the data does not know is its background, where it has one: a model that also knows the sky is right
-    to see it there. Without a background it is no label at all, -1.
-    """
-    numbers = {_word(name): number for number, name in enumerate(known)}
-    unknown = numbers.get(BACKGROUND, -1)
-    table = [numbers.get(_word(name), unknown) for name in spoken]
-    if all(number == unknown for number in table):
-        raise ModelError(
-            f"no label of the model ({', '.join(spoken[:4])}...) is a label of the data ({', '.join(known[:4])}...)",
-            remedy="closed mIoU needs one vocabulary; rename the labels on either side",
-        )
-    return np.array([*table, unknown], np.int32)
-
-
-def _translate(answer: LabelMap, table: np.ndarray[Any, np.dtype[np.int32]]) -> LabelMap:
-    return table[np.where((answer < 0) | (answer >= len(table) - 1), len(table) - 1, answer)]
-
-
-def _word(name: str) -> str:
-    return " ".join(name.lower().replace("_", " ").replace("-", " ").split())

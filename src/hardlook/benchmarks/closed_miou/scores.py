@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions, mean_over
+from hardlook.benchmarks.semantic_images.records import image_counts, label_names
 from hardlook.contract.benchmark import BenchmarkCard
 from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
 from hardlook.metrics import mean_iou as metric
@@ -18,34 +19,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 OVERALL = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
-
-
-def label_names(records: pl.DataFrame) -> list[str]:
-    """The labels of a run."""
-    return str(records["names"][0]).split("\n")
-
-
-def confusion_of(records: pl.DataFrame) -> NDArray[np.int64]:
-    """(K, K + 1) counts summed over the records."""
-    labels = int(records["labels"][0])
-    flat = np.zeros(labels * (labels + 1), np.int64)
-    np.add.at(flat, _values(records["cells"]), _values(records["pixels"]))
-    return flat.reshape(labels, labels + 1)
-
-
-def image_counts(records: pl.DataFrame) -> NDArray[np.int64]:
-    """(N, 3, K) pixels hit, true and predicted of each image and class."""
-    labels = int(records["labels"][0])
-    counts = np.zeros((len(records), 3, labels), np.int64)
-    lengths = records["cells"].list.len().to_numpy()
-    rows = np.repeat(np.arange(len(records)), lengths)
-    cells, pixels = _values(records["cells"]), _values(records["pixels"])
-    true, predicted = cells // (labels + 1), cells % (labels + 1)
-    hit, named = true == predicted, predicted < labels
-    np.add.at(counts[:, 0], (rows[hit], true[hit]), pixels[hit])
-    np.add.at(counts[:, 1], (rows, true), pixels)
-    np.add.at(counts[:, 2], (rows[named], predicted[named]), pixels[named])
-    return counts
 
 
 def score_images(card: BenchmarkCard, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
@@ -93,8 +66,3 @@ def _scores(
         if images:
             scores.append(score_of("iou", estimate, images, slice={**where, "class": name}))
     return scores
-
-
-def _values(lists: pl.Series) -> NDArray[np.int64]:
-    # An empty list explodes to a null.
-    return lists.explode().drop_nulls().to_numpy().astype(np.int64)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.closed_miou.scores import confusion_of, image_counts, label_names
+from hardlook.benchmarks.semantic_images.records import confusion_of, image_counts, label_names
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import (
     DistributionChart,

@@ -8,7 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.closed_miou.dataset import BACKGROUND, LabelledImage, read_unit
+from hardlook.benchmarks.semantic_images.dataset import LabelledImage, read_unit
+from hardlook.benchmarks.semantic_images.vocabulary import BACKGROUND
 from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Record
 from hardlook.contract.sections import Picture
@@ -37,16 +38,17 @@ def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
     """What was seen, what is true, what was said."""
     content: LabelledImage = read_unit(unit.payload, unit.id)
     assert content.truth_map is not None
-    shown = _shown(content.labels)
+    names = record["names"].split("\n")
+    shown = _shown(names)
     truth = shown[np.where(content.truth_map == content.ignore, -1, content.truth_map)]
     image = content.image if content.image is not None else _blank(truth)
     pictures = [
         Picture("image", image),
-        Picture("truth", image, label_map=truth, label_names=content.labels),
+        Picture("truth", image, label_map=truth, label_names=names),
     ]
     if record["prediction"]:
         predicted = shown[decode_map(record["prediction"])]
-        pictures.append(Picture("prediction", image, label_map=predicted, label_names=content.labels))
+        pictures.append(Picture("prediction", image, label_map=predicted, label_names=names))
     return pictures
 
 

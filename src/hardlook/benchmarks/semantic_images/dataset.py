@@ -1,4 +1,4 @@
-"""Where closed mIoU finds images, truth and stored predictions.
+"""Where benchmarks on label maps find images, truth and stored predictions.
 
 Four ways in: the planted world (no data given), `--data voc=DIR`, `--data images=DIR --data masks=DIR`, and stored
 predictions by `--gt DIR --pred DIR`.
@@ -13,18 +13,20 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions
+from hardlook.benchmarks.semantic_images.options import Numbering, SemanticOptions
+from hardlook.benchmarks.semantic_images.vocabulary import BACKGROUND
 from hardlook.contract.benchmark import Unit
 from hardlook.data.images import find_image, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
+from hardlook.labels.label_set import LabelSet
+from hardlook.labels.load import load_label_set
 from hardlook.models.roles import Image, LabelMap
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import LABELS
 
 WORLD_LABELS = tuple(label.name for label in LABELS)
-BACKGROUND = "background"
 _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 
 
@@ -32,11 +34,15 @@ _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 class LabelledImage:
     """One unit: where its parts are, and after `prepare` the arrays themselves.
 
-    `truth_map` (H, W) int32 holds indices into `labels` or `ignore`; `predicted_map` likewise, for stored predictions.
+    `truth_map` (H, W) int32 holds indices into `labels` or `ignore`; `predicted_map` holds indices into `spoken`,
+    for stored predictions.
     """
 
     labels: tuple[str, ...]
     ignore: int
+    spoken: tuple[str, ...] = ()
+    numbering: Numbering = "index"
+    category_ids: tuple[int, ...] = ()
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     image_folder: Path | None = None
@@ -48,24 +54,28 @@ class LabelledImage:
     predicted_map: LabelMap | None = field(default=None, repr=False)
 
 
-def sources_of(options: ClosedMiouOptions) -> Mapping[str, Path | str]:
+def sources_of(options: SemanticOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     given: dict[str, Path | str] = dict(options.data)
-    for name, path in (("gt", options.gt), ("pred", options.pred), ("labels", options.labels)):
+    labels = Path(options.labels) if options.labels and Path(options.labels).is_file() else None
+    for name, path in (("gt", options.gt), ("pred", options.pred), ("labels", labels)):
         if path is not None:
             given[name] = path
     return given or {"planted world": planted_world(options).fingerprint()}
 
 
-def planted_world(options: ClosedMiouOptions) -> PlantedWorld:
+def planted_world(options: SemanticOptions) -> PlantedWorld:
     """The world that stands in when no data is given."""
     return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
-def list_images(options: ClosedMiouOptions) -> Sequence[Unit]:
-    """All units; ids are file stems, or `scene-0007` for the planted world."""
+def list_images(options: SemanticOptions, spoken: tuple[str, ...] = ()) -> Sequence[Unit]:
+    """All units; ids are file stems, or `scene-0007` for the planted world.
+
+    `spoken` are the labels of stored predictions, where they are not the truth's.
+    """
     if options.gt or options.pred:
-        return _stored(options)
+        return _stored(options, spoken)
     if not options.data:
         world = planted_world(options)
         shared = LabelledImage(WORLD_LABELS, options.ignore, keep_prediction=options.keep_predictions)
@@ -76,9 +86,9 @@ def list_images(options: ClosedMiouOptions) -> Sequence[Unit]:
     if set(options.data) == {"voc"}:
         return _voc(options)
     if set(options.data) == {"images", "masks"}:
-        return _folders(options, options.data["masks"], options.data["images"], None)
+        return _folders(options, options.data["masks"], options.data["images"], None, spoken)
     raise OptionError(
-        f"--data {', '.join(sorted(options.data))}: closed-miou does not know how to read this",
+        f"--data {', '.join(sorted(options.data))}: nobody knows how to read this",
         remedy="give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR",
     )
 
@@ -91,10 +101,12 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
         truth = rendered.classes.astype(np.int32) - 1
         return replace(content, image=rendered.image, truth_map=np.where(truth < 0, content.ignore, truth))
     assert content.truth_path is not None
-    truth_map = read_label_map(content.truth_path)
+    truth_map = _numbered(read_label_map(content.truth_path), content, len(content.labels))
     image_path = find_image(content.image_folder, unit) if content.image_folder else None
     image = read_image(image_path) if image_path else None
-    predicted = read_label_map(content.predicted_path) if content.predicted_path else None
+    predicted = None
+    if content.predicted_path:
+        predicted = _numbered(read_label_map(content.predicted_path), content, len(content.spoken))
     for what, array, path in (
         ("image", image, image_path),
         ("prediction", predicted, content.predicted_path),
@@ -110,9 +122,10 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
     return replace(content, image=image, truth_map=truth_map, predicted_map=predicted)
 
 
-def _voc(options: ClosedMiouOptions) -> Sequence[Unit]:
+def _voc(options: SemanticOptions) -> Sequence[Unit]:
     devkit = open_devkit(options.data["voc"])
-    shared = LabelledImage((BACKGROUND, *devkit.classes), options.ignore, keep_prediction=options.keep_predictions)
+    names = (BACKGROUND, *devkit.classes)
+    shared = LabelledImage(names, options.ignore, keep_prediction=options.keep_predictions)
     images, masks = devkit.root / "JPEGImages", devkit.root / devkit.masks
     return [
         Unit(name, replace(shared, image_folder=images, truth_path=masks / f"{name}.png"))
@@ -120,14 +133,24 @@ def _voc(options: ClosedMiouOptions) -> Sequence[Unit]:
     ]
 
 
-def _stored(options: ClosedMiouOptions) -> Sequence[Unit]:
+def _stored(options: SemanticOptions, spoken: tuple[str, ...]) -> Sequence[Unit]:
     if not (options.gt and options.pred):
         raise OptionError("--gt and --pred go together", remedy="give the folder of true and of predicted label maps")
-    return _folders(options, options.gt, options.data.get("images"), options.pred)
+    return _folders(options, options.gt, options.data.get("images"), options.pred, spoken)
 
 
-def _folders(options: ClosedMiouOptions, masks: Path, images: Path | None, predictions: Path | None) -> Sequence[Unit]:
-    shared = LabelledImage(_read_labels(options.labels), options.ignore, keep_prediction=options.keep_predictions)
+def _folders(
+    options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, spoken: tuple[str, ...]
+) -> Sequence[Unit]:
+    known = truth_labels(options)
+    shared = LabelledImage(
+        known.names,
+        options.ignore,
+        spoken or known.names,
+        options.numbering,
+        tuple(known.category_ids.tolist()),
+        keep_prediction=options.keep_predictions,
+    )
     truths = _label_maps(masks)
     predicted = _label_maps(predictions) if predictions else {}
     surplus = sorted(set(predicted) - set(truths))
@@ -159,22 +182,28 @@ def _label_maps(folder: Path) -> dict[str, Path]:
     return found
 
 
-def _read_labels(path: Path | None) -> tuple[str, ...]:
-    if path is None:
+def truth_labels(options: SemanticOptions, variant: str = "corrected") -> LabelSet:
+    """The label set of the truth's label maps; nothing about it is guessed."""
+    if options.labels is None:
         raise OptionError(
             "label maps hold numbers, and nobody said what they are called",
-            remedy="give --labels FILE with one label name a line, the first for 0",
+            remedy="give --labels SET (hardlook labels list) or --labels FILE with one label name a line, first for 0",
         )
-    if not path.is_file():
-        raise DataError("there is no such file", file=path, remedy="give --labels FILE, one label name a line")
-    try:
-        text = path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise DataError(f"the label names are not UTF-8 ({error})", file=path, remedy="save it as UTF-8") from None
-    names = tuple(line.strip() for line in text.splitlines() if line.strip())
-    if len(set(names)) != len(names) or not names:
-        raise DataError("label names must be there and differ from each other", file=path)
-    return names
+    return load_label_set(options.labels, variant)
+
+
+def _numbered(stored: NDArray[np.int32], content: LabelledImage, labels: int) -> NDArray[np.int32]:
+    """A stored map with indices from 0, by its numbering; numbers that mean nothing stay, and are then refused."""
+    if content.numbering == "index":
+        return stored
+    if content.numbering == "one-based":
+        return np.where((stored > 0) & (stored <= labels), stored - 1, np.where(stored == 0, content.ignore, stored))
+    ids = np.array(content.category_ids, np.int64)
+    order = np.argsort(ids)
+    places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
+    known = ids[order][places] == stored
+    # A number that is no category's becomes -2 (it cannot be an index), unless it is the ignored one.
+    return np.where(known, order[places], np.where(stored == content.ignore, content.ignore, -2)).astype(np.int32)
 
 
 def _check_range(truth: NDArray[np.int32], content: LabelledImage, unit: str) -> None:
@@ -185,7 +214,7 @@ def _check_range(truth: NDArray[np.int32], content: LabelledImage, unit: str) ->
             f"the truth holds labels {wrong[:5].tolist()}, but there are only names for 0..{len(content.labels) - 1}",
             file=content.truth_path,
             unit=unit,
-            remedy="add names to --labels, or set --ignore to the label that means nothing",
+            remedy="choose other --labels or --numbering, or set --ignore to the label that means nothing",
         )
 
 

@@ -1,0 +1,126 @@
+"""From a run's label names to their similarity matrix.
+
+>>> labels = named_labels(["cat", "dog", "background"], ())
+>>> [label.synset for label in labels]
+['cat.n.01', 'dog.n.01', None]
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.benchmarks.open_labels.options import OpenLabelOptions
+from hardlook.contract.scorecard import LeftOut
+from hardlook.errors import DataError, HardlookError, OptionError
+from hardlook.labels.label_set import Label, LabelSet
+from hardlook.labels.load import load_label_set
+from hardlook.labels.matrix_files import read_matrix
+from hardlook.labels.measures import similarity_of
+from hardlook.world.vocabulary import LABELS
+
+FREE_MEASURES = ("path", "wup", "lin", "lesk")
+WORLD = LabelSet(
+    "planted-world",
+    "corrected",
+    tuple(Label(i, label.name, (), label.synset, isthing=label.thing) for i, label in enumerate(LABELS)),
+)
+
+
+@dataclass(frozen=True)
+class LabelSimilarity:
+    """(K, K) similarity of a run's labels, and what had to be done to get it."""
+
+    matrix: NDArray[np.float64]
+    notes: tuple[LeftOut, ...]
+
+
+def label_similarity(names: Sequence[str], labels: str | None, options: OpenLabelOptions) -> LabelSimilarity:
+    """The similarity that the options choose, for the labels of a run.
+
+    `labels` is the truth's label set; names are looked up there, then among the predictions' labels, then in the
+    planted world and VOC.
+    """
+    found = named_labels(names, _sets(labels, options))
+    if options.similarity is not None:
+        return LabelSimilarity(read_matrix(options.similarity, found).values, ())
+    result = similarity_of(found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed)
+    return LabelSimilarity(result.matrix, _notes(result.treated))
+
+
+def free_similarities(
+    names: Sequence[str], labels: str | None, options: OpenLabelOptions
+) -> dict[str, NDArray[np.float64]]:
+    """The measures that need nothing but the package, to show what the choice does; none where words are unknown."""
+    found = named_labels(names, _sets(labels, options))
+    try:
+        return {name: similarity_of(found, name, unknown=options.unknown).matrix for name in FREE_MEASURES}
+    except HardlookError:
+        return {}
+
+
+def named_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
+    """Each name as a label, with the sense that the first set which knows it gives; unknown names have none."""
+    known = [*sets, WORLD, load_label_set("voc20")]
+    labels = [Label(row, name) for row, name in enumerate(names)]
+    for row, name in enumerate(names):
+        for one in known:
+            try:
+                label = one.find(name)
+            except OptionError:
+                continue
+            labels[row] = Label(row, name, label.aliases, label.synset, label.hypernym, label.isthing)
+            break
+    return LabelSet("+".join(one.name for one in sets) or "planted-world", "corrected", tuple(labels))
+
+
+def read_class_sets(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
+    """Sets of classes from a JSON file {"seen": ["cat", ...], ...}, each as a mask (K,) over `names`."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        sets = {str(name): [str(member) for member in members] for name, members in document.items()}
+    except FileNotFoundError:
+        raise DataError("there is no such file", file=path, remedy="give --class-sets FILE.json") from None
+    except (ValueError, AttributeError, TypeError) as error:
+        remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}'
+        raise DataError(f"not a table of class sets ({error})", file=path, remedy=remedy) from None
+    places = {_plain(name): row for row, name in enumerate(names)}
+    masks = {}
+    for name, members in sets.items():
+        strange = [member for member in members if _plain(member) not in places]
+        if strange:
+            raise DataError(
+                f"{len(strange)} classes of the set {name!r} are not labels of the run: {', '.join(strange[:5])}",
+                file=path,
+                remedy="use the label set's own names",
+            )
+        masks[name] = np.zeros(len(names), np.bool_)
+        masks[name][[places[_plain(member)] for member in members]] = True
+    return masks
+
+
+def _sets(labels: str | None, options: OpenLabelOptions) -> list[LabelSet]:
+    asked = [name for name in (labels, options.pred_labels) if name]
+    return [_load(name, options.variant) for name in asked]
+
+
+def _load(name: str, variant: str) -> LabelSet:
+    return load_label_set(name, variant)
+
+
+def _notes(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:
+    ways: dict[str, list[str]] = {}
+    for label, how in treated:
+        ways.setdefault(how.split(":")[0], []).append(label)
+    return tuple(
+        LeftOut("labels with a special treatment", len(names), how, tuple(names[:5])) for how, names in ways.items()
+    )
+
+
+def _plain(name: str) -> str:
+    return "".join(letter for letter in name.casefold() if letter not in " _-")

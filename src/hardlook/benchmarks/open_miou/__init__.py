@@ -1,0 +1,1 @@
+"""Open mIoU: semantic segmentation scored by how wrong a wrong label is."""

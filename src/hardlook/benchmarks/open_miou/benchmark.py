@@ -1,0 +1,131 @@
+"""Open mIoU: a wrong label scored by how wrong it is.
+
+Liao et al., "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.benchmarks.open_labels.published import PUBLISHED_MIOU
+from hardlook.benchmarks.open_miou.options import OpenMiouOptions, all_readings
+from hardlook.benchmarks.open_miou.scores import score_images
+from hardlook.benchmarks.open_miou.sections import show
+from hardlook.benchmarks.semantic_images.answers import answered_maps
+from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
+from hardlook.benchmarks.semantic_images.pictures import pictures_of
+from hardlook.benchmarks.semantic_images.records import SCHEMA, record_of
+from hardlook.benchmarks.semantic_images.vocabulary import together, translate
+from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
+from hardlook.contract.records import Record
+from hardlook.contract.scorecard import Reading, Scorecard
+from hardlook.contract.sections import Picture, Section
+from hardlook.labels.load import load_label_set
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def _sibling_or_stranger(setting: float) -> dict[str, float]:
+    # The same half of all objects is misnamed at every setting; the dial only chooses by whose name.
+    return {"sibling": 0.5 * setting, "stranger": 0.5 * (1 - setting)}
+
+
+CARD = BenchmarkCard(
+    name="open-miou",
+    version="1",
+    title="Open mIoU",
+    summary="Semantic segmentation where a similar label is partly right, by WordNet or embeddings.",
+    role="semantic-segmenter",
+    default_model="planted-segmenter",
+    citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
+    data_licence="the planted world: MIT; your own data: yours",
+    scores=(
+        ScoreMeaning(
+            "open-miou", "open mIoU", "mean over classes of soft IoU: similar labels count in part", headline=True
+        ),
+        ScoreMeaning("miou", "vanilla mIoU", "the same where only the right label counts", headline=True),
+        ScoreMeaning("open-gain", "given back", "open mIoU minus vanilla mIoU, on the same images", headline=True),
+        ScoreMeaning("open-pixel-accuracy", "open pixel accuracy", "pixels with the right label, similar ones in part"),
+        ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
+        ScoreMeaning("open-mean-accuracy", "open mean accuracy", "mean over classes of the soft share that is found"),
+        ScoreMeaning("mean-accuracy", "mean accuracy", "mean over classes of the share of its pixels that is found"),
+        ScoreMeaning("open-fw-iou", "open fwIoU", "soft IoU of each class weighted by its share of the pixels"),
+        ScoreMeaning("fw-iou", "fwIoU", "IoU of each class weighted by its share of the pixels"),
+        ScoreMeaning("open-iou", "open IoU", "soft IoU of one class"),
+        ScoreMeaning("iou", "IoU", "IoU of one class"),
+        ScoreMeaning(
+            "confused-pixels", "confused pixels", "pixels of one label called another", higher_is_better=False
+        ),
+        ScoreMeaning(
+            "unforgiven-pixels",
+            "unforgiven pixels",
+            "the part that similarity does not forgive",
+            higher_is_better=False,
+        ),
+    ),
+    published=PUBLISHED_MIOU,
+    dials=(
+        Dial("a sibling's name", "planted-segmenter", lambda v: {"sibling": v}, "open-gain"),
+        Dial("ragged borders", "planted-segmenter", lambda v: {"ragged": v}, "open-gain", moves=False),
+        Dial("a stranger's name", "planted-segmenter", lambda v: {"stranger": v}, "miou"),
+        Dial("sibling or stranger", "planted-segmenter", _sibling_or_stranger, "miou", moves=False),
+        Dial("a stranger's name", "planted-segmenter", lambda v: {"stranger": v}, "open-miou"),
+        Dial("sibling or stranger", "planted-segmenter", _sibling_or_stranger, "open-miou"),
+    ),
+    example="hardlook run open-miou --model planted-segmenter --model-arg sibling=.3 --out runs/open",
+)
+
+
+class OpenMiou:
+    """The benchmark's functions."""
+
+    card = CARD
+    schema = SCHEMA
+    options = OpenMiouOptions
+
+    def sources(self, options: OpenMiouOptions) -> Mapping[str, Path | str]:
+        """Folders and files, or the planted world."""
+        found = dict(sources_of(options))
+        if options.pred_labels and Path(options.pred_labels).is_file():
+            found["pred_labels"] = Path(options.pred_labels)
+        return found
+
+    def units(self, options: OpenMiouOptions) -> Sequence[Unit]:
+        """One unit an image."""
+        spoken = load_label_set(options.pred_labels).names if options.pred_labels else ()
+        return list_images(options, spoken)
+
+    def prepare(self, unit: Unit) -> Unit:
+        """Read image, truth and stored prediction."""
+        return replace(unit, payload=read_unit(unit.payload, unit.id))
+
+    def evaluate(self, units: Sequence[Unit], model: Any) -> Sequence[Record]:
+        """Segment the images together, then count, in the words of truth and model together."""
+        records = []
+        for unit, (answer, spoken) in zip(units, answered_maps(units, model), strict=True):
+            names, table = together(unit.payload.labels, spoken)
+            records.append(record_of(unit, translate(answer, table), names))
+        return records
+
+    def score(self, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
+        """All scores, from the counts and the similarity."""
+        return score_images(CARD, records, options)
+
+    def readings(self, options: OpenMiouOptions) -> tuple[Reading, ...]:
+        """Which classes the mean runs over, which senses and which measure."""
+        return all_readings(options)
+
+    def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+        """What similarity gives back, and where."""
+        return show(records, scorecard)
+
+    def pictures(self, unit: Unit, record: Record) -> Sequence[Picture]:
+        """Image, truth and prediction."""
+        return pictures_of(unit, record)
+
+
+OPEN_MIOU = OpenMiou()

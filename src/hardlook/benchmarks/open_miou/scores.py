@@ -1,0 +1,133 @@
+"""Scores of open mIoU from records: vanilla and open side by side, from the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.benchmarks.closed_miou.options import mean_over
+from hardlook.benchmarks.open_labels.matrix import free_similarities, label_similarity, read_class_sets
+from hardlook.benchmarks.open_miou.options import OpenMiouOptions
+from hardlook.benchmarks.semantic_images.records import cells_of, confusion_of, image_counts, label_names
+from hardlook.contract.benchmark import BenchmarkCard
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
+from hardlook.metrics import mean_iou as metric
+from hardlook.metrics.confusion_costs import confusion_costs
+from hardlook.metrics.open_miou import harmonic_mean
+from hardlook.metrics.soft_counts import soft_counts, soft_counts_by_image
+from hardlook.randomness import generator
+from hardlook.stats import bootstrap_scores
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
+NO_LABEL = "(no such label)"
+MOST_CONFUSIONS = 25
+Masks = Mapping[str, NDArray[np.bool_]]
+
+
+def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
+    """Every score with its interval over images, and the dearest confusions."""
+    names = label_names(records)
+    similarity = label_similarity(names, options.labels, options)
+    sets = read_class_sets(options.class_sets, names) if options.class_sets else {}
+    scores = _scores(records, similarity.matrix, names, options, sets, {})
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        scores += _scores(inside, similarity.matrix, names, options, {}, {"context": context})
+    scores += _by_measure(records, names, options)
+    scores += _costs(records, similarity.matrix, names)
+    empty = records.filter(records["cells"].list.len() == 0)["unit"].to_list()
+    notes = [LeftOut("images without a labelled pixel", len(empty), "they add nothing to any score", (*empty[:5],))]
+    return Scorecard(
+        card.name, card.version, "", tuple(scores), left_out=(*(notes if empty else []), *similarity.notes)
+    )
+
+
+def _scores(
+    records: pl.DataFrame,
+    similarity: NDArray[np.float64],
+    names: list[str],
+    options: OpenMiouOptions,
+    sets: Masks,
+    where: dict[str, str],
+) -> list[Score]:
+    cells, classes, over = cells_of(records), len(names), mean_over(options)
+    hard = image_counts(records).astype(np.float64)
+    soft = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+
+    def statistic(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        both = totals.reshape(len(totals), 2, 3, classes)
+        overall = [
+            metric.mean_iou(both, over),
+            metric.pixel_accuracy(both),
+            metric.mean_class_accuracy(both),
+            metric.frequency_weighted_iou(both),
+        ]
+        table = np.stack(overall, -1)  # (m, 2, 4): vanilla, then open
+        columns = [table[:, 0], table[:, 1], table[:, 1, :1] - table[:, 0, :1]]
+        means = [metric.mean_iou(both[..., mask], over) for mask in sets.values()]
+        columns += means
+        if len(means) == 2:
+            columns.append(harmonic_mean(*means))
+        per_class = metric.class_iou(both)
+        return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
+
+    estimates = iter(
+        bootstrap_scores(
+            np.stack([hard, soft], axis=1).reshape(len(hard), -1),
+            statistic,
+            rng=generator(options.seed, "open-miou", "bootstrap", *where.values()),
+            resamples=options.resamples,
+            level=options.level,
+            resampled="image",
+        )
+    )
+    reading, n = f"mean-over={over}", len(hard)
+    scores = []
+    for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
+        mean = name.endswith("miou") or name == "open-gain"
+        scores.append(score_of(name, next(estimates), n, slice=where, reading=reading if mean else ""))
+    for name in sets:
+        for score in ("miou", "open-miou"):
+            scores.append(score_of(score, next(estimates), n, slice={**where, "classes": name}))
+    if len(sets) == 2:
+        for score in ("miou", "open-miou"):
+            scores.append(score_of(score, next(estimates), n, slice={**where, "classes": "harmonic mean"}))
+    present = (hard[:, 1:].sum(1) > 0).sum(0)
+    for score in ("iou", "open-iou"):
+        for name, images in zip(names, present, strict=True):
+            estimate = next(estimates)
+            if images:
+                scores.append(score_of(score, estimate, int(images), slice={**where, "class": name}))
+    return scores
+
+
+def _by_measure(records: pl.DataFrame, names: list[str], options: OpenMiouOptions) -> list[Score]:
+    """Open mIoU under every measure that needs nothing but the package: what the choice does, at no cost."""
+    confusion, over = confusion_of(records), mean_over(options)
+    return [
+        Score(
+            "open-miou",
+            float(metric.mean_iou(soft_counts(confusion, matrix), over)),
+            len(records),
+            slice={"measure": measure},
+        )
+        for measure, matrix in free_similarities(names, options.labels, options).items()
+    ]
+
+
+def _costs(records: pl.DataFrame, similarity: NDArray[np.float64], names: list[str]) -> list[Score]:
+    """The dearest confusions, as scores in slices: pixels confused, and the part of them that is not forgiven."""
+    costs = confusion_costs(confusion_of(records), similarity, most=MOST_CONFUSIONS)
+    called = [*names, NO_LABEL]
+    scores = []
+    for true, other, hard, soft in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
+        where = {"true": names[true], "called": called[other]}
+        scores.append(Score("confused-pixels", float(hard), len(records), slice=where))
+        scores.append(Score("unforgiven-pixels", float(soft), len(records), slice=where))
+    return scores

@@ -1,0 +1,166 @@
+"""What the report of open mIoU shows: what similarity gives back, to which classes, under which measure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hardlook.benchmarks.open_miou.scores import NO_LABEL
+from hardlook.benchmarks.semantic_images.records import image_counts, label_names
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.sections import Dot, DotChart, Example, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.metrics import mean_iou as metric
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHOWN = 6
+MOST_EXAMPLES = 4
+
+
+def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections, those without content left out."""
+    found = [
+        _headline(scorecard),
+        _classes(scorecard),
+        _measures(scorecard),
+        _confusions(records, scorecard),
+        _slices(scorecard),
+        _images(records),
+    ]
+    return [section for section in found if section is not None]
+
+
+def _headline(scorecard: Scorecard) -> Section:
+    pairs = (
+        ("mIoU", "miou"),
+        ("pixel accuracy", "pixel-accuracy"),
+        ("mean accuracy", "mean-accuracy"),
+        ("fwIoU", "fw-iou"),
+    )
+    rows = [
+        dot(scorecard.get(f"{prefix}{name}"), word, title)
+        for title, name in pairs
+        for prefix, word in (("", "vanilla"), ("open-", "open"))
+    ]
+    gain = scorecard.get("open-gain")
+    chart = DotChart(
+        "Vanilla and open",
+        "Vanilla counts every wrong label the same; open gives back what the similarity of the two labels says.",
+        rows,
+        axis="score",
+    )
+    bounds = f" ({gain.interval.low:.3f} to {gain.interval.high:.3f})" if gain.interval else ""
+    text = (
+        f"Similarity gives back {gain.value:.3f}{bounds} of mIoU: from {scorecard.get('miou').value:.3f} to "
+        f"{scorecard.get('open-miou').value:.3f}. What is left is wrong beyond the choice of words."
+    )
+    return Section("What similarity gives back", text, (chart,))
+
+
+def _classes(scorecard: Scorecard) -> Section:
+    hard = {score.slice["class"]: score for score in scorecard.scores if is_slice(score, "iou", {"class"})}
+    soft = {score.slice["class"]: score for score in scorecard.scores if is_slice(score, "open-iou", {"class"})}
+    spots = [Spot(hard[name].value, soft[name].value, name) for name in hard if name in soft]
+    chart = ScatterChart(
+        "IoU of each class, vanilla and open",
+        "On the line nothing is given back; far above it the class is taken for similar ones.",
+        spots,
+        "vanilla IoU",
+        "open IoU",
+        diagonal=True,
+    )
+    gains = {name: soft[name].value - hard[name].value for name in hard if name in soft}
+    ranked = sorted((name for name in gains if not np.isnan(gains[name])), key=lambda name: -gains[name])
+    table = Table(
+        "Each class",
+        "Images: those that have the class in truth or prediction.",
+        ("class", "vanilla IoU", "open IoU", "given back", "images"),
+        [(name, hard[name].value, soft[name].value, gains[name], hard[name].n) for name in ranked],
+    )
+    return Section("Which classes", "", (chart, table))
+
+
+def _measures(scorecard: Scorecard) -> Section | None:
+    scores = [score for score in scorecard.scores if is_slice(score, "open-miou", {"measure"})]
+    if not scores:
+        return None
+    chart = DotChart(
+        "Open mIoU under other measures",
+        "The same records, re-scored: the choice of measure moves the number, rarely the order of models.",
+        [Dot(score.slice["measure"], score.value) for score in scores],
+        axis="open mIoU",
+        references=(("vanilla", scorecard.get("miou").value),),
+    )
+    return Section("What the measure does", "", (chart,))
+
+
+def _confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
+    hard = {_pair(score): score.value for score in scorecard.scores if score.name == "confused-pixels"}
+    soft = {_pair(score): score.value for score in scorecard.scores if score.name == "unforgiven-pixels"}
+    if not hard:
+        return None
+    rows = [(true, called, 1 - soft[true, called] / hard[true, called], int(hard[true, called]), soft[true, called])
+            for true, called in hard]  # fmt: skip
+    table = Table(
+        "The dearest confusions",
+        "Pixels of one label that were called another, and the part of them that similarity does not forgive.",
+        ("true", "called", "similarity", "pixels", "not forgiven"),
+        rows,
+        decimals=2,
+    )
+    examples = _examples(records, list(hard)[:MOST_EXAMPLES])
+    blocks = (table, Gallery("Where they happen", "The image with the most pixels of each.", examples))
+    return Section("What is taken for what", "", blocks if examples else (table,))
+
+
+def _examples(records: pl.DataFrame, pairs: Sequence[tuple[str, str]]) -> list[Example]:
+    names = [*label_names(records), NO_LABEL]
+    examples: dict[str, Example] = {}
+    for true, called in pairs:
+        cell = names.index(true) * len(names) + names.index(called)
+        pixels = [
+            dict(zip(cells, counts, strict=True)).get(cell, 0)
+            for cells, counts in zip(records["cells"].to_list(), records["pixels"].to_list(), strict=True)
+        ]
+        unit = records["unit"][int(np.argmax(pixels))]
+        examples.setdefault(unit, Example(unit, f"{true} called {called}: {max(pixels)} pixels"))
+    return list(examples.values())
+
+
+def _slices(scorecard: Scorecard) -> Section | None:
+    blocks = []
+    for key, title in (("context", "Contexts"), ("classes", "Sets of classes")):
+        rows = [
+            dot(score, score.slice[key], {"miou": "vanilla", "open-miou": "open"}[score.name])
+            for score in scorecard.scores
+            if score.name in ("miou", "open-miou") and set(score.slice) == {key}
+        ]
+        if rows:
+            blocks.append(DotChart(title, "mIoU, vanilla and open.", rows, axis="mIoU"))
+    return Section("Slices", "", tuple(blocks)) if blocks else None
+
+
+def _images(records: pl.DataFrame) -> Section:
+    values = metric.mean_iou(image_counts(records), "gt-only")
+    known = [int(row) for row in np.argsort(values, kind="stable") if not np.isnan(values[row])]
+    units = records["unit"].to_list()
+    shown = [Example(units[row], f"vanilla mIoU {values[row]:.3f}") for row in known[:SHOWN]]
+    return Section("Which images", "", (Gallery("The hardest images", "Lowest vanilla mIoU first.", shown),))
+
+
+def is_slice(score: Score, name: str, keys: set[str]) -> bool:
+    """Whether a score has this name and exactly these slice keys."""
+    return score.name == name and set(score.slice) == keys
+
+
+def dot(score: Score, label: str, group: str = "") -> Dot:
+    """A score as a dot with its interval."""
+    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
+    return Dot(label, score.value, low, high, group)
+
+
+def _pair(score: Score) -> tuple[str, str]:
+    return score.slice["true"], score.slice["called"]

@@ -1,0 +1,1 @@
+"""Images with label maps: what closed and open mIoU share, from files to records."""

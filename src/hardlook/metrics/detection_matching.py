@@ -1,0 +1,144 @@
+"""Which detection found which object: COCO's greedy matching of one image, per class and with classes pooled.
+
+The result needs no similarity, so one matching serves every similarity matrix.
+
+>>> truth = Objects([0, 1], boxes=[[0, 0, 10, 10], [20, 0, 10, 10]])
+>>> found = Detections([1, 0], [0.9, 0.8], boxes=[[0, 0, 10, 10], [0, 0, 10, 9]])
+>>> matched = match_image(truth, found, iou_type="bbox")
+>>> matched.by_class[0, 0].tolist(), matched.pooled[0, 0].tolist()
+([-1, 0], [0, -1])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.metrics.array_input import Values, as_numpy
+from hardlook.metrics.detection_inputs import Detections, IouType, Objects, areas
+from hardlook.metrics.overlap import overlap_of
+
+UNMATCHED = -1
+IGNORED = -2
+IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
+AREA_RANGES = {"all": (0.0, 1e10), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, 1e10)}
+_LOW, _HIGH = np.array(list(AREA_RANGES.values())).T[:, :, None]
+
+
+@dataclass(frozen=True, eq=False)
+class ImageMatches:
+    """What one image adds to the scores: D detections and G objects in the order they came.
+
+    `labels` (D,) and `scores` (D,) of the detections; `by_class` and `pooled` (4 area ranges, 10 thresholds, D) hold
+    the index of the object found, UNMATCHED, or IGNORED (found a crowd or an object outside the area range, is itself
+    unmatched and outside, or is beyond the number of detections that count); `object_classes` (G,); `counted`
+    (4, G) says whether an object counts in an area range.
+    """
+
+    labels: NDArray[np.int16]
+    scores: NDArray[np.float64]
+    by_class: NDArray[np.int16]
+    pooled: NDArray[np.int16]
+    object_classes: NDArray[np.int16]
+    counted: NDArray[np.bool_]
+
+
+def match_image(
+    truth: Objects,
+    found: Detections,
+    *,
+    iou_type: IouType = "segm",
+    overlap: Values | None = None,
+    max_detections: int = 100,
+    released: bool = False,
+    category_zero: int | None = 0,
+) -> ImageMatches:
+    """Match the detections of one image, at ten IoU thresholds and in four area ranges.
+
+    `overlap` is (D, G), computed from boxes or masks when it is not given. At most `max_detections` count: per class
+    in `by_class`, over all classes in `pooled`. Detections go in descending score, equal ones by class and then as
+    they came; of equally good objects the later one is taken, by class and then as they came.
+
+    `released` reads as unmatched what the released code does: a match with the annotation whose id is 0 and, pooled,
+    with any object of the class whose category id is 0, which is class `category_zero` (None where there is none).
+
+    >>> truth, found = Objects([0], boxes=[[0, 0, 9, 9]]), Detections([0], [0.9], boxes=[[0, 0, 9, 9]])
+    >>> match_image(truth, found, iou_type="bbox", released=True).pooled[0, 0].tolist()
+    [-1]
+    """
+    from hardlook.metrics.matching_kernel import greedy
+
+    detections, objects = len(found.classes), len(truth.classes)
+    overlap = overlap_of(found, truth, iou_type) if overlap is None else _checked(overlap, detections, objects)
+    object_area, area = areas(truth, iou_type), areas(found, iou_type)
+    ignored = truth.ignore | (object_area < _LOW) | (object_area > _HIGH)
+    outside = (area < _LOW) | (area > _HIGH)
+    no_trap = np.zeros(objects, bool)
+    id_trap = truth.ids == 0 if released and truth.ids is not None else no_trap
+    class_trap = truth.classes == category_zero if released and category_zero is not None else no_trap
+    columns = np.argsort(truth.classes, kind="stable")
+    shape = (len(AREA_RANGES), len(IOU_THRESHOLDS), detections)
+    by_class, pooled = np.full(shape, IGNORED, np.int16), np.full(shape, IGNORED, np.int16)
+    for matches, order, found_group, truth_group, trapped in (
+        (by_class, _by_class(found, max_detections), found.classes.copy(), truth.classes.copy(), id_trap),
+        (
+            pooled, np.lexsort((found.classes, -found.scores))[:max_detections],
+            np.zeros(detections, np.int64), np.zeros(objects, np.int64), id_trap | class_trap,
+        ),
+    ):  # fmt: skip
+        # Copies, because numba compiles anew for arrays that are read-only or strided.
+        greedy(
+            overlap, order, columns, found_group, truth_group, truth.crowd.copy(),
+            ignored, outside, trapped, IOU_THRESHOLDS, matches,
+        )  # fmt: skip
+    return ImageMatches(
+        found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored
+    )
+
+
+def only_classes(
+    truth: Objects, found: Detections, overlap: NDArray[np.float64], kept: NDArray[np.bool_]
+) -> tuple[Objects, Detections, NDArray[np.float64]]:
+    """The image with only the classes for which `kept` (K,) is true: objects, detections and their overlap.
+
+    Regions are left behind; their areas must have been given.
+
+    >>> truth, found = Objects([0, 1], area=[9, 9]), Detections([1], [0.5], area=[9])
+    >>> few, none, overlap = only_classes(truth, found, np.ones((1, 2)), np.array([True, False]))
+    >>> len(few.classes), len(none.classes), overlap.shape
+    (1, 0, (0, 1))
+    """
+    rows, columns = kept[found.classes], kept[truth.classes]
+    if truth.area is None or found.area is None:
+        raise ValueError("only_classes: expected area of objects and of detections, got none")
+    few = Objects(
+        truth.classes[columns], area=truth.area[columns], crowd=truth.crowd[columns], ignore=truth.ignore[columns],
+        ids=None if truth.ids is None else truth.ids[columns],
+    )  # fmt: skip
+    return (
+        few,
+        Detections(found.classes[rows], found.scores[rows], area=found.area[rows]),
+        overlap[np.ix_(rows, columns)],
+    )
+
+
+def _by_class(found: Detections, most: int) -> NDArray[np.intp]:
+    order = np.lexsort((-found.scores, found.classes))
+    if len(order) <= most:
+        return order
+    classes = found.classes[order]
+    rank = np.arange(len(order)) - np.searchsorted(classes, classes)
+    return order[rank < most]
+
+
+def _checked(overlap: Values, detections: int, objects: int) -> NDArray[np.float64]:
+    given = np.array(as_numpy(overlap), np.float64, order="C")
+    given = given.reshape(detections, objects) if given.size == detections * objects == 0 else given
+    if given.shape != (detections, objects):
+        raise ValueError(f"overlap: expected shape ({detections}, {objects}), got {given.shape}")
+    # A NaN would pass every comparison of the matching and match.
+    if not (given >= 0).all():
+        raise ValueError("overlap: expected numbers in [0, 1], got NaN or a negative one")
+    return given

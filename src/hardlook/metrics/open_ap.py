@@ -1,0 +1,140 @@
+"""Open AP beside AP-dagger and COCO's AP: how much of the loss is a wrong word, and how wrong a word.
+
+Zhou et al., "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", 2023. AP-dagger pools the classes of an
+image in matching and keeps hard labels; Open AP scores labels by similarity on top of that.
+
+>>> metric = OpenAP(["cat", "dog"], [[1, 0.5], [0.5, 1]], iou_type="bbox")
+>>> metric.update(Objects([0], boxes=[[0, 0, 9, 9]]), Detections([1], [0.9], boxes=[[0, 0, 9, 9]]))
+>>> result = metric.compute()
+>>> {kind: round(figures["AP"], 4) for kind, figures in result.summary().items()}
+{'vanilla': 0.0, 'dagger': 0.0, 'open': 0.505}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.metrics.array_input import Values, as_numpy
+from hardlook.metrics.average_precision import ApTable, soft_precision, vanilla_precision
+from hardlook.metrics.detection_inputs import Detections, IouType, Objects, areas
+from hardlook.metrics.detection_matching import ImageMatches, match_image, only_classes
+from hardlook.metrics.match_table import MatchTable, match_table
+from hardlook.metrics.overlap import overlap_of
+from hardlook.metrics.similarity_matrix import checked_similarity
+
+ImageKey = int | str
+
+
+@dataclass(frozen=True, eq=False)
+class OpenApResult:
+    """The three kinds of AP, and `objects` (4 area ranges, K), the number of objects that count."""
+
+    vanilla: ApTable
+    dagger: ApTable
+    open: ApTable
+    objects: NDArray[np.int64]
+
+    def summary(self, classes: Sequence[int] | NDArray[np.int64] | None = None) -> dict[str, dict[str, float]]:
+        """COCO's figures of each kind; with `classes`, the generalised score of that set: its classes' average."""
+        kinds = {"vanilla": self.vanilla, "dagger": self.dagger, "open": self.open}
+        return {kind: table.summary(classes) for kind, table in kinds.items()}
+
+
+def open_average_precision(matches: MatchTable, similarity: Values) -> OpenApResult:
+    """All three kinds of AP from a table of matches (or a resample of it) under a similarity (K, K).
+
+    >>> image = match_image(Objects([1], area=[9]), Detections([1], [0.9], area=[9]), overlap=[[1.0]])
+    >>> result = open_average_precision(match_table([image], classes=2), np.eye(2))
+    >>> result.open.per_class()
+    array([nan,  1.])
+    """
+    return OpenApResult(
+        vanilla_precision(matches), soft_precision(matches), soft_precision(matches, similarity), matches.objects()
+    )
+
+
+class OpenAP:
+    """Accumulates the matches of images: update, merge, compute, reset.
+
+    `labels` name the classes in the order of their category ids; `similarity` is (K, K). `class_sets` maps a name to
+    class indices, for the constrained score: objects and detections of other classes are left out before matching.
+    `released` reads matches as the released code does (see `match_image`); `category_ids` (K,) tells it which class
+    has id 0, by default the first. Images with equal scores stand in the order of their keys, so give `image` to
+    `update` where parts are merged; without keys, in the order they came.
+    """
+
+    def __init__(
+        self, labels: Sequence[str], similarity: Values, *, iou_type: IouType = "segm",
+        class_sets: Mapping[str, Sequence[int]] | None = None, max_detections: int = 100,
+        released: bool = False, category_ids: Sequence[int] | None = None,
+    ) -> None:  # fmt: skip
+        self.labels, self.iou_type, self.max_detections, self.released = (
+            tuple(labels),
+            iou_type,
+            max_detections,
+            released,
+        )
+        self.similarity = checked_similarity(similarity, len(self.labels))
+        ids = list(range(len(self.labels)) if category_ids is None else category_ids)
+        if ids != sorted(set(ids)) or len(ids) != len(self.labels):
+            raise ValueError(f"category_ids: expected {len(self.labels)} ascending ids, got {ids[:10]}")
+        self._category_zero = ids.index(0) if 0 in ids else None
+        self._kept = {"": np.ones(len(self.labels), bool)}
+        for name, members in (class_sets or {}).items():
+            self._kept[name] = np.isin(np.arange(len(self.labels)), np.asarray(members, np.int64))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget every image."""
+        self._images: dict[ImageKey, dict[str, ImageMatches]] = {}
+
+    def update(
+        self, truth: Objects, found: Detections, *, image: ImageKey | None = None, overlap: Values | None = None
+    ) -> None:
+        """Add one image; `overlap` (D, G) spares its boxes or masks, such as where masks are run-length encoded."""
+        key = len(self._images) if image is None else image
+        if key in self._images:
+            raise ValueError(f"image {key!r} came twice; give each image its own key")
+        for name, classes in (("objects", truth.classes), ("detections", found.classes)):
+            if len(classes) and not 0 <= classes.min() <= classes.max() < len(self.labels):
+                raise ValueError(
+                    f"{name} of image {key!r}: expected classes 0..{len(self.labels) - 1}, "
+                    f"got {classes.min()} to {classes.max()}"
+                )
+        given = None if overlap is None else np.asarray(as_numpy(overlap), np.float64)
+        shared = overlap_of(found, truth, self.iou_type) if given is None else given
+        self._images[key] = {"": self._matched(truth, found, shared)}
+        if len(self._kept) > 1:
+            sized = Objects(truth.classes, area=areas(truth, self.iou_type), crowd=truth.crowd, ignore=truth.ignore,
+                            ids=truth.ids)  # fmt: skip
+            scored = Detections(found.classes, found.scores, area=areas(found, self.iou_type))
+            for name, kept in list(self._kept.items())[1:]:
+                self._images[key][name] = self._matched(*only_classes(sized, scored, shared, kept))
+
+    def merge(self, other: OpenAP) -> None:
+        """Add another's images; merging parts equals one pass, exactly, where images have keys."""
+        if self._kept.keys() != other._kept.keys() or self.labels != other.labels:
+            raise ValueError("merge: expected a metric of the same labels and class sets")
+        twice = self._images.keys() & other._images.keys()
+        if twice:
+            raise ValueError(f"merge: both hold image {min(map(str, twice))!r}; give update the image's own key")
+        self._images |= other._images
+
+    def table(self, class_set: str = "") -> MatchTable:
+        """All matches, or those among the classes of one set, in one table to score, resample or count pairs of."""
+        keys = sorted(self._images, key=lambda key: (isinstance(key, str), key))
+        return match_table([self._images[key][class_set] for key in keys], len(self.labels))
+
+    def compute(self, class_set: str = "") -> OpenApResult:
+        """The scores so far, or the constrained scores of one class set."""
+        return open_average_precision(self.table(class_set), self.similarity)
+
+    def _matched(self, truth: Objects, found: Detections, overlap: NDArray[np.float64]) -> ImageMatches:
+        return match_image(
+            truth, found, iou_type=self.iou_type, overlap=overlap, max_detections=self.max_detections,
+            released=self.released, category_zero=self._category_zero,
+        )  # fmt: skip

@@ -1,0 +1,147 @@
+"""Which predicted segment is which true one: all that panoptic quality needs to know of an image.
+
+A pair matches where intersection over union is above one half, whatever the classes: segments do not overlap, so
+there is at most one match each. Void pixels are taken out of the union, crowd segments match nothing. What is kept
+is a handful of integers an image, to which any similarity of labels can be applied later.
+
+>>> import numpy as np
+>>> truth = np.array([[1, 1, 1, 1], [2, 2, 0, 0]])
+>>> prediction = np.array([[8, 8, 8, 0], [0, 9, 9, 9]])
+>>> matches = match_segments(truth, Segments([1, 2], [0, 1]), prediction, Segments([8, 9], [0, 0]))
+>>> matches.true.tolist(), matches.called.tolist(), matches.intersection.tolist(), matches.union.tolist()
+([0, 1, -1], [0, -1, 0], [3, 0, 0], [4, 0, 0])
+>>> matches.excused.tolist()  # segment 9 lies mostly on void
+[False, False, True]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.metrics.array_input import Values, as_numpy, integer_array
+from hardlook.metrics.segment_overlaps import segment_overlaps
+
+Crowds = Literal["last", "all"]
+# Stands for the class of a partner that is not there.
+NOBODY = -1
+
+
+@dataclass(frozen=True)
+class Segments:
+    """The segments of one map: their ids in it, their classes 0..K-1, and which of them are crowds."""
+
+    ids: Values
+    classes: Values
+    crowd: Values | None = None
+
+
+@dataclass(frozen=True)
+class SegmentMatches:
+    """Six parallel arrays, one entry for a matched pair, a missed true segment or a spare predicted one.
+
+    `image` is 0..images-1. `true` and `called` are classes, NOBODY where there is no partner; `intersection` and
+    `union` are pixels, 0 without a partner. `excused` predictions lie mostly on void, or on crowd of their class, and
+    are never false positives.
+    """
+
+    image: NDArray[np.int64]
+    true: NDArray[np.int64]
+    called: NDArray[np.int64]
+    intersection: NDArray[np.int64]
+    union: NDArray[np.int64]
+    excused: NDArray[np.bool_]
+    images: int = 1
+
+    def __len__(self) -> int:
+        return len(self.image)
+
+
+def match_segments(
+    truth: Values,
+    truth_segments: Segments,
+    prediction: Values,
+    predicted_segments: Segments,
+    *,
+    classes: int | None = None,
+    crowds: Crowds = "last",
+) -> SegmentMatches:
+    """The matches of one image.
+
+    `truth` and `prediction` are (H, W) segment ids, 0 = void, each id listed in its table. A table that does not fit
+    its map is an error, as is a class from `classes` up. `crowds` says which crowds of its class excuse a prediction
+    where an image has several: the `last` of the table, as in panopticapi, or `all` of them together.
+
+    >>> ground = np.array([[3, 3, 0]])
+    >>> len(match_segments(ground, Segments([3], [0]), ground, Segments([3], [1])))
+    1
+    """
+    true_ids, true_classes, crowd = _columns(truth_segments, "true segments", classes)
+    predicted_ids, predicted_classes, _ = _columns(predicted_segments, "predicted segments", classes)
+    overlaps = segment_overlaps(truth, prediction, true_ids, predicted_ids)
+    shared, void = overlaps[1:, 1:], overlaps[0, 1:]
+    true_area, predicted_area = overlaps[1:].sum(1), overlaps[:, 1:].sum(0)
+    unions = true_area[:, None] + (predicted_area - void) - shared
+    true, predicted = np.nonzero((2 * shared > unions) & ~crowd[:, None])
+    excusing = crowd if crowds == "all" else _last_of_class(crowd, true_classes)
+    own_crowd = np.where(excusing[:, None] & (true_classes[:, None] == predicted_classes), shared, 0).sum(0)
+    excused = 2 * (void + own_crowd) > predicted_area
+    missed, spare = ~crowd, np.ones(len(predicted_ids), np.bool_)
+    missed[true] = False
+    spare[predicted] = False
+    misses, spares = int(missed.sum()), int(spare.sum())
+    nothing = np.zeros(misses + spares, np.int64)
+    return SegmentMatches(
+        image=np.zeros(len(true) + len(nothing), np.int64),
+        true=np.concatenate([true_classes[true], true_classes[missed], np.full(spares, NOBODY)]),
+        called=np.concatenate([predicted_classes[predicted], np.full(misses, NOBODY), predicted_classes[spare]]),
+        intersection=np.concatenate([shared[true, predicted], nothing]),
+        union=np.concatenate([unions[true, predicted], nothing]),
+        excused=np.concatenate([excused[predicted], np.zeros(misses, np.bool_), excused[spare]]),
+    )
+
+
+def join_matches(parts: Sequence[SegmentMatches]) -> SegmentMatches:
+    """The matches of several sets of images as one, in order.
+
+    >>> join_matches([]).images
+    0
+    """
+    starts = np.cumsum([0, *(part.images for part in parts)])
+    empty = np.zeros(0, np.int64)
+    return SegmentMatches(
+        image=np.concatenate([empty, *(part.image + start for part, start in zip(parts, starts, strict=False))]),
+        true=np.concatenate([empty, *(part.true for part in parts)]),
+        called=np.concatenate([empty, *(part.called for part in parts)]),
+        intersection=np.concatenate([empty, *(part.intersection for part in parts)]),
+        union=np.concatenate([empty, *(part.union for part in parts)]),
+        excused=np.concatenate([np.zeros(0, np.bool_), *(part.excused for part in parts)]),
+        images=int(starts[-1]),
+    )
+
+
+def _last_of_class(crowd: NDArray[np.bool_], classes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    last = np.zeros_like(crowd)
+    last[list({classes[k]: k for k in np.flatnonzero(crowd)}.values())] = True
+    return last
+
+
+def _columns(
+    segments: Segments, name: str, end: int | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]]:
+    ids, classes = integer_array(segments.ids, f"{name}, ids"), integer_array(segments.classes, f"{name}, classes")
+    crowd = np.zeros(ids.shape, np.bool_) if segments.crowd is None else as_numpy(segments.crowd).astype(np.bool_)
+    if ids.ndim != 1 or not ids.shape == classes.shape == crowd.shape:
+        raise ValueError(
+            f"{name}: expected as many classes and crowd marks as ids, got ids {ids.shape}, classes {classes.shape}, "
+            f"crowd {crowd.shape}"
+        )
+    low, high = classes.min(initial=0), classes.max(initial=0)
+    if low < 0 or (end is not None and high >= end):
+        allowed = "from 0" if end is None else f"from 0 to {end - 1}"
+        raise ValueError(f"{name}: expected classes {allowed}, got {low if low < 0 else high}")
+    return ids.astype(np.int64), classes.astype(np.int64), crowd

@@ -1,0 +1,140 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics.open_miou import OpenMeanIoU, harmonic_mean, open_miou
+
+# The worked checks of the open metrics' specification.
+SIMILARITY_A = np.array([[1, 0.5, 0.25], [0.5, 1, 0.2], [0.25, 0.2, 1]])
+TRUTH = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 255])
+PREDICTION_A = np.array([0, 0, 0, 1, 1, 1, 0, 2, 1, 0])
+PREDICTION_B = np.array([0, 0, 0, 1, 1, 1, 0, 2, 3, 0])
+SIMILARITY_B = np.array([[1, 0.5, 0.25, 0.1], [0.5, 1, 0.2, 0.1], [0.25, 0.2, 1, 0.5], [0.1, 0.1, 0.5, 1]])
+
+
+def draw(seed, classes, pixels=200):
+    rng = np.random.default_rng(seed)
+    truth = rng.choice([*range(classes), 255], pixels)
+    prediction = np.where(rng.random(pixels) < 0.6, truth, rng.integers(-1, classes + 1, pixels))
+    similarity = rng.choice([0.0, 0.3, 0.8, 1.0], (classes, classes))
+    similarity = np.maximum(np.maximum(similarity, similarity.T), np.eye(classes))
+    return truth, prediction, similarity, rng
+
+
+def scored(truth, prediction, similarity, **options):
+    return open_miou(confusion_counts(truth, prediction, classes=len(similarity)), similarity, **options)
+
+
+def means(scores):
+    return np.array([scores.miou, scores.fwiou, scores.macc, scores.pacc, scores.seen, scores.unseen, scores.harmonic])
+
+
+def test_worked_check_a():
+    result = scored(TRUTH, PREDICTION_A, SIMILARITY_A)
+    assert result.vanilla.per_class == pytest.approx([0.6, 0.4, 0.5])
+    assert result.vanilla.miou == pytest.approx(0.5)
+    assert result.open.per_class == pytest.approx([0.777778, 0.581395, 0.6], abs=5e-7)
+    assert result.open.miou == pytest.approx(0.653058, abs=5e-7)
+    assert result.open.fwiou == pytest.approx(0.672811, abs=5e-7)
+    assert result.open.pacc == pytest.approx(0.8)
+    assert result.open.macc == pytest.approx(0.769444, abs=5e-7)
+
+
+def test_worked_check_b():
+    assert scored(TRUTH, PREDICTION_B, SIMILARITY_B).open.miou == pytest.approx(0.560516, abs=5e-7)
+
+
+def test_a_label_outside_the_vocabulary_is_missed_in_full_and_claimed_by_nobody():
+    result = scored(np.array([0, 0, 1]), np.array([0, 9, 1]), np.ones((2, 2)))
+    assert result.open.per_class.tolist() == [0.5, 1.0]
+
+
+def test_seen_and_unseen_are_means_of_their_own():
+    result = scored(TRUTH, PREDICTION_B, SIMILARITY_B, seen=[True, True, False, False])
+    iou = result.open.per_class
+    assert result.open.seen == pytest.approx((iou[0] + iou[1]) / 2)
+    # Class 3 is predicted and has no truth: nothing above, one below.
+    assert result.open.unseen == pytest.approx(iou[2] / 2)
+    assert 1 / result.open.harmonic == pytest.approx((1 / result.open.seen + 1 / result.open.unseen) / 2)
+
+
+def test_harmonic_mean_of_nothing_is_nothing():
+    assert harmonic_mean(0, 0) == 0
+    assert np.isnan(harmonic_mean(np.nan, 0.5))
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
+def test_identity_gives_the_closed_metric_exactly(seed, classes):
+    truth, prediction, _, rng = draw(seed, classes)
+    result = scored(truth, prediction, np.eye(classes), seen=rng.random(classes) < 0.5)
+    assert np.array_equal(means(result.open), means(result.vanilla), equal_nan=True)
+    assert np.array_equal(result.open.per_class, result.vanilla.per_class, equal_nan=True)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 6), st.sampled_from(["detectron2", "gt-only"]))
+def test_no_open_score_is_below_the_vanilla_one(seed, classes, mean_over):
+    truth, prediction, similarity, rng = draw(seed, classes)
+    seen = rng.random(classes) < 0.5
+    result = scored(truth, prediction, similarity, mean_over=mean_over, seen=seen)
+    gained = means(result.open) - means(result.vanilla)
+    assert (gained[~np.isnan(gained)] >= -1e-12).all()
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 6))
+def test_permuting_the_classes_with_their_similarity_changes_nothing(seed, classes):
+    truth, prediction, similarity, rng = draw(seed, classes)
+    confusion = confusion_counts(truth, prediction, classes=classes)
+    order = rng.permutation(classes)
+    renamed = confusion[order][:, [*order, classes]]
+    one, other = open_miou(confusion, similarity), open_miou(renamed, similarity[np.ix_(order, order)])
+    assert means(one.open) == pytest.approx(means(other.open), nan_ok=True)
+    assert one.open.per_class[order] == pytest.approx(other.open.per_class, nan_ok=True)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 5))
+def test_merging_parts_in_any_order_equals_one_pass_exactly(seed, parts):
+    truth, prediction, similarity, rng = draw(seed, 4)
+    labels = ["a", "b", "c", "d"]
+    whole = OpenMeanIoU(labels, similarity)
+    whole.update(truth, prediction)
+    pieces = []
+    for piece in np.array_split(rng.permutation(truth.size), parts):
+        pieces.append(OpenMeanIoU(labels, similarity))
+        pieces[-1].update(truth[piece], prediction[piece])
+    for other in pieces[1:]:
+        pieces[0].merge(other)
+    assert (pieces[0].confusion == whole.confusion).all()
+    assert pieces[0].compute().open.miou == whole.compute().open.miou
+
+
+def test_reset_forgets():
+    metric = OpenMeanIoU(["a", "b"], np.eye(2), ignore_index=None)
+    metric.update([0], [1])
+    metric.reset()
+    metric.update([0], [0])
+    assert metric.compute().open.miou == 1
+
+
+def test_tensors_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    metric = OpenMeanIoU(["a", "b", "c"], torch.tensor(SIMILARITY_A))
+    metric.update(torch.tensor(TRUTH), torch.tensor(PREDICTION_A))
+    assert metric.compute().open.miou == pytest.approx(0.653058, abs=5e-7)
+
+
+def test_nothing_at_all_is_undefined_and_not_zero():
+    result = OpenMeanIoU(["a"], [[1]]).compute()
+    assert np.isnan(means(result.open)).all()
+
+
+def test_what_does_not_fit_is_named():
+    with pytest.raises(ValueError, match=r"similarity: expected shape \(1, 1\)"):
+        OpenMeanIoU(["a"], np.eye(2))
+    with pytest.raises(ValueError, match="expected the same 1 labels"):
+        OpenMeanIoU(["a"], np.eye(1)).merge(OpenMeanIoU(["b"], np.eye(1)))
+    with pytest.raises(ValueError, match=r"seen: expected shape \(2,\), got \(3,\)"):
+        open_miou(np.zeros((2, 3), int), np.eye(2), seen=[True, False, True])
+    with pytest.raises(ValueError, match=r"confusion: .* got \(1, 2, 3\)"):
+        open_miou(np.zeros((1, 2, 3), int), np.eye(2))
