@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hardlook.benchmarks.closed_miou.dataset import list_images, read_unit
-from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions
+from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit
+from hardlook.benchmarks.semantic_images.options import SemanticOptions
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.models.planted.segmenter import PlantedSegmenter
 from hardlook.runs.engines import EngineOptions
@@ -25,12 +25,12 @@ SCENES = 384
 def plain_loop() -> None:
     model = PlantedSegmenter(stranger=0.3)
     confusion = np.zeros((22, 23), np.int64)
-    for unit in list_images(ClosedMiouOptions(scenes=SCENES)):
+    for unit in list_images(SemanticOptions(scenes=SCENES)):
         content = read_unit(unit.payload, unit.id)
         assert content.image is not None
         assert content.truth_map is not None
         (answer,) = model.segment([content.image])
-        confusion += confusion_counts(content.truth_map, answer, classes=22)
+        confusion += confusion_counts(content.truth_map, answer, classes=22, ignore=-1)
 
 
 def run(engine: EngineOptions, out: Path) -> None:

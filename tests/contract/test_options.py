@@ -37,3 +37,14 @@ def test_readings_are_chosen_by_name():
 def test_options_are_frozen():
     with pytest.raises(ValueError, match="frozen"):
         Sample().shots = 3
+
+
+def test_several_values_come_as_one_text_with_commas():
+    class Several(BenchmarkOptions):
+        measures: tuple[str, ...] = option((), "Some measures.", changes="scores")
+        shots: list[int] = option([], "Some shots.", changes="units")
+
+    options = parse_options(Several, {"measures": "path,wup", "shots": "1,5"})
+    assert (options.measures, options.shots) == (("path", "wup"), [1, 5])
+    with pytest.raises(OptionError, match="--shots"):
+        parse_options(Several, {"shots": "1,x"})

@@ -66,6 +66,8 @@ def provide(need, folder, request):
             (root / name).symlink_to(real / name)
         ids = (real / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:SUBSET]
         (root / "ImageSets" / "Segmentation" / "train.txt").write_text("\n".join(ids))
+    elif need == "coco100":
+        (folder / "coco100").symlink_to(request.getfixturevalue("shared_data") / "data" / "coco100")
     elif need == "pip":
         if importlib.util.find_spec("setuptools") is None:
             pytest.skip("the rest of the page builds a package, and setuptools is not installed")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import calibrate, check, demo, labels, models, report, run, score, weights, world
+from hardlook.commands import calibrate, check, demo, labels, models, report, run, score, similarity, weights, world
 from hardlook.errors import HardlookError
 
 app = typer.Typer(
@@ -33,6 +33,7 @@ app = typer.Typer(
 for module in (run, score, report, calibrate, demo, models, check):
     module.add_to(app)
 app.add_typer(labels.app, name="labels")
+app.add_typer(similarity.app, name="similarity")
 app.add_typer(weights.app, name="weights")
 app.add_typer(world.app, name="world")
 

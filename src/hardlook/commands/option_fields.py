@@ -29,14 +29,8 @@ def flags(options: type[BenchmarkOptions], panel: str) -> list[inspect.Parameter
 
 
 def given_values(options: type[BenchmarkOptions], values: dict[str, Any]) -> dict[str, Any]:
-    """The flags that were given, lists split at commas."""
-    given = {}
-    for name, field in own_fields(options).items():
-        value = values.get(name)
-        if value is not None:
-            many = get_origin(_inner(field.annotation)) in (list, tuple, set)
-            given[name] = [part.strip() for part in str(value).split(",")] if many else value
-    return given
+    """The flags that were given."""
+    return {name: values[name] for name in own_fields(options) if values.get(name) is not None}
 
 
 def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:

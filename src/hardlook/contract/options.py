@@ -13,7 +13,7 @@ continued when nothing but score options differ, and refused otherwise.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -46,9 +46,14 @@ def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[st
 
 
 def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> BenchmarkOptions:
-    """Build the options, with an error that names each option, what it got and what it takes."""
+    """Build the options, with an error that names each option, what it got and what it takes.
+
+    A text for an option that takes several values is split at commas, as it comes from a command line.
+    """
+    several = {name for name, field in kind.model_fields.items() if get_origin(field.annotation) in (list, tuple)}
+    split = {name: value.split(",") for name, value in given.items() if name in several and isinstance(value, str)}
     try:
-        return kind(**given)
+        return kind(**{**given, **split})
     except ValidationError as error:
         lines = []
         for problem in error.errors():

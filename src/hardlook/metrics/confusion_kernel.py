@@ -32,7 +32,7 @@ def count_pairs(
     """
     true_labels, predicted = _unsigned(truth), _unsigned(prediction)
     small = (classes + 2) * (classes + 1) <= 2**16
-    count, code = (_count_by_fours, np.uint16) if small else (_count_by_twos, np.uint32)
+    count = _count_by_fours if small else _count_by_twos
     range_of = np.iinfo(truth.dtype)
     if ignore is not None and range_of.min <= ignore <= range_of.max:
         ignored, ignored_row = ignore % 2**range_of.bits, classes
@@ -40,22 +40,20 @@ def count_pairs(
         ignored, ignored_row = 0, 0
     last_true = true_labels.dtype.type(min(classes - 1, range_of.max))
     last_predicted = predicted.dtype.type(min(classes - 1, np.iinfo(prediction.dtype).max))
-    total = np.zeros((classes + 2, classes + 1), np.int64)
-    for start in range(0, true_labels.size, PIXELS_A_TABLE):
-        part = slice(start, start + PIXELS_A_TABLE)
-        table = np.zeros(total.size, np.uint32)
-        count(
-            true_labels[part],
-            predicted[part],
-            last_true,
-            last_predicted,
-            true_labels.dtype.type(ignored),
-            code(ignored_row),
-            code(classes),
-            table,
-        )
-        total += table.reshape(total.shape)
-    return total
+    limits = last_true, last_predicted, true_labels.dtype.type(ignored), np.uint32(ignored_row), np.uint32(classes)
+    shape = classes + 2, classes + 1
+    if true_labels.size <= PIXELS_A_TABLE:
+        return _table(count, true_labels, predicted, limits, shape)
+    parts = [slice(start, start + PIXELS_A_TABLE) for start in range(0, true_labels.size, PIXELS_A_TABLE)]
+    return sum((_table(count, true_labels[p], predicted[p], limits, shape) for p in parts), np.zeros(shape, np.int64))
+
+
+def _table(
+    count: Any, truth: NDArray[np.integer], prediction: NDArray[np.integer], limits: Any, shape: tuple[int, int]
+) -> NDArray[np.int64]:
+    table = np.zeros(shape[0] * shape[1], np.uint32)
+    count(truth, prediction, *limits, table)
+    return table.astype(np.int64).reshape(shape)
 
 
 def _unsigned(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
@@ -67,13 +65,14 @@ def _unsigned(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
 def _encode(
     truth: Any, prediction: Any, last_true: Any, last_predicted: Any, ignored: Any, ignored_row: Any, k: Any, codes: Any
 ) -> None:
-    # Selections and no branches: what keeps this loop in vector instructions.
+    # Selections between numbers of one type, and no branches: what keeps this loop in vector instructions.
+    other_row, width = np.uint32(k + 1), np.uint32(k + 1)
     for i in range(truth.size):
         true, called = truth[i], prediction[i]
-        row = true if true <= last_true else k + 1
+        row = np.uint32(true) if true <= last_true else other_row
         row = ignored_row if true == ignored else row
-        column = called if called <= last_predicted else k
-        codes[i] = row * (k + 1) + column
+        column = np.uint32(called) if called <= last_predicted else k
+        codes[i] = row * width + column
 
 
 @compiled
@@ -83,15 +82,21 @@ def _count_by_fours(
     codes = np.empty(BLOCK, np.uint16)
     words = codes.view(np.uint64)
     first, alike = np.uint64(0xFFFF), np.uint64(0x0001_0001_0001_0001)
+    region, pending = np.uint64(0), np.uint32(0)
     for start in range(0, truth.size, BLOCK):
         part = truth[start : start + BLOCK]
         _encode(part, prediction[start : start + BLOCK], last_true, last_predicted, ignored, ignored_row, k, codes)
         whole = part.size // 4
         for i in range(whole):
             word = words[i]
+            # Inside a region nothing is written: adding to one cell time after time would wait for it each time.
+            if word == region:
+                pending += np.uint32(4)
+                continue
             code = word & first
             if word == code * alike:
-                table[code] += 4
+                table[region & first] += pending
+                region, pending = word, np.uint32(4)
             else:
                 table[code] += 1
                 table[(word >> np.uint64(16)) & first] += 1
@@ -99,6 +104,7 @@ def _count_by_fours(
                 table[word >> np.uint64(48)] += 1
         for i in range(4 * whole, part.size):
             table[np.uint64(codes[i])] += 1
+    table[region & first] += pending
 
 
 @compiled

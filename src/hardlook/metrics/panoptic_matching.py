@@ -83,25 +83,30 @@ def match_segments(
     true_ids, true_classes, crowd = _columns(truth_segments, "true segments", classes)
     predicted_ids, predicted_classes, _ = _columns(predicted_segments, "predicted segments", classes)
     overlaps = segment_overlaps(truth, prediction, true_ids, predicted_ids)
-    shared, void = overlaps[1:, 1:], overlaps[0, 1:]
-    true_area, predicted_area = overlaps[1:].sum(1), overlaps[:, 1:].sum(0)
-    unions = true_area[:, None] + (predicted_area - void) - shared
-    true, predicted = np.nonzero((2 * shared > unions) & ~crowd[:, None])
-    excusing = crowd if crowds == "all" else _last_of_class(crowd, true_classes)
-    own_crowd = np.where(excusing[:, None] & (true_classes[:, None] == predicted_classes), shared, 0).sum(0)
-    excused = 2 * (void + own_crowd) > predicted_area
+    void, true_area, predicted_area = overlaps[0, 1:], overlaps[1:].sum(1), overlaps[:, 1:].sum(0)
+    true, predicted = np.nonzero(overlaps[1:, 1:])
+    shared = overlaps[1:, 1:][true, predicted]
+    union = true_area[true] + (predicted_area - void)[predicted] - shared
+    matched = 2 * shared > union
+    excusable = void
+    if crowd.any():
+        matched &= ~crowd[true]
+        excusable = void + _on_own_crowd(overlaps[1:, 1:], crowd, true_classes, predicted_classes, crowds)
+    excused = 2 * excusable > predicted_area
+    true, predicted, shared, union = true[matched], predicted[matched], shared[matched], union[matched]
     missed, spare = ~crowd, np.ones(len(predicted_ids), np.bool_)
     missed[true] = False
     spare[predicted] = False
-    misses, spares = int(missed.sum()), int(spare.sum())
-    nothing = np.zeros(misses + spares, np.int64)
+    missed_classes, spare_classes = true_classes[missed], predicted_classes[spare]
+    nobody = np.full(len(missed_classes) + len(spare_classes), NOBODY)
+    nothing = np.zeros(len(nobody), np.int64)
     return SegmentMatches(
-        image=np.zeros(len(true) + len(nothing), np.int64),
-        true=np.concatenate([true_classes[true], true_classes[missed], np.full(spares, NOBODY)]),
-        called=np.concatenate([predicted_classes[predicted], np.full(misses, NOBODY), predicted_classes[spare]]),
-        intersection=np.concatenate([shared[true, predicted], nothing]),
-        union=np.concatenate([unions[true, predicted], nothing]),
-        excused=np.concatenate([excused[predicted], np.zeros(misses, np.bool_), excused[spare]]),
+        image=np.zeros(len(true) + len(nobody), np.int64),
+        true=np.concatenate([true_classes[true], missed_classes, nobody[: len(spare_classes)]]),
+        called=np.concatenate([predicted_classes[predicted], nobody[: len(missed_classes)], spare_classes]),
+        intersection=np.concatenate([shared, nothing]),
+        union=np.concatenate([union, nothing]),
+        excused=np.concatenate([excused[predicted], np.zeros(len(missed_classes), np.bool_), excused[spare]]),
     )
 
 
@@ -124,10 +129,18 @@ def join_matches(parts: Sequence[SegmentMatches]) -> SegmentMatches:
     )
 
 
-def _last_of_class(crowd: NDArray[np.bool_], classes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    last = np.zeros_like(crowd)
-    last[list({classes[k]: k for k in np.flatnonzero(crowd)}.values())] = True
-    return last
+def _on_own_crowd(
+    shared: NDArray[np.int64],
+    crowd: NDArray[np.bool_],
+    true_classes: NDArray[np.int64],
+    predicted_classes: NDArray[np.int64],
+    crowds: Crowds,
+) -> NDArray[np.int64]:
+    """(P,) pixels of each prediction on crowd of its class."""
+    places = np.flatnonzero(crowd).tolist()
+    if crowds == "last":
+        places = list({int(true_classes[place]): place for place in places}.values())
+    return np.asarray((shared[places] * (true_classes[places, None] == predicted_classes)).sum(0))
 
 
 def _columns(

@@ -34,16 +34,16 @@ def count_overlaps(
     """
     table = np.zeros((len(truth_ids) + 1, len(predicted_ids) + 1), np.int64)
     if truth.size:
-        bits = max(len(truth_ids), len(predicted_ids), 1).bit_length() + 2
+        bits = max(len(truth_ids), len(predicted_ids), 1).bit_length() + 5
         ids = flat_row(truth_ids), flat_row(predicted_ids)
-        slots, work = np.full((2, 1 << bits), -1, np.int64), np.empty((4, BLOCK + 1), np.int64)
+        slots, work = np.full((2, 1 << bits), -1, np.int64), np.empty((5, BLOCK + 1), np.int64)
         _count_runs(flat_row(truth), flat_row(prediction), *ids, bits, slots, work, table)
     return table
 
 
 @compiled
 def _fill_hash_table(ids: Any, bits: Any, slots: Any) -> None:
-    # Places of the ids, at most a quarter full, so that a search ends after a step or two; -1 is free.
+    # Places of the ids, nearly empty, so that a search ends at its first step and is guessed right; -1 is free.
     for place in range(ids.size):
         slot = (np.uint64(ids[place]) * SCATTER) >> np.uint64(64 - bits)
         while slots[slot] >= 0:
@@ -62,20 +62,22 @@ def _look_up(values: Any, at: Any, ids: Any, slots: Any, bits: Any, places: Any)
 
 
 @compiled
-def _ends_of_runs(truth: Any, prediction: Any, changes: Any, ends: Any) -> Any:
-    # Whether a pixel differs from the next, without a branch: what keeps this loop in vector instructions.
+def _ends_of_runs(truth: Any, prediction: Any, changes: Any, dirty: Any, ends: Any) -> Any:
+    # None of these loops has a branch: one that depends on the picture would be guessed wrong at every boundary.
     following, called_next = truth[1:], prediction[1:]
     for i in range(following.size):
         changes[i] = (truth[i] != following[i]) | (prediction[i] != called_next[i])
     for i in range(following.size, changes.size):
         changes[i] = 0
     words = changes.view(np.uint64)
+    some = np.uint64(0)
+    for w in range(words.size):  # written always, kept where a pixel of the eight differs from the next
+        dirty[some] = w
+        some += np.uint64(words[w] != 0)
     found = np.uint64(0)
-    for w in range((following.size + 7) // 8):
-        if words[w] == 0:
-            continue
-        # Written always and kept where it changes: a branch here would be guessed wrong at every boundary.
-        for i in range(8 * w, 8 * w + 8):
+    for k in range(some):
+        start = 8 * dirty[k]
+        for i in range(start, start + 8):
             ends[found] = i
             found += np.uint64(changes[i])
     return found
@@ -89,12 +91,12 @@ def _count_runs(
     truth_slots, predicted_slots = slots[0], slots[1]
     _fill_hash_table(truth_ids, bits, truth_slots)
     _fill_hash_table(predicted_ids, bits, predicted_slots)
-    ends, rows, columns, changes = work[0], work[1], work[2], work[3].view(np.uint8)[:BLOCK]
+    ends, rows, columns, dirty, changes = work[0], work[1], work[2], work[3], work[4].view(np.uint8)[:BLOCK]
     start = 0
     for block in range(0, truth.size, BLOCK):
         # A pixel more than the block, so that a change at its edge is seen.
         some_true, some_called = truth[block : block + BLOCK + 1], prediction[block : block + BLOCK + 1]
-        found = _ends_of_runs(some_true, some_called, changes, ends)
+        found = _ends_of_runs(some_true, some_called, changes, dirty, ends)
         if block + BLOCK >= truth.size:
             ends[found] = truth.size - 1 - block
             found += np.uint64(1)

@@ -29,7 +29,8 @@ def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicte
         raise ValueError(f"true map has shape {true_map.shape}, predicted map {predicted_map.shape}")
     _check_ids(truth_ids, "true")
     _check_ids(predicted_ids, "predicted")
-    with_void = np.append(0, truth_ids), np.append(0, predicted_ids)
+    void = np.zeros(1, np.int64)
+    with_void = np.concatenate([void, truth_ids]), np.concatenate([void, predicted_ids])
     counted = _fastest_count()(true_map, predicted_map, *with_void)
     for name, there, ids, unlisted in (
         ("true", true_map, truth_ids, counted[-1]),
@@ -39,9 +40,9 @@ def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicte
             found = np.setdiff1d(there, np.append(0, ids))
             raise ValueError(f"{name} map holds segment {_first(found)}, which its table does not list")
     table = counted[:-1, :-1]
-    for name, ids, pixels in (("true", truth_ids, table[1:].sum(1)), ("predicted", predicted_ids, table[:, 1:].sum(0))):
-        if not pixels.all():
-            raise ValueError(f"table of {name} segments lists {_first(ids[pixels == 0])}, which its map does not hold")
+    for name, ids, held in (("true", truth_ids, table[1:].any(1)), ("predicted", predicted_ids, table[:, 1:].any(0))):
+        if not held.all():
+            raise ValueError(f"table of {name} segments lists {_first(ids[~held])}, which its map does not hold")
     return table
 
 
@@ -72,10 +73,12 @@ def _places(values: NDArray[np.integer], ids: Ids) -> NDArray[np.intp]:
 
 
 def _check_ids(ids: Ids, name: str) -> None:
-    values, times = np.unique(ids, return_counts=True)
-    if (times > 1).any():
+    # A set of sixty is ten times faster than np.unique of sixty, and this runs for each image.
+    distinct = set(ids.tolist())
+    if len(distinct) < len(ids):
+        values, times = np.unique(ids, return_counts=True)
         raise ValueError(f"table of {name} segments lists id {_first(values[times > 1])} more than once")
-    if (ids == 0).any():
+    if 0 in distinct:
         raise ValueError(f"table of {name} segments lists id 0, which is void")
 
 

@@ -6,7 +6,7 @@ from sklearn.metrics import jaccard_score
 from small_runs import small_run
 
 from hardlook.benchmarks import find_benchmark
-from hardlook.benchmarks.closed_miou.scores import confusion_of, image_counts
+from hardlook.benchmarks.semantic_images.records import confusion_of, image_counts
 from hardlook.metrics.mean_iou import class_counts
 from hardlook.models.registry import build
 from hardlook.runs.calibration import calibrate
@@ -98,7 +98,7 @@ def stored_run(folder, maps, **given):
         if predicted is not None:
             write_map(folder / "pred" / f"{stem}.png", predicted)
     (folder / "labels.txt").write_text("sky\ngrass\nroad\n")
-    given = {"gt": folder / "gt", "pred": folder / "pred", "labels": folder / "labels.txt", **given}
+    given = {"gt": folder / "gt", "pred": folder / "pred", "labels": str(folder / "labels.txt"), **given}
     return small_run(folder / "run", model=None, args={}, given=given, max_failures=0.6)
 
 
@@ -115,7 +115,11 @@ def test_stored_predictions_by_hand(tmp_path):
     ("maps", "unit", "message"),
     [
         ({"a": ([[0]], [[0]]), "b": ([[0, 1]], [[0]])}, "b", "the prediction is 1x1 and its truth 2x1 pixels"),
-        ({"a": ([[0]], [[0]]), "b": ([[0, 9]], [[0, 0]])}, "b", "labels [9], but there are only names for 0..2"),
+        (
+            {"a": ([[0]], [[0]]), "b": ([[0, 9]], [[0, 0]])},
+            "b",
+            "numbers [9] that are none of the 3 labels",
+        ),
         ({"a": ([[0]], [[0]]), "b": ([[0, 1]], None)}, "b", "the file does not exist"),
     ],
 )

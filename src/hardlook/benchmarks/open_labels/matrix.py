@@ -24,7 +24,6 @@ from hardlook.labels.matrix_files import read_matrix
 from hardlook.labels.measures import similarity_of
 from hardlook.world.vocabulary import LABELS
 
-FREE_MEASURES = ("path", "wup", "lin", "lesk")
 WORLD = LabelSet(
     "planted-world",
     "corrected",
@@ -56,12 +55,19 @@ def label_similarity(names: Sequence[str], labels: str | None, options: OpenLabe
 def free_similarities(
     names: Sequence[str], labels: str | None, options: OpenLabelOptions
 ) -> dict[str, NDArray[np.float64]]:
-    """The measures that need nothing but the package, to show what the choice does; none where words are unknown."""
+    """The measures of `--compare`, to show what the choice does: re-scoring is free.
+
+    Beside a matrix of the user's own they are made only where the measures know all labels.
+    """
     found = named_labels(names, _sets(labels, options))
-    try:
-        return {name: similarity_of(found, name, unknown=options.unknown).matrix for name in FREE_MEASURES}
-    except HardlookError:
-        return {}
+    made = {}
+    for name in options.compare:
+        try:
+            made[name] = similarity_of(found, name, unknown=options.unknown, seed=options.seed).matrix
+        except HardlookError:
+            if options.similarity is None:
+                raise
+    return made
 
 
 def named_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:

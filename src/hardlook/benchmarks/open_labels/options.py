@@ -30,6 +30,9 @@ class OpenLabelOptions(BenchmarkOptions):
         None, "A similarity matrix of your own (CSV, npy, Parquet) in place of a measure.", changes="scores"
     )
     unknown: Unknown = option("hypernym", "What becomes of labels the measure does not know.", changes="scores")
+    compare: tuple[str, ...] = option(
+        ("path", "wup", "lin", "lesk"), "Measures to re-score under beside the chosen one.", changes="scores"
+    )
     class_sets: Path | None = option(
         None, "JSON of class names by set, such as seen and unseen, or base and novel.", changes="scores"
     )

@@ -89,7 +89,7 @@ def _measures(scorecard: Scorecard) -> Section | None:
         return None
     chart = DotChart(
         "Open mIoU under other measures",
-        "The same records, re-scored: the choice of measure moves the number, rarely the order of models.",
+        "The same records, re-scored. Numbers under different measures are not comparable with each other.",
         [Dot(score.slice["measure"], score.value) for score in scores],
         axis="open mIoU",
         references=(("vanilla", scorecard.get("miou").value),),

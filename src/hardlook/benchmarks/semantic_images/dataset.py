@@ -34,8 +34,8 @@ _MAP_SUFFIXES = {".png", ".npy", ".npz"}
 class LabelledImage:
     """One unit: where its parts are, and after `prepare` the arrays themselves.
 
-    `truth_map` (H, W) int32 holds indices into `labels` or `ignore`; `predicted_map` holds indices into `spoken`,
-    for stored predictions.
+    `truth_map` (H, W) int32 holds indices into `labels`, -1 where the truth says nothing; `predicted_map` holds
+    indices into `spoken`, for stored predictions.
     """
 
     labels: tuple[str, ...]
@@ -98,15 +98,22 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
     if content.scene is not None:
         world, index = content.scene
         rendered = world[index]
-        truth = rendered.classes.astype(np.int32) - 1
-        return replace(content, image=rendered.image, truth_map=np.where(truth < 0, content.ignore, truth))
+        return replace(content, image=rendered.image, truth_map=rendered.classes.astype(np.int32) - 1)
     assert content.truth_path is not None
-    truth_map = _numbered(read_label_map(content.truth_path), content, len(content.labels))
+    truth_map, strange = _numbered(read_label_map(content.truth_path), content, len(content.labels))
+    if strange:
+        raise DataError(
+            f"the truth holds numbers {strange[:5]} that are none of the {len(content.labels)} labels",
+            file=content.truth_path,
+            unit=unit,
+            remedy="choose other --labels or --numbering, or set --ignore to the number that means nothing",
+        )
     image_path = find_image(content.image_folder, unit) if content.image_folder else None
     image = read_image(image_path) if image_path else None
     predicted = None
     if content.predicted_path:
-        predicted = _numbered(read_label_map(content.predicted_path), content, len(content.spoken))
+        # A number that is no label is an answer all the same, and a wrong one.
+        predicted, _ = _numbered(read_label_map(content.predicted_path), content, len(content.spoken))
     for what, array, path in (
         ("image", image, image_path),
         ("prediction", predicted, content.predicted_path),
@@ -118,7 +125,6 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
                 unit=unit,
                 remedy="resize label maps by nearest neighbour to their image, outside hardlook",
             )
-    _check_range(truth_map, content, unit)
     return replace(content, image=image, truth_map=truth_map, predicted_map=predicted)
 
 
@@ -192,30 +198,21 @@ def truth_labels(options: SemanticOptions, variant: str = "corrected") -> LabelS
     return load_label_set(options.labels, variant)
 
 
-def _numbered(stored: NDArray[np.int32], content: LabelledImage, labels: int) -> NDArray[np.int32]:
-    """A stored map with indices from 0, by its numbering; numbers that mean nothing stay, and are then refused."""
-    if content.numbering == "index":
-        return stored
+def _numbered(stored: LabelMap, content: LabelledImage, labels: int) -> tuple[LabelMap, list[int]]:
+    """A stored map as indices from 0, -1 for what is ignored or no label; and the numbers that are no label."""
+    if content.numbering == "category-id":
+        ids = np.array(content.category_ids, np.int64)
+        order = np.argsort(ids)
+        places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
+        known, index = ids[order][places] == stored, order[places]
+    else:
+        index = stored - (1 if content.numbering == "one-based" else 0)
+        known = (index >= 0) & (index < labels)
+    ignored = stored == content.ignore
     if content.numbering == "one-based":
-        return np.where((stored > 0) & (stored <= labels), stored - 1, np.where(stored == 0, content.ignore, stored))
-    ids = np.array(content.category_ids, np.int64)
-    order = np.argsort(ids)
-    places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
-    known = ids[order][places] == stored
-    # A number that is no category's becomes -2 (it cannot be an index), unless it is the ignored one.
-    return np.where(known, order[places], np.where(stored == content.ignore, content.ignore, -2)).astype(np.int32)
-
-
-def _check_range(truth: NDArray[np.int32], content: LabelledImage, unit: str) -> None:
-    present = np.unique(truth)
-    wrong = present[((present < 0) | (present >= len(content.labels))) & (present != content.ignore)]
-    if wrong.size:
-        raise DataError(
-            f"the truth holds labels {wrong[:5].tolist()}, but there are only names for 0..{len(content.labels) - 1}",
-            file=content.truth_path,
-            unit=unit,
-            remedy="choose other --labels or --numbering, or set --ignore to the label that means nothing",
-        )
+        ignored |= stored == 0
+    strange = np.unique(stored[~known & ~ignored]).tolist()
+    return np.where(known & ~ignored, index, -1).astype(np.int32), strange
 
 
 def _size(array: NDArray[np.generic]) -> str:

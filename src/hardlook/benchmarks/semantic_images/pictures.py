@@ -40,7 +40,7 @@ def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
     assert content.truth_map is not None
     names = record["names"].split("\n")
     shown = _shown(names)
-    truth = shown[np.where(content.truth_map == content.ignore, -1, content.truth_map)]
+    truth = shown[content.truth_map]
     image = content.image if content.image is not None else _blank(truth)
     pictures = [
         Picture("image", image),

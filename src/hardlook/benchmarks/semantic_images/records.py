@@ -47,7 +47,7 @@ def record_of(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Recor
             unit=unit.id,
             remedy="`hardlook check semantic-segmenter MODEL` shows what else does not fit",
         )
-    counts = confusion_counts(truth, prediction, classes=len(names), ignore=content.ignore).ravel()
+    counts = confusion_counts(truth, prediction, classes=len(names), ignore=-1).ravel()
     cells = np.flatnonzero(counts)
     return {
         "unit": unit.id,
@@ -56,7 +56,7 @@ def record_of(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Recor
         "labels": len(names),
         "cells": cells.tolist(),
         "pixels": counts[cells].tolist(),
-        "ignored": int((truth == content.ignore).sum()),
+        "ignored": int((truth < 0).sum()),
         "names": "\n".join(names),
         "prediction": encode_map(prediction) if content.keep_prediction else b"",
     }

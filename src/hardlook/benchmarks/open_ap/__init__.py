@@ -1,0 +1,1 @@
+"""Open AP: instance segmentation and detection scored by how wrong a wrong label is."""

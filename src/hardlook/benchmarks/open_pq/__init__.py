@@ -1,0 +1,1 @@
+"""Open PQ: panoptic segmentation scored by how wrong a wrong label is."""

@@ -1,0 +1,149 @@
+"""Scores of open PQ from records: vanilla and open side by side, from the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.benchmarks.open_labels.matrix import LabelSimilarity, free_similarities, label_similarity, read_class_sets
+from hardlook.benchmarks.open_pq.options import OpenPqOptions, chosen_crowds
+from hardlook.benchmarks.open_pq.records import matches_of, words_of_run
+from hardlook.benchmarks.open_pq.words import Words
+from hardlook.contract.benchmark import BenchmarkCard
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
+from hardlook.errors import DataError
+from hardlook.metrics.confusion_costs import confusion_costs
+from hardlook.metrics.panoptic_matching import SegmentMatches
+from hardlook.metrics.panoptic_quality import class_quality, mean_quality, quality_sums, quality_sums_by_image
+from hardlook.randomness import generator
+from hardlook.stats import bootstrap_scores
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUALITIES = ("pq", "sq", "rq")
+BOTH = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
+MOST_CONFUSIONS = 25
+Slice = Mapping[str, str]
+Matrix = NDArray[np.float64]
+
+
+def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOptions) -> Scorecard:
+    """Every score with its interval over images, and the dearest confusions."""
+    words = words_of_run(records)
+    similarity = similarity_of_words(words, options)
+    sets = read_class_sets(options.class_sets, words.names) if options.class_sets else {}
+    scores = _scores(records, similarity.matrix, words, options, sets, {})
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        scores += _scores(inside, similarity.matrix, words, options, {}, {"context": context})
+    matches = matches_of(records, chosen_crowds(options))
+    scores += _by_measure(matches, words, options)
+    scores += _costs(matches, similarity.matrix, words)
+    notes = (*_left_out(records, matches), *similarity.notes)
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=notes)
+
+
+def similarity_of_words(words: Words, options: OpenPqOptions) -> LabelSimilarity:
+    """The similarity that the options choose; where senses are missing and no label set was named, that is said."""
+    try:
+        return label_similarity(words.names, options.labels, options)
+    except DataError as error:
+        if options.labels or options.similarity:
+            raise
+        remedy = f"name the label set that has the senses (--labels coco133, say); else {error.remedy}"
+        raise DataError(error.what, file=error.file, unit=error.unit, remedy=remedy) from None
+
+
+def _scores(
+    records: pl.DataFrame,
+    similarity: Matrix,
+    words: Words,
+    options: OpenPqOptions,
+    sets: Mapping[str, NDArray[np.bool_]],
+    where: Slice,
+) -> list[Score]:
+    crowds, things, classes = chosen_crowds(options), np.array(words.things, np.bool_), len(words.names)
+    matches = matches_of(records, crowds)
+    hard = quality_sums_by_image(matches, np.eye(classes), things)
+    soft = quality_sums_by_image(matches, similarity, things)
+    occurs = np.asarray(hard.any(axis=1), np.bool_)  # (N, K)
+    present = occurs.any(0)
+    groups: list[tuple[Slice, NDArray[np.bool_]]] = [({}, np.ones(classes, np.bool_))]
+    # Slices by context together with kind or class would be thousands of numbers, each of a few images.
+    shown = np.flatnonzero(present) if not where else np.zeros(0, np.int64)
+    if not where:
+        groups += [({"kind": "things"}, things), ({"kind": "stuff"}, ~things)]
+        groups += [({"classes": name}, mask) for name, mask in sets.items()]
+        groups = [(key, mask) for key, mask in groups if not key or (mask & present).any()]
+
+    def statistic(totals: Matrix) -> Matrix:
+        both = totals.reshape(len(totals), 2, 4, classes)  # vanilla, then open
+        columns = []
+        for _, mask in groups:
+            means = mean_quality(both, mask)
+            columns += [means.reshape(-1, 6), means[:, 1, :1] - means[:, 0, :1]]
+        each = class_quality(both[..., shown]).reshape(len(totals), 6 * len(shown))
+        return np.concatenate([*columns, each], axis=-1)
+
+    places: list[tuple[str, Slice, int]] = []
+    for key, _ in groups:
+        places += [(score, {**where, **key}, len(hard)) for score in (*BOTH, "open-gain")]
+    images = occurs.sum(0)
+    for score in BOTH:
+        places += [(score, {**where, "class": words.names[k]}, int(images[k])) for k in shown]
+    estimates = bootstrap_scores(
+        np.stack([hard, soft], axis=1).reshape(len(hard), -1),
+        statistic,
+        rng=generator(options.seed, "open-pq", "bootstrap", *where.values()),
+        resamples=options.resamples,
+        level=options.level,
+        resampled="image",
+    )
+    return [
+        score_of(name, estimate, n, slice=key, reading=f"crowds={crowds}")
+        for (name, key, n), estimate in zip(places, estimates, strict=True)
+    ]
+
+
+def _by_measure(matches: SegmentMatches, words: Words, options: OpenPqOptions) -> list[Score]:
+    """Open scores under every measure that needs nothing but the package: what the choice does, at no cost."""
+    scores = []
+    for measure, matrix in free_similarities(words.names, options.labels, options).items():
+        means = mean_quality(quality_sums(matches, matrix, words.things))
+        for name, value in zip(QUALITIES, means, strict=True):
+            scores.append(Score(f"open-{name}", float(value), matches.images, slice={"measure": measure}))
+    return scores
+
+
+def _costs(matches: SegmentMatches, similarity: Matrix, words: Words) -> list[Score]:
+    """The dearest confusions, as scores in slices: segments misnamed, and the part of them that is not forgiven."""
+    classes, things = len(words.names), np.array(words.things, np.bool_)
+    confusion = np.zeros((classes, classes), np.int64)
+    pairs = (matches.true >= 0) & (matches.called >= 0)
+    np.add.at(confusion, (matches.true[pairs], matches.called[pairs]), 1)
+    # Nothing is forgiven between a thing and stuff, however similar the words.
+    costs = confusion_costs(confusion, np.where(things[:, None] == things, similarity, 0.0), most=MOST_CONFUSIONS)
+    scores = []
+    for true, called, hard, soft in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
+        where = {"true": words.names[true], "called": words.names[called]}
+        scores.append(Score("misnamed-segments", float(hard), matches.images, slice=where))
+        scores.append(Score("unforgiven-segments", float(soft), matches.images, slice=where))
+    return scores
+
+
+def _left_out(records: pl.DataFrame, matches: SegmentMatches) -> list[LeftOut]:
+    notes = []
+    excused = int(matches.excused.sum())
+    if excused:
+        why = "they lie mostly on void or on crowd of their class, and are never false positives"
+        notes.append(LeftOut("predicted segments", excused, why))
+    some = set(matches.image[matches.true >= 0].tolist())
+    empty = [unit for row, unit in enumerate(records["unit"].to_list()) if row not in some]
+    if empty:
+        why = "they can add false positives and nothing else"
+        notes.append(LeftOut("images without a true segment", len(empty), why, tuple(empty[:5])))
+    return notes

@@ -1,0 +1,91 @@
+import numpy as np
+import pytest
+
+from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
+from hardlook.benchmarks.semantic_images.options import SemanticOptions
+from hardlook.benchmarks.semantic_images.pictures import decode_map, encode_map
+from hardlook.errors import DataError, OptionError
+
+
+def test_data_that_nobody_can_read_is_refused_with_what_can_be(tmp_path):
+    with pytest.raises(OptionError, match="nobody knows how to read this") as caught:
+        list_images(SemanticOptions(data={"cityscapes": tmp_path}))
+    assert "--data voc=DIR" in caught.value.remedy
+
+
+@pytest.mark.parametrize("given", [{"gt": "x"}, {"pred": "x"}])
+def test_truth_and_predictions_go_together(given):
+    with pytest.raises(OptionError, match="go together"):
+        list_images(SemanticOptions(**given))
+
+
+def test_label_maps_need_names(tmp_path):
+    with pytest.raises(OptionError, match="nobody said what they are called"):
+        list_images(SemanticOptions(data={"images": tmp_path, "masks": tmp_path}))
+
+
+@pytest.mark.parametrize("content", ["", "cat\ncat\n"])
+def test_names_must_be_there_and_differ(tmp_path, content):
+    (tmp_path / "labels.txt").write_text(content)
+    with pytest.raises(DataError):
+        list_images(SemanticOptions(data={"images": tmp_path, "masks": tmp_path}, labels=str(tmp_path / "labels.txt")))
+
+
+def test_predictions_without_truth_are_listed(tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\n")
+    for folder in ("gt", "pred"):
+        (tmp_path / folder).mkdir()
+    np.save(tmp_path / "pred" / "stray.npy", np.zeros((2, 2), int))
+    options = SemanticOptions(gt=tmp_path / "gt", pred=tmp_path / "pred", labels=str(tmp_path / "labels.txt"))
+    with pytest.raises(DataError, match="1 predictions have no truth: stray"):
+        list_images(options)
+
+
+def test_the_planted_world_is_its_own_fingerprint():
+    one, other = (sources_of(SemanticOptions(seed=seed)) for seed in (0, 1))
+    assert one != other
+    assert set(one) == {"planted world"}
+
+
+def test_void_of_the_world_is_ignored():
+    (unit, *_) = list_images(SemanticOptions(scenes=1))
+    content = read_unit(unit.payload, unit.id)
+    assert set(np.unique(content.truth_map)) <= {*range(len(content.labels)), -1}
+
+
+def test_kept_predictions_survive():
+    maps = np.array([[-1, 0], [149, 65534]], np.int32)
+    assert (decode_map(encode_map(maps)) == maps).all()
+
+
+def numbered(tmp_path, stored, **options):
+    """The true map that the dataset makes of stored numbers."""
+    for folder in ("gt", "pred"):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        np.save(tmp_path / folder / "a.npy", np.array([stored]))
+    (unit,) = list_images(SemanticOptions(gt=tmp_path / "gt", pred=tmp_path / "pred", **options))
+    return read_unit(unit.payload, unit.id).truth_map[0].tolist()
+
+
+def test_numberings_of_label_maps(tmp_path):
+    assert numbered(tmp_path, [0, 149, 255], labels="ade150") == [0, 149, -1]
+    assert numbered(tmp_path, [0, 1, 150], labels="ade150", numbering="one-based") == [-1, 0, 149]
+    # COCO's own ids have gaps: 13 is the stop sign (12th), 90 the toothbrush (80th), 200 the rug (133rd).
+    ids = {"labels": "coco133", "numbering": "category-id", "ignore": 0}
+    assert numbered(tmp_path, [0, 1, 13, 90, 200], **ids) == [-1, 0, 11, 79, 132]
+
+
+@pytest.mark.parametrize(
+    ("stored", "options"),
+    [
+        ([150], {"labels": "ade150"}),
+        ([-1], {"labels": "ade150"}),
+        ([151], {"labels": "ade150", "numbering": "one-based"}),
+        ([12], {"labels": "coco133", "numbering": "category-id"}),
+    ],
+)
+def test_numbers_that_are_no_label_are_named(tmp_path, stored, options):
+    with pytest.raises(DataError, match=rf"the truth holds numbers \[{stored[0]}\]") as caught:
+        numbered(tmp_path, stored, **options)
+    assert caught.value.unit == "a"
+    assert "--numbering" in caught.value.remedy
