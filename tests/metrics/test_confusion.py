@@ -1,13 +1,9 @@
-import builtins
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
-from hardlook.metrics import confusion
 from hardlook.metrics.confusion import confusion_counts, count_pairs_plainly
 from hardlook.metrics.confusion_kernel import count_pairs
 
@@ -58,20 +54,6 @@ def test_the_plain_version_equals_a_loop():
         row = 3 if true == 9 else true if 0 <= true < 3 else 4
         expected[row, called if 0 <= called < 3 else 3] += 1
     assert (count_pairs_plainly(np.array(truth), np.array(prediction), 3, 9) == expected).all()
-
-
-def test_without_numba_the_plain_version_counts(monkeypatch):
-    imports = builtins.__import__
-
-    def without_numba(name, *rest):
-        if name == "numba":
-            raise ImportError(name)
-        return imports(name, *rest)
-
-    for module in ("numba", "hardlook.metrics.compiled", "hardlook.metrics.confusion_kernel"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
-    monkeypatch.setattr(builtins, "__import__", without_numba)
-    assert confusion._fastest_count.__wrapped__() is count_pairs_plainly
 
 
 def test_parts_of_an_image_and_read_only_arrays_are_counted_alike():

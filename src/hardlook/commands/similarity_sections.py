@@ -81,12 +81,8 @@ def _neighbours(study: Study) -> Section:
     for one in study.lists:
         columns = list(one.by_measure)
         ranks = max(len(near) for near in one.by_measure.values())
-        rows = [
-            (
-                rank + 1,
-                *(f"{name} ({similar:.2f})" for name, similar in (near[rank] for near in one.by_measure.values())),
-            )
-            for rank in range(ranks)
+        rows: list[list[str | float | int | None]] = [
+            [rank + 1, *(_near(*near[rank]) for near in one.by_measure.values())] for rank in range(ranks)
         ]
         caption = "Most similar first, with the similarity; equals in the order of the label set."
         blocks.append(Table(f"Neighbours of {one.label}", caption, ("rank", *columns), rows))

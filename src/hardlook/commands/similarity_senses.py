@@ -22,9 +22,10 @@ def polysemy_section(study: Study) -> Section | None:
         strange = sum(case.rank is None for case in cases)
         sentences.append(
             f"{len(cases)} of {len(study.analysis.labels)} labels have a word with other noun senses in WordNet. For "
-            f"{later} of them the right sense is not the first, which a lookup would take; for {strange} it is a "
-            "synset that WordNet lists under other words."
+            f"{later} of them the right sense is not the first, which a lookup would take."
         )
+        if strange:
+            sentences.append(f"For {strange} more it is a synset that WordNet lists under other words.")
         rows = [
             (
                 case.label,

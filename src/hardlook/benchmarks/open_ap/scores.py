@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 KINDS = {"": "vanilla", "dagger-": "dagger", "open-": "open"}
 QUANTITIES = {"ap": "AP", "ap50": "AP50", "ap75": "AP75", "aps": "APs", "apm": "APm", "apl": "APl", "ar": "AR"}
 OF_SETS = ("ap", "ap50")
-OF_CONTEXTS = ("ap", "dagger-ap", "open-ap", "open-gain")
 MOST_CONFUSIONS = 25
 Matrix = NDArray[np.float64]
 Where = tuple[tuple[str, str], ...]
@@ -52,8 +51,7 @@ def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpti
     for context in sorted(set(records["context"]) - {""}):
         inside = records.filter((records["context"] == context).to_numpy())
         alone = run_tables(inside, max_detections=options.max_detections, released=released)
-        for score in _scores(alone, similarity.matrix, [], {}, options, context):
-            scores += [score] if score.name in OF_CONTEXTS else []
+        scores += _scores(alone, similarity.matrix, [], {}, options, context)
     scores += _by_measure(tables.whole, names, options)
     scores += _costs(tables.whole, similarity.matrix, names)
     notes = left_out(records, tables.whole, names, options.max_detections)
@@ -68,7 +66,8 @@ def _scores(
     classes = {row: name for row, name in enumerate(names) if present[row]}
 
     def statistic(multiplicity: NDArray[np.int64]) -> dict[Named, float]:
-        return _figures(tables.weighted(multiplicity), similarity, classes, sets)
+        drawn = tables.weighted(multiplicity)
+        return _only_ap(drawn.whole, similarity) if context else _figures(drawn, similarity, classes, sets)
 
     estimates: dict[Named, Estimate] = bootstrap_weights(
         images, statistic, rng=generator(options.seed, "open-ap", "bootstrap", context),
@@ -89,12 +88,11 @@ def _figures(tables: RunTables, similarity: Matrix, classes: Mapping[int, str], 
     """All scores of one resample by name and slice."""
     result = open_average_precision(tables.whole, similarity)
     summary = result.summary()
-    found: dict[Named, float] = {
-        (prefix + name, ()): summary[kind][figure]
-        for prefix, kind in KINDS.items()
-        for name, figure in QUANTITIES.items()
-    }
-    found["open-gain", ()] = found["open-ap", ()] - found["dagger-ap", ()]
+    found: dict[Named, float] = {}
+    for name, figure in QUANTITIES.items():
+        found |= {(prefix + name, ()): summary[kind][figure] for prefix, kind in KINDS.items()}
+        if name == "ap":
+            found["open-gain", ()] = found["open-ap", ()] - found["dagger-ap", ()]
     for name, mask in sets.items():
         alone = open_average_precision(tables.constrained[name], similarity).summary()
         among = result.summary(np.flatnonzero(mask))
@@ -105,6 +103,18 @@ def _figures(tables: RunTables, similarity: Matrix, classes: Mapping[int, str], 
     for prefix, kind in KINDS.items():
         values = getattr(result, kind).per_class()
         found |= {(f"{prefix}ap", (("class", name),)): float(values[row]) for row, name in classes.items()}
+    return found
+
+
+def _only_ap(table: MatchTable, similarity: Matrix) -> dict[Named, float]:
+    """What the slices by context show."""
+    result = open_average_precision(table, similarity)
+    found: dict[Named, float] = {}
+    for prefix, kind in KINDS.items():
+        values = getattr(result, kind).per_class()
+        defined = values[~np.isnan(values)]
+        found[f"{prefix}ap", ()] = float(defined.mean()) if defined.size else float("nan")
+    found["open-gain", ()] = found["open-ap", ()] - found["dagger-ap", ()]
     return found
 
 

@@ -76,35 +76,27 @@ def _classes(records: pl.DataFrame, scorecard: Scorecard) -> Section:
     counts = _segment_counts(records)
     table = Table(
         "Each class",
-        "Segments: true ones, and of those the ones found with the right label, found with another, and not found. "
+        "Segments: true ones, those of them that were found and called something else, and those not found. "
         "A class that is only predicted, and only where its equal is true, has no open PQ.",
-        ("class", "kind", "vanilla PQ", "open PQ", "given back", "segments", "right", "misnamed", "missed", "images"),
+        ("class", "vanilla PQ", "open PQ", "given back", "segments", "misnamed", "missed"),
         [
-            (
-                name,
-                kinds[name],
-                _cell(hard[name].value),
-                _cell(soft[name].value),
-                _cell(gains[name]),
-                *counts[name],
-                hard[name].n,
-            )
+            (name, _cell(hard[name].value), _cell(soft[name].value), _cell(gains[name]), *counts[name])
             for name in ranked
         ],
     )
     return Section("Which classes", "", (chart, table))
 
 
-def _segment_counts(records: pl.DataFrame) -> dict[str, tuple[int, int, int, int]]:
-    """Of each class: true segments, right, misnamed and missed ones."""
+def _segment_counts(records: pl.DataFrame) -> dict[str, list[int]]:
+    """Of each class: true segments, misnamed and missed ones."""
     matches, names = matches_of(records), words_of_run(records).names
-    is_true, right = matches.true >= 0, matches.true == matches.called
-    missed = matches.called < 0
+    is_true, missed = matches.true >= 0, matches.called < 0
+    misnamed = ~missed & (matches.true != matches.called)
     table = [
         np.bincount(matches.true[is_true & which], minlength=len(names)).tolist()
-        for which in (is_true, right, ~right & ~missed, missed)
+        for which in (is_true, misnamed, missed)
     ]
-    return {name: (a, b, c, d) for name, a, b, c, d in zip(names, *table, strict=True)}
+    return {name: counts for name, *counts in zip(names, *table, strict=True)}
 
 
 def _measures(scorecard: Scorecard) -> Section | None:
