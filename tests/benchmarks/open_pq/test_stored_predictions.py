@@ -230,8 +230,10 @@ def test_words_without_a_sense_are_refused_before_the_work(hardlook, tmp_path):
 
 def test_labels_must_have_the_words_and_their_kind(hardlook, tmp_path):
     write_pets(tmp_path)
-    edit(tmp_path / "gt.json", lambda d: d["categories"][0].update(isthing=0))
+    edit(
+        tmp_path / "gt.json", lambda d: (d["categories"][0].update(isthing=0), d["categories"][1].update(name="snark"))
+    )
     answer = hardlook(*words_of(tmp_path, "--labels", "coco133"))
     assert answer.code == 1
-    assert "categories that coco133 does not have: sky" in answer.err
+    assert "categories that coco133 does not have: snark" in answer.err
     assert "things here and stuff in coco133, or the other way: cat" in answer.err

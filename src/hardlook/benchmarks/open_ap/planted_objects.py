@@ -3,7 +3,7 @@
 >>> from hardlook.world.planted import PlantedWorld
 >>> objects = objects_of_scene(PlantedWorld(count=1)[0], 0)
 >>> objects.id, int(objects.area.sum()) == int(objects.masks().sum()), CATEGORIES[objects.category_ids[0]]
-(1, True, 'cat')
+(1, True, 'owl')
 """
 
 from __future__ import annotations

@@ -204,9 +204,9 @@ def _numbered(stored: LabelMap, content: LabelledImage, labels: int) -> tuple[La
         ids = np.array(content.category_ids, np.int64)
         order = np.argsort(ids)
         places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
-        known, index = ids[order][places] == stored, order[places]
+        known, index = ids[order][places] == stored, order[places].astype(np.int32)
     else:
-        index = stored - (1 if content.numbering == "one-based" else 0)
+        index = stored - np.int32(content.numbering == "one-based")
         known = (index >= 0) & (index < labels)
     ignored = stored == content.ignore
     if content.numbering == "one-based":
