@@ -34,7 +34,7 @@ class OpenLabelOptions(BenchmarkOptions):
         ("path", "wup", "lin", "lesk"), "Measures to re-score under beside the chosen one.", changes="scores"
     )
     class_sets: Path | None = option(
-        None, "JSON of class names by set, such as seen and unseen, or base and novel.", changes="scores"
+        None, "JSON of class names by set, such as seen and unseen; for open-ap also coco-48-17.", changes="scores"
     )
 
 
