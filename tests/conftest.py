@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# First calls compile kernels, so no deadline; in CI the same examples every time, elsewhere new ones.
+settings.register_profile("hardlook", deadline=None, derandomize=bool(os.environ.get("CI")))
+settings.load_profile("hardlook")
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 

@@ -67,7 +67,7 @@ def test_shards_from_the_command_line(hardlook, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("run", "closed-mioo", "--out", "x"), "did you mean closed-miou?"),
+        (("run", "closed-mioo", "--out", "x"), "did you mean closed-miou"),
         ((*RUN, "--out", "x", "--model", "planted-segmenta"), "planted-segmenter"),
         ((*RUN, "--out", "x", "--model", "planted-saliency"), "saliency"),
         ((*RUN, "--out", "x", "--model-arg", "strangers=1"), "has no argument 'strangers'"),

@@ -51,8 +51,9 @@ def test_defaults_leave_out_what_is_not_installed_and_say_why(monkeypatch):
     def missing(name):
         raise ModelError(f"the weights {name!r} are not installed", remedy="install them")
 
-    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
+    # minilm first: imported while `install.where` is replaced it would keep the replacement for good.
     monkeypatch.setattr("hardlook.models.text.minilm.where", missing)
+    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
     found = analyse(label_set(SENSES))
     assert tuple(found.views) == ALWAYS
     assert [one.name for one in found.left_out] == ["glove", "sentence"]

@@ -14,7 +14,6 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.labels.label_set import Label, LabelSet
 from hardlook.labels.load import load_label_set
 from hardlook.labels.measures import MEASURES, PUBLISHED, find_measure, similarity_of
-from hardlook.labels.union import union
 from hardlook.models.weights.install import status
 
 SENSES = [("dog", "dog.n.01"), ("cat", "cat.n.01"), ("car", "car.n.01"), ("traffic light", "traffic_light.n.01")]
@@ -177,17 +176,6 @@ def test_no_labels_at_all_give_an_empty_matrix(vectors):
     nothing = LabelSet("none", "file", ())
     for measure, source in (("identity", None), ("glove", vectors)):
         assert similarity_of(nothing, measure, source=source).matrix.shape == (0, 0)
-
-
-def test_two_vocabularies_at_once():
-    both = union(load_label_set("voc20"), load_label_set("coco80"))
-    result = similarity_of(both.labels, "path")
-    names = list(result.names)
-    assert result.matrix[names.index("sofa"), names.index("couch")] == 1
-    assert result.matrix[names.index("aeroplane"), names.index("airplane")] == 1
-    assert names.count("dog") == 1
-    alone = similarity_of(load_label_set("voc20"), "path").matrix
-    assert np.array_equal(result.matrix[np.ix_(both.first, both.first)], alone)
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_equals_scikit_learn(seed, classes, pixels):
     assert metric.frequency_weighted_iou(counts) == pytest.approx(np.average(theirs, weights=weights))
 
 
-@pytest.mark.filterwarnings("ignore:y_pred contains classes")
+@pytest.mark.filterwarnings("ignore:y_pred contains classes", "ignore:A single label was found")
 @given(st.integers(0, 2**32 - 1), st.integers(2, 6), st.integers(5, 200))
 def test_mean_accuracy_is_balanced_accuracy(seed, classes, pixels):
     rng = np.random.default_rng(seed)

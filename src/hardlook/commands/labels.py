@@ -100,7 +100,10 @@ def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], a
 @app.command("map")
 def map_names(
     names: Annotated[Path, typer.Argument(help="Labels: a name a line, `id: name`, or CSV, TSV, JSON.")],
-    out: Annotated[Path, typer.Option("--out", help="The table to write; choices already in it are kept.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="The table to write (default: NAMES-senses.csv); choices already in it are kept."),
+    ] = None,
     ask: Annotated[
         bool | None, typer.Option("--ask/--no-ask", help="Ask for each name; default: on a terminal.")
     ] = None,
@@ -120,6 +123,7 @@ def map_names(
     from hardlook.labels.mapping_file import keep_choices, write_mapping
     from hardlook.wordnet import load_nouns
 
+    out = out or names.with_name(f"{names.stem}-senses.csv")
     if out.suffix.lower() != ".csv":
         raise OptionError(f"--out {out} must be a .csv file", remedy=f"--out {out.with_suffix('.csv')}")
     nouns = load_nouns()

@@ -117,7 +117,7 @@ def results_from(
             misfits.add("category ids that the truth has not", repr(category))
         elif not isinstance(score := row.get("score"), int | float):
             misfits.add("no score, at positions", position)
-        elif math.isnan(score):
+        elif not math.isfinite(score):
             misfits.add("scores that are no numbers (NaN), at positions", position)
         elif not fits_image(row.get("segmentation"), sizes[image]):
             misfits.add("masks of another size than their image, at positions", position)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hardlook.errors import DataError, OptionError
-from hardlook.labels.label_set import Label
+from hardlook.labels.label_set import Label, plain_name
 from hardlook.wordnet.nouns import Nouns, load_nouns
 
 COLUMNS = ("id", "category_id", "name", "aliases", "isthing", "synset", "offset", "hypernym", "status", "trainId")
@@ -38,7 +38,7 @@ def make_labels(rows: list[Row], path: Path, nouns: Nouns | None = None) -> tupl
     if any(row.cells.get(column) for row in rows for column in ("synset", "offset", "hypernym")):
         nouns = nouns or load_nouns()
     labels = tuple(_label(number, row, path, nouns) for number, row in enumerate(rows))
-    _refuse_twins(rows, [label.name.casefold() for label in labels], "name", path)
+    _refuse_twins(rows, [plain_name(label.name) for label in labels], "name", path)
     _refuse_twins(rows, [str(label.id) for label in labels], "id", path)
     return labels
 

@@ -89,7 +89,7 @@ class LabelSet:
         A name goes before an alias. An alias of several labels, or no match, is an `OptionError` that lists them.
         """
         for keys in (self._by_name, self._by_alias):
-            found = keys.get(_key(name), ())
+            found = keys.get(plain_name(name), ())
             if len(found) == 1:
                 return found[0]
             if found:
@@ -97,8 +97,8 @@ class LabelSet:
                 raise OptionError(f"{name!r} is an alias of several labels of {self.name}", remedy=f"say {several}")
         from difflib import get_close_matches
 
-        known = {_key(label.name): label.name for label in self}
-        near = [known[key] for key in get_close_matches(_key(name), list(known), n=4)] or list(self.names[:4])
+        known = {plain_name(label.name): label.name for label in self}
+        near = [known[key] for key in get_close_matches(plain_name(name), list(known), n=4)] or list(self.names[:4])
         raise OptionError(f"no label {name!r} in {self.name}", remedy=f"names like {', '.join(near)}")
 
     def nodes(self, nouns: Nouns, unknown: Unknown = "hypernym") -> NDArray[np.int64]:
@@ -117,14 +117,15 @@ class LabelSet:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Label, ...]]:
-        return _collect((key, label) for label in self for key in {_key(label.name), _key(_whole(label))})
+        return _collect((key, label) for label in self for key in {plain_name(label.name), plain_name(_whole(label))})
 
     @cached_property
     def _by_alias(self) -> dict[str, tuple[Label, ...]]:
-        return _collect((key, label) for label in self for key in {_key(alias) for alias in label.aliases})
+        return _collect((key, label) for label in self for key in {plain_name(alias) for alias in label.aliases})
 
 
-def _key(name: str) -> str:
+def plain_name(name: str) -> str:
+    """A name for comparing: case, spaces, `_` and `-` do not count."""
     return re.sub(r"[\s_-]+", "", name).casefold()
 
 

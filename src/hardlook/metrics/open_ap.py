@@ -119,6 +119,9 @@ class OpenAP:
         """Add another's images; merging parts equals one pass, exactly, where images have keys."""
         if self._kept.keys() != other._kept.keys() or self.labels != other.labels:
             raise ValueError("merge: expected a metric of the same labels and class sets")
+        ours = self.iou_type, self.max_detections, self.released
+        if ours != (other.iou_type, other.max_detections, other.released):
+            raise ValueError(f"merge: expected the same iou_type, max_detections and released, {ours}")
         twice = self._images.keys() & other._images.keys()
         if twice:
             raise ValueError(f"merge: both hold image {min(map(str, twice))!r}; give update the image's own key")

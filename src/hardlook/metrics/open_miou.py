@@ -151,6 +151,8 @@ class OpenMeanIoU:
         """Add another's counts; merging parts equals one pass, exactly."""
         if other.labels != self.labels:
             raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
+        if other.ignore_index != self.ignore_index:
+            raise ValueError(f"other: expected ignore_index {self.ignore_index}, got {other.ignore_index}")
         self.confusion += other.confusion
 
     def compute(self) -> OpenMiouResult:

@@ -143,6 +143,8 @@ class OpenPQ:
         """Add another's matches; merging parts equals one pass, exactly."""
         if other.labels != self.labels:
             raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
+        if other.crowds != self.crowds or not np.array_equal(other.things, self.things):
+            raise ValueError("other: expected the same things and the same rule for crowds")
         self._parts += other._parts
 
     @property

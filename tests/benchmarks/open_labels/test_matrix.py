@@ -72,3 +72,15 @@ def test_published_results_are_the_papers(shared_data):
         for row in PUBLISHED_MIOU
     }
     assert ours == printed
+
+
+def test_doubtful_senses_are_counted(tmp_path):
+    (tmp_path / "truth.csv").write_text("name,synset,status\ncrane,crane.n.05,\nowl,owl.n.01,proposed\n")
+    (tmp_path / "words.csv").write_text("name,synset\ncrane,crane.n.04\n")
+    options = OpenLabelOptions(pred_labels=str(tmp_path / "words.csv"), gt=tmp_path)
+    notes = label_similarity(["crane", "owl", "bottle"], str(tmp_path / "truth.csv"), options).notes
+    assert {(note.what, note.examples) for note in notes} == {
+        ("labels with a special treatment", ("owl",)),
+        ("borrowed senses", ("bottle",)),
+        ("names with two senses", ("crane",)),
+    }

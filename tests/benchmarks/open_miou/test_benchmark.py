@@ -119,6 +119,13 @@ def test_class_sets_that_do_not_fit(tmp_path, content, message):
         small_open_run(tmp_path / "run", given={"class_sets": tmp_path / "sets.json"})
 
 
+def test_things_and_stuff(rehearsal):
+    card = rehearsal.score("planted-segmenter", {"stranger": 0.5})
+    assert card.get("miou", kind="stuff").value == 1.0
+    assert card.get("miou", kind="things").value < card.get("miou").value
+    assert card.get("open-miou", kind="things").interval is not None
+
+
 def test_the_dearest_confusions_are_what_was_confused(rehearsal):
     records = rehearsal.records("planted-segmenter", {"stranger": 1.0})
     scorecard = rehearsal.benchmark.score(records, rehearsal.options)

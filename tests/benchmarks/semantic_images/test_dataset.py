@@ -89,3 +89,35 @@ def test_numbers_that_are_no_label_are_named(tmp_path, stored, options):
         numbered(tmp_path, stored, **options)
     assert caught.value.unit == "a"
     assert "--numbering" in caught.value.remedy
+
+
+def test_an_ignored_number_that_is_a_label_is_refused(tmp_path):
+    # The 256th of Pascal Context's 459 labels has the number 255.
+    with pytest.raises(OptionError, match="--ignore 255 is the number of the label") as caught:
+        numbered(tmp_path, [255], labels="pc459")
+    assert "65535" in caught.value.remedy
+    assert numbered(tmp_path, [255, 65535], labels="pc459", ignore=65535) == [255, -1]
+
+
+def test_ids_of_a_label_file_are_its_numbers(tmp_path):
+    (tmp_path / "labels.csv").write_text("id,name\n1,cat\n7,dog\n")
+    assert numbered(tmp_path, [7, 1, 255], labels=str(tmp_path / "labels.csv")) == [1, 0, -1]
+    with pytest.raises(DataError, match=r"numbers \[0\]"):
+        numbered(tmp_path, [0], labels=str(tmp_path / "labels.csv"))
+
+
+def test_predictions_have_their_own_numbers_and_nothing_of_them_is_ignored(tmp_path):
+    from hardlook.labels.load import load_label_set
+
+    for folder, stored in (("gt", [0, 1, 5]), ("pred", [1, 0, 200])):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / "a.npy", np.array([stored]))
+    options = SemanticOptions(
+        gt=tmp_path / "gt", pred=tmp_path / "pred", labels="coco133", numbering="category-id", ignore=0,
+        pred_numbering="index",
+    )  # fmt: skip
+    (unit,) = list_images(options, load_label_set("voc20"))
+    content = read_unit(unit.payload, unit.id)
+    assert content.truth_map.tolist() == [[-1, 0, 4]]
+    assert content.predicted_map.tolist() == [[1, 0, -1]]
+    assert content.spoken[0] == "aeroplane"

@@ -3,18 +3,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.benchmarks.semantic_images.vocabulary import closed, plain, together, translate
-from hardlook.errors import ModelError
+from hardlook.benchmarks.semantic_images.vocabulary import closed, together, translate
+from hardlook.errors import DataError, ModelError
+from hardlook.labels.label_set import plain_name
 
 words = st.lists(st.sampled_from(["cat", "Cat", "traffic light", "traffic_light", "sky", "sea"]), max_size=6)
 
 
-@given(words.map(lambda names: list({plain(name): name for name in names}.values())), words)
+@given(words.map(lambda names: list({plain_name(name): name for name in names}.values())), words)
 def test_together_keeps_the_truths_numbers_and_finds_every_word(known, spoken):
     names, table = together(known, spoken)
     assert list(names[: len(known)]) == known
-    assert [plain(names[place]) for place in table] == [plain(name) for name in spoken]
-    assert len({plain(name) for name in names}) == len(names)
+    assert [plain_name(names[place]) for place in table] == [plain_name(name) for name in spoken]
+    assert len({plain_name(name) for name in names}) == len(names)
 
 
 def test_unknown_words_are_the_background_where_there_is_one():
@@ -31,3 +32,8 @@ def test_translate_maps_what_is_outside_to_nothing():
     answer = np.array([[-1, 0, 1, 9]], np.int32)
     assert translate(answer, np.array([5, 7], np.int32)).tolist() == [[-1, 5, 7, -1]]
     assert translate(answer, np.array([5, 7], np.int32), nothing=0).tolist() == [[0, 5, 7, 0]]
+
+
+def test_known_names_that_compare_equal_are_refused():
+    with pytest.raises(DataError, match="two labels are called 'traffic light'"):
+        together(["traffic light", "traffic-light"], ["sky"])

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.open_labels.matrix import read_class_sets
-from hardlook.benchmarks.semantic_images.vocabulary import plain
 from hardlook.data.coco_base_novel import CLASS_SETS
 from hardlook.errors import OptionError
+from hardlook.labels.label_set import plain_name
 
 SHIPPED = {"coco-48-17": CLASS_SETS}
 
@@ -29,14 +29,14 @@ def chosen_sets(asked: Path | None, names: Sequence[str]) -> dict[str, NDArray[n
     shipped = SHIPPED.get(str(asked))
     if shipped is None:
         return read_class_sets(asked, names)
-    places = {plain(name) for name in names}
-    missing = [member for members in shipped.values() for member in members if plain(member) not in places]
+    places = {plain_name(name) for name in names}
+    missing = [member for members in shipped.values() for member in members if plain_name(member) not in places]
     if missing:
         raise OptionError(
             f"--class-sets {asked}: {len(missing)} of its classes are no labels of the run: {', '.join(missing[:5])}",
             remedy='write sets of your own: {"base": ["cat", "dog"], "novel": ["owl"]}, and give --class-sets FILE',
         )
     return {
-        name: np.isin([plain(one) for one in names], [plain(member) for member in members])
+        name: np.isin([plain_name(one) for one in names], [plain_name(member) for member in members])
         for name, members in shipped.items()
     }

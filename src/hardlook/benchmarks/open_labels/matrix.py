@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hardlook.benchmarks.open_labels.options import OpenLabelOptions
 from hardlook.contract.scorecard import LeftOut
 from hardlook.errors import DataError, HardlookError, OptionError
-from hardlook.labels.label_set import Label, LabelSet
+from hardlook.labels.label_set import Label, LabelSet, plain_name
 from hardlook.labels.load import load_label_set
 from hardlook.labels.matrix_files import read_matrix
 from hardlook.labels.measures import similarity_of
@@ -45,11 +45,13 @@ def label_similarity(names: Sequence[str], labels: str | None, options: OpenLabe
     `labels` is the truth's label set; names are looked up there, then among the predictions' labels, then in the
     planted world and VOC.
     """
-    found = named_labels(names, _sets(labels, options))
+    sets = _sets(labels, options)
+    found = named_labels(names, sets)
     if options.similarity is not None:
         return LabelSimilarity(read_matrix(options.similarity, found).values, ())
     result = similarity_of(found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed)
-    return LabelSimilarity(result.matrix, _notes(result.treated))
+    notes = (*_notes(result.treated), *_doubts(names, sets, own_data=bool(options.data or options.gt)))
+    return LabelSimilarity(result.matrix, notes)
 
 
 def free_similarities(
@@ -71,18 +73,35 @@ def free_similarities(
 
 
 def named_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
-    """Each name as a label, with the sense that the first set which knows it gives; unknown names have none."""
-    known = [*sets, WORLD, load_label_set("voc20")]
-    labels = [Label(row, name) for row, name in enumerate(names)]
+    """Each name as a label, with the sense that the first set which knows it gives; unknown names have none.
+
+    Names that no set knows are looked up in the planted world and in VOC, which is counted (`label_similarity`).
+    """
+    labels = []
     for row, name in enumerate(names):
-        for one in known:
-            try:
-                label = one.find(name)
-            except OptionError:
-                continue
-            labels[row] = Label(row, name, label.aliases, label.synset, label.hypernym, label.isthing)
-            break
-    return LabelSet("+".join(one.name for one in sets) or "planted-world", "corrected", tuple(labels))
+        found = next((label for one in (*sets, *_fallback()) if (label := _find(one, name))), Label(row, name))
+        labels.append(replace(found, id=row, name=name, category_id=None))
+    title = "+".join(one.name for one in sets) or WORLD.name
+    return LabelSet(title, sets[0].variant if sets else WORLD.variant, tuple(labels))
+
+
+def _find(labels: LabelSet, name: str) -> Label | None:
+    try:
+        return labels.find(name)
+    except OptionError:
+        return None
+
+
+def _fallback() -> tuple[LabelSet, ...]:
+    return WORLD, load_label_set("voc20")
+
+
+def kinds_of(names: Sequence[str], labels: str | None, options: OpenLabelOptions) -> dict[str, NDArray[np.bool_]]:
+    """Masks (K,) of things and of stuff, those that have any; labels that do not say are in neither."""
+    found = named_labels(names, _sets(labels, options))
+    kinds = {"things": True, "stuff": False}
+    masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
+    return {kind: mask for kind, mask in masks.items() if mask.any()}
 
 
 def read_class_sets(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.bool_]]:
@@ -95,10 +114,10 @@ def read_class_sets(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.bo
     except (ValueError, AttributeError, TypeError) as error:
         remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}'
         raise DataError(f"not a table of class sets ({error})", file=path, remedy=remedy) from None
-    places = {_plain(name): row for row, name in enumerate(names)}
+    places = {plain_name(name): row for row, name in enumerate(names)}
     masks = {}
     for name, members in sets.items():
-        strange = [member for member in members if _plain(member) not in places]
+        strange = [member for member in members if plain_name(member) not in places]
         if strange:
             raise DataError(
                 f"{len(strange)} classes of the set {name!r} are not labels of the run: {', '.join(strange[:5])}",
@@ -106,7 +125,7 @@ def read_class_sets(path: Path, names: Sequence[str]) -> dict[str, NDArray[np.bo
                 remedy="use the label set's own names",
             )
         masks[name] = np.zeros(len(names), np.bool_)
-        masks[name][[places[_plain(member)] for member in members]] = True
+        masks[name][[places[plain_name(member)] for member in members]] = True
     return masks
 
 
@@ -128,5 +147,18 @@ def _notes(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:
     )
 
 
-def _plain(name: str) -> str:
-    return "".join(letter for letter in name.casefold() if letter not in " _-")
+def _doubts(names: Sequence[str], sets: Sequence[LabelSet], *, own_data: bool) -> list[LeftOut]:
+    """Senses that nobody chose for these data, and names that two sets give different senses."""
+    notes = []
+    nowhere = [name for name in names if not any(_find(one, name) for one in sets)]
+    borrowed = [name for name in nowhere if any(_find(one, name) for one in _fallback())]
+    if own_data and borrowed:
+        why = "no --labels names them: their senses are those of the planted world or VOC"
+        notes.append(LeftOut("borrowed senses", len(borrowed), why, tuple(borrowed[:5])))
+    if len(sets) == 2:
+        both = [(name, _find(sets[0], name), _find(sets[1], name)) for name in names]
+        split = [name for name, one, other in both if one and other and one.synset != other.synset]
+        if split:
+            why = "truth and predictions give the name two senses; it counts as one label, in the truth's sense"
+            notes.append(LeftOut("names with two senses", len(split), why, tuple(split[:5])))
+    return notes

@@ -1,6 +1,6 @@
 """Open mIoU: a wrong label scored by how wrong it is.
 
-Liao et al., "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", 2023.
+Zhou et al., "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", 2023.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.benchmarks.open_labels.matrix import label_similarity
 from hardlook.benchmarks.open_labels.published import PUBLISHED_MIOU
 from hardlook.benchmarks.open_miou.options import OpenMiouOptions, all_readings
 from hardlook.benchmarks.open_miou.scores import score_images
@@ -96,8 +97,12 @@ class OpenMiou:
 
     def units(self, options: OpenMiouOptions) -> Sequence[Unit]:
         """One unit an image."""
-        spoken = load_label_set(options.pred_labels).names if options.pred_labels else ()
-        return list_images(options, spoken)
+        spoken = load_label_set(options.pred_labels) if options.pred_labels else None
+        units = list_images(options, spoken)
+        # Words without a sense are refused before the work, not after it.
+        names, _ = together(units[0].payload.labels, spoken.names if spoken else ()) if units else ((), None)
+        label_similarity(names, options.labels, options)
+        return units
 
     def prepare(self, unit: Unit) -> Unit:
         """Read image, truth and stored prediction."""

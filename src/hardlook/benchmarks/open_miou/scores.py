@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.closed_miou.options import mean_over
-from hardlook.benchmarks.open_labels.matrix import free_similarities, label_similarity, read_class_sets
+from hardlook.benchmarks.open_labels.matrix import free_similarities, kinds_of, label_similarity, read_class_sets
 from hardlook.benchmarks.open_miou.options import OpenMiouOptions
 from hardlook.benchmarks.semantic_images.records import cells_of, confusion_of, image_counts, label_names
 from hardlook.contract.benchmark import BenchmarkCard
@@ -27,18 +26,21 @@ if TYPE_CHECKING:
 VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
 NO_LABEL = "(no such label)"
 MOST_CONFUSIONS = 25
-Masks = Mapping[str, NDArray[np.bool_]]
+Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
 
 
 def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
     """Every score with its interval over images, and the dearest confusions."""
     names = label_names(records)
     similarity = label_similarity(names, options.labels, options)
+    kinds = kinds_of(names, options.labels, options)
     sets = read_class_sets(options.class_sets, names) if options.class_sets else {}
-    scores = _scores(records, similarity.matrix, names, options, sets, {})
+    groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
+    groups += [({"classes": name}, mask) for name, mask in sets.items()]
+    scores = _scores(records, similarity.matrix, names, options, groups, {})
     for context in sorted(set(records["context"]) - {""}):
         inside = records.filter((records["context"] == context).to_numpy())
-        scores += _scores(inside, similarity.matrix, names, options, {}, {"context": context})
+        scores += _scores(inside, similarity.matrix, names, options, [], {"context": context})
     scores += _by_measure(records, names, options)
     scores += _costs(records, similarity.matrix, names)
     empty = records.filter(records["cells"].list.len() == 0)["unit"].to_list()
@@ -53,10 +55,11 @@ def _scores(
     similarity: NDArray[np.float64],
     names: list[str],
     options: OpenMiouOptions,
-    sets: Masks,
+    groups: Groups,
     where: dict[str, str],
 ) -> list[Score]:
     cells, classes, over = cells_of(records), len(names), mean_over(options)
+    sets = [where for where, _ in groups if "classes" in where]
     hard = image_counts(records).astype(np.float64)
     soft = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
 
@@ -70,10 +73,9 @@ def _scores(
         ]
         table = np.stack(overall, -1)  # (m, 2, 4): vanilla, then open
         columns = [table[:, 0], table[:, 1], table[:, 1, :1] - table[:, 0, :1]]
-        means = [metric.mean_iou(both[..., mask], over) for mask in sets.values()]
-        columns += means
-        if len(means) == 2:
-            columns.append(harmonic_mean(*means))
+        columns += [metric.mean_iou(both[..., mask], over) for _, mask in groups]
+        if len(sets) == 2:
+            columns.append(harmonic_mean(columns[-2], columns[-1]))
         per_class = metric.class_iou(both)
         return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
 
@@ -92,9 +94,9 @@ def _scores(
     for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
         mean = name.endswith("miou") or name == "open-gain"
         scores.append(score_of(name, next(estimates), n, slice=where, reading=reading if mean else ""))
-    for name in sets:
+    for group, _ in groups:
         for score in ("miou", "open-miou"):
-            scores.append(score_of(score, next(estimates), n, slice={**where, "classes": name}))
+            scores.append(score_of(score, next(estimates), n, slice={**where, **group}))
     if len(sets) == 2:
         for score in ("miou", "open-miou"):
             scores.append(score_of(score, next(estimates), n, slice={**where, "classes": "harmonic mean"}))

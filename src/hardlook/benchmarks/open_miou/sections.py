@@ -132,7 +132,7 @@ def _examples(records: pl.DataFrame, pairs: Sequence[tuple[str, str]]) -> list[E
 
 def _slices(scorecard: Scorecard) -> Section | None:
     blocks = []
-    for key, title in (("context", "Contexts"), ("classes", "Sets of classes")):
+    for key, title in (("kind", "Things and stuff"), ("context", "Contexts"), ("classes", "Sets of classes")):
         rows = [
             dot(score, score.slice[key], {"miou": "vanilla", "open-miou": "open"}[score.name])
             for score in scorecard.scores

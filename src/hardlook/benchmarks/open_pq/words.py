@@ -15,10 +15,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.semantic_images.vocabulary import plain, together
+from hardlook.benchmarks.semantic_images.vocabulary import together
 from hardlook.data.coco_panoptic import Category
 from hardlook.data.misfits import Misfits
 from hardlook.errors import OptionError
+from hardlook.labels.label_set import plain_name
 from hardlook.labels.load import load_label_set
 
 
@@ -47,9 +48,9 @@ def words_of(categories: Iterable[Category], file: Path) -> Words:
     seen: dict[str, str] = {}
     misfits = Misfits()
     for category in listed:
-        if plain(category.name) in seen:
-            misfits.add(f"taken for {seen[plain(category.name)]!r}", f"{category.name!r} (category {category.id})")
-        seen.setdefault(plain(category.name), category.name)
+        if plain_name(category.name) in seen:
+            misfits.add(f"taken for {seen[plain_name(category.name)]!r}", f"{category.name!r} (category {category.id})")
+        seen.setdefault(plain_name(category.name), category.name)
     misfits.refuse("two categories have one name", file=file, remedy="labels pair by name: give each its own")
     return Words(tuple(category.name for category in listed), tuple(category.thing for category in listed))
 

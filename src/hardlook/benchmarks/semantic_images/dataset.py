@@ -35,14 +35,15 @@ class LabelledImage:
     """One unit: where its parts are, and after `prepare` the arrays themselves.
 
     `truth_map` (H, W) int32 holds indices into `labels`, -1 where the truth says nothing; `predicted_map` holds
-    indices into `spoken`, for stored predictions.
+    indices into `spoken`, for stored predictions. `numbers` and `spoken_numbers` are what the files write for each
+    label, `nothing` what the truth's files write where they say nothing.
     """
 
     labels: tuple[str, ...]
-    ignore: int
+    numbers: tuple[int, ...] = ()
     spoken: tuple[str, ...] = ()
-    numbering: Numbering = "index"
-    category_ids: tuple[int, ...] = ()
+    spoken_numbers: tuple[int, ...] = ()
+    nothing: tuple[int, ...] = ()
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     image_folder: Path | None = None
@@ -69,7 +70,7 @@ def planted_world(options: SemanticOptions) -> PlantedWorld:
     return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
-def list_images(options: SemanticOptions, spoken: tuple[str, ...] = ()) -> Sequence[Unit]:
+def list_images(options: SemanticOptions, spoken: LabelSet | None = None) -> Sequence[Unit]:
     """All units; ids are file stems, or `scene-0007` for the planted world.
 
     `spoken` are the labels of stored predictions, where they are not the truth's.
@@ -78,7 +79,7 @@ def list_images(options: SemanticOptions, spoken: tuple[str, ...] = ()) -> Seque
         return _stored(options, spoken)
     if not options.data:
         world = planted_world(options)
-        shared = LabelledImage(WORLD_LABELS, options.ignore, keep_prediction=options.keep_predictions)
+        shared = LabelledImage(WORLD_LABELS, keep_prediction=options.keep_predictions)
         return [
             Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
             for index in range(len(world))
@@ -100,7 +101,7 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
         rendered = world[index]
         return replace(content, image=rendered.image, truth_map=rendered.classes.astype(np.int32) - 1)
     assert content.truth_path is not None
-    truth_map, strange = _numbered(read_label_map(content.truth_path), content, len(content.labels))
+    truth_map, strange = _numbered(read_label_map(content.truth_path), content.numbers, content.nothing)
     if strange:
         raise DataError(
             f"the truth holds numbers {strange[:5]} that are none of the {len(content.labels)} labels",
@@ -113,7 +114,7 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
     predicted = None
     if content.predicted_path:
         # A number that is no label is an answer all the same, and a wrong one.
-        predicted, _ = _numbered(read_label_map(content.predicted_path), content, len(content.spoken))
+        predicted, _ = _numbered(read_label_map(content.predicted_path), content.spoken_numbers, ())
     for what, array, path in (
         ("image", image, image_path),
         ("prediction", predicted, content.predicted_path),
@@ -131,7 +132,10 @@ def read_unit(content: LabelledImage, unit: str) -> LabelledImage:
 def _voc(options: SemanticOptions) -> Sequence[Unit]:
     devkit = open_devkit(options.data["voc"])
     names = (BACKGROUND, *devkit.classes)
-    shared = LabelledImage(names, options.ignore, keep_prediction=options.keep_predictions)
+    numbers = tuple(range(len(names)))
+    shared = LabelledImage(
+        names, numbers, nothing=_nothing(options, names, numbers), keep_prediction=options.keep_predictions
+    )
     images, masks = devkit.root / "JPEGImages", devkit.root / devkit.masks
     return [
         Unit(name, replace(shared, image_folder=images, truth_path=masks / f"{name}.png"))
@@ -139,22 +143,24 @@ def _voc(options: SemanticOptions) -> Sequence[Unit]:
     ]
 
 
-def _stored(options: SemanticOptions, spoken: tuple[str, ...]) -> Sequence[Unit]:
+def _stored(options: SemanticOptions, spoken: LabelSet | None) -> Sequence[Unit]:
     if not (options.gt and options.pred):
         raise OptionError("--gt and --pred go together", remedy="give the folder of true and of predicted label maps")
     return _folders(options, options.gt, options.data.get("images"), options.pred, spoken)
 
 
 def _folders(
-    options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, spoken: tuple[str, ...]
+    options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, spoken: LabelSet | None
 ) -> Sequence[Unit]:
     known = truth_labels(options)
+    numbers = numbers_of(known, options.numbering)
+    words = spoken or known
     shared = LabelledImage(
         known.names,
-        options.ignore,
-        spoken or known.names,
-        options.numbering,
-        tuple(known.category_ids.tolist()),
+        numbers,
+        words.names,
+        numbers_of(words, options.pred_numbering or options.numbering),
+        _nothing(options, known.names, numbers),
         keep_prediction=options.keep_predictions,
     )
     truths = _label_maps(masks)
@@ -198,21 +204,34 @@ def truth_labels(options: SemanticOptions, variant: str = "corrected") -> LabelS
     return load_label_set(options.labels, variant)
 
 
-def _numbered(stored: LabelMap, content: LabelledImage, labels: int) -> tuple[LabelMap, list[int]]:
-    """A stored map as indices from 0, -1 for what is ignored or no label; and the numbers that are no label."""
-    if content.numbering == "category-id":
-        ids = np.array(content.category_ids, np.int64)
-        order = np.argsort(ids)
-        places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
-        known, index = ids[order][places] == stored, order[places].astype(np.int32)
-    else:
-        index = stored - np.int32(content.numbering == "one-based")
-        known = (index >= 0) & (index < labels)
-    ignored = stored == content.ignore
-    if content.numbering == "one-based":
-        ignored |= stored == 0
-    strange = np.unique(stored[~known & ~ignored]).tolist()
-    return np.where(known & ~ignored, index, -1).astype(np.int32), strange
+def numbers_of(labels: LabelSet, numbering: Numbering) -> tuple[int, ...]:
+    """What label maps write for each label.
+
+    >>> numbers_of(load_label_set("coco80"), "category-id")[10:13]
+    (11, 13, 14)
+    """
+    numbers = labels.category_ids if numbering == "category-id" else labels.ids + (numbering == "one-based")
+    return tuple(numbers.tolist())
+
+
+def _nothing(options: SemanticOptions, names: Sequence[str], numbers: Sequence[int]) -> tuple[int, ...]:
+    """The numbers by which the truth says nothing; one that is a label's would delete that label without a word."""
+    if options.ignore in numbers:
+        raise OptionError(
+            f"--ignore {options.ignore} is the number of the label {names[numbers.index(options.ignore)]!r}",
+            remedy="give --ignore the number that your maps write for no label, or 65535 where there is none",
+        )
+    return (options.ignore, 0) if options.numbering == "one-based" else (options.ignore,)
+
+
+def _numbered(stored: LabelMap, numbers: Sequence[int], nothing: Sequence[int]) -> tuple[LabelMap, list[int]]:
+    """A stored map as indices from 0, -1 for nothing and for no label; and the numbers that are no label."""
+    ids = np.array(numbers, np.int64)
+    order = np.argsort(ids)
+    places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
+    known = ids[order][places] == stored
+    strange = np.unique(stored[~known & ~np.isin(stored, nothing)]).tolist()
+    return np.where(known, order[places], -1).astype(np.int32), strange
 
 
 def _size(array: NDArray[np.generic]) -> str:

@@ -24,6 +24,9 @@ class SemanticOptions(BenchmarkOptions):
         "Numbers in label maps: index from 0, one-based with 0 ignored (ADE20K's own), or COCO's category-id.",
         changes="answers",
     )
+    pred_numbering: Numbering | None = option(
+        None, "Numbers in stored predictions, where they differ from --numbering.", changes="answers"
+    )
     ignore: int = option(255, "Label of the truth that is left out of every score.", changes="answers")
     keep_predictions: bool = option(True, "Store predicted maps, so that the report can show them.", changes="answers")
     resamples: int = option(2000, "Bootstrap resamples behind each interval.", changes="scores", ge=0)

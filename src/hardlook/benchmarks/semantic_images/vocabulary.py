@@ -12,25 +12,24 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import ModelError
+from hardlook.errors import DataError, ModelError
+from hardlook.labels.label_set import plain_name
 
 BACKGROUND = "background"
 
 
-def plain(name: str) -> str:
-    """A name for comparing: case, `_`, `-` and spaces do not count."""
-    return "".join(letter for letter in name.casefold() if letter not in " _-")
-
-
 def together(known: Sequence[str], spoken: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-    """All names, and for each spoken one its place among them."""
-    places = {plain(name): place for place, name in enumerate(known)}
+    """All names, and for each spoken one its place among them; two known names that compare equal are refused."""
+    places = {plain_name(name): place for place, name in enumerate(known)}
+    if len(places) < len(known):
+        twin = next(name for place, name in enumerate(known) if places[plain_name(name)] != place)
+        raise DataError(f"two labels are called {twin!r}: case, spaces, _ and - do not count", remedy="rename one")
     names, table = list(known), []
     for name in spoken:
-        if plain(name) not in places:
-            places[plain(name)] = len(names)
+        if plain_name(name) not in places:
+            places[plain_name(name)] = len(names)
             names.append(name)
-        table.append(places[plain(name)])
+        table.append(places[plain_name(name)])
     return tuple(names), np.array(table, np.int32)
 
 
@@ -40,9 +39,9 @@ def closed(known: Sequence[str], spoken: Sequence[str]) -> NDArray[np.int32]:
     A word that the data does not know is its background, where it has one: a model that also knows the sky is right
     to see it there. Without a background it is no label at all, -1.
     """
-    places = {plain(name): place for place, name in enumerate(known)}
+    places = {plain_name(name): place for place, name in enumerate(known)}
     unknown = places.get(BACKGROUND, -1)
-    table = [places.get(plain(name), unknown) for name in spoken]
+    table = [places.get(plain_name(name), unknown) for name in spoken]
     if all(place == unknown for place in table):
         raise ModelError(
             f"no label of the model ({', '.join(spoken[:4])}...) is a label of the data ({', '.join(known[:4])}...)",
