@@ -51,13 +51,13 @@ def _coat(canvas: Canvas, top: int, bottom: int, colours: tuple[Colour, Colour],
 
 
 def _roll_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
-    random = generator(scene.seed, "scene", scene.index, "hills")
+    rng = generator(scene.seed, "scene", scene.index, "hills")
     ratio = scene.size[0] / scene.size[1]
     pen = Pen(canvas, BY_NAME[_GROUNDS[scene.context]].code, height=scene.size[1])
     far = SETTINGS[scene.context].ground[0]
     across = np.linspace(-0.02, ratio + 0.02, 48)
     for share, shade in ((1.0, 0.88), (0.55, 0.95)):
-        phase, length = random.uniform(0, 6.28), random.uniform(0.5, 0.9)
+        phase, length = rng.uniform(0, 6.28), rng.uniform(0.5, 0.9)
         crest = scene.horizon - rise * share * (0.55 + 0.45 * np.sin(across / length * 6.28 + phase))
         foot = np.full_like(across, scene.horizon + 0.02 * share)
         outline = np.concatenate([np.stack([across, crest], 1), np.stack([across, foot], 1)[::-1]])
@@ -67,10 +67,10 @@ def _roll_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
 
 def _wash_shore(canvas: Canvas, scene: Scene, shore: float) -> None:
     """Foam along a wavy edge between sea and sand; the foam counts as sea."""
-    random = generator(scene.seed, "scene", scene.index, "shore")
+    rng = generator(scene.seed, "scene", scene.index, "shore")
     pen = Pen(canvas, BY_NAME["sea"].code, height=scene.size[1])
     across = np.linspace(-0.02, scene.size[0] / scene.size[1] + 0.02, 60)
-    wave = shore + 0.012 * np.sin(across * random.uniform(7, 11) + random.uniform(0, 6.28))
+    wave = shore + 0.012 * np.sin(across * rng.uniform(7, 11) + rng.uniform(0, 6.28))
     above = np.stack([across, np.full_like(across, shore - 0.03)], 1)[::-1]
     for lift, colour in ((0.012, (206, 178, 128)), (0.0, (250, 252, 252)), (-0.016, _SEA[1])):
         wet = Pen(canvas, BY_NAME["sand"].code, height=scene.size[1]) if lift > 0 else pen

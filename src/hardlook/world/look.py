@@ -103,14 +103,14 @@ def distance(one: Colour, other: Colour) -> float:
     return float(np.sqrt((difference**2).sum()))
 
 
-def draw_look(concept: str, random: np.random.Generator, *, against: Colour, contrasting: bool) -> Look:
+def draw_look(concept: str, rng: np.random.Generator, *, against: Colour, contrasting: bool) -> Look:
     """A look of the concept; a contrasting one comes from the families that stand out from `against`."""
     families = sorted(FAMILIES[concept], key=lambda family: distance(family[0], against), reverse=True)
-    chosen = families[int(random.integers(max(2, len(families) - 2) if contrasting else len(families)))]
-    shift = random.normal(0, 6, 3)
+    chosen = families[int(rng.integers(max(2, len(families) - 2) if contrasting else len(families)))]
+    shift = rng.normal(0, 6, 3)
     main, second, detail = (tuple(float(v) for v in np.clip(np.add(tone, shift), 8, 252)) for tone in chosen)
-    girth, stretch, quirk = (float(value) for value in random.random(3))
-    pattern = str(random.choice(PATTERNS[concept]))
+    girth, stretch, quirk = (float(value) for value in rng.random(3))
+    pattern = str(rng.choice(PATTERNS[concept]))
     return Look(main, second, detail, pattern, girth, stretch, quirk)  # type: ignore[arg-type]
 
 

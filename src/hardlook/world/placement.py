@@ -37,14 +37,14 @@ _Mask = NDArray[np.bool_]
 
 
 def place_objects(
-    wanted: tuple[Wanted, ...], context: str, horizon: float, size: tuple[int, int], random: np.random.Generator
+    wanted: tuple[Wanted, ...], context: str, horizon: float, size: tuple[int, int], rng: np.random.Generator
 ) -> tuple[tuple[SceneObject, ...], int]:
     """The objects that found a place, from back to front, and the position among them of the first one wanted."""
     placed: list[SceneObject] = []
     masks: list[_Mask] = []
     for position, want in enumerate(wanted):
         for _ in range(_TRIES):
-            candidate = _propose(want, placed[0] if placed else None, context, horizon, size, random)
+            candidate = _propose(want, placed[0] if placed else None, context, horizon, size, rng)
             silhouette = outline_of(candidate, size)
             if position == 0 or _all_visible([*placed, candidate], [*masks, silhouette]):
                 placed.append(candidate)
@@ -80,13 +80,13 @@ def _all_visible(things: list[SceneObject], masks: list[_Mask]) -> bool:
 
 def _propose(
     want: Wanted, target: SceneObject | None, context: str, horizon: float, size: tuple[int, int],
-    random: np.random.Generator,
+    rng: np.random.Generator,
 ) -> SceneObject:  # fmt: skip
     width, height = size
     span = min(height, 0.75 * width)
     stature, half = STATURE[want.concept], HALF_WIDTH[want.concept]
-    side = -1.0 if random.random() < 0.5 else 1.0
-    shares, places, lift = random.random(4), random.random(2), random.random()
+    side = -1.0 if rng.random() < 0.5 else 1.0
+    shares, places, lift = rng.random(4), rng.random(2), rng.random()
     if want.beside_target and want.salient and target is not None:
         tall = target.height * (0.5 + 0.2 * shares[0])
         x = target.x + side * (target.height * half * 0.7 + tall * half * (0.5 + 0.5 * places[0]))
@@ -105,7 +105,7 @@ def _propose(
     x = min(max(x, half * tall + 1), width - 2 - half * tall)
     y = min(max(y, tall + 2), height * 0.97)
     ground = SETTINGS[context].ground_at((y / height - horizon) / (1 - horizon))
-    look = draw_look(want.concept, random, against=ground, contrasting=want.salient)
+    look = draw_look(want.concept, rng, against=ground, contrasting=want.salient)
     # Fog hides by itself what is not near: paler still, and nobody could name it.
     fade = 0.0 if want.salient else (0.28 if context == "fog" else 0.5) + 0.14 * shares[1]
     return SceneObject(

@@ -74,18 +74,18 @@ def describe_scene(
     return Scene(seed, index, size, context, horizon, objects, target)
 
 
-def _cast(concept: str, salient: bool, distractors: int | None, random: np.random.Generator) -> tuple[Wanted, ...]:
+def _cast(concept: str, salient: bool, distractors: int | None, rng: np.random.Generator) -> tuple[Wanted, ...]:
     """The subject first, then what else may appear, in the order of their claim to a place."""
     # All draws are made whatever the options, so that an option changes only what it names.
-    drawn = int(random.choice(4, p=(0.2, 0.35, 0.3, 0.15)))
-    companions = int(random.choice(3, p=(0.76, 0.18, 0.06)))
-    rival = random.random() < 0.6
+    drawn = int(rng.choice(4, p=(0.2, 0.35, 0.3, 0.15)))
+    companions = int(rng.choice(3, p=(0.76, 0.18, 0.06)))
+    rival = rng.random() < 0.6
     count = drawn if distractors is None else distractors
     others = [label.name for label in CONCEPTS if label.name != concept]
     names: list[str] = []
     for _ in range(count):
-        again = random.random() < 0.3
-        name = others[int(random.integers(len(others)))]
+        again = rng.random() < 0.3
+        name = others[int(rng.integers(len(others)))]
         name = names[-1] if again and names else name
         names.append(name if names.count(name) < MOST_INSTANCES else next(o for o in others if o not in names))
     company = [Wanted(concept, salient, beside_target=True)] * companions

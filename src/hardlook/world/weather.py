@@ -26,14 +26,14 @@ def add_weather(image: NDArray[np.uint8], scene: Scene, salient: NDArray[np.bool
     if scene.context == "fog":
         return _veil(image, scene, salient)
     drawn = image.copy()
-    random = generator(scene.seed, "scene", scene.index, "weather")
+    rng = generator(scene.seed, "scene", scene.index, "weather")
     unit = scene.size[1]
     if scene.context == "winter":
-        for x, y, size in random.random((55, 3)):
+        for x, y, size in rng.random((55, 3)):
             place = (round(x * scene.size[0] * 16), round(y * unit * 16))
             cv2.circle(drawn, place, round((0.004 + 0.007 * size) * unit * 16), (255, 255, 255), -1, cv2.LINE_AA, 4)
     elif scene.context == "autumn":
-        for i, (x, y, turn) in enumerate(random.random((12, 3))):
+        for i, (x, y, turn) in enumerate(rng.random((12, 3))):
             place = (round(x * scene.size[0] * 16), round(y * 0.8 * unit * 16))
             axes = (round(0.017 * unit * 16), round(0.009 * unit * 16))
             cv2.ellipse(drawn, place, axes, float(180 * turn), 0, 360, _LEAVES[i % 3], -1, cv2.LINE_AA, 4)

@@ -9,9 +9,9 @@ import numpy as np
 
 from hardlook.benchmarks.open_ap.galleries import confusion_examples, hardest_images
 from hardlook.benchmarks.open_ap.scores import KINDS, QUANTITIES
-from hardlook.benchmarks.open_miou.sections import dot, is_slice
+from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot, DotChart, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, Gallery, ScatterChart, Section, Spot, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +24,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     found = [
         _headline(scorecard),
         _classes(scorecard),
-        _measures(scorecard),
+        measures_section(scorecard, "open-ap", "open AP", ("dagger", "dagger-ap")),
         _confusions(records, scorecard),
         _slices(scorecard),
         Section("Which images", "", (hardest_images(records),)),
@@ -85,21 +85,6 @@ def _classes(scorecard: Scorecard) -> Section | None:
         ],
     )
     return Section("Which classes", "", (chart, table))
-
-
-def _measures(scorecard: Scorecard) -> Section | None:
-    scores = [score for score in scorecard.scores if is_slice(score, "open-ap", {"measure"})]
-    scores = [score for score in scores if not np.isnan(score.value)]
-    if not scores:
-        return None
-    chart = DotChart(
-        "Open AP under other measures",
-        "The same matches, re-scored: the matching knows no labels, so only the weights of wrong names change.",
-        [Dot(score.slice["measure"], score.value) for score in scores],
-        axis="open AP",
-        references=(("dagger", scorecard.get("dagger-ap").value),),
-    )
-    return Section("What the measure does", "", (chart,))
 
 
 def _confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
 from hardlook.benchmarks.open_miou.scores import NO_LABEL
 from hardlook.benchmarks.semantic_images.records import image_counts, label_names
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot, DotChart, Example, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.metrics import mean_iou as metric
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     found = [
         _headline(scorecard),
         _classes(scorecard),
-        _measures(scorecard),
+        measures_section(scorecard, "open-miou", "open mIoU", ("vanilla", "miou")),
         _confusions(records, scorecard),
         _slices(scorecard),
         _images(records),
@@ -83,20 +84,6 @@ def _classes(scorecard: Scorecard) -> Section:
     return Section("Which classes", "", (chart, table))
 
 
-def _measures(scorecard: Scorecard) -> Section | None:
-    scores = [score for score in scorecard.scores if is_slice(score, "open-miou", {"measure"})]
-    if not scores:
-        return None
-    chart = DotChart(
-        "Open mIoU under other measures",
-        "The same records, re-scored. Numbers under different measures are not comparable with each other.",
-        [Dot(score.slice["measure"], score.value) for score in scores],
-        axis="open mIoU",
-        references=(("vanilla", scorecard.get("miou").value),),
-    )
-    return Section("What the measure does", "", (chart,))
-
-
 def _confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
     hard = {_pair(score): score.value for score in scorecard.scores if score.name == "confused-pixels"}
     soft = {_pair(score): score.value for score in scorecard.scores if score.name == "unforgiven-pixels"}
@@ -149,17 +136,6 @@ def _images(records: pl.DataFrame) -> Section:
     units = records["unit"].to_list()
     shown = [Example(units[row], f"vanilla mIoU {values[row]:.3f}") for row in known[:SHOWN]]
     return Section("Which images", "", (Gallery("The hardest images", "Lowest vanilla mIoU first.", shown),))
-
-
-def is_slice(score: Score, name: str, keys: set[str]) -> bool:
-    """Whether a score has this name and exactly these slice keys."""
-    return score.name == name and set(score.slice) == keys
-
-
-def dot(score: Score, label: str, group: str = "") -> Dot:
-    """A score as a dot with its interval."""
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)
 
 
 def _pair(score: Score) -> tuple[str, str]:

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hardlook.benchmarks.open_miou.sections import dot, is_slice
+from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
 from hardlook.benchmarks.open_pq.examples import confusions, hardest_images
 from hardlook.benchmarks.open_pq.records import matches_of, words_of_run
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -25,7 +25,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     found = [
         _headline(scorecard),
         _classes(records, scorecard),
-        _measures(scorecard),
+        measures_section(scorecard, "open-pq", "open PQ", ("vanilla", "pq")),
         confusions(records, scorecard),
         _slices(scorecard),
         hardest_images(records),
@@ -97,20 +97,6 @@ def _segment_counts(records: pl.DataFrame) -> dict[str, list[int]]:
         for which in (is_true, misnamed, missed)
     ]
     return {name: counts for name, *counts in zip(names, *table, strict=True)}
-
-
-def _measures(scorecard: Scorecard) -> Section | None:
-    scores = [score for score in scorecard.scores if is_slice(score, "open-pq", {"measure"})]
-    if not scores:
-        return None
-    chart = DotChart(
-        "Open PQ under other measures",
-        "The same records, re-scored: the choice of measure moves the number, rarely the order of models.",
-        [Dot(score.slice["measure"], score.value) for score in scores],
-        axis="open PQ",
-        references=(("vanilla", scorecard.get("pq").value),),
-    )
-    return Section("What the measure does", "", (chart,))
 
 
 def _slices(scorecard: Scorecard) -> Section | None:

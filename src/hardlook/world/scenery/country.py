@@ -36,8 +36,8 @@ def meadow(stage: Stage) -> None:
 
 def winter(stage: Stage) -> None:
     """Pines under snow, drifts."""
-    for x in np.sort(stage.random.random(6)) * stage.wide:
-        base, tall = stage.horizon + stage.random.uniform(0.0, 0.03), stage.random.uniform(0.13, 0.24)
+    for x in np.sort(stage.rng.random(6)) * stage.wide:
+        base, tall = stage.horizon + stage.rng.uniform(0.0, 0.03), stage.rng.uniform(0.13, 0.24)
         stage.void.fill(
             [(x - 0.01, base), (x + 0.01, base), (x + 0.01, base - 0.04), (x - 0.01, base - 0.04)], (104, 80, 66)
         )
@@ -49,8 +49,8 @@ def winter(stage: Stage) -> None:
                 (246, 250, 254),
             )
     for _ in range(6):
-        x, y = stage.random.random() * stage.wide, stage.random.uniform(stage.horizon + 0.06, 0.96)
-        stage.ground.oval(x, y, stage.random.uniform(0.12, 0.3), 0.018, (200, 214, 236))
+        x, y = stage.rng.random() * stage.wide, stage.rng.uniform(stage.horizon + 0.06, 0.96)
+        stage.ground.oval(x, y, stage.rng.uniform(0.12, 0.3), 0.018, (200, 214, 236))
     stage.ground.scatter(marks(stage.spots(50), 0.006, 0.005, stage.horizon), (255, 255, 255), glow=0.5)
 
 
@@ -58,8 +58,8 @@ def dusk(stage: Stage) -> None:
     """The sun on the horizon, red clouds, furrows."""
     sun(stage, stage.horizon - 0.045, 0.085, (255, 224, 130), (254, 180, 104))
     for _ in range(4):
-        x, y = stage.random.random() * stage.wide, stage.horizon * stage.random.uniform(0.2, 0.75)
-        stage.sky.oval(x, y, stage.random.uniform(0.12, 0.26), 0.012, (230, 112, 110), glow=1)
+        x, y = stage.rng.random() * stage.wide, stage.horizon * stage.rng.uniform(0.2, 0.75)
+        stage.sky.oval(x, y, stage.rng.uniform(0.12, 0.26), 0.012, (230, 112, 110), glow=1)
     across = np.array([-0.1, stage.wide + 0.1])
     hills = [
         (across[0], stage.horizon + 0.01),
@@ -69,7 +69,7 @@ def dusk(stage: Stage) -> None:
         (across[1], stage.horizon + 0.01),
     ]
     stage.ground.fill(hills, (104, 70, 84))
-    vanish = stage.random.uniform(0.3, 0.7) * stage.wide
+    vanish = stage.rng.uniform(0.3, 0.7) * stage.wide
     for foot in np.linspace(-1.6, 1.6, 19):
         end = vanish + foot * stage.wide
         stage.ground.fill(
@@ -81,9 +81,9 @@ def dusk(stage: Stage) -> None:
 def autumn(stage: Stage) -> None:
     """Trees in colour, a carpet of leaves."""
     clouds(stage, 2, (252, 246, 236))
-    for x in np.sort(stage.random.random(5)) * stage.wide:
-        base, tall = stage.horizon + stage.random.uniform(0.0, 0.03), stage.random.uniform(0.16, 0.26)
-        crown = ((226, 122, 40), (204, 78, 40), (238, 176, 60))[int(stage.random.integers(3))]
+    for x in np.sort(stage.rng.random(5)) * stage.wide:
+        base, tall = stage.horizon + stage.rng.uniform(0.0, 0.03), stage.rng.uniform(0.16, 0.26)
+        crown = ((226, 122, 40), (204, 78, 40), (238, 176, 60))[int(stage.rng.integers(3))]
         stage.void.box(x - 0.012, base - tall * 0.5, x + 0.012, base, (100, 70, 52))
         for dx, dy, r in ((-0.3, 0.6, 0.28), (0.3, 0.6, 0.28), (0, 0.8, 0.34)):
             stage.void.fill(oval_points(x + dx * tall, base - dy * tall, r * tall, r * tall * 0.85), crown)

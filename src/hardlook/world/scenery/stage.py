@@ -26,13 +26,13 @@ class Stage:
     void: Pen
     horizon: float
     wide: float
-    random: np.random.Generator
+    rng: np.random.Generator
 
     def spots(self, count: int, *, top: float | None = None) -> NDArray[np.float64]:
         """Random places (count, 2) on the ground, denser towards the horizon as distance makes them."""
         start = self.horizon + 0.02 if top is None else top
-        down = start + (1 - start) * self.random.random(count) ** 1.4
-        return np.stack([self.random.random(count) * self.wide, down], axis=1)
+        down = start + (1 - start) * self.rng.random(count) ** 1.4
+        return np.stack([self.rng.random(count) * self.wide, down], axis=1)
 
 
 def marks(spots: NDArray[np.float64], wide: float, tall: float, horizon: float) -> NDArray[np.float64]:
@@ -45,15 +45,15 @@ def marks(spots: NDArray[np.float64], wide: float, tall: float, horizon: float) 
 def clouds(stage: Stage, count: int, colour: Colour) -> None:
     """Heaps of ovals in the upper sky."""
     for _ in range(count):
-        x, y = stage.random.random() * stage.wide, stage.horizon * stage.random.uniform(0.15, 0.6)
-        size = stage.random.uniform(0.04, 0.08)
+        x, y = stage.rng.random() * stage.wide, stage.horizon * stage.rng.uniform(0.15, 0.6)
+        size = stage.rng.uniform(0.04, 0.08)
         for dx, dy, r in ((-1.2, 0.15, 0.7), (0, -0.1, 1.0), (1.1, 0.1, 0.75), (0.1, 0.3, 1.5)):
             stage.sky.oval(x + dx * size, y + dy * size, r * size, r * size * 0.55, colour, glow=1)
 
 
 def sun(stage: Stage, y: float, radius: float, colour: Colour, halo: Colour, *, margin: float = 0.12) -> float:
     """A disc with a halo at height `y`, at least `margin` of the width from either side; returns where across."""
-    x = stage.random.uniform(margin, 1 - margin) * stage.wide
+    x = stage.rng.uniform(margin, 1 - margin) * stage.wide
     stage.sky.oval(x, y, radius * 1.5, radius * 1.5, halo, glow=1)
     stage.sky.oval(x, y, radius, radius, colour, glow=1)
     return x

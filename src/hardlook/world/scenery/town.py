@@ -21,8 +21,8 @@ def street(stage: Stage) -> None:
     clouds(stage, 2, (240, 244, 248))
     x = -0.02
     while x < stage.wide:
-        wide, tall = stage.random.uniform(0.12, 0.2), stage.random.uniform(0.09, 0.22)
-        walls = ((176, 150, 140), (150, 160, 176), (190, 176, 150), (160, 140, 152))[int(stage.random.integers(4))]
+        wide, tall = stage.rng.uniform(0.12, 0.2), stage.rng.uniform(0.09, 0.22)
+        walls = ((176, 150, 140), (150, 160, 176), (190, 176, 150), (160, 140, 152))[int(stage.rng.integers(4))]
         stage.void.box(x, stage.horizon - tall, x + wide, stage.horizon, walls)
         rows, columns = np.meshgrid(
             np.arange(stage.horizon - tall + 0.025, stage.horizon - 0.04, 0.055),
@@ -35,7 +35,7 @@ def street(stage: Stage) -> None:
     stage.ground.box(-0.05, stage.horizon, stage.wide + 0.05, kerb, (186, 184, 178))
     stage.ground.box(-0.05, kerb, stage.wide + 0.05, kerb + 0.012, (140, 138, 136))
     stage.ground.scatter(marks(stage.spots(90, top=kerb + 0.02), 0.006, 0.004, stage.horizon), (78, 80, 88))
-    start, middle = -stage.random.random() * 0.3, stage.horizon + 0.62 * (1 - stage.horizon)
+    start, middle = -stage.rng.random() * 0.3, stage.horizon + 0.62 * (1 - stage.horizon)
     for left in np.arange(start, stage.wide, 0.34):
         stage.ground.fill(
             [(left, middle), (left + 0.18, middle), (left + 0.17, middle + 0.03), (left - 0.01, middle + 0.03)],
@@ -45,7 +45,7 @@ def street(stage: Stage) -> None:
 
 def night(stage: Stage) -> None:
     """Stars, the moon, paving stones, two lamps."""
-    stars = np.stack([stage.random.random(40) * stage.wide, stage.random.random(40) * stage.horizon * 0.9], axis=1)
+    stars = np.stack([stage.rng.random(40) * stage.wide, stage.rng.random(40) * stage.horizon * 0.9], axis=1)
     for size, some in zip((0.004, 0.006, 0.009), np.array_split(stars, 3), strict=True):
         stage.sky.scatter(some[:, None] + oval_points(0, 0, size, size)[::5], (250, 246, 214), glow=1)
     x = sun(stage, 0.13, 0.07, (250, 244, 208), (58, 66, 116), margin=0.34)
@@ -55,7 +55,7 @@ def night(stage: Stage) -> None:
     for step in np.linspace(-1.4, 1.4, 15):
         foot = stage.wide / 2 + step * stage.wide * 1.5
         stage.ground.stroke([(stage.wide / 2 + step * 0.9, stage.horizon), (foot, 1.05)], (84, 84, 100), 0.008)
-    for x in (stage.random.uniform(0.06, 0.22) * stage.wide, stage.random.uniform(0.78, 0.94) * stage.wide):
+    for x in (stage.rng.uniform(0.06, 0.22) * stage.wide, stage.rng.uniform(0.78, 0.94) * stage.wide):
         base = stage.horizon + 0.05
         for size, glow in ((0.22, 0.2), (0.16, 0.4), (0.1, 0.65)):
             stage.ground.oval(x, base + 0.02, size, size * 0.24, (190, 176, 140), glow=glow)
