@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hardlook.errors import OptionError
 from hardlook.extras import require
 from hardlook.models.roles import Features, Image
+from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import where
 from hardlook.models.weights.loading import load_into, load_state_dict
 
@@ -67,7 +68,7 @@ class EfficientNetLite0:
         vectors, maps = [np.empty((0, DIMENSION), np.float32)], []
         for start in range(0, len(images), self._batch):
             inputs = np.stack([prepared(image, self._size) for image in images[start : start + self._batch]])
-            with torch.inference_mode():
+            with exact_inference():
                 head, asked = self._network(torch.from_numpy(inputs).to(self.device), self._depth)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
                 maps.extend(asked.cpu().numpy())

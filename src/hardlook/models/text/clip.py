@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 from hardlook.models.roles import Image, Vectors
 from hardlook.models.text.transformers_folder import TransformersFolder, open_folder, padded, token_numbers
+from hardlook.models.torch_inference import exact_inference
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
@@ -44,7 +45,7 @@ class Clip:
         network, vectors = self._loaded.network, [np.empty((0, self.dimension), np.float32)]
         for start in range(0, len(images), self._batch):
             some = [clip_pixels(image, self._size, self._mean, self._std) for image in images[start:][: self._batch]]
-            with torch.inference_mode():
+            with exact_inference():
                 seen = network.vision_model(pixel_values=torch.from_numpy(np.stack(some)).to(self.device))
                 projected = network.visual_projection(seen.pooler_output)
                 vectors.append(torch.nn.functional.normalize(projected, dim=1).cpu().numpy())
@@ -101,7 +102,7 @@ def _encode_text(loaded: TransformersFolder, texts: Sequence[str], dimension: in
     for start in range(0, len(texts), batch):
         numbers = token_numbers(loaded.tokenizer, texts[start : start + batch], longest)
         tokens, mask = padded(numbers, device, fill=int(loaded.tokenizer.pad_token_id or 0))
-        with torch.inference_mode():
+        with exact_inference():
             read = network.text_model(input_ids=tokens, attention_mask=mask)
             projected = network.text_projection(read.pooler_output)
             vectors.append(torch.nn.functional.normalize(projected, dim=1).cpu().numpy())

@@ -15,6 +15,7 @@ import numpy as np
 from hardlook.errors import DataError
 from hardlook.extras import require
 from hardlook.models.roles import Vectors
+from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import where
 from hardlook.models.weights.loading import load_into, load_state_dict
 
@@ -61,7 +62,7 @@ class MiniLM:
         for start in range(0, len(texts), self._batch):
             encoded = self._tokenizer.encode_batch(list(texts[start : start + self._batch]))
             tokens, mask = _padded([one.ids for one in encoded])
-            with torch.inference_mode():
+            with exact_inference():
                 hidden = forward(self._network, tokens.to(self.device), mask.to(self.device))
                 weight = mask.to(self.device, hidden.dtype)[..., None]
                 average = (hidden * weight).sum(1) / weight.sum(1)

@@ -18,6 +18,7 @@ import numpy as np
 
 from hardlook.models.roles import Vectors
 from hardlook.models.text.transformers_folder import TransformersFolder, open_folder, padded, token_numbers
+from hardlook.models.torch_inference import exact_inference
 
 Pooling = Literal["mean", "cls"]
 T5_LONGEST = 512
@@ -42,10 +43,9 @@ class TokenAverage:
         return np.concatenate(vectors)
 
     def _pooled(self, numbers: Sequence[Sequence[int]]) -> Any:
-        import torch
 
         tokens, mask = padded(numbers, self.device)
-        with torch.inference_mode():
+        with exact_inference():
             hidden = self._loaded.network(input_ids=tokens, attention_mask=mask).last_hidden_state
             if self._pooling == "cls":
                 return hidden[:, 0].cpu().numpy()
