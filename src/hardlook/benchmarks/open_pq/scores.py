@@ -15,9 +15,9 @@ from hardlook.benchmarks.open_pq.words import Words
 from hardlook.contract.benchmark import BenchmarkCard
 from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
 from hardlook.errors import DataError
-from hardlook.metrics.confusion_costs import confusion_costs
 from hardlook.metrics.panoptic_matching import SegmentMatches
 from hardlook.metrics.panoptic_quality import class_quality, mean_quality, quality_sums, quality_sums_by_image
+from hardlook.metrics.segment_costs import segment_costs
 from hardlook.randomness import generator
 from hardlook.stats import bootstrap_scores
 
@@ -121,12 +121,7 @@ def _by_measure(matches: SegmentMatches, words: Words, options: OpenPqOptions) -
 
 def _costs(matches: SegmentMatches, similarity: Matrix, words: Words) -> list[Score]:
     """The dearest confusions, as scores in slices: segments misnamed, and the part of them that is not forgiven."""
-    classes, things = len(words.names), np.array(words.things, np.bool_)
-    confusion = np.zeros((classes, classes), np.int64)
-    pairs = (matches.true >= 0) & (matches.called >= 0)
-    np.add.at(confusion, (matches.true[pairs], matches.called[pairs]), 1)
-    # Nothing is forgiven between a thing and stuff, however similar the words.
-    costs = confusion_costs(confusion, np.where(things[:, None] == things, similarity, 0.0), most=MOST_CONFUSIONS)
+    costs = segment_costs(matches, similarity, np.array(words.things, np.bool_), most=MOST_CONFUSIONS)
     scores = []
     for true, called, hard, soft in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": words.names[true], "called": words.names[called]}
