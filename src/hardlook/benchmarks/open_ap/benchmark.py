@@ -18,6 +18,7 @@ from hardlook.benchmarks.open_ap.pictures import pictures_of
 from hardlook.benchmarks.open_ap.records import SCHEMA, record_of
 from hardlook.benchmarks.open_ap.scores import score_images
 from hardlook.benchmarks.open_ap.sections import show
+from hardlook.benchmarks.open_labels.comparison import with_comparison
 from hardlook.benchmarks.open_labels.published_ap import PUBLISHED_AP
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Record
@@ -90,7 +91,7 @@ class OpenAp:
 
     def score(self, records: pl.DataFrame, options: OpenApOptions) -> Scorecard:
         """All scores, from the overlaps and the similarity."""
-        return score_images(CARD, records, options)
+        return with_comparison(score_images(CARD, records, options), options)
 
     def readings(self, options: OpenApOptions) -> tuple[Reading, ...]:
         """How matches are read, which senses and which measure."""

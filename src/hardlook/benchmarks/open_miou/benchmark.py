@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.benchmarks.open_labels.comparison import with_comparison
 from hardlook.benchmarks.open_labels.matrix import label_similarity
 from hardlook.benchmarks.open_labels.published import PUBLISHED_MIOU
 from hardlook.benchmarks.open_miou.options import OpenMiouOptions, all_readings
@@ -48,7 +49,9 @@ CARD = BenchmarkCard(
         ScoreMeaning(
             "open-miou", "open mIoU", "mean over classes of soft IoU: similar labels count in part", headline=True
         ),
-        ScoreMeaning("miou", "vanilla mIoU", "the same where only the right label counts", headline=True),
+        ScoreMeaning(
+            "miou", "vanilla mIoU", "mean over classes of IoU where only the right label counts", headline=True
+        ),
         ScoreMeaning("open-gain", "given back", "open mIoU minus vanilla mIoU, on the same images", headline=True),
         ScoreMeaning("open-pixel-accuracy", "open pixel accuracy", "pixels with the right label, similar ones in part"),
         ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
@@ -118,7 +121,7 @@ class OpenMiou:
 
     def score(self, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
         """All scores, from the counts and the similarity."""
-        return score_images(CARD, records, options)
+        return with_comparison(score_images(CARD, records, options), options)
 
     def readings(self, options: OpenMiouOptions) -> tuple[Reading, ...]:
         """Which classes the mean runs over, which senses and which measure."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.benchmarks.open_labels.comparison import with_comparison
 from hardlook.benchmarks.open_labels.published_pq import PUBLISHED_PQ
 from hardlook.benchmarks.open_pq.answers import answered_sides
 from hardlook.benchmarks.open_pq.dataset import list_images, sources_of
@@ -49,7 +50,7 @@ CARD = BenchmarkCard(
         ScoreMeaning(
             "open-pq", "open PQ", "mean over classes; a segment with a similar label counts in part", headline=True
         ),
-        ScoreMeaning("pq", "vanilla PQ", "the same where only the right label counts", headline=True),
+        ScoreMeaning("pq", "vanilla PQ", "mean over classes of IoU where only the right label counts", headline=True),
         ScoreMeaning("open-gain", "given back", "open PQ minus vanilla PQ, on the same images", headline=True),
         ScoreMeaning("open-sq", "open SQ", "mean IoU of matched segments, weighted by similarity"),
         ScoreMeaning("sq", "vanilla SQ", "mean IoU of matched segments with the right label"),
@@ -110,7 +111,7 @@ class OpenPqBenchmark:
 
     def score(self, records: pl.DataFrame, options: OpenPqOptions) -> Scorecard:
         """All scores, from the matches and the similarity."""
-        return score_images(CARD, records, options)
+        return with_comparison(score_images(CARD, records, options), options)
 
     def readings(self, options: OpenPqOptions) -> tuple[Reading, ...]:
         """Which crowds excuse, which senses and which measure."""
