@@ -19,15 +19,18 @@ ARROWS = {
     "data": GROUND,
     "world": GROUND,
     "models": GROUND | {"world"},
+    "tiers": GROUND | {"data", "metrics", "models", "stats", "world"},
     "wordnet": {"errors", "similarity"},
     "labels": GROUND | {"data", "models", "similarity", "wordnet"},
     "contract": GROUND | {"stats"},
+    "bias": GROUND | {"contract", "data", "metrics", "models", "stats", "tiers"},
     "benchmarks": GROUND
-    | {"contract", "data", "labels", "metrics", "models", "similarity", "stats", "wordnet", "world"},
+    | {"bias", "contract", "data", "labels", "metrics", "models", "similarity", "stats", "tiers", "wordnet", "world"},
     "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
     "report": GROUND | {"contract"},
     "commands": GROUND
-    | {"benchmarks", "contract", "labels", "models", "report", "runs", "similarity", "wordnet", "world"},
+    | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
+    | {"tiers", "wordnet", "world"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from hardlook.contract.scorecard import LeftOut, Reading, Score, Scorecard
-from hardlook.contract.sections import Section
-from hardlook.report.page import render_page
+from hardlook.contract.sections import Example, Gallery, Section
+from hardlook.report.page import render_page, render_study
 
 from . import samples
 from .drawn import Outline, svgs
@@ -113,3 +113,14 @@ def test_many_headline_scores_are_counted_and_chosen_ones_get_cards():
     page = render_page(card, [])
     assert page.count('class="card"') == 12 and "8 more scores over all units" in page
     assert render_page(card, [], headline=("score 3",)).count('class="card"') == 1
+
+
+def test_a_study_shows_the_pictures_of_its_galleries():
+    gallery = Gallery("Kept", "", (Example("img-1", "clear"), Example("img-2", "gone")))
+    sections = [Section("Examples", "", (gallery,))]
+    page = render_study(sections, title="Study", pictures={"img-1": [samples.picture()], "img-2": "the file is gone"})
+    outline = Outline(page)
+    (image,) = outline.all("img")
+    assert image["src"].startswith("data:image/jpeg;base64,") and "img-1" in image["alt"]
+    assert "No picture: the file is gone" in " ".join(outline.texts)
+    assert "no picture was given for this unit" in render_study(sections, title="Study")

@@ -1,7 +1,7 @@
 """The benchmarks, one folder each, found by name.
 
 >>> sorted(BUILT_IN)
-['closed-miou', 'open-ap', 'open-miou', 'open-pq']
+['closed-miou', 'open-ap', 'open-miou', 'open-pq', 'toss']
 """
 
 from __future__ import annotations
@@ -19,6 +19,12 @@ BUILT_IN: Mapping[str, str] = {
     "open-ap": "hardlook.benchmarks.open_ap.benchmark:OPEN_AP",
     "open-miou": "hardlook.benchmarks.open_miou.benchmark:OPEN_MIOU",
     "open-pq": "hardlook.benchmarks.open_pq.benchmark:OPEN_PQ",
+    "toss": "hardlook.benchmarks.toss.benchmark:TOSS",
+}
+# Studies run like benchmarks, under a verb of their own: `hardlook bias support` and `hardlook bias saliency`.
+STUDIES: Mapping[str, str] = {
+    "bias-saliency": "hardlook.benchmarks.bias_saliency.benchmark:BIAS_SALIENCY",
+    "bias-support": "hardlook.benchmarks.bias_support.benchmark:BIAS_SUPPORT",
 }
 ENTRY_POINTS = "hardlook.benchmarks"
 
@@ -31,7 +37,7 @@ def benchmark_names() -> dict[str, str]:
 
 def find_benchmark(name: str) -> Benchmark:
     """The benchmark of that name, or of a `package.module:attribute`."""
-    names = benchmark_names()
+    names = {**benchmark_names(), **STUDIES}
     place = names.get(name, name)
     module, _, attribute = place.partition(":")
     if not attribute:

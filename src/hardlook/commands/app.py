@@ -11,7 +11,22 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import calibrate, check, demo, labels, models, report, run, score, similarity, weights, world
+from hardlook.commands import (
+    attributes,
+    bias,
+    build,
+    calibrate,
+    check,
+    demo,
+    labels,
+    models,
+    report,
+    run,
+    score,
+    similarity,
+    weights,
+    world,
+)
 from hardlook.errors import HardlookError
 
 app = typer.Typer(
@@ -30,8 +45,10 @@ app = typer.Typer(
         "  hardlook models --role semantic-segmenter"
     ),
 )
-for module in (run, score, report, calibrate, demo, models, check):
+for module in (run, score, report, calibrate, demo, models, check, attributes):
     module.add_to(app)
+app.add_typer(build.app, name="build")
+app.add_typer(bias.app, name="bias")
 app.add_typer(labels.app, name="labels")
 app.add_typer(similarity.app, name="similarity")
 app.add_typer(weights.app, name="weights")

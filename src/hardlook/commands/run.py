@@ -11,11 +11,12 @@ import shlex
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from hardlook.commands import grammar
+from hardlook.commands.run_flags import shared_flags
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import Benchmark
@@ -23,13 +24,21 @@ if TYPE_CHECKING:
     from hardlook.runs.execute import Conduct
 
 FINISHED_WITH_FAILURES = 3
-_MODEL, _DATA, _RUN = "The model", "The data", "The run"
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
-    passed_on = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
-    app.command("run", context_settings=passed_on, help=__doc__)(_run)
+    app.command("run", context_settings=PASSED_ON, help=__doc__)(_run)
+
+
+def add_study(app: typer.Typer, verb: str, name: str, help_text: str) -> None:
+    """Add a study that runs like a benchmark, such as `hardlook bias support`, under its own verb."""
+
+    def study(context: typer.Context) -> None:
+        run_named(name, list(context.args), context.command_path)
+
+    app.command(verb, context_settings=PASSED_ON, help=help_text)(study)
 
 
 def _run(context: typer.Context) -> None:
@@ -41,11 +50,17 @@ def _run(context: typer.Context) -> None:
         typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
         typer.echo("\nhardlook run BENCHMARK --help lists a benchmark's options.")
         raise typer.Exit(0)
-    name = words[0]
+    run_named(words[0], words[1:], f"hardlook run {words[0]}")
+
+
+def run_named(name: str, words: list[str], path: str) -> None:
+    """Run the benchmark of that name with the words that follow it; `path` is what help calls the command."""
+    from hardlook.benchmarks import find_benchmark
+
     app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
     app.command(context_settings=settings)(command_for(name, find_benchmark(name)))
-    app(words[1:], prog_name=f"hardlook run {name}", standalone_mode=True)
+    app(words, prog_name=path, standalone_mode=True)
 
 
 def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
@@ -55,7 +70,7 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
     def command(**values: Any) -> None:
         conduct_run(name, benchmark, values)
 
-    shared = list(inspect.signature(_shared, eval_str=True).parameters.values())
+    shared = list(inspect.signature(shared_flags, eval_str=True).parameters.values())
     parameters = [*shared, *flags(benchmark.options, f"Options of {benchmark.card.name}")]
     typed: Any = command
     typed.__signature__ = inspect.Signature(parameters)
@@ -63,83 +78,6 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
     card = benchmark.card
     command.__doc__ = f"{card.title}.\n\n{card.summary}\n\n[bold]Example[/bold]\n\n  {card.example}"
     return command
-
-
-def _shared(
-    *,
-    out: Annotated[Path, typer.Option("--out", help="Run folder; the same command again resumes it.")],
-    model: Annotated[
-        str | None,
-        typer.Option("--model", help="Name, entry point or package.module:attribute.", rich_help_panel=_MODEL),
-    ] = None,
-    model_arg: Annotated[
-        list[str] | None,
-        typer.Option("--model-arg", help="KEY=VALUE for the model; repeatable.", rich_help_panel=_MODEL),
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="A weights file of your own.", rich_help_panel=_MODEL)
-    ] = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1...", rich_help_panel=_MODEL)] = None,
-    data: Annotated[
-        list[str] | None, typer.Option("--data", help="NAME=PATH; repeatable.", rich_help_panel=_DATA)
-    ] = None,
-    gt: Annotated[
-        Path | None, typer.Option("--gt", help="Ground truth of stored predictions.", rich_help_panel=_DATA)
-    ] = None,
-    pred: Annotated[
-        Path | None, typer.Option("--pred", help="Stored predictions, in place of a model.", rich_help_panel=_DATA)
-    ] = None,
-    full_fingerprint: Annotated[
-        bool, typer.Option("--full-fingerprint", help="Hash all data, not samples of it.", rich_help_panel=_DATA)
-    ] = False,
-    reading: Annotated[
-        list[str] | None,
-        typer.Option("--reading", help="NAME=VALUE, where a paper's text and numbers differ.", rich_help_panel=_RUN),
-    ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of everything that is drawn.", rich_help_panel=_RUN)
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="inline, processes or ray.", rich_help_panel=_RUN)] = "inline",
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes or Ray actors.", rich_help_panel=_RUN)
-    ] = 2,
-    address: Annotated[
-        str, typer.Option("--address", help="An existing Ray cluster; none starts a local one.", rich_help_panel=_RUN)
-    ] = "",
-    gpus: Annotated[
-        float, typer.Option("--gpus", min=0, help="GPUs that a Ray actor takes.", rich_help_panel=_RUN)
-    ] = 0.0,
-    prefetch: Annotated[
-        int | None,
-        typer.Option(
-            "--prefetch", min=0, help="Inline: processes that read files ahead (2 on a GPU).", rich_help_panel=_RUN
-        ),
-    ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option("--shard", help="i/N: this process's part of a run shared by N.", rich_help_panel=_RUN),
-    ] = None,
-    batch_size: Annotated[
-        str, typer.Option("--batch-size", help="Units a batch, or auto.", rich_help_panel=_RUN)
-    ] = "auto",
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of each worker.", rich_help_panel=_RUN)] = 1,
-    on_error: Annotated[
-        str, typer.Option("--on-error", help="record a failed unit and go on, or stop.", rich_help_panel=_RUN)
-    ] = "record",
-    max_failures: Annotated[
-        float,
-        typer.Option(
-            "--max-failures", min=0, max=1, help="Share of failed units above which it stops.", rich_help_panel=_RUN
-        ),
-    ] = 0.01,
-    new: Annotated[
-        bool,
-        typer.Option("--new", help="Set an earlier run in this folder aside and start again.", rich_help_panel=_RUN),
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
-) -> None:
-    """The options that all benchmarks share; only its signature is used."""
 
 
 def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:

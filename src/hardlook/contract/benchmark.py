@@ -6,14 +6,14 @@ harness does the rest (workers, resuming, failures, intervals on disk, reports).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hardlook.contract.options import BenchmarkOptions
 from hardlook.contract.records import Record, RecordSchema
-from hardlook.contract.scorecard import Reading, Scorecard
+from hardlook.contract.scorecard import LeftOut, Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
 
 if TYPE_CHECKING:
@@ -31,6 +31,18 @@ class Unit:
     id: str
     payload: Any
     group: str = ""
+
+
+class UnitList(list[Unit]):
+    """Units together with what was left out when they were listed: it is kept in `run.json` and told in the report.
+
+    >>> UnitList([Unit("a", None)], left_out=[LeftOut("pairs", 3, "their images are not there")]).left_out[0].count
+    3
+    """
+
+    def __init__(self, units: Iterable[Unit] = (), left_out: Iterable[LeftOut] = ()) -> None:
+        super().__init__(units)
+        self.left_out = tuple(left_out)
 
 
 @dataclass(frozen=True)
@@ -99,7 +111,7 @@ class Benchmark(Protocol):
         ...
 
     def units(self, options: Any) -> Sequence[Unit]:
-        """The fixed list of units, ids unique."""
+        """The fixed list of units, ids unique; a `UnitList` where something had to be left out of it."""
         ...
 
     def prepare(self, unit: Unit) -> Unit:

@@ -1,6 +1,7 @@
-"""Networks with weights of their own, registered without importing what they run on.
+"""Models that are no planted ones, registered without importing what they run on.
 
-Licences are those of the weights. `weights` are names for `hardlook weights install`.
+Licences are those of the weights, where there are any. `weights` are names for `hardlook weights install`; for models
+that use another model by name, `extra` and `weights` are what their default needs.
 
 >>> from hardlook.models.registry import find
 >>> find("u2netp").card.extra
@@ -86,4 +87,52 @@ register_lazily(
     summary="T5's encoder, averaged over the tokens, from a local transformers folder (path=FOLDER)",
     licence="as the folder's own",
     extra="hf",
+)
+register_lazily(
+    "empty",
+    "hardlook.models.one_shot.fixed_masks:Empty",
+    role="one-shot-segmenter",
+    summary="an empty mask for every query",
+    licence="MIT",
+)
+register_lazily(
+    "whole-image",
+    "hardlook.models.one_shot.fixed_masks:WholeImage",
+    role="one-shot-segmenter",
+    summary="every pixel of every query",
+    licence="MIT",
+)
+register_lazily(
+    "center-box",
+    "hardlook.models.one_shot.fixed_masks:CenterBox",
+    role="one-shot-segmenter",
+    summary="a box in the middle of every query (share=.5 of its sides)",
+    licence="MIT",
+)
+register_lazily(
+    "saliency",
+    "hardlook.models.one_shot.saliency:SaliencyOnly",
+    role="one-shot-segmenter",
+    summary="the query's salient pixels by any saliency model (model=u2netp), whatever the support",
+    licence="MIT",
+    extra="onnx",
+    weights=("u2netp",),
+)
+register_lazily(
+    "prototype",
+    "hardlook.models.one_shot.prototype:Prototype",
+    role="one-shot-segmenter",
+    summary="prototype matching over any encoder's maps (encoder=efficientnet-lite0), no training",
+    licence="Apache-2.0",
+    extra="torch",
+    weights=("efficientnet-lite0",),
+)
+register_lazily(
+    "nearest",
+    "hardlook.models.one_shot.nearest:Nearest",
+    role="one-shot-segmenter",
+    summary="nearest-neighbour matching over any encoder's maps (encoder=efficientnet-lite0), no training",
+    licence="Apache-2.0",
+    extra="torch",
+    weights=("efficientnet-lite0",),
 )

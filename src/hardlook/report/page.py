@@ -81,9 +81,16 @@ def render_page(
 
 
 def render_study(
-    sections: Sequence[Section], *, title: str, summary: str = "", provenance: Mapping[str, object] | None = None
+    sections: Sequence[Section],
+    *,
+    title: str,
+    summary: str = "",
+    provenance: Mapping[str, object] | None = None,
+    pictures: Pictures | None = None,
 ) -> str:
     """A page that is not about one run, such as a calibration: sections and provenance, without scorecard.
+
+    `pictures` holds the pictures of each unit that a gallery shows, or the reason why there are none.
 
     >>> "What was left out" in render_study([Section("Dials", "All as meant.")], title="Calibration")
     False
@@ -97,7 +104,7 @@ def render_study(
         facts=[],
         summary=Markup(prose(summary)),
         contents=[*_contents(sections), _PROVENANCE],
-        sections=[_section(section, index, {}) for index, section in enumerate(sections, start=1)],
+        sections=[_section(section, index, pictures or {}) for index, section in enumerate(sections, start=1)],
         provenance=json.dumps(provenance or {}, indent=2, ensure_ascii=False, default=str),
     )
 

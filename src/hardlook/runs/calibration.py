@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from hardlook import fingerprint
 from hardlook.contract.benchmark import Dial
-from hardlook.contract.scorecard import Score
+from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DialChart, Line, Section, Table
 from hardlook.runs.in_memory import Rehearsal
 from hardlook.stats import spearman
@@ -65,8 +66,17 @@ def calibrate(
     """Turn every dial that the benchmark's card names, on the planted world."""
     rehearsal = Rehearsal(benchmark, given)
     curves = []
+    answered: dict[str, Scorecard] = {}
+
+    def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
+        """Of a fault that several scores are held against, or of none, one answer serves all."""
+        key = fingerprint.of_value([model, {name: value for name, value in arguments.items() if value}])
+        if key not in answered:
+            answered[key] = rehearsal.score(model, arguments)
+        return answered[key]
+
     for dial in rehearsal.benchmark.card.dials:
-        scores = [rehearsal.score(dial.model, dial.arguments(v)).get(dial.score) for v in settings]
+        scores = [scorecard(dial.model, dial.arguments(v)).get(dial.score) for v in settings]
         values = np.array([score.value for score in scores])
         steady = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
         curves.append(DialCurve(dial, tuple(settings), tuple(scores), steady))

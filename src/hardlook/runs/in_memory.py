@@ -31,6 +31,7 @@ class Rehearsal:
         self.benchmark = find_benchmark(benchmark)
         self.options = parse_options(self.benchmark.options, dict(given or {}))
         units = list_units(self.benchmark, self.options)
+        self.left_out = tuple(getattr(units, "left_out", ()))
         batches = lay_out(units, self.benchmark.card.batch_size)
         self.prepared: list[PreparedBatch] = [prepare_batch(self.benchmark, batch) for batch in batches]
 
@@ -50,4 +51,10 @@ class Rehearsal:
         records = self.records(model, args)
         scorecard = self.benchmark.score(records, self.options)
         readings = self.benchmark.readings(self.options)
-        return replace(scorecard, model=model, readings=readings, units=UnitCounts(len(records), len(records), 0))
+        return replace(
+            scorecard,
+            model=model,
+            readings=readings,
+            left_out=(*self.left_out, *scorecard.left_out),
+            units=UnitCounts(len(records), len(records), 0),
+        )

@@ -72,7 +72,11 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         scorecard,
         model=model,
         readings=benchmark.readings(options),
-        left_out=(*scorecard.left_out, *_left_out(manifest["units"], records, failures, folder, benchmark, answers)),
+        left_out=(
+            *_not_listed(manifest),
+            *scorecard.left_out,
+            *_left_out(manifest["units"], records, failures, folder, benchmark, answers),
+        ),
         units=UnitCounts(manifest["units"], len(records), len(failures)),
     )
     return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
@@ -110,6 +114,11 @@ def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, An
     if "reading" in changes:
         changes = {**changes, "reading": {**stored["reading"], **changes["reading"]}}
     return parse_options(benchmark.options, {**stored, **changes})
+
+
+def _not_listed(manifest: dict[str, Any]) -> list[LeftOut]:
+    """What never became a unit, as noted when the run began."""
+    return [LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])]
 
 
 def _left_out(

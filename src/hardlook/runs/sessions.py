@@ -59,6 +59,7 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
         "options": plan.options.model_dump(mode="json"),
         "seed": plan.options.seed,
         "units": len(plan.units),
+        "left_out": [asdict(one) for one in getattr(plan.units, "left_out", ())],
         "batch_size": plan.parts["batch size"],
         "answers": {"fingerprint": plan.answers, "parts": dict(plan.parts)},
         "code": {"hardlook": hardlook.__version__, "fingerprint": code_fingerprint()},

@@ -19,6 +19,7 @@ from hardlook.stats.estimates import Resampling
 from hardlook.stats.index_bootstrap import IndexStatistic, bootstrap_indices
 from hardlook.stats.intervals import Estimate, Interval, t_interval
 from hardlook.stats.multiplicity import holm, significant_pairs
+from hardlook.stats.mutual_information import mutual_information, mutual_information_interval
 from hardlook.stats.paired import paired_bootstrap, paired_bootstrap_scores
 from hardlook.stats.permutation import PermutationTest, permutation_test, permutation_test_mean
 from hardlook.stats.power import detectable_difference, units_needed
@@ -42,6 +43,8 @@ __all__ = [
     "competition_ranks",
     "detectable_difference",
     "holm",
+    "mutual_information",
+    "mutual_information_interval",
     "paired_bootstrap",
     "paired_bootstrap_scores",
     "pearson",

@@ -4,7 +4,8 @@ Mean scores, IoU, mIoU, recall: each is a function of sums over units (intersect
 resample needs no second look at the units. It is a row of multiplicities times the sums of the clusters, and
 10,000 resamples of 10,000 clusters are one large matrix product, done block by block.
 
-Whole-number sums are exact below 2**53, so their totals are the same on every machine.
+Whole-number sums are exact below 2**53, so their totals are the same on every machine. Sums with many columns
+and few numbers a unit may be sparse matrices of scipy.
 
 >>> import numpy as np
 >>> pixels = np.array([[30, 60], [45, 50], [10, 40], [5, 50]])  # intersection and union of four images
@@ -14,7 +15,7 @@ Whole-number sums are exact below 2**53, so their totals are the same on every m
 """
 
 from collections.abc import Callable
-from typing import Unpack
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,6 +24,7 @@ from hardlook.stats.estimates import Resampling, find_plan, summarise
 from hardlook.stats.finite import finite_rows, finite_vector
 from hardlook.stats.intervals import Estimate
 from hardlook.stats.resampling import multiplicities
+from hardlook.stats.sparse_sums import finite_sparse_rows, is_sparse, sparse_cluster_sums
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -42,8 +44,9 @@ def ratio(totals: NDArray[np.float64]) -> NDArray[np.float64]:
 def bootstrap_score(sums: ArrayLike, statistic: Statistic, **options: Unpack[Resampling]) -> Estimate:
     """Bootstrap one score that is a function of sums.
 
-    `sums` has shape (n_units, n_columns), finite. `statistic` maps totals (m, n_columns) to scores (m,), each
-    row by itself. It may return NaN where the score is undefined; divisions by zero in it are quiet.
+    `sums` has shape (n_units, n_columns), finite, dense or sparse. `statistic` maps totals (m, n_columns) to
+    scores (m,), each row by itself. It may return NaN where the score is undefined; divisions by zero in it are
+    quiet.
     `options` are the fields of `Resampling`, of which `rng` is required.
 
     With fewer than two clusters in every stratum nothing can vary: the bounds are NaN and no resample is made.
@@ -74,7 +77,8 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     """Bootstrap several scores, such as one IoU per class, from the same resamples.
 
     As `bootstrap_score`, with a `statistic` that maps totals (m, n_columns) to (m, n_scores). The result has one
-    estimate per score, in the order of the columns of the statistic.
+    estimate per score, in the order of the columns of the statistic. A scipy.sparse matrix of sums draws the same
+    resamples and gives the same estimates; totals are dense in both.
 
     >>> recall_and_precision = lambda t: np.stack([t[..., 0] / t[..., 1], t[..., 0] / t[..., 2]], axis=-1)
     >>> sums = [[1, 2, 2], [3, 4, 6], [2, 2, 2]]
@@ -82,9 +86,9 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     >>> recall.value, precision.value
     (0.75, 0.6)
     """
-    rows = finite_rows(sums, "sums")
-    plan = find_plan(len(rows), **options)
-    cluster_sums = plan.clusters.sum(rows)
+    rows: Any = finite_sparse_rows(sums, "sums") if is_sparse(sums) else finite_rows(sums, "sums")
+    plan = find_plan(rows.shape[0], **options)
+    cluster_sums: Any = sparse_cluster_sums(plan.clusters, rows) if is_sparse(rows) else plan.clusters.sum(rows)
     total = cluster_sums.sum(axis=0)
     values = apply_statistic(statistic, total[None])[0]
     replicates = [np.empty((0, len(values)))]
@@ -94,7 +98,8 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     ]
     jackknife = None
     if plan.method == "bca" and plan.resamples:
-        jackknife = apply_statistic(statistic, total - cluster_sums)
+        left_out = cluster_sums.toarray() if is_sparse(cluster_sums) else cluster_sums
+        jackknife = apply_statistic(statistic, total - left_out)
     return summarise(plan, values, np.concatenate(replicates), jackknife)
 
 

@@ -18,7 +18,7 @@ from functools import partial
 from pathlib import Path
 
 from hardlook.errors import DataError, OptionError
-from hardlook.world.layouts import coco_panoptic, concept_context, isegm, voc
+from hardlook.world.layouts import coco_panoptic, concept_context, fss, isegm, voc
 from hardlook.world.layouts.pictures import IMAGE_FORMATS
 from hardlook.world.planted import VERSION, PlantedWorld
 from hardlook.world.scene import DEFAULT_SIZE
@@ -29,6 +29,7 @@ LAYOUTS: dict[str, tuple[Callable[[PlantedWorld, Path, str], None], tuple[str, .
     "concept-context": (concept_context.write_concept_context, concept_context.ENTRIES),
     "coco-panoptic": (coco_panoptic.write_coco_panoptic, coco_panoptic.ENTRIES),
     "isegm": (isegm.write_isegm, isegm.ENTRIES),
+    "fss": (fss.write_fss, fss.ENTRIES),
 }
 
 

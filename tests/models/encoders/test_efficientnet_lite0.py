@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from PIL import Image
+from scipy.ndimage import map_coordinates
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, prepared
@@ -48,6 +49,35 @@ def test_maps_are_of_the_layer_asked_for(random_weights, layer, channels, side) 
         assert np.allclose(features.vectors[1], features.maps[1].mean((1, 2)), atol=1e-6)
 
 
+def test_several_layers_are_their_unit_maps_side_by_side(random_weights) -> None:
+    images = noise((50, 80), (200, 100))
+    single = {
+        layer: EfficientNetLite0(weights=random_weights, size=96, layer=layer).encode(images)
+        for layer in ("stride16", "head")
+    }
+    joint = EfficientNetLite0(weights=random_weights, size=96, layer="stride16+head").encode(images)
+    assert np.array_equal(joint.vectors, single["head"].vectors)
+    for place, found in enumerate(joint.maps):
+        assert found.shape == (112 + 1280, 6, 6) and found.dtype == np.float32
+        fine, coarse = (single[layer].maps[place].astype(float) for layer in ("stride16", "head"))
+        assert np.allclose(found[:112], fine / np.linalg.norm(fine, axis=0), atol=1e-5)
+        lengths = np.linalg.norm(coarse, axis=0)
+        unit = np.divide(coarse, lengths, out=np.zeros_like(coarse), where=lengths > 0)
+        # Centres of the finer cells in the coarse grid, the outermost cells continued.
+        steps = (np.arange(6) + 0.5) / 2 - 0.5
+        where = np.meshgrid(np.arange(1280), steps, steps, indexing="ij")
+        assert np.allclose(found[112:], map_coordinates(unit, where, order=1, mode="nearest"), atol=1e-5)
+
+
+def test_layers_come_in_the_order_of_their_names(random_weights) -> None:
+    [image] = noise((50, 80))
+    first, second = (
+        EfficientNetLite0(weights=random_weights, size=64, layer=layer).encode([image]).maps[0]
+        for layer in ("stride16+stride32", "stride32+stride16")
+    )
+    assert np.array_equal(first[:112], second[320:]) and np.array_equal(first[112:], second[:320])
+
+
 def test_batches_do_not_change_the_answer(random_weights) -> None:
     images = noise((50, 80), (64, 64), (200, 100), (9, 300), (70, 70))
     together = EfficientNetLite0(weights=random_weights, size=64, batch=2).encode(images)
@@ -75,6 +105,10 @@ def test_input_is_scaled_to_about_one() -> None:
 def test_options_and_weights_that_cannot_be(random_weights, tmp_path) -> None:
     with pytest.raises(OptionError, match="layer is one of stride8"):
         EfficientNetLite0(weights=random_weights, layer="stride4")
+    with pytest.raises(OptionError, match="no layer is called 'stride4'"):
+        EfficientNetLite0(weights=random_weights, layer="head+stride4")
+    with pytest.raises(OptionError, match="names a layer twice"):
+        EfficientNetLite0(weights=random_weights, layer="head+head")
     with pytest.raises(OptionError, match="at least 32"):
         EfficientNetLite0(weights=random_weights, size=8)
     torch.save({"_fc.bias": torch.zeros(1000)}, tmp_path / "other.pth")

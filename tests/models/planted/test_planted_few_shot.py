@@ -1,6 +1,8 @@
 """The one-shot segmenter's and the learner's dials, on the gaps that their benchmarks report."""
 
+import cv2
 import numpy as np
+import pytest
 
 from hardlook.models.planted.learner import PlantedLearner
 from hardlook.models.planted.one_shot import PlantedOneShot
@@ -44,30 +46,66 @@ def test_ragged_borders_hide_nothing_and_open_no_gap():
     assert_rises(lambda dial: loss(off, ragged=dial))
 
 
-def test_blindness_shows_when_the_support_says_nothing():
-    queries = scenes(count=24, salient=True)
-    other = {s.scene.subject.concept: s for s in queries}
+def test_blindness_costs_no_target_that_is_shown():
+    for salient in (True, False):
+        assert_flat(lambda dial, salient=salient: loss(off, salient=salient, support_blind=dial))
 
-    def spoken(support, dial):
-        masks = PlantedOneShot(support_blind=dial).segment_queries(
-            [q.image for q in queries], [[support(q)] for q in queries]
-        )
-        return float(np.mean([mask.any() for mask in masks]))
 
-    def unmasked(query):
-        return Support(query.image, np.zeros_like(query.salient))
+QUERIES = scenes(count=24, salient=True)
 
-    def black(query):
-        return Support(np.zeros_like(query.image), np.zeros_like(query.salient))
 
-    def absent(query):
-        present = {thing.concept for thing in query.scene.objects}
-        shown = next(scene for concept, scene in other.items() if concept not in present)
-        return Support(shown.image, shown.target_mask)
+def unmasked(query):
+    return Support(query.image, np.zeros_like(query.salient))
 
-    for support in (unmasked, black, absent):
-        assert spoken(support, 0.0) == 0
-        assert_rises(lambda dial, support=support: spoken(support, dial))
+
+def black(query):
+    return Support(np.zeros_like(query.image), np.zeros_like(query.salient))
+
+
+def absent(query):
+    present = {thing.concept for thing in query.scene.objects}
+    shown = next(scene for scene in QUERIES if scene.scene.subject.concept not in present)
+    return Support(shown.image, shown.target_mask)
+
+
+def answers(support, **dials):
+    return PlantedOneShot(**dials).segment_queries([q.image for q in QUERIES], [[support(q)] for q in QUERIES])
+
+
+@pytest.mark.parametrize("support", [unmasked, black, absent])
+def test_blindness_shows_when_the_support_says_nothing(support):
+    def spoken(**dials):
+        return float(np.mean([mask.any() for mask in answers(support, **dials)]))
+
+    assert spoken() == 0
+    assert_rises(lambda dial: spoken(support_blind=dial))
+    assert_flat(lambda dial: spoken(saliency=dial))
+    # What is taken is the query's subject, so that the levels which count its class lose by it.
+    taken = answers(support, support_blind=1.0)
+    own = [iou(mask, q.class_mask(q.scene.subject.concept)) for mask, q in zip(taken, QUERIES, strict=True)]
+    assert np.mean(own) > 0.8
+
+
+def turned(scene, degrees):
+    """Picture and mask of the subject's class, rotated about the middle by nearest neighbour, black around."""
+    height, width = scene.salient.shape
+    turn = cv2.getRotationMatrix2D(((width - 1) / 2, (height - 1) / 2), degrees, 1.0)
+    mask = scene.class_mask(scene.scene.subject.concept).astype(np.uint8)
+    return [cv2.warpAffine(array, turn, (width, height), flags=cv2.INTER_NEAREST) for array in (scene.image, mask)]
+
+
+@pytest.mark.parametrize("degrees", [17, 90, 200])
+def test_a_rotated_picture_still_reads(degrees):
+    for scene in QUERIES[:8]:
+        picture, mask = turned(scene, degrees)
+        assert (picture == 0).all(axis=2).any()
+        straight = Support(scene.image, scene.class_mask(scene.scene.subject.concept))
+        [found] = PlantedOneShot().segment_queries([picture], [[straight]])
+        assert np.array_equal(found, mask.astype(bool))
+        [back] = PlantedOneShot().segment_queries([scene.image], [[Support(picture, mask.astype(bool))]])
+        assert np.array_equal(back, straight.mask)
+        [blind] = PlantedOneShot(support_blind=1.0).segment_queries([picture], [[black(scene)]])
+        assert blind.any() and not (blind & (picture == 0).all(axis=2)).any()
 
 
 def test_several_supports_vote():

@@ -36,8 +36,9 @@ class EfficientNetLite0:
     """Vectors are the average of the last map, (N, 1280); maps are of the layer asked for.
 
     Images are squashed to `size` x `size` pixels, so a map (C, size / stride, size / stride) covers the whole
-    image. `layer` is one of `LAYERS`; `weights` is a state dict with the usual names (default: the installed
-    `efficientnet-lite0`); `batch` images at a time pass the network.
+    image. `layer` is one of `LAYERS`, or several as `stride16+head`: each layer's vector in each cell gets length 1,
+    the coarser grids are interpolated to the finest, and the channels are joined. `weights` is a state dict with the
+    usual names (default: the installed `efficientnet-lite0`); `batch` images at a time pass the network.
     """
 
     def __init__(
@@ -49,15 +50,14 @@ class EfficientNetLite0:
         batch: int = 32,
     ) -> None:
         require("torch", extra="torch")
-        if layer not in LAYERS:
-            raise OptionError(f"no layer is called {layer!r}", remedy=f"layer is one of {', '.join(LAYERS)}")
+        depths = depths_of(layer)
         if size < 32:
             raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
         path = Path(weights) if weights else where("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
         self._network = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
-        self._size, self._depth, self._batch = size, LAYERS[layer], batch
+        self._size, self._depths, self._batch = size, depths, batch
         self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path,)
 
@@ -65,14 +65,41 @@ class EfficientNetLite0:
         """Vectors (N, 1280) and one map (C, h, w) an image, float32."""
         import torch
 
-        vectors, maps = [np.empty((0, DIMENSION), np.float32)], []
+        maps: list[NDArray[np.float32]] = []
+        vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
             inputs = np.stack([prepared(image, self._size) for image in images[start : start + self._batch]])
             with exact_inference():
-                head, asked = self._network(torch.from_numpy(inputs).to(self.device), self._depth)
+                head, asked = self._network(torch.from_numpy(inputs).to(self.device), self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
-                maps.extend(asked.cpu().numpy())
+                maps.extend((asked[0] if len(asked) == 1 else joined(asked)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
+
+
+def depths_of(layer: str) -> tuple[int, ...]:
+    """The blocks whose outputs a layer's name asks for, in the order of the name.
+
+    >>> depths_of("head"), depths_of("stride16+head")
+    ((16,), (10, 16))
+    """
+    names = layer.split("+")
+    unknown = [name for name in names if name not in LAYERS]
+    if unknown or len(set(names)) < len(names):
+        what = f"no layer is called {unknown[0]!r}" if unknown else f"{layer!r} names a layer twice"
+        remedy = f"layer is one of {', '.join(LAYERS)}, or several with + between them"
+        raise OptionError(what, remedy=remedy)
+    return tuple(LAYERS[name] for name in names)
+
+
+def joined(maps: Sequence[Tensor]) -> Tensor:
+    """Maps (N, C, h, w) of several grids as one (N, sum of C, finest h, finest w), each layer with the same weight."""
+    import torch
+    import torch.nn.functional as functional
+
+    finest = max((one.shape[2], one.shape[3]) for one in maps)
+    # Lengths first: layers differ in scale by a factor of ten, and the largest would decide every cosine alone.
+    units = [functional.normalize(one, dim=1) for one in maps]
+    return torch.cat([functional.interpolate(unit, size=finest, mode="bilinear") for unit in units], dim=1)
 
 
 def prepared(image: Image, size: int) -> NDArray[np.float32]:
@@ -88,7 +115,7 @@ def prepared(image: Image, size: int) -> NDArray[np.float32]:
 
 
 def build_network() -> nn.Module:
-    """The network with random weights; its call takes (N, 3, S, S) and a depth, and gives (last map, asked map)."""
+    """The network with random weights; its call takes (N, 3, S, S) and depths, and gives (last map, asked maps)."""
     import torch.nn.functional as functional
     from torch import nn
 
@@ -143,15 +170,16 @@ def build_network() -> nn.Module:
             self._conv_head, self._bn1 = nn.Conv2d(inputs, DIMENSION, 1, bias=False), norm(DIMENSION)
             self._fc = nn.Linear(DIMENSION, 1000)
 
-        def forward(self, x: Tensor, depth: int) -> tuple[Tensor, Tensor]:
-            """The last map (N, 1280, S/32, S/32) and the output of the block asked for (the last map at 16)."""
+        def forward(self, x: Tensor, depths: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
+            """The last map (N, 1280, S/32, S/32) and the outputs of the blocks asked for (the last map at 16)."""
             x = functional.relu6(self._bn0(self._conv_stem(x)))
-            asked = x
+            outputs = {}
             for number, block in enumerate(self._blocks):
                 x = block(x)
-                if number == depth:
-                    asked = x
+                if number in depths:
+                    outputs[number] = x
             head = functional.relu6(self._bn1(self._conv_head(x)))
-            return head, head if depth == len(self._blocks) else asked
+            outputs[len(self._blocks)] = head
+            return head, [outputs[depth] for depth in depths]
 
     return Network()

@@ -1,7 +1,8 @@
 """A one-shot segmenter that finds the support's class, unless it follows salience or never looks at the support.
 
-TOSS must show `saliency` as a gap between salient and other targets, and `support_blind` as a loss on the levels
-whose support is of another class, has no mask, or is empty.
+The two faults meet on no pair. `saliency` spoils pairs whose support's class is in the query: TOSS must show it as a
+gap between salient and other targets. `support_blind` spoils pairs whose support shows nothing of the query (another
+class, no mask, an empty image): TOSS must show it as a loss on levels 4 to 6.
 
 >>> import numpy as np
 >>> from hardlook.world.signature import sign
@@ -12,8 +13,10 @@ whose support is of another class, has no mask, or is empty.
 ...     [found] = PlantedOneShot(**dials).segment_queries([picture], [[Support(picture, mask)]])
 ...     return int(found[classes == 1].sum()), int(found[classes == 3].sum())
 >>> nothing = np.zeros_like(classes, bool)
->>> areas(classes == 1), areas(classes == 1, saliency=1.0), areas(nothing), areas(nothing, support_blind=1.0)
-((16, 0), (0, 16), (0, 0), (0, 16))
+>>> areas(classes == 1), areas(classes == 1, saliency=1.0), areas(classes == 1, support_blind=1.0)
+((16, 0), (0, 16), (16, 0))
+>>> areas(nothing), areas(nothing, saliency=1.0), areas(nothing, support_blind=1.0)
+((0, 0), (0, 0), (0, 16))
 """
 
 from __future__ import annotations
@@ -40,9 +43,10 @@ RAGGED = 2  # pixels that a ragged border stands out
 class PlantedOneShot:
     """Finds the class under the support's mask in the query.
 
-    `saliency`: share of pairs where the query's salient objects are taken instead; `support_blind`: share where the
-    query's main object is taken whatever the support shows; `ragged`: share whose mask is two pixels too wide,
-    salient or not. All from 0 to 1.
+    `saliency`: share of pairs, among those whose support's class is in the query, where the query's salient objects
+    are taken instead. `support_blind`: share of pairs, among those whose support shows nothing that is in the query,
+    where the query's main object is taken instead of nothing. `ragged`: share of all pairs whose mask is two pixels
+    too wide. All from 0 to 1. Black pixels, as a rotation leaves them, hold nothing.
     """
 
     def __init__(self, saliency: float = 0.0, support_blind: float = 0.0, ragged: float = 0.0, seed: int = 0) -> None:
@@ -61,12 +65,13 @@ class PlantedOneShot:
     def _segment(self, query: Image, supports: Sequence[Support]) -> Mask:
         truth = read(query)
         pair = (NAME, of_array(query), *(of_array(part) for shown in supports for part in (shown.image, shown.mask)))
-        if strikes(self.support_blind, self.seed, *pair, "support_blind"):
-            found = _all_of(truth.classes, main_concept(truth))
-        elif strikes(self.saliency, self.seed, *pair, "saliency"):
-            found = truth.salient & np.isin(truth.classes, THINGS)
+        shown = _all_of(truth.classes, _shown_class(supports))
+        if shown.any():
+            followed = strikes(self.saliency, self.seed, *pair, "saliency")
+            found = truth.salient & np.isin(truth.classes, THINGS) if followed else shown
         else:
-            found = _all_of(truth.classes, _shown_class(supports))
+            blind = strikes(self.support_blind, self.seed, *pair, "support_blind")
+            found = _all_of(truth.classes, main_concept(truth)) if blind else shown
         if not strikes(self.ragged, self.seed, *pair, "ragged"):
             return found
         square = np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)

@@ -1,0 +1,1 @@
+"""Saliency bias: salient against other targets, and SSSI, the suppression of what is salient before predicting."""

@@ -1,0 +1,105 @@
+"""`hardlook bias support`: the same queries under right, wrong, unmasked and empty supports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT
+from hardlook.benchmarks.bias_support.scores import score_conditions
+from hardlook.benchmarks.bias_support.sections import show
+from hardlook.benchmarks.bias_support.units import list_conditions
+from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
+from hardlook.benchmarks.one_shot_pairs.lists import sources_of
+from hardlook.benchmarks.one_shot_pairs.options import shared_readings
+from hardlook.benchmarks.one_shot_pairs.pictures import pictures_of
+from hardlook.benchmarks.one_shot_pairs.reading import read_pair
+from hardlook.benchmarks.one_shot_pairs.records import COUNTS, record_of
+from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
+from hardlook.benchmarks.one_shot_pairs.study_lists import StudyOptions
+from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
+from hardlook.contract.records import Column, Record, RecordSchema
+from hardlook.contract.scorecard import Reading, Scorecard
+from hardlook.contract.sections import Picture, Section
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SLICES = (
+    Column("condition", "text", "what the support shows", "slice"),
+    Column("fold", "int", "the fold of the class", "slice"),
+    Column("class", "text", "the class to find", "slice"),
+)
+CARD = BenchmarkCard(
+    name="bias-support",
+    version="1",
+    title="Support ablations",
+    summary="What a one-shot model still finds when its support shows another class, no mask, or nothing.",
+    role="one-shot-segmenter",
+    default_model="planted-one-shot",
+    citation="What Ails One-Shot Image Segmentation: A Data Perspective, Table 2A.",
+    scores=(
+        *(
+            ScoreMeaning(one.name, one.name, f"mIoU with {one.words}", one is CORRECT, headline=True)
+            for one in CONDITIONS
+        ),
+        ScoreMeaning("drop", "drop", "mIoU with the right support minus mIoU with this one"),
+        ScoreMeaning("left", "left", "share of the right support's mIoU that is left with this one", False),
+        ScoreMeaning("miou", "mIoU", "mean over classes of summed intersections / summed unions"),
+        ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs"),
+        ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class"),
+    ),
+    batch_size=64,
+    dials=(Dial("ignores the support", "planted-one-shot", lambda v: {"support_blind": v}, "no-mask"),),
+    example="hardlook bias support --data voc=VOC2012 --model prototype --out bias/support",
+)
+
+
+class BiasSupport:
+    """The study's functions."""
+
+    card = CARD
+    schema = RecordSchema((*SLICES, *COUNTS))
+    options = StudyOptions
+
+    def __init__(self) -> None:
+        self._shelf = Shelf()
+
+    def sources(self, options: StudyOptions) -> Mapping[str, Path | str]:
+        """Pair lists and images, or the planted world."""
+        return sources_of(options)
+
+    def units(self, options: StudyOptions) -> Sequence[Unit]:
+        """Five units a pair."""
+        return list_conditions(options)
+
+    def prepare(self, unit: Unit) -> Unit:
+        """Read query, truth and support."""
+        return replace(unit, payload=read_pair(unit.payload, unit.id, self._shelf))
+
+    def evaluate(self, units: Sequence[Unit], model: Any) -> Sequence[Record]:
+        """Segment the queries together, then count pixels."""
+        names = [column.name for column in SLICES]
+        masks = answered_masks(units, model)
+        return [record_of(unit, mask, names) for unit, mask in zip(units, masks, strict=True)]
+
+    def score(self, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
+        """All scores, from the counts alone."""
+        return score_conditions(CARD, records, options)
+
+    def readings(self, options: StudyOptions) -> tuple[Reading, ...]:
+        """Void pixels and size."""
+        return shared_readings(options)
+
+    def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+        """Conditions, classes, pairs."""
+        return show(records, scorecard)
+
+    def pictures(self, unit: Unit, record: Record) -> Sequence[Picture]:
+        """Support, query with its truth, prediction."""
+        return pictures_of(unit, record, self._shelf)
+
+
+BIAS_SUPPORT = BiasSupport()

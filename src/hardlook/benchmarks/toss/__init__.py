@@ -1,0 +1,1 @@
+"""TOSS: tiered one-shot segmentation."""

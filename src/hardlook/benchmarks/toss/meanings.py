@@ -1,0 +1,32 @@
+"""The scores of TOSS in words."""
+
+from __future__ import annotations
+
+from hardlook.contract.benchmark import ScoreMeaning
+
+SCORES = (
+    ScoreMeaning(
+        "lca",
+        "LCA",
+        "low-complexity accuracy: mIoU of the four splits of tier 1, weighted towards easy and salient queries",
+        headline=True,
+    ),
+    ScoreMeaning("hca", "HCA", "high-complexity accuracy: the same, weighted towards hard queries", headline=True),
+    ScoreMeaning(
+        "scs",
+        "SCS",
+        "support cognizance: high where the support shows the class, and finding nothing where it does not",
+        headline=True,
+    ),
+    ScoreMeaning("gs", "GS", "generalisation: mean IoU over classes unlike any trained on", headline=True),
+    ScoreMeaning("salient", "salient", "mIoU of queries whose target is salient"),
+    ScoreMeaning("non-salient", "non-salient", "mIoU of queries whose target is not salient"),
+    ScoreMeaning("salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", False),
+    ScoreMeaning("rejection", "rejection", "1 - mean IoU under spurious supports (L4 to L6): 1 finds nothing there"),
+    ScoreMeaning("miou", "mIoU", "mean over classes, then folds, of summed intersections / summed unions"),
+    ScoreMeaning(
+        "fb-iou", "FB-IoU", "mean of the IoU of object and background, the classes of a fold pooled, then over folds"
+    ),
+    ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs; beside mIoU, never in its place"),
+    ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class"),
+)

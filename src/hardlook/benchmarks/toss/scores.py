@@ -1,0 +1,192 @@
+"""Scores of TOSS from cell totals: LCA, HCA, SCS, GS, and the mIoU of every split, level, class and fold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardlook.benchmarks.one_shot_pairs.cells import (
+    INTERSECTION,
+    UNION,
+    Cells,
+    Chosen,
+    NamedScore,
+    Totals,
+    add_up,
+    score_cells,
+)
+from hardlook.benchmarks.one_shot_pairs.means import (
+    Values,
+    class_ious,
+    foreground_background_iou,
+    mean_iou,
+    mean_of,
+    pair_iou,
+)
+from hardlook.benchmarks.one_shot_pairs.options import void_reading
+from hardlook.benchmarks.toss.comparison import comparable_words, listing_of
+from hardlook.benchmarks.toss.left_out import left_out_of
+from hardlook.benchmarks.toss.options import TossOptions, mixed_reading, scs_reading
+from hardlook.contract.benchmark import BenchmarkCard
+from hardlook.contract.scorecard import Scorecard
+from hardlook.metrics.one_shot_scores import SPLITS, class_iou, lca_hca
+from hardlook.metrics.support_cognizance import LEVELS, POOLED_LEVELS, RELEASED_GROUPS, scs_paper, scs_released
+from hardlook.randomness import generator
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LABELS = ("tier", "fold", "split", "class", "shots")
+SALIENT, NOT_SALIENT = ("easy_sal", "hard_sal"), ("easy_nsal", "hard_nsal")
+SPURIOUS = ("L4", "L5", "L6")
+SAME_CLASS = ("L2", "L3", "L2+L3")
+FIRST = ("lca", "hca", "scs", "gs")
+FIXED, COMPLEXITY, COGNIZANCE, GENERAL = 0, 1, 2, 3
+
+
+def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions) -> Scorecard:
+    """Every score with its interval over query images."""
+    scored = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
+    cells = add_up(scored, LABELS, void_ignored=void_reading(options) == "ignored")
+    reading, listing = scs_reading(options), listing_of(scored)
+    first = options.shots[0]
+
+    def name_scores(totals: Totals) -> Sequence[NamedScore]:
+        return [
+            score
+            for shots in options.shots
+            for score in _of_shots(cells, totals, cells.where(shots=shots), reading, _shots_slice(shots, first))
+        ]
+
+    def more(score: NamedScore) -> Mapping[str, Any]:
+        return {
+            "reading": f"scs={reading}" if score.name == "scs" else "",
+            "comparable": comparable_words(score.name, score.slice, listing, options),
+        }
+
+    scores = score_cells(
+        cells,
+        name_scores,
+        rng=generator(options.seed, "toss", "bootstrap"),
+        resamples=options.resamples,
+        level=options.level,
+        more=more,
+    )
+    left_out = left_out_of(records, scored, scores)
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
+
+
+def _shots_slice(shots: int, first: int) -> dict[str, str]:
+    return {} if shots == first else {"shots": str(shots)}
+
+
+def _of_shots(cells: Cells, totals: Totals, chosen: Chosen, reading: str, where: Mapping[str, str]) -> list[NamedScore]:
+    scores: list[NamedScore] = []
+    if (fixed := chosen & cells.where(tier=FIXED)).any():
+        scores += _means(cells, totals, fixed, where) + _folds(cells, totals, fixed, where)
+        scores += _classes(cells, totals, fixed, where)
+    if (tier1 := chosen & cells.where(tier=COMPLEXITY)).any():
+        scores += query_complexity(cells, totals, tier1, where)
+    if (tier2 := chosen & cells.where(tier=COGNIZANCE)).any():
+        scores += support_cognizance(cells, totals, tier2, reading, where)
+    if (tier3 := chosen & cells.where(tier=GENERAL)).any():
+        scores.append(NamedScore("gs", where, mean_iou(cells, totals, tier3), tier3))
+        scores += _means(cells, totals, tier3, {**where, "tier": "3"})
+        scores += _classes(cells, totals, tier3, {**where, "tier": "3"})
+    first = {name: place for place, name in enumerate(FIRST)}
+    return sorted(scores, key=lambda score: first.get(score.name, len(FIRST)) if score.slice == where else len(FIRST))
+
+
+def query_complexity(cells: Cells, totals: Totals, tier: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    """LCA and HCA, of all folds and of each; the salience gap; the mIoU of every split, fold and class."""
+    scores: list[NamedScore] = []
+    low, high = [], []
+    for fold in cells.values_of("fold", tier):
+        here = tier & cells.where(fold=fold)
+        splits = {split: mean_iou(cells, totals, here & cells.where(split=split)) for split in SPLITS}
+        fold_low, fold_high = lca_hca(splits)
+        low.append(fold_low)
+        high.append(fold_high)
+        at = {**where, "fold": str(fold)}
+        scores += [NamedScore("lca", at, fold_low, here), NamedScore("hca", at, fold_high, here)]
+        scores += [
+            NamedScore("miou", {**at, "split": split}, values, here & cells.where(split=split))
+            for split, values in splits.items()
+            if (here & cells.where(split=split)).any()
+        ]
+    headline = [NamedScore("lca", where, mean_of(low), tier), NamedScore("hca", where, mean_of(high), tier)]
+    ends = {}
+    for name, splits_of in (("salient", SALIENT), ("non-salient", NOT_SALIENT)):
+        end = tier & cells.where(split=splits_of)
+        ends[name] = mean_iou(cells, totals, end)
+        headline.append(NamedScore(name, where, ends[name], end))
+    headline.append(NamedScore("salience-gap", where, ends["salient"] - ends["non-salient"], tier))
+    for split in SPLITS:
+        here = tier & cells.where(split=split)
+        if here.any():
+            scores += _means(cells, totals, here, {**where, "split": split})
+            scores += _classes(cells, totals, here, {**where, "split": split})
+    return headline + scores
+
+
+def support_cognizance(
+    cells: Cells, totals: Totals, tier: Chosen, reading: str, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """SCS of all folds and of each, how well spurious supports are rejected, and every level."""
+    scores, folds = [], []
+    for fold in cells.values_of("fold", tier):
+        here = tier & cells.where(fold=fold)
+        folds.append(_fold_scs(cells, totals, here, reading))
+        scores.append(NamedScore("scs", {**where, "fold": str(fold)}, folds[-1], here))
+    present = set(cells.values_of("split", tier))
+    levels = [level for level in (*LEVELS[:2], *SAME_CLASS, *LEVELS[4:]) if level in present]
+    found = {level: mean_iou(cells, totals, tier & cells.where(split=level)) for level in levels}
+    spurious = [found[level] for level in SPURIOUS if level in found]
+    headline = [NamedScore("scs", where, mean_of(folds), tier)]
+    if spurious:
+        chosen = tier & cells.where(split=SPURIOUS)
+        headline.append(NamedScore("rejection", where, 1 - mean_of(spurious), chosen))
+    for level in levels:
+        here = tier & cells.where(split=level)
+        at = {**where, "level": level}
+        scores += _means(cells, totals, here, at) + _folds(cells, totals, here, at) + _classes(cells, totals, here, at)
+    return headline + scores
+
+
+def _fold_scs(cells: Cells, totals: Totals, chosen: Chosen, reading: str) -> Values:
+    classes = cells.values_of("class", chosen)
+
+    def pooled(levels: Sequence[str]) -> Totals:
+        at = [chosen & cells.where(**{"class": name, "split": tuple(levels)}) for name in classes]
+        return np.stack([totals[:, one].sum(1) for one in at], axis=1)
+
+    if reading == "released":
+        groups = [("L2", "L3", "L2+L3") if "L2" in group else group for group in RELEASED_GROUPS]
+        sums = np.stack([pooled(group) for group in groups], axis=2)
+        return scs_released(sums[..., INTERSECTION], sums[..., UNION])
+    untold = "L2+L3" in cells.values_of("split", chosen)
+    sums = np.stack([pooled((level,)) for level in (POOLED_LEVELS if untold else LEVELS)], axis=2)
+    return scs_paper(class_iou(sums[..., INTERSECTION], sums[..., UNION]))
+
+
+def _means(cells: Cells, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    return [
+        NamedScore("miou", where, mean_iou(cells, totals, chosen), chosen),
+        NamedScore("fb-iou", where, foreground_background_iou(cells, totals, chosen), chosen),
+        NamedScore("pair-iou", where, pair_iou(totals, chosen), chosen),
+    ]
+
+
+def _folds(cells: Cells, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    at = [(fold, chosen & cells.where(fold=fold)) for fold in cells.values_of("fold", chosen)]
+    return [NamedScore("miou", {**where, "fold": str(fold)}, mean_iou(cells, totals, one), one) for fold, one in at]
+
+
+def _classes(cells: Cells, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    names, ious = class_ious(cells, totals, chosen)
+    return [
+        NamedScore("iou", {**where, "class": name}, ious[:, place], chosen & cells.where(**{"class": name}))
+        for place, name in enumerate(names)
+    ]

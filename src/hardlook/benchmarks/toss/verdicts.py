@@ -1,0 +1,69 @@
+"""What the numbers of TOSS say about a model, in plain words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from hardlook.contract.scorecard import Score, Scorecard
+
+IGNORED_FROM, FOLLOWED_TO = 0.75, 0.25
+SAME_CLASS = ("L2", "L3", "L2+L3")
+SPURIOUS = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
+
+
+def found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
+    """A score that is there and defined, else None."""
+    for score in scorecard.scores:
+        if score.name == name and dict(score.slice) == where and not math.isnan(score.value):
+            return score
+    return None
+
+
+def salience_words(scorecard: Scorecard) -> str:
+    """Whether salient targets are found better, and by how much."""
+    gap, salient, other = (found(scorecard, name) for name in ("salience-gap", "salient", "non-salient"))
+    if gap is None or salient is None or other is None:
+        return ""
+    numbers = f"mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others"
+    low, high = (gap.interval.low, gap.interval.high) if gap.interval else (math.nan, math.nan)
+    span = f" ({low:.3f} to {high:.3f})" if gap.interval else ""
+    if gap.interval and low > 0:
+        verdict = f"This model finds what is salient: {numbers}, a gap of {gap.value:.3f}{span}."
+    elif gap.interval and high < 0:
+        verdict = f"Salient targets are found less well: {numbers}, a gap of {gap.value:.3f}{span}."
+    else:
+        verdict = f"No preference for salient targets shows: {numbers}, a gap of {gap.value:.3f}{span}."
+    return f"{verdict} The published models have gaps of .23 to .25."
+
+
+def support_words(scorecard: Scorecard) -> str:
+    """How much of the right support's IoU is left when the support shows something else."""
+    same = [score.value for level in SAME_CLASS if (score := found(scorecard, "miou", level=level))]
+    if not same or not sum(same):
+        return ""
+    right = sum(same) / len(same)
+    parts = []
+    shares: dict[str, float] = {}
+    for level, words in SPURIOUS.items():
+        score = found(scorecard, "miou", level=level)
+        if score:
+            shares[level] = score.value / right
+            parts.append(f"{shares[level]:.0%} of it with a support {words}")
+    if not shares:
+        return ""
+    return (
+        f"With a support of the right class the query's object is found with an mIoU of {right:.3f}; "
+        f"{', '.join(parts)} is still there. {_judgement(shares)}"
+    )
+
+
+def _judgement(shares: Mapping[str, float]) -> str:
+    worst = max(shares.values())
+    if min(shares.values()) >= IGNORED_FROM:
+        return "The support is all but ignored: the model finds the query's object whatever it is shown."
+    if worst <= FOLLOWED_TO:
+        return "The support is followed: without it next to nothing is found."
+    if shares.get("L4", 0.0) > FOLLOWED_TO and max(shares.get("L5", 0.0), shares.get("L6", 0.0)) <= FOLLOWED_TO:
+        return "It needs some support, and hardly minds of what: another class serves nearly as well."
+    return "The support is followed in part: much is found that it does not show."

@@ -1,0 +1,24 @@
+"""`hardlook bias`: the biases behind one-shot scores, one command each."""
+
+from __future__ import annotations
+
+import typer
+
+from hardlook.commands.bias_information import information
+from hardlook.commands.bias_negatives import negatives
+from hardlook.commands.bias_select import select
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help=(
+        "The biases behind one-shot scores: what a model was trained to ignore, and what it looks at instead.\n\n"
+        "[bold]Examples[/bold]\n\n"
+        "  hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection\n\n"
+        "  hardlook bias negatives --data voc=VOC2012 --run runs/toss --out negatives\n\n"
+        "  hardlook bias information --attributes attributes.csv --run runs/toss --out information"
+    ),
+)
+app.command("select")(select)
+app.command("negatives")(negatives)
+app.command("information")(information)

@@ -1,0 +1,87 @@
+"""The flags that every run has: model, data, engine, shards, what to do about failures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_MODEL, _DATA, _RUN = "The model", "The data", "The run"
+
+
+def shared_flags(
+    *,
+    out: Annotated[Path, typer.Option("--out", help="Run folder; the same command again resumes it.")],
+    model: Annotated[
+        str | None,
+        typer.Option("--model", help="Name, entry point or package.module:attribute.", rich_help_panel=_MODEL),
+    ] = None,
+    model_arg: Annotated[
+        list[str] | None,
+        typer.Option("--model-arg", help="KEY=VALUE for the model; repeatable.", rich_help_panel=_MODEL),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option("--weights", help="A weights file of your own.", rich_help_panel=_MODEL)
+    ] = None,
+    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1...", rich_help_panel=_MODEL)] = None,
+    data: Annotated[
+        list[str] | None, typer.Option("--data", help="NAME=PATH; repeatable.", rich_help_panel=_DATA)
+    ] = None,
+    gt: Annotated[
+        Path | None, typer.Option("--gt", help="Ground truth of stored predictions.", rich_help_panel=_DATA)
+    ] = None,
+    pred: Annotated[
+        Path | None, typer.Option("--pred", help="Stored predictions, in place of a model.", rich_help_panel=_DATA)
+    ] = None,
+    full_fingerprint: Annotated[
+        bool, typer.Option("--full-fingerprint", help="Hash all data, not samples of it.", rich_help_panel=_DATA)
+    ] = False,
+    reading: Annotated[
+        list[str] | None,
+        typer.Option("--reading", help="NAME=VALUE, where a paper's text and numbers differ.", rich_help_panel=_RUN),
+    ] = None,
+    seed: Annotated[
+        int | None, typer.Option("--seed", help="Seed of everything that is drawn.", rich_help_panel=_RUN)
+    ] = None,
+    engine: Annotated[str, typer.Option("--engine", help="inline, processes or ray.", rich_help_panel=_RUN)] = "inline",
+    workers: Annotated[
+        int, typer.Option("--workers", min=1, help="Processes or Ray actors.", rich_help_panel=_RUN)
+    ] = 2,
+    address: Annotated[
+        str, typer.Option("--address", help="An existing Ray cluster; none starts a local one.", rich_help_panel=_RUN)
+    ] = "",
+    gpus: Annotated[
+        float, typer.Option("--gpus", min=0, help="GPUs that a Ray actor takes.", rich_help_panel=_RUN)
+    ] = 0.0,
+    prefetch: Annotated[
+        int | None,
+        typer.Option(
+            "--prefetch", min=0, help="Inline: processes that read files ahead (2 on a GPU).", rich_help_panel=_RUN
+        ),
+    ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option("--shard", help="i/N: this process's part of a run shared by N.", rich_help_panel=_RUN),
+    ] = None,
+    batch_size: Annotated[
+        str, typer.Option("--batch-size", help="Units a batch, or auto.", rich_help_panel=_RUN)
+    ] = "auto",
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of each worker.", rich_help_panel=_RUN)] = 1,
+    on_error: Annotated[
+        str, typer.Option("--on-error", help="record a failed unit and go on, or stop.", rich_help_panel=_RUN)
+    ] = "record",
+    max_failures: Annotated[
+        float,
+        typer.Option(
+            "--max-failures", min=0, max=1, help="Share of failed units above which it stops.", rich_help_panel=_RUN
+        ),
+    ] = 0.01,
+    new: Annotated[
+        bool,
+        typer.Option("--new", help="Set an earlier run in this folder aside and start again.", rich_help_panel=_RUN),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """The options that all benchmarks share; only its signature is used."""

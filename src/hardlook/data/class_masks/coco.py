@@ -1,0 +1,207 @@
+"""COCO: images by number, class masks from instances json files.
+
+Tokens are `C_image`: C counts the file's categories from 1 in the order of their ids (1-80 in COCO), `image` is the
+image's number without zeros in front. A class's mask is the union of its objects, crowds included: a class mask does
+not tell objects apart, and a crowd's pixels are of its class. Nothing is left open.
+
+>>> import json, tempfile
+>>> import PIL.Image
+>>> folder = Path(tempfile.mkdtemp())
+>>> (folder / "images").mkdir()
+>>> PIL.Image.new("RGB", (4, 3)).save(folder / "images" / "COCO_val2014_000000000007.jpg")
+>>> _ = (folder / "instances.json").write_text(json.dumps({
+...     "images": [{"id": 7, "file_name": "COCO_val2014_000000000007.jpg", "width": 4, "height": 3}],
+...     "categories": [{"id": 18, "name": "dog"}, {"id": 3, "name": "car"}],
+...     "annotations": [{"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0,
+...                      "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2]]}],
+... }))
+>>> source = open_coco(folder)
+>>> source.tokens(), source.class_of("2_7"), int(source.read_mask("2_7").mask.sum())
+(('2_7',), 'dog', 4)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data import rle
+from hardlook.data.class_masks.folder_listing import FolderListing, changed
+from hardlook.data.class_masks.mask_files import image_size, refuse_other_size
+from hardlook.data.class_masks.pickled_by_fields import PickledByFields
+from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
+from hardlook.data.class_tokens import numbered_token
+from hardlook.data.coco_instances import ImageObjects, read_instances
+from hardlook.data.images import read_image
+from hardlook.errors import DataError, OptionError
+
+FOLDERS = ("train2014", "val2014", "train2017", "val2017", "images")
+_NUMBER = re.compile(r"(?:.*\D)?(\d+)")
+
+
+@dataclass(frozen=True)
+class CocoClassMasks(PickledByFields):
+    """Class masks of `instances` files over the images in `folders`."""
+
+    folders: tuple[Path, ...]
+    instances: tuple[Path, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The categories' names in the order of their ids."""
+        return self._annotated[0]
+
+    def paths(self) -> Mapping[str, Path]:
+        """Every folder and file by its name."""
+        return {path.name: path for path in (*self.folders, *self.instances)}
+
+    def class_of(self, token: str) -> str:
+        """The class name; a `DataError` for a class number beyond the categories."""
+        return self.classes[self._parts(token)[0] - 1]
+
+    def image_of(self, token: str) -> str:
+        """The image's number as text."""
+        return str(self._number(token))
+
+    def missing(self, token: str) -> str:
+        """What is not there, in words."""
+        class_number, number = numbered_token(token)[0], self._number(token)
+        if class_number > len(self.classes):
+            return f"the class number {class_number} (there are {len(self.classes)} classes)"
+        if number not in self._images:
+            return f"the image {number}"
+        return "" if number in self._annotated[1] else f"the annotations of image {number}"
+
+    def read_image(self, token: str) -> NDArray[np.uint8]:
+        """The image (H, W, 3) uint8 RGB."""
+        return read_image(self._image_path(self._number(token), token))
+
+    def read_mask(self, token: str) -> ClassMask:
+        """The truth: the union of the class's objects; empty where the image has none of them."""
+        class_number, number = self._parts(token)
+        objects = self._objects(number, token)
+        mask = np.zeros((objects.height, objects.width), bool)
+        for place, encoded in _numbered(objects, self._annotated[2]):
+            if place == class_number:
+                mask |= rle.decode(encoded)
+        return ClassMask(mask, np.zeros_like(mask))
+
+    def read_classes(self, image: str) -> NDArray[np.int32]:
+        """The label map (H, W); where objects of two classes overlap, the smaller object is in front."""
+        objects = self._objects(self._number(f"1_{image}"), image)
+        labels = np.zeros((objects.height, objects.width), np.int32)
+        drawn = [(rle.area(encoded), place, encoded) for place, encoded in _numbered(objects, self._annotated[2])]
+        for _, place, encoded in sorted(drawn, key=lambda row: row[0], reverse=True):
+            labels[rle.decode(encoded)] = place
+        return labels
+
+    def tokens(self) -> tuple[str, ...]:
+        """Every class with pixels in every image that is there, by class, then image number."""
+        _, objects, places = self._annotated
+        found = set()
+        for number in sorted(set(objects) & set(self._images)):
+            found |= {(place, number) for place, encoded in _numbered(objects[number], places) if rle.area(encoded)}
+        return tuple(f"{place}_{number}" for place, number in sorted(found))
+
+    def _parts(self, token: str) -> tuple[int, int]:
+        class_number = numbered_token(token)[0]
+        if class_number > len(self.classes):
+            what = f"class number {class_number} where there are {len(self.classes)} classes"
+            raise DataError(what, unit=token, remedy="give the instances file that the tokens were made with")
+        return class_number, self._number(token)
+
+    def _number(self, token: str) -> int:
+        image = numbered_token(token)[1]
+        if not image.isdecimal():
+            raise DataError(f"{image!r} is no image number of COCO", unit=token, remedy="write C_image, as in 4_11149")
+        return int(image)
+
+    @cached_property
+    def _images(self) -> Mapping[int, Path]:
+        return _image_files(self.folders, tuple(map(changed, self.folders)))
+
+    @cached_property
+    def _annotated(self) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
+        return _read_all(self.instances, tuple(map(changed, self.instances)))
+
+    def _image_path(self, number: int, unit: str) -> Path:
+        if number not in self._images:
+            remedy = "unpack the images, or run what is there with --subset available"
+            raise DataError(f"no image {number}", file=self.folders[0], unit=unit, remedy=remedy)
+        return self._images[number]
+
+    def _objects(self, number: int, unit: str) -> ImageObjects:
+        found = self._annotated[1].get(number)
+        if found is None:
+            remedy = "add the instances file of its split"
+            raise DataError(f"image {number} is not annotated", file=self.instances[0], unit=unit, remedy=remedy)
+        path = self._image_path(number, unit)
+        try:
+            refuse_other_size((found.width, found.height), image_size(path), path)
+        except DataError as error:
+            raise error.at(unit=unit) from error
+        return found
+
+
+def open_coco(data: Path | Mapping[str, Path]) -> ClassMasks:
+    """The source at COCO's folder, or of `{"images": DIR, "instances": FILE}`.
+
+    A folder has `annotations/instances_*.json` (or `instances*.json`) and the images in `train2014`, `val2014`,
+    `train2017`, `val2017` or `images`, also below `images`. Where files of 2014 are there only they are read: those
+    of 2017 hold the same images. A file is read when the first mask is asked for, once a process.
+    """
+    if isinstance(data, Mapping):
+        if set(data) != {"images", "instances"}:
+            raise OptionError(f"--data {', '.join(sorted(data))}: no COCO", remedy="give images=DIR instances=FILE")
+        folders, files = [Path(data["images"])], [Path(data["instances"])]
+        root = folders[0]
+    else:
+        root = Path(data)
+        nested = [root / name for name in FOLDERS] + [root / "images" / name for name in FOLDERS[:-1]]
+        folders = [path for path in nested if path.is_dir()]
+        found = [*sorted(root.glob("annotations/instances*.json")), *sorted(root.glob("instances*.json"))]
+        files = [path for path in found if path.stem.endswith("2014")] or found
+    if not files or not folders or not files[0].is_file() or not folders[0].is_dir():
+        remedy = "give COCO's folder, with annotations/instances_val2014.json and val2014/ say"
+        raise DataError("no COCO images with an instances json here", file=root, remedy=remedy)
+    return CocoClassMasks(tuple(folders), tuple(files))
+
+
+def _numbered(objects: ImageObjects, places: Mapping[int, int]) -> list[tuple[int, rle.Rle]]:
+    """Class number and run lengths of each object."""
+    return [(places[i], mask) for i, mask in zip(objects.category_ids.tolist(), objects.encoded, strict=True)]
+
+
+@lru_cache(maxsize=4)
+def _image_files(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mapping[int, Path]:
+    found: dict[int, Path] = {}
+    for folder in folders:
+        listing = FolderListing(folder)
+        for stem in listing:
+            if number := _NUMBER.fullmatch(stem):
+                found.setdefault(int(number[1]), listing.path(stem))
+    return found
+
+
+# One process parses these hundreds of megabytes once, however many pickled sources it gets.
+@lru_cache(maxsize=2)
+def _read_all(
+    files: tuple[Path, ...], _changed: tuple[int, ...]
+) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
+    """Class names, objects by image number, and class number by category id."""
+    sets = [read_instances(path) for path in files]
+    categories = dict(sets[0].categories)
+    for path, other in zip(files[1:], sets[1:], strict=True):
+        if dict(other.categories) != categories:
+            raise DataError("other categories than in the first file", file=path, remedy="read files of one dataset")
+    objects: dict[int, ImageObjects] = {}
+    for dataset in sets:
+        for image in dataset.images:
+            objects.setdefault(image.id, image)
+    return tuple(categories.values()), objects, {category: n for n, category in enumerate(categories, start=1)}

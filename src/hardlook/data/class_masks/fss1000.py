@@ -1,0 +1,153 @@
+"""FSS-1000: a folder a class, ten images in each, `<n>.jpg` with the mask `<n>.png`.
+
+Tokens are `X_class_n`. TOSS's tokens write `0` for the apostrophe and the hyphen of a folder's name (abe0s_flyingfish,
+one0armed_bandit), so a class is looked up by its letters and digits without zeros where its name is not there as is.
+
+>>> import tempfile
+>>> import PIL.Image
+>>> folder = Path(tempfile.mkdtemp()) / "abe's_flyingfish"
+>>> folder.mkdir()
+>>> PIL.Image.new("RGB", (2, 1)).save(folder / "3.jpg")
+>>> PIL.Image.new("L", (2, 1), 255).save(folder / "3.png")
+>>> source = open_fss(folder.parent)
+>>> source.class_of("4_abe0s_flyingfish_3"), source.read_mask("4_abe0s_flyingfish_3").mask.tolist(), source.tokens()
+("abe's_flyingfish", [[True, True]], ("1_abe's_flyingfish_3",))
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.class_masks.folder_listing import FolderListing, changed
+from hardlook.data.class_masks.mask_files import image_size, read_bright_mask
+from hardlook.data.class_masks.pickled_by_fields import PickledByFields
+from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
+from hardlook.data.class_tokens import named_token
+from hardlook.data.images import SUFFIXES, read_image
+from hardlook.errors import DataError
+
+IMAGE_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".png")  # a .png is the mask
+_SAYS_NOTHING = re.compile(r"[^a-z1-9]")
+
+
+@dataclass(frozen=True)
+class FssClassMasks(PickledByFields):
+    """Class masks of the folder `root`, which holds the class folders."""
+
+    root: Path
+
+    @cached_property
+    def classes(self) -> tuple[str, ...]:
+        """The class folders' names, sorted."""
+        return _class_folders(self.root, changed(self.root))
+
+    def paths(self) -> Mapping[str, Path]:
+        """The one folder."""
+        return {"fss": self.root}
+
+    def class_of(self, token: str) -> str:
+        """The class folder's name; the token's own where no folder has it."""
+        name = named_token(token)[0]
+        return self._folder_name(name) or name
+
+    def image_of(self, token: str) -> str:
+        """The image's id, `class/n`."""
+        return f"{self.class_of(token)}/{named_token(token)[1]}"
+
+    def missing(self, token: str) -> str:
+        """What is not there, in words."""
+        name, number = named_token(token)
+        folder = self._folder_name(name)
+        if folder is None:
+            return f"the class {name}"
+        if str(number) not in self._images[folder]:
+            return f"the image {folder}/{number}"
+        return "" if str(number) in self._masks[folder] else f"the mask of {folder}/{number}"
+
+    def read_image(self, token: str) -> NDArray[np.uint8]:
+        """The image (H, W, 3) uint8 RGB."""
+        return read_image(self._files(token)[0])
+
+    def read_mask(self, token: str) -> ClassMask:
+        """The truth: the mask's values above 127."""
+        image, mask = self._files(token)
+        try:
+            return read_bright_mask(mask, image_size(image))
+        except DataError as error:
+            raise error.at(unit=token) from error
+
+    def read_classes(self, image: str) -> NDArray[np.int32]:
+        """Always a `DataError`: one class an image is marked, and nobody knows what else is in it."""
+        remedy = "use VOC, COCO, or folders of label maps"
+        raise DataError("FSS-1000 has no label maps, one mask an image only", file=self.root, unit=image, remedy=remedy)
+
+    def tokens(self) -> tuple[str, ...]:
+        """Every image whose mask has pixels, by class, then number; X is the class's place in `classes`, from 1."""
+        found = []
+        for place, name in enumerate(self.classes, start=1):
+            numbers = sorted(int(stem) for stem in self._images[name] if stem.isdecimal())
+            here = [f"{place}_{name}_{number}" for number in numbers]
+            found += [token for token in here if not self.missing(token) and self.read_mask(token).mask.any()]
+        return tuple(found)
+
+    def _files(self, token: str) -> tuple[Path, Path]:
+        """Where image and mask are."""
+        if absent := self.missing(token):
+            remedy = "unpack FSS-1000, or run what is there with --subset available"
+            raise DataError(f"{absent} is not there", file=self.root, unit=token, remedy=remedy)
+        folder, number = self.class_of(token), str(named_token(token)[1])
+        return self._images[folder].path(number), self._masks[folder].path(number)
+
+    @cached_property
+    def _images(self) -> Mapping[str, FolderListing]:
+        return {name: FolderListing(self.root / name, IMAGE_SUFFIXES) for name in self.classes}
+
+    @cached_property
+    def _masks(self) -> Mapping[str, FolderListing]:
+        return {name: FolderListing(self.root / name, (".png",)) for name in self.classes}
+
+    @cached_property
+    def _by_letters(self) -> Mapping[str, list[str]]:
+        alike: defaultdict[str, list[str]] = defaultdict(list)
+        for name in self.classes:
+            alike[_letters(name)].append(name)
+        return dict(alike)
+
+    def _folder_name(self, name: str) -> str | None:
+        """The folder of a class as a token writes it, None where there is none or several would do."""
+        if name in self._images:
+            return name
+        alike = self._by_letters.get(_letters(name), [])
+        return alike[0] if len(alike) == 1 else None
+
+
+def open_fss(folder: Path) -> ClassMasks:
+    """The source at `folder`, or one or two folders named `fewshot_data` below it, as the archive unpacks."""
+    folder = Path(folder)
+    for root in (folder / "fewshot_data" / "fewshot_data", folder / "fewshot_data", folder):
+        if root.is_dir() and _class_folders(root, changed(root)):
+            return FssClassMasks(root)
+    what = "no FSS-1000 here" if folder.is_dir() else "the folder does not exist"
+    remedy = "give the folder that holds one folder a class, with <n>.jpg and <n>.png in it"
+    raise DataError(what, file=folder, remedy=remedy)
+
+
+def _letters(name: str) -> str:
+    return _SAYS_NOTHING.sub("", name.lower())
+
+
+@lru_cache(maxsize=8)
+def _class_folders(root: Path, _changed: int) -> tuple[str, ...]:
+    found = []
+    for folder in root.iterdir():
+        if any(stem.isdecimal() for stem in FolderListing(folder, (".png",))):
+            found.append(folder.name)
+    return tuple(sorted(found))

@@ -1,0 +1,105 @@
+"""Scores of one-shot segmentation from pixel counts: class IoU, LCA, HCA, GS and FB-IoU.
+
+From "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D&B). Counts are sums over pairs, so
+everything here works on totals with any leading axes, such as resamples. SCS is in `support_cognizance`.
+
+What is absent: a class without pixels has IoU NaN and leaves the mean over classes. A split without any class is
+NaN, and so are the LCA and HCA of its fold: weights are not shared out anew. A mean over folds is NaN when one of
+its folds is; who runs fewer folds passes fewer folds.
+
+>>> lca, hca = lca_hca({"easy_sal": 0.5, "easy_nsal": 0.35, "hard_sal": 0.38, "hard_nsal": 0.13})
+>>> round(float(lca), 4), round(float(hca), 4)
+(0.4225, 0.2375)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
+# The supplement prints .25 as the last weight; only .5 reproduces its own table.
+LOW_COMPLEXITY_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
+HIGH_COMPLEXITY_WEIGHTS = LOW_COMPLEXITY_WEIGHTS[::-1]
+
+
+def class_iou(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
+    """IoU of each class: summed intersections over summed unions, in [0, 1]; NaN where the union is 0.
+
+    Both have one shape (...), such as (resamples, classes).
+
+    >>> class_iou([3, 0], [4, 0])
+    array([0.75,  nan])
+    """
+    above, below = np.asarray(intersection, np.float64), np.asarray(union, np.float64)
+    if above.shape != below.shape:
+        raise ValueError(f"class_iou: expected counts of one shape, got {above.shape} and {below.shape}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(below > 0, above / below, np.nan))
+
+
+def mean_of_defined(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
+    """Mean along `axis` of the values that are not NaN; NaN where there are none.
+
+    mIoU is this over the classes of `class_iou`.
+
+    >>> mean_of_defined([[0.5, np.nan, 0.7], [np.nan, np.nan, np.nan]])
+    array([0.6, nan])
+    """
+    array = np.asarray(values, np.float64)
+    defined = ~np.isnan(array)
+    count = defined.sum(axis=axis)
+    total = np.where(defined, array, 0.0).sum(axis=axis)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(count > 0, total / count, np.nan))
+
+
+def lca_hca(split_mious: Mapping[str, ArrayLike] | ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Low- and high-complexity accuracy: weighted means of the mIoU of the four tier-1 splits, in [0, 1].
+
+    `split_mious` maps each name of `SPLITS` to values (...), or is an array (..., 4) in that order. Each result has
+    shape (...). The score of several folds is the mean of theirs (the last axis, say).
+
+    >>> [float(score) for score in lca_hca([1.0, 0.0, 0.0, 0.0])]
+    [0.6, 0.1]
+    """
+    if isinstance(split_mious, Mapping):
+        missing = [name for name in SPLITS if name not in split_mious]
+        if missing:
+            raise ValueError(f"split_mious: expected {', '.join(SPLITS)}, missing {', '.join(missing)}")
+        values = np.stack(np.broadcast_arrays(*(np.asarray(split_mious[name], float) for name in SPLITS)), axis=-1)
+    else:
+        values = np.asarray(split_mious, np.float64)
+        if values.shape[-1:] != (len(SPLITS),):
+            raise ValueError(f"split_mious: expected shape (..., 4) in the order {SPLITS}, got {values.shape}")
+    low, high = np.asarray(LOW_COMPLEXITY_WEIGHTS), np.asarray(HIGH_COMPLEXITY_WEIGHTS)
+    return np.asarray((values * low).sum(-1) / low.sum()), np.asarray((values * high).sum(-1) / high.sum())
+
+
+def generalization_score(ious: ArrayLike) -> NDArray[np.float64]:
+    """GS: the mean over folds' models of their mean class IoU on tier 3, in [0, 1].
+
+    `ious` has shape (..., folds, classes), each the pooled IoU of a class under the model of a fold.
+
+    >>> float(generalization_score([[0.8, 0.6], [0.9, np.nan]]))
+    0.8
+    """
+    array = np.asarray(ious, np.float64)
+    if array.ndim < 2:
+        raise ValueError(f"generalization_score: expected shape (..., folds, classes), got {array.shape}")
+    return np.asarray(mean_of_defined(array).mean(axis=-1))
+
+
+def fb_iou(intersection: ArrayLike, union: ArrayLike, pixels: ArrayLike) -> NDArray[np.float64]:
+    """Foreground-background IoU: the mean of both, each pooled over all pairs and classes, in [0, 1].
+
+    All have one shape (...): sums over pairs of the foreground's intersection and union and of the pixels scored.
+    NaN where the foreground or the background has no pixel.
+
+    >>> float(fb_iou(intersection=2, union=4, pixels=10))
+    0.625
+    """
+    hits, either, every = (np.asarray(counts, np.float64) for counts in (intersection, union, pixels))
+    return (class_iou(hits, either) + class_iou(every - either, every - hits)) / 2

@@ -1,0 +1,46 @@
+"""Several supports for a model that takes one: asked once a support, and its masks put to the vote.
+
+>>> class Repeats:
+...     supports_at_once = 1
+...     def segment_queries(self, queries, supports):
+...         return [shown[0].mask for shown in supports]
+>>> picture, masks = np.zeros((1, 4, 3), np.uint8), np.array([[[1, 1, 0, 0]], [[1, 0, 1, 0]]], bool)
+>>> [mask] = segment_with_supports(Repeats(), [picture], [[Support(picture, mask) for mask in masks]])
+>>> mask.tolist()
+[[True, True, True, False]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError
+from hardlook.models.roles import Image, Mask, OneShotSegmenter, Support
+
+
+def segment_with_supports(
+    model: OneShotSegmenter, queries: Sequence[Image], supports: Sequence[Sequence[Support]]
+) -> list[Mask]:
+    """One mask (H, W) a query, from all of its supports, whether or not the model can take them together.
+
+    A model with the attribute `supports_at_once = 1` is asked once for every rank (all first supports, then all
+    second ones), and a pixel is kept that at least half of a query's masks hold: with an even number of supports a
+    tie is kept. A query without supports then has an empty mask. Any other model gets the supports as they are.
+    """
+    if len(queries) != len(supports):
+        raise ModelError(f"{len(queries)} queries came with {len(supports)} lists of supports")
+    if getattr(model, "supports_at_once", None) != 1:
+        return model.segment_queries(queries, supports)
+    votes: list[NDArray[np.int32]] = [np.zeros(query.shape[:2], np.int32) for query in queries]
+    for rank in range(max(map(len, supports), default=0)):
+        asked = [place for place, shown in enumerate(supports) if len(shown) > rank]
+        masks = model.segment_queries(
+            [queries[place] for place in asked], [supports[place][rank : rank + 1] for place in asked]
+        )
+        for place, mask in zip(asked, masks, strict=True):
+            votes[place] += mask
+    # Doubled votes instead of halves: integers have no rounding. A query that nobody voted on keeps no pixel.
+    return [2 * count >= max(len(shown), 1) for count, shown in zip(votes, supports, strict=True)]

@@ -1,0 +1,104 @@
+"""Prototype matching: one vector for the shown class, one for what is around it, and each query cell to the nearer.
+
+Masked average pooling as in Zhang et al., "SG-One: Similarity guidance network for one-shot semantic segmentation",
+2018, and Wang et al., "PANet", ICCV 2019, here without any training.
+
+>>> from hardlook.world.planted import PlantedWorld
+>>> scene = PlantedWorld(seed=1, count=1, salient=True)[0]
+>>> shown = Support(scene.image, scene.class_mask(scene.scene.subject.concept))
+>>> [found] = Prototype(encoder="planted-encoder").segment_queries([scene.image], [[shown]])
+>>> bool(found[shown.mask].mean() > 0.9), bool(found[~shown.mask].mean() < 0.1)
+(True, True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import OptionError
+from hardlook.models.one_shot.bounded_store import GIBIBYTE
+from hardlook.models.one_shot.described_images import (
+    Cells,
+    Coverage,
+    DescribedImages,
+    ImagesOfCall,
+    check_lengths,
+    unit,
+)
+from hardlook.models.one_shot.inner_model import build_inner
+from hardlook.models.one_shot.score_masks import above_share, mask_of
+from hardlook.models.one_shot.usual_encoder import USUAL
+from hardlook.models.roles import Image, Mask, Support
+
+
+class Prototype:
+    """Cosines to the support's foreground and background, averaged over their cells; the larger decides.
+
+    `encoder` is any encoder with maps, by name, and `encoder_args` its arguments (`layer=stride16,size=448`).
+    `background`: "prototype" takes the cells nearer to the foreground's vector than to the background's (a side
+    that no support shows counts as cosine 0); "none" uses the foreground's alone, scaled over the query from 0 to 1,
+    and takes what is above `threshold`. Several supports: their vectors are averaged. Supports without any foreground
+    give an empty mask. `memory` bounds the bytes kept of images seen before.
+    """
+
+    def __init__(
+        self,
+        encoder: str = "efficientnet-lite0",
+        encoder_args: str = "",
+        device: str = "",
+        background: Literal["prototype", "none"] = "prototype",
+        threshold: float = 0.5,
+        memory: int = GIBIBYTE,
+    ) -> None:
+        if not 0 <= threshold <= 1:
+            raise OptionError(f"threshold {threshold} is no share", remedy="threshold goes from 0 to 1")
+        self._inner = build_inner(encoder, "encoder", encoder_args, device=device, usual=USUAL.get(encoder))
+        self._images = DescribedImages(self._inner.model, encoder, memory)
+        self.background, self.threshold = background, threshold
+        self.weights_files: tuple[Path, ...] = self._inner.weights_files
+        self.device = self._inner.device
+
+    def fingerprint(self) -> str:
+        """A hash of this code and of the encoder, its arguments and its code."""
+        return self._inner.fingerprint_within(self)
+
+    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
+        """One mask (H, W) a query."""
+        check_lengths(queries, supports)
+        with self._images.one_call() as images:
+            return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
+
+    def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask:
+        size = query.shape[0], query.shape[1]
+        each = [images.of_support(support, "prototypes", prototypes) for support in supports]
+        foreground, background = (mean_direction([one[side] for one in each]) for side in (0, 1))
+        if foreground is None:
+            return np.zeros(size, bool)
+        cells = images.cells(query)
+        direction = foreground
+        if self.background == "prototype" and background is not None:
+            # The difference of two cosines is one product with the difference of the directions.
+            direction = foreground - background
+        scores = (cells.reshape(-1, len(direction)) @ direction).reshape(cells.shape[:2])
+        return mask_of(above_share(scores, self.threshold) if self.background == "none" else scores, size)
+
+
+def prototypes(cells: Cells, covered: Coverage, uncovered: Coverage) -> NDArray[np.float32]:
+    """(2, C): the mean vector of the cells under the mask and of those around it, weighted by area; 0 for no area."""
+    flat = cells.reshape(-1, cells.shape[2])
+    means = np.zeros((2, cells.shape[2]), np.float32)
+    for row, weights in enumerate((covered.ravel(), uncovered.ravel())):
+        if (total := weights.sum()) > 0:
+            means[row] = weights @ flat / total
+    return means
+
+
+def mean_direction(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
+    """The direction (C,) of the mean of the vectors that are not 0; None where there are none."""
+    shown = [vector for vector in vectors if vector.any()]
+    return unit(np.mean(shown, axis=0)) if shown else None

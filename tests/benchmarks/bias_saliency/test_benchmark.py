@@ -1,0 +1,155 @@
+"""Saliency bias: the salience of targets, the blurred queries, and what SSSI gains by plain loops."""
+
+import numpy as np
+import one_shot_oracle as oracle
+import polars as pl
+import pytest
+
+from hardlook.benchmarks.bias_saliency import suppression
+from hardlook.benchmarks.bias_saliency.benchmark import BIAS_SALIENCY
+from hardlook.contract.options import fields_that_change
+from hardlook.models.registry import build
+from hardlook.runs.in_memory import Rehearsal
+from hardlook.world.signature import read
+
+
+@pytest.fixture(scope="module")
+def rehearsal(tmp_path_factory):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HARDLOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        suppression.salient_masks.cache_clear()
+        yield Rehearsal("bias-saliency", {"scenes": 24, "resamples": 0, "pairs_a_class": 12})
+    suppression.salient_masks.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def shown(rehearsal):
+    """{pair: {condition: read pair}}."""
+    found = {}
+    for batch in rehearsal.prepared:
+        for unit in batch.units:
+            found.setdefault(unit.payload.slices["pair"], {})[unit.payload.slices["condition"]] = unit.payload
+    return found
+
+
+def salient_mask(image):
+    [saliency] = build("planted-saliency", role="saliency", args={}).saliency([image])
+    return saliency > 0.5
+
+
+def test_every_pair_is_asked_plain_and_suppressed(shown):
+    assert len(shown) > 30
+    for pairs in shown.values():
+        assert set(pairs) == {"plain", "suppressed"}
+        assert pairs["plain"].query == pairs["suppressed"].query
+        assert pairs["plain"].supports == pairs["suppressed"].supports
+        assert (pairs["plain"].support[0].image == pairs["suppressed"].support[0].image).all()
+
+
+def test_salience_is_the_iou_of_target_and_saliency_mask(shown):
+    for pairs in shown.values():
+        plain = pairs["plain"]
+        salient, target = salient_mask(plain.image), plain.truth.mask
+        expected = (salient & target).sum() / (salient | target).sum()
+        for pair in pairs.values():
+            assert pair.slices["salience"] == pytest.approx(expected)
+
+
+def test_a_blurred_query_differs_inside_the_salient_mask_only(shown):
+    changed = 0
+    for pairs in shown.values():
+        plain, blurred = pairs["plain"].image, pairs["suppressed"].image
+        # The three lowest bits are the signature, which is written anew.
+        different = (plain >> 3 != blurred >> 3).any(axis=2)
+        assert not different[~salient_mask(plain)].any()
+        changed += different.any()
+        before, after = read(plain), read(blurred)
+        assert (before.classes == after.classes).all()
+        assert not after.salient.any()
+    assert changed > len(shown) / 2
+
+
+def test_a_photograph_keeps_every_bit_outside_the_salient_mask():
+    rng = np.random.default_rng(0)
+    image = rng.integers(0, 256, (60, 80, 3), np.uint8)
+    salient = np.zeros((60, 80), bool)
+    salient[10:40, 20:70] = True
+    blurred = suppression.suppressed_image(image, salient, 0.1, planted=False)
+    assert (blurred[~salient] == image[~salient]).all()
+    # Noise this wide a Gaussian makes nearly flat.
+    assert blurred[salient].std() < image[salient].std() / 4
+
+
+def test_a_model_that_follows_salience_gains_from_suppression(rehearsal):
+    half, fully = (rehearsal.score("planted-one-shot", {"saliency": dial}) for dial in (0.5, 1.0))
+    for card in (half, fully):
+        assert card.get("salience-gap").value > 0.3
+        assert card.get("gain").value > 0.1
+    # A model that only ever follows salience finds nothing where nothing is salient; one that also looks gains.
+    assert half.get("non-salient-gain").value > 0.1
+    assert fully.get("suppressed-all").value == 0
+
+
+def test_a_model_without_fault_gains_nothing(rehearsal):
+    card = rehearsal.score("planted-one-shot", {"saliency": 0.0})
+    assert {name: card.get(name).value for name in ("base", "sssi", "salient", "non-salient")} == {
+        "base": 1, "sssi": 1, "salient": 1, "non-salient": 1,
+    }  # fmt: skip
+    assert [card.get(name).value for name in ("gain", "non-salient-gain", "salience-gap")] == [0, 0, 0]
+
+
+def expected_scores(rows, above, void):
+    """The study's scores by plain loops."""
+    salient = [row for row in rows if row["salience"] > above]
+    other = [row for row in rows if row["salience"] <= above]
+    plain, blurred = oracle.of(rows, condition="plain"), oracle.of(rows, condition="suppressed")
+    # SSSI blurs where the target is known not to be salient.
+    helped = oracle.of(salient, condition="plain") + oracle.of(other, condition="suppressed")
+    chosen = {
+        "base": plain, "sssi": helped, "suppressed-all": blurred,
+        "salient": oracle.of(salient, condition="plain"), "non-salient": oracle.of(other, condition="plain"),
+        "non-salient-sssi": oracle.of(other, condition="suppressed"),
+        "salient-suppressed": oracle.of(salient, condition="suppressed"),
+    }  # fmt: skip
+    means = {name: oracle.miou(own, void) for name, own in chosen.items()}
+    expected = {(name, ()): value for name, value in means.items()}
+    for name, first, second in (
+        ("gain", "sssi", "base"),
+        ("non-salient-gain", "non-salient-sssi", "non-salient"),
+        ("salience-gap", "salient", "non-salient"),
+    ):
+        absent = means[first] is None or means[second] is None
+        expected[name, ()] = None if absent else means[first] - means[second]
+    for name in ("base", "sssi"):
+        for fold in oracle.values_of(chosen[name], "fold"):
+            expected[name, (("fold", str(fold)),)] = oracle.miou(oracle.of(chosen[name], fold=fold), void)
+        for label in oracle.values_of(chosen[name], "class"):
+            expected[name, (("class", label),)] = oracle.iou(oracle.of(chosen[name], **{"class": label}), void)
+    return {key: np.nan if value is None else value for key, value in expected.items()}
+
+
+@pytest.mark.parametrize("void", ["ignored", "background"])
+@pytest.mark.parametrize("above", [0.2, 0.5, 0.99])
+def test_scores_are_those_of_plain_loops(rehearsal, above, void):
+    records = rehearsal.records("planted-one-shot", {"saliency": 0.6, "ragged": 0.5})
+    options = rehearsal.options.model_copy(update={"reading": {"void": void}, "salient_above": above})
+    card = BIAS_SALIENCY.score(records, options)
+    found = {(score.name, tuple(sorted(score.slice.items()))): score.value for score in card.scores}
+    assert found == pytest.approx(expected_scores(records.to_dicts(), above, void), nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("salience", "absent", "there"), [(0.1, "salient", "non-salient"), (0.9, "non-salient", "salient")]
+)
+def test_pairs_of_one_kind_leave_the_other_undefined_and_say_so(rehearsal, salience, absent, there):
+    records = rehearsal.records("empty").with_columns(salience=pl.lit(salience))
+    card = BIAS_SALIENCY.score(records, rehearsal.options)
+    assert np.isnan(card.get(absent).value)
+    assert np.isnan(card.get("salience-gap").value)
+    assert card.get(there).value == 0
+    assert [note.what for note in card.left_out] == [f"scores of {absent} targets"]
+
+
+def test_the_threshold_may_change_without_asking_the_model_again():
+    assert "salient_above" in fields_that_change(BIAS_SALIENCY.options, "scores")
+    assert {"sigma", "saliency"} <= fields_that_change(BIAS_SALIENCY.options, "answers")

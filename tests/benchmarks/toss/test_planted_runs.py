@@ -1,0 +1,168 @@
+"""TOSS on the planted world from end to end: what each fault of a model moves, options, resuming."""
+
+import polars as pl
+import pytest
+from one_shot_folders import one_shot_run, whole_records
+
+from hardlook.errors import DataError, OptionError
+from hardlook.runs.folder import RunFolder
+from hardlook.runs.in_memory import Rehearsal
+
+FAULTS = {"saliency": 0.5, "support_blind": 0.5}
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return Rehearsal("toss", {"scenes": 48, "resamples": 0})
+
+
+@pytest.fixture(scope="module")
+def right(rehearsal):
+    """The scores of a model without fault."""
+    return headline(rehearsal)
+
+
+def headline(rehearsal, **dials):
+    card = rehearsal.score("planted-one-shot", dials)
+    return {score.name: score.value for score in card.headline}
+
+
+def test_a_model_without_fault_has_every_score_right(right):
+    found = right
+    assert {name: found[name] for name in ("lca", "hca", "scs", "gs", "rejection", "salience-gap")} == pytest.approx(
+        {"lca": 1, "hca": 1, "scs": 1, "gs": 1, "rejection": 1, "salience-gap": 0}
+    )
+
+
+def test_following_salience_moves_hca_and_the_gap_and_not_rejection(rehearsal, right):
+    half, fully = (headline(rehearsal, saliency=dial) for dial in (0.5, 1.0))
+    assert right["hca"] > half["hca"] > fully["hca"]
+    assert right["salience-gap"] < half["salience-gap"] < fully["salience-gap"]
+    # A query of two objects may hold the class that a support of L4 shows; there a salient object is no rejection.
+    assert [half["rejection"], fully["rejection"]] == pytest.approx([1, 1], abs=0.03)
+
+
+def test_ignoring_the_support_moves_scs_and_rejection_and_not_hca_or_the_gap(rehearsal, right):
+    half, fully = (headline(rehearsal, support_blind=dial) for dial in (0.5, 1.0))
+    assert right["scs"] > half["scs"] > fully["scs"]
+    assert right["rejection"] > half["rejection"] > fully["rejection"]
+    for name in ("hca", "lca", "salience-gap", "gs"):
+        assert right[name] == half[name] == fully[name]
+
+
+def test_an_empty_answer_earns_a_quarter_of_scs(rehearsal):
+    found = {score.name: score.value for score in rehearsal.score("empty").headline}
+    assert (found["lca"], found["hca"], found["gs"]) == (0, 0, 0)
+    assert found["scs"] == pytest.approx(3 / 12)
+    assert found["rejection"] == 1
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "run"
+    one_shot_run(out, args=FAULTS, scenes=24, folds=(0,), tiers=(1, 2))
+    return out
+
+
+def test_a_resumed_run_is_the_uninterrupted_one(whole, tmp_path):
+    """A batch that was cut off is answered again."""
+    one_shot_run(tmp_path / "torn", args=FAULTS, scenes=24, folds=(0,), tiers=(1, 2))
+    parts = sorted(RunFolder(tmp_path / "torn").records_path.glob("part-*.parquet"))
+    together = pl.concat([pl.read_parquet(part) for part in parts])
+    for part in parts[1:]:
+        part.unlink()
+    together.sample(100, seed=0).write_parquet(parts[0])
+    done = one_shot_run(tmp_path / "torn", args=FAULTS, scenes=24, folds=(0,), tiers=(1, 2))
+    assert done.progressed.answered == len(together) - 100
+    assert whole_records(tmp_path / "torn").equals(whole_records(whole))
+    assert RunFolder(tmp_path / "torn").scores_path.read_text() == RunFolder(whole).scores_path.read_text()
+
+
+def test_processes_answer_as_this_one_does(whole, tmp_path):
+    one_shot_run(tmp_path / "run", args=FAULTS, scenes=24, folds=(0,), tiers=(1, 2), engine="processes")
+    assert whole_records(tmp_path / "run").equals(whole_records(whole))
+
+
+def listed(**given):
+    return Rehearsal("toss", {"scenes": 24, "resamples": 0, **given})
+
+
+def units_of(rehearsal):
+    return [unit for batch in rehearsal.prepared for unit in batch.units]
+
+
+def test_folds_and_tiers_choose_the_units_of_the_whole_list():
+    everything = {unit.id for unit in units_of(listed())}
+    one_fold = {unit.id for unit in units_of(listed(folds="0"))}
+    assert one_fold == {name for name in everything if "fold1" not in name}
+    one_tier = {unit.id for unit in units_of(listed(tiers="1"))}
+    assert one_tier == {name for name in everything if name.startswith("tier1")}
+    assert {unit.id for unit in units_of(listed(tiers="2,3", folds="0-1"))} == everything - one_tier
+
+
+@pytest.mark.parametrize("wrong", [{"tiers": "4"}, {"tiers": "1,1"}, {"folds": "-1"}, {"shots": "0"}, {"scenes": 3}])
+def test_options_that_make_no_sense_are_refused_by_name(wrong):
+    with pytest.raises(OptionError, match=f"--{next(iter(wrong))}"):
+        listed(**wrong)
+
+
+def test_fixed_lists_have_their_own_scores():
+    rehearsal = listed(fixed=True)
+    assert all(unit.id.startswith("fixed-fold") for unit in units_of(rehearsal))
+    card = rehearsal.score("planted-one-shot")
+    assert card.get("miou").value == 1
+    assert {score.name for score in card.scores} == {"miou", "fb-iou", "pair-iou", "iou"}
+    assert set(rehearsal.records("planted-one-shot")["tier"]) == {0}
+
+
+@pytest.fixture(scope="module")
+def several_shots():
+    return Rehearsal("toss", {"scenes": 48, "resamples": 0, "tiers": "1", "shots": "1,3,2"})
+
+
+def test_more_shots_keep_the_pairs_support_and_never_show_the_query(several_shots):
+    pairs = {unit.id: unit.payload for unit in units_of(several_shots)}
+    three = {name: pair for name, pair in pairs.items() if name.endswith("-3shot")}
+    assert len(pairs) == 3 * len(three)
+    for name, pair in three.items():
+        source = pair.settings.source
+        one, two = pairs[name.removesuffix("-3shot")], pairs[name.replace("-3shot", "-2shot")]
+        assert (pair.query, pair.supports[:1], pair.supports[:2]) == (one.query, one.supports, two.supports)
+        assert (len(one.supports), len(pair.supports)) == (1, 3)
+        # Small cells pair a query with itself, as the published rule does; further supports never are the query.
+        query, first, *further = (source.image_of(token) for token in (pair.query, *pair.supports))
+        assert len({*further} - {query, first}) == 2
+        assert {source.class_of(token) for token in (pair.query, *pair.supports)} == {pair.slices["class"]}
+        assert len(pair.support) == 3
+
+
+def test_supports_of_several_shots_vary_from_pair_to_pair(several_shots):
+    seen = {unit.payload.supports for unit in units_of(several_shots) if unit.id.endswith("-3shot")}
+    assert len({supports[1:] for supports in seen}) > 20
+
+
+def test_shots_are_reported_beside_each_other(several_shots):
+    card = several_shots.score("planted-one-shot", {"saliency": 0.5})
+    for shots in ({}, {"shots": "2"}, {"shots": "3"}):
+        assert 0 < card.get("hca", **shots).value < 1
+    assert card.get("lca").n == card.get("lca", shots="3").n == len(units_of(several_shots)) / 3
+
+
+def test_a_class_with_too_few_images_for_the_shots_is_an_error():
+    with pytest.raises(DataError, match="60 supports are asked for") as caught:
+        listed(tiers="1", shots="60")
+    assert "fewer --shots" in str(caught.value)
+
+
+def test_at_512_images_truth_and_answers_are_squares():
+    rehearsal = listed(size="512", tiers="1", folds="0")
+    unit = units_of(rehearsal)[0].payload
+    assert unit.image.shape == (512, 512, 3)
+    assert unit.truth.mask.shape == unit.support[0].mask.shape == (512, 512)
+    records = rehearsal.records("planted-one-shot")
+    assert set(records["pixels"]) == {512 * 512}
+    assert rehearsal.score("planted-one-shot").get("salience-gap").value == 0
+    original = listed(tiers="1", folds="0").records("planted-one-shot")
+    # Nearest pixels: areas grow with the picture, up to what falls between them.
+    grown = records["truth"] / original["truth"] * original["pixels"] / records["pixels"]
+    assert grown.to_numpy() == pytest.approx(1, abs=0.25)

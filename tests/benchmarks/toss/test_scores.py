@@ -1,0 +1,203 @@
+"""TOSS's scores against the specification's text written out as loops."""
+
+import math
+
+import numpy as np
+import one_shot_oracle as oracle
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardlook.benchmarks.toss.benchmark import TOSS
+from hardlook.benchmarks.toss.options import TossOptions
+from hardlook.runs.in_memory import Rehearsal
+
+SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
+TOLD = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
+UNTOLD = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
+READINGS = [(scs, void) for scs in ("paper", "released") for void in ("ignored", "background")]
+
+
+def scorecard(frame, scs="paper", void="ignored", **more):
+    options = TossOptions(**{"resamples": 0, "reading": {"scs": scs, "void": void}, **more})
+    return TOSS.score(frame, options)
+
+
+def values(card):
+    return {(score.name, tuple(sorted(score.slice.items()))): score.value for score in card.scores}
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for key, value in expected.items():
+        if value is None:
+            assert math.isnan(found[key]), key
+        else:
+            assert found[key] == pytest.approx(value, abs=1e-12), key
+
+
+def row(place, tier, fold, split, name, query, counts, mixed=False):
+    """A record; `counts` are pixels by whether they are predicted and whether they are true, false, or left open."""
+    both, missed, wrong, _, wrong_open, clear_open = counts
+    return {
+        "unit": f"pair-{place:04d}", "tier": tier, "fold": fold, "split": split, "class": name, "shots": 1,
+        "mixed": mixed, "query": query, "support": "somewhere", "intersection": both,
+        "predicted": both + wrong + wrong_open, "truth": both + missed, "predicted_void": wrong_open,
+        "void": wrong_open + clear_open, "pixels": sum(counts), "listing": "built", "prediction": "",
+    }  # fmt: skip
+
+
+def frame_of(rows):
+    return TOSS.schema.frame(rows)
+
+
+@st.composite
+def record_rows(draw):
+    """Few classes, folds and images; splits, levels and tiers may be missing."""
+    levels = draw(st.sampled_from([TOLD, UNTOLD]))
+    cells = [(0, 0, ""), (0, 1, ""), (3, -1, "")]
+    cells += [(1, fold, split) for fold in (0, 1) for split in SPLITS]
+    cells += [(2, fold, level) for fold in (0, 1) for level in levels]
+    thin = draw(st.booleans())
+    chosen = draw(st.lists(st.sampled_from(cells), min_size=1, unique=True)) if thin else cells
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    rows = []
+    for tier, fold, split in chosen:
+        for _ in range(rng.integers(1, 5)):
+            counts = rng.integers(0, 40, 6) * (rng.random(6) < 0.8)
+            name = f"class {2 * fold + rng.integers(2)}"
+            query = f"image {rng.integers(5)}"
+            mixed = bool(tier == 3 and rng.random() < 0.3)
+            rows.append(row(len(rows), tier, fold, split, name, query, [int(n) for n in counts], mixed))
+    return rows
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return Rehearsal("toss", {"scenes": 48, "resamples": 0})
+
+
+@pytest.fixture(scope="module")
+def planted(rehearsal):
+    """Records of a model with all its faults on the planted world."""
+    return rehearsal.records("planted-one-shot", {"saliency": 0.5, "support_blind": 0.5, "ragged": 0.5})
+
+
+@pytest.mark.parametrize(("scs", "void"), READINGS)
+def test_every_score_of_the_planted_world_is_the_specifications(planted, scs, void):
+    assert planted["predicted_void"].sum() > 0
+    assert_same(values(scorecard(planted, scs, void)), oracle.toss_scores(planted.to_dicts(), scs, void))
+
+
+@settings(max_examples=60)
+@given(record_rows(), st.sampled_from(READINGS))
+def test_every_score_of_any_records_is_the_specifications(rows, reading):
+    assert_same(values(scorecard(frame_of(rows), *reading)), oracle.toss_scores(rows, *reading))
+
+
+@settings(max_examples=20)
+@given(record_rows())
+def test_the_reading_of_mixed_pairs_keeps_or_drops_and_counts_them(rows):
+    rows = [*rows, row(len(rows), 3, -1, "", "class 0", "image 0", [1, 1, 1, 9, 0, 0])]
+    kept = [one for one in rows if not one["mixed"]]
+    dropping = scorecard(frame_of(rows), reading={"mixed": "ours"})
+    assert_same(values(dropping), oracle.toss_scores(kept))
+    assert_same(values(scorecard(frame_of(rows), reading={"mixed": "released"})), oracle.toss_scores(rows))
+    noted = [note.count for note in dropping.left_out if "two classes" in note.what]
+    assert sum(noted) == len(rows) - len(kept)
+
+
+@settings(max_examples=20)
+@given(record_rows(), st.randoms(use_true_random=False))
+def test_scores_do_not_depend_on_the_order_of_records_or_on_parts(rows, random):
+    whole = scorecard(frame_of(rows), resamples=50)
+    shuffled = random.sample(rows, len(rows))
+    half = len(rows) // 2
+    merged = scorecard(pl.concat([frame_of(shuffled[half:]), frame_of(shuffled[:half])]), resamples=50)
+    for one, other in zip(whole.scores, merged.scores, strict=True):
+        # Mean IoUs of pairs are sums of fractions, which round by their order; all else is whole numbers.
+        exact = one.name != "pair-iou"
+        assert (one.name, one.slice, one.n) == (other.name, other.slice, other.n)
+        for ours, theirs in zip(numbers_of(one), numbers_of(other), strict=True):
+            assert ours == theirs if exact and ours == ours else ours == pytest.approx(theirs, nan_ok=True)
+    assert [(note.what, note.count) for note in whole.left_out] == [(note.what, note.count) for note in merged.left_out]
+
+
+def numbers_of(score):
+    interval = score.interval
+    return (score.value, *((interval.low, interval.high, interval.n) if interval else ()))
+
+
+def rows_of_ious(cells):
+    """One pair of 100 pixels union for each (tier, fold, split, class): IoU in per cent."""
+    return [
+        row(place, *cell, f"image {place}", [percent, 100 - percent, 0, 50, 0, 0])
+        for place, (cell, percent) in enumerate(cells.items())
+    ]
+
+
+def test_the_specifications_worked_checks():
+    tier1 = {(1, 0, split, "cat"): value for split, value in zip(SPLITS, (50, 35, 38, 13), strict=True)}
+    tier2 = {(2, 0, level, "cat"): value for level, value in zip(TOLD, (80, 70, 60, 50, 40, 20, 30), strict=True)}
+    card = scorecard(frame_of(rows_of_ious(tier1 | tier2)))
+    assert card.get("lca").value == pytest.approx(0.4225)
+    assert card.get("hca").value == pytest.approx(0.2375)
+    assert card.get("scs").value == pytest.approx(0.7)
+
+
+def test_the_specifications_check_of_the_released_reading():
+    counts = {
+        "cat": {"L0": (80, 100), "L1": (70, 100), "L2+L3": (110, 200), "L4": (90, 300)},
+        "dog": {"L0": (90, 100), "L1": (60, 100), "L2+L3": (100, 200), "L5": (60, 300)},
+    }
+    rows = [
+        row(place, 2, 0, level, name, "image", [hits, union - hits, 0, 0, 0, 0])
+        for place, (name, level, (hits, union)) in enumerate(
+            (name, level, pair) for name, levels in counts.items() for level, pair in levels.items()
+        )
+    ]
+    assert scorecard(frame_of(rows), "released").get("scs").value == pytest.approx(0.736111, abs=5e-7)
+
+
+def test_a_fold_that_lacks_a_split_is_named_and_leaves_the_mean():
+    cells = {
+        (1, fold, split, "cat"): 40 + fold for fold in (0, 1) for split in SPLITS if (fold, split) != (1, "hard_sal")
+    }
+    card = scorecard(frame_of(rows_of_ious(cells)))
+    assert math.isnan(card.get("lca", fold="1").value)
+    assert card.get("lca").value == card.get("lca", fold="0").value
+    assert [(note.count, note.examples) for note in card.left_out if note.what == "folds without lca"] == [
+        (1, ("fold 1",))
+    ]
+
+
+def test_pairs_with_nothing_to_find_are_counted_and_still_cost_unions():
+    rows = [
+        row(0, 0, 0, "", "cat", "a", [10, 0, 0, 10, 0, 0]),
+        row(1, 0, 0, "", "cat", "b", [0, 0, 10, 10, 0, 0]),
+    ]
+    card = scorecard(frame_of(rows))
+    assert card.get("miou").value == 0.5
+    [note] = [note for note in card.left_out if note.what == "pairs without anything to find"]
+    assert (note.count, note.examples) == (1, ("pair-0001",))
+
+
+def test_shots_are_scored_apart_and_the_first_are_the_headline(planted):
+    three = planted.with_columns(
+        shots=pl.lit(3, pl.Int64), unit=planted["unit"] + "-3shot", intersection=planted["intersection"] // 2
+    )
+    card = scorecard(pl.concat([planted, three]), shots=(3, 1))
+    found = values(card)
+    alone = {shots: oracle.toss_scores(part.to_dicts()) for shots, part in ((1, planted), (3, three))}
+    expected = alone[3] | {
+        (name, tuple(sorted((*where, ("shots", "1"))))): value for (name, where), value in alone[1].items()
+    }
+    assert_same(found, expected)
+
+
+def test_nothing_is_left_where_every_pair_mixes_classes():
+    rows = [row(0, 3, -1, "", "cat", "a", [1, 0, 0, 1, 0, 0], mixed=True)]
+    card = scorecard(frame_of(rows), reading={"mixed": "ours"})
+    assert card.scores == ()
+    assert card.left_out[0].count == 1
