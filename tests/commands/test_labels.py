@@ -3,7 +3,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from hardlook.commands.labels import app
+from hardlook.commands.labels.app import app
 from hardlook.errors import HardlookError
 from hardlook.labels import load_label_set
 

@@ -11,22 +11,12 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import (
-    attributes,
-    bias,
-    build,
-    calibrate,
-    check,
-    demo,
-    labels,
-    models,
-    report,
-    run,
-    score,
-    similarity,
-    weights,
-    world,
-)
+from hardlook.commands import calibrate, check, demo, models, report, run, score, weights, world
+from hardlook.commands.attributes import command as attributes
+from hardlook.commands.bias.app import app as bias
+from hardlook.commands.build.app import app as build
+from hardlook.commands.labels.app import app as labels
+from hardlook.commands.similarity.app import app as similarity
 from hardlook.errors import HardlookError
 
 app = typer.Typer(
@@ -47,10 +37,10 @@ app = typer.Typer(
 )
 for module in (run, score, report, calibrate, demo, models, check, attributes):
     module.add_to(app)
-app.add_typer(build.app, name="build")
-app.add_typer(bias.app, name="bias")
-app.add_typer(labels.app, name="labels")
-app.add_typer(similarity.app, name="similarity")
+app.add_typer(build, name="build")
+app.add_typer(bias, name="bias")
+app.add_typer(labels, name="labels")
+app.add_typer(similarity, name="similarity")
 app.add_typer(weights.app, name="weights")
 app.add_typer(world.app, name="world")
 

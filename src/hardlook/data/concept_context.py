@@ -1,116 +1,156 @@
-"""Images of concepts in contexts: from folders `[split/]concept/context/image` or from a manifest.
+"""Datasets of concepts in contexts: their images, splits and numbers, whatever the layout.
+
+The layouts are `split/concept/context/image`, `concept/context/image` with a rule that splits the concepts, and a
+manifest (CSV or Parquet: path, concept, context, split). docs/concept-context-data.md describes them.
 
 >>> import tempfile
->>> folder = Path(tempfile.mkdtemp()) / "cat" / "snow"
->>> folder.mkdir(parents=True)
->>> _ = (folder / "a.jpg").write_bytes(b"")
->>> row = read_rows(folder.parent.parent)[0]
->>> row.concept, row.context, row.split
-('cat', 'snow', None)
+>>> root = Path(tempfile.mkdtemp())
+>>> for place in ("cat/snow/a.jpg", "cat/snow/b.jpg", "dog/grass/c.jpg"):
+...     (root / place).parent.mkdir(parents=True, exist_ok=True)
+...     _ = (root / place).write_text(place)
+>>> dataset = open_dataset(root, rule="size")
+>>> dataset.splits, [row.name for row in dataset.of_split("train")]
+(('train', 'test'), ['cat/snow/a.jpg', 'cat/snow/b.jpg'])
+>>> dataset.cells("train")
+{('cat', 'snow'): 2}
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import is_image_name, read_image
+from hardlook.data.concept_context_rows import MANIFEST, ConceptContextImage, read_rows
+from hardlook.data.content_hashes import content_hashes, equal_content
+from hardlook.data.context_splits import split_by_file, split_by_seed, split_by_size, split_name, split_order
 from hardlook.errors import DataError
 
-MANIFEST = "manifest.csv"
+__all__ = [
+    "MANIFEST",
+    "ConceptContextArrays",
+    "ConceptContextDataset",
+    "ConceptContextImage",
+    "Duplicates",
+    "open_dataset",
+    "read_rows",
+]
 
 
 @dataclass(frozen=True)
-class ConceptContextImage:
-    """One image: its file, its name within the dataset (posix), what it shows and where."""
+class ConceptContextArrays:
+    """Images as numbers, row by row; the fields of `tasks.ImageTable`.
 
-    path: Path
-    name: str
-    concept: str
-    context: str
-    split: str | None = None
-
-    def read(self) -> NDArray[np.uint8]:
-        """The image (H, W, 3) uint8 RGB."""
-        return read_image(self.path)
-
-
-def read_rows(source: Path | str, *, split: str | None = None) -> tuple[ConceptContextImage, ...]:
-    """All images of a folder or manifest (.csv, .parquet), sorted by name; `split` keeps one split's.
-
-    A folder with a `manifest.csv` is read through it. A manifest has the columns path, concept and context, and
-    split where there are splits; its paths are relative to its folder.
+    `concepts` and `contexts` are sorted names; `concept` and `context` (n,) int64 number into them; equal numbers in
+    `content` (n,) int64 mean equal bytes.
     """
-    source = Path(source)
-    if source.is_file():
-        rows = _from_manifest(source)
-    elif (source / MANIFEST).is_file():
-        rows = _from_manifest(source / MANIFEST)
-    elif source.is_dir():
-        rows = _from_folders(source)
-    else:
-        raise DataError("no such folder or manifest", file=source, remedy="check the dataset's path")
-    if not rows:
-        raise DataError(
-            "no image here", file=source, remedy="lay images out as [split/]concept/context/image or write a manifest"
-        )
-    if split is None:
+
+    concepts: tuple[str, ...]
+    contexts: tuple[str, ...]
+    concept: NDArray[np.int64]
+    context: NDArray[np.int64]
+    content: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Duplicates:
+    """Groups of images with equal bytes, within one split and across splits."""
+
+    within: tuple[tuple[ConceptContextImage, ...], ...]
+    across: tuple[tuple[ConceptContextImage, ...], ...]
+
+
+@dataclass(frozen=True)
+class ConceptContextDataset:
+    """The images of a dataset, sorted by name; `rule` says who split them: size, seed, a file, or None for the data."""
+
+    source: Path
+    rows: tuple[ConceptContextImage, ...]
+    rule: str | None = None
+
+    @property
+    def splits(self) -> tuple[str, ...]:
+        """Train, val, test, then others; () where the dataset has no splits."""
+        return split_order(row.split for row in self.rows if row.split is not None)
+
+    def of_split(self, split: str | None = None) -> tuple[ConceptContextImage, ...]:
+        """The images of a split; all of them for None. A `DataError` where there are none."""
+        rows = self.rows if split is None else tuple(row for row in self.rows if row.split == split)
+        if not rows:
+            remedy = f"its splits are {', '.join(self.splits)}" if self.splits else "it has no splits: choose a rule"
+            raise DataError(f"no image of split {split!r}", file=self.source, remedy=remedy)
         return rows
-    kept = tuple(row for row in rows if row.split == split)
-    if not kept:
-        known = ", ".join(sorted({row.split or "(none)" for row in rows}))
-        raise DataError(f"no image of split {split!r}", file=source, remedy=f"its splits are {known}")
-    return kept
 
+    def cells(self, split: str | None = None) -> dict[tuple[str, str], int]:
+        """Images by (concept, context), in the order of names."""
+        return dict(sorted(Counter((row.concept, row.context) for row in self.of_split(split)).items()))
 
-def _sorted(rows: Iterable[ConceptContextImage]) -> tuple[ConceptContextImage, ...]:
-    return tuple(sorted(rows, key=lambda row: row.name))
+    def hashes(self, split: str | None = None) -> tuple[str, ...]:
+        """The content hash of every image of a split, in the order of `of_split`; kept on disk."""
+        return content_hashes([row.path for row in self.of_split(split)])
 
-
-def _from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
-    found = [(path, path.relative_to(root).parts) for path in root.rglob("*") if is_image_name(path)]
-    depths = {len(parts) - 1 for _, parts in found}
-    if depths - {2, 3} or len(depths) > 1:
-        examples = {len(parts): "/".join(parts) for _, parts in sorted(found, reverse=True)}
-        raise DataError(
-            "images lie at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples)),
-            file=root,
-            remedy="lay all of them out as concept/context/image or all as split/concept/context/image",
+    def image_table(self, split: str | None = None) -> ConceptContextArrays:
+        """A split as arrays, row by row as `of_split`; its concepts and contexts are those of the split."""
+        rows = self.of_split(split)
+        concepts, concept = np.unique([row.concept for row in rows], return_inverse=True)
+        contexts, context = np.unique([row.context for row in rows], return_inverse=True)
+        # Numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
+        first: dict[str, int] = {}
+        content = [first.setdefault(value, len(first)) for value in self.hashes(split)]
+        return ConceptContextArrays(
+            tuple(map(str, concepts)),
+            tuple(map(str, contexts)),
+            concept.astype(np.int64),
+            context.astype(np.int64),
+            np.array(content, dtype=np.int64),
         )
-    return _sorted(
-        ConceptContextImage(path, "/".join(parts), parts[-3], parts[-2], parts[0] if len(parts) == 4 else None)
-        for path, parts in found
-    )
 
+    def shared_concepts(self) -> dict[str, tuple[str, ...]]:
+        """Concepts that are in more than one split, with those splits: few-shot evaluation allows none."""
+        found: dict[str, set[str]] = {}
+        for row in self.rows:
+            if row.split is not None:
+                found.setdefault(row.concept, set()).add(row.split)
+        return {concept: split_order(splits) for concept, splits in sorted(found.items()) if len(splits) > 1}
 
-def _from_manifest(path: Path) -> tuple[ConceptContextImage, ...]:
-    import polars as pl
-
-    if path.suffix.lower() not in (".csv", ".parquet"):
-        raise DataError(f"a manifest of type {path.suffix!r}", file=path, remedy="write it as .csv or .parquet")
-    try:
-        # Everything as text: a context named 2024 or NA must not turn into a number or a gap.
-        table = pl.read_parquet(path) if path.suffix.lower() == ".parquet" else pl.read_csv(path, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"the manifest cannot be read: {error}", file=path, remedy="check the file") from error
-    missing = {"path", "concept", "context"} - set(table.columns)
-    if missing:
-        remedy = f"its columns are {', '.join(table.columns)}"
-        raise DataError(f"the manifest has no column {', '.join(sorted(missing))}", file=path, remedy=remedy)
-    rows = []
-    for number, record in enumerate(table.iter_rows(named=True), start=1):
-        blank = [name for name in ("path", "concept", "context") if record[name] in (None, "")]
-        if blank:
-            raise DataError(f"no {blank[0]} given", file=path, unit=f"row {number}", remedy="fill every row")
-        split = record.get("split")
-        name = str(record["path"])
-        rows.append(
-            ConceptContextImage(
-                path.parent / name, name, str(record["concept"]), str(record["context"]), str(split) if split else None
-            )
+    def duplicates(self) -> Duplicates:
+        """Images with equal bytes; a run must not train on what it is asked about."""
+        groups = [tuple(self.rows[place] for place in group) for group in equal_content(self.hashes())]
+        across = [len({row.split for row in group}) > 1 for group in groups]
+        return Duplicates(
+            tuple(group for group, split in zip(groups, across, strict=True) if not split),
+            tuple(group for group, split in zip(groups, across, strict=True) if split),
         )
-    return _sorted(rows)
+
+
+def open_dataset(source: Path | str, *, rule: str | Path | None = None, seed: int = 0) -> ConceptContextDataset:
+    """A dataset of any layout, its concepts split by `rule`.
+
+    `rule` is "size" (64 largest concepts of 100 train, the next 20 test, the last 16 validate), "seed" (the same shares
+    at random, by `seed`) or a CSV file concept,split; it replaces the splits of the data. None keeps those; training,
+    validation and testing become train, val and test.
+    """
+    source = Path(source).expanduser()
+    rows = read_rows(source)
+    if rule is None:
+        without = [row for row in rows if row.split is None]
+        if without and len(without) < len(rows):
+            what = f"{len(without)} of {len(rows)} images have no split, the others have"
+            raise DataError(what, file=source, unit=without[0].name, remedy="fill the column split, or choose a rule")
+        return ConceptContextDataset(source, tuple(replace(row, split=_named(row.split)) for row in rows))
+    images = Counter(row.concept for row in rows)
+    if rule == "size":
+        splits = split_by_size(images)
+    elif rule == "seed":
+        splits = split_by_seed(images, seed)
+    else:
+        splits = split_by_file(Path(rule).expanduser(), images)
+    name = f"seed {seed}" if rule == "seed" else str(rule)
+    return ConceptContextDataset(source, tuple(replace(row, split=splits[row.concept]) for row in rows), name)
+
+
+def _named(split: str | None) -> str | None:
+    return None if split is None else split_name(split)

@@ -51,6 +51,16 @@ BUILT_IN = (
     "hardlook.models.planted.learner",
     "hardlook.models.planted.disc",
     "hardlook.models.planted.clicks",
+    "hardlook.models.few_shot.nearest_centroid",
+    "hardlook.models.few_shot.cosine_centroid",
+    "hardlook.models.few_shot.nearest_neighbours",
+    "hardlook.models.few_shot.matching",
+    "hardlook.models.few_shot.linear_head",
+    "hardlook.models.few_shot.cosine_head",
+    "hardlook.models.few_shot.neg_cosine_head",
+    "hardlook.models.few_shot.logistic",
+    "hardlook.models.few_shot.ridge",
+    "hardlook.models.few_shot.soft_k_means",
 )
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ROLES = f"the roles are {', '.join(ROLES)}"

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 Image = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
 Vectors = NDArray[np.float32]
+Maps = NDArray[np.float32]
 LabelMap = NDArray[np.int32]
 
 
@@ -68,14 +69,15 @@ class Support:
 class Episode:
     """One few-shot task of `ways` classes.
 
-    `support` and `query` are lists of images, or float32 vectors (n, D) for learners that work on features
-    (`accepts = "features"`). `support_labels` (n,) int64 in 0..ways-1, every class at least once. `key` names
-    the episode: learners that draw random numbers draw them from it.
+    `support` and `query` are lists of images (`accepts = "images"`), or what an encoder made of them: float32
+    vectors (n, D) (`accepts = "features"`) or float32 maps (n, C, h, w), all of one shape (`accepts = "maps"`).
+    `support_labels` (n,) int64 in 0..ways-1, every class at least once, in any order. `key` names the episode:
+    learners that draw random numbers draw them from it.
     """
 
-    support: Sequence[Image] | Vectors
+    support: Sequence[Image] | Vectors | Maps
     support_labels: NDArray[np.int64]
-    query: Sequence[Image] | Vectors
+    query: Sequence[Image] | Vectors | Maps
     ways: int
     key: str = ""
 
@@ -191,7 +193,7 @@ class OneShotSegmenter(Protocol):
 
 @runtime_checkable
 class FewShotLearner(Protocol):
-    """Classifies queries from a few labelled supports; `accepts` is "images" or "features"."""
+    """Classifies queries from a few labelled supports; `accepts` is "images", "features" (vectors) or "maps"."""
 
     accepts: str
 

@@ -10,7 +10,7 @@ from hardlook.benchmarks import find_benchmark
 from hardlook.contract.benchmark import Benchmark
 from hardlook.contract.options import BenchmarkOptions, fields_that_change, parse_options
 from hardlook.contract.records import Record
-from hardlook.contract.scorecard import LeftOut, Scorecard, UnitCounts
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard, UnitCounts
 from hardlook.errors import OptionError, RunError
 from hardlook.runs.folder import RunFolder, write_whole
 from hardlook.runs.record_store import contradicting_units, read_records, write_failures
@@ -68,9 +68,11 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
     model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
     scorecard = benchmark.score(records, options)
+    unscored = manifest["units"] - len(records)
     scorecard = replace(
         scorecard,
         model=model,
+        scores=tuple(_beside_the_paper(score, unscored) for score in scorecard.scores),
         readings=benchmark.readings(options),
         left_out=(
             *_not_listed(manifest),
@@ -114,6 +116,13 @@ def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, An
     if "reading" in changes:
         changes = {**changes, "reading": {**stored["reading"], **changes["reading"]}}
     return parse_options(benchmark.options, {**stored, **changes})
+
+
+def _beside_the_paper(score: Score, unscored: int) -> Score:
+    """A score without all its units is not comparable, whatever the benchmark says of the whole."""
+    if not unscored or not score.comparable.lower().startswith("comparable"):
+        return score
+    return replace(score, comparable=f"not comparable: {unscored} units have no answer")
 
 
 def _not_listed(manifest: dict[str, Any]) -> list[LeftOut]:

@@ -50,12 +50,19 @@ def sign(
     return (image & np.uint8(0b11111000)) | bits
 
 
+def is_signed(image: NDArray[np.uint8]) -> bool:
+    """Whether every pixel of a picture (H, W, 3) checks: whoever moves its pixels must then not mix them.
+
+    >>> is_signed(np.full((4, 4, 3), 255, np.uint8)), is_signed(np.zeros((4, 4, 3), np.uint8))
+    (False, True)
+    """
+    return bool(_codes(image)[1].all())
+
+
 def read(image: NDArray[np.uint8]) -> Signature:
     """The truth of a signed picture; a `DataError` when the pixels do not carry one."""
-    bits = (image & np.uint8(7)).astype(np.uint16)
-    code = bits[..., 0] | bits[..., 1] << 3 | bits[..., 2] << 6
+    code, valid = _codes(image)
     classes = (code & 31).astype(np.uint8)
-    valid = (_PARITY[code & 255] == code >> 8) & _KNOWN[classes]
     if not valid.all():
         share = float(valid.mean())
         raise DataError(
@@ -63,3 +70,10 @@ def read(image: NDArray[np.uint8]) -> Signature:
             remedy="give planted models pictures from `hardlook world make` (PNG), neither resized nor re-encoded",
         )
     return Signature(classes, (code >> 5 & 3).astype(np.uint8), (code >> 7 & 1).astype(bool))
+
+
+def _codes(image: NDArray[np.uint8]) -> tuple[NDArray[np.uint16], NDArray[np.bool_]]:
+    """The nine bits of each pixel, and whether they check."""
+    bits = (image & np.uint8(7)).astype(np.uint16)
+    code = (bits[..., 0] | bits[..., 1] << 3 | bits[..., 2] << 6).astype(np.uint16)
+    return code, (_PARITY[code & 255] == code >> 8) & _KNOWN[code & 31]

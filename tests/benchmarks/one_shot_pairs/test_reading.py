@@ -19,7 +19,7 @@ from hardlook.world.signature import read
 def pair():
     source = PlantedScenes(PlantedWorld(count=24))
     cats = [token for token in source.tokens() if token.startswith("1_")]
-    settings = PairSettings(source, "world", "planted world", exact=True)
+    settings = PairSettings(source, "world", "planted world")
     return OneShotPair(settings, cats[0], (cats[1],), {"class": "cat"})
 
 

@@ -1,5 +1,6 @@
 """Intervals resample query images and nothing else."""
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -67,3 +68,25 @@ def test_a_single_query_image_has_no_interval(rehearsal, records):
     card = rehearsal.benchmark.score(alone, rehearsal.options)
     assert card.scores
     assert all(score.interval is None for score in card.scores)
+
+
+def test_all_pairs_of_a_query_are_drawn_together(rehearsal):
+    """Each query has the same counts with a salient and with another target: no resample can open a gap."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for query in range(12):
+        hits, union = int(rng.integers(0, 50)), 50
+        for split in ("easy_sal", "easy_nsal"):
+            rows.append(
+                {
+                    "unit": f"{query}-{split}", "tier": 1, "fold": 0, "split": split, "class": "cat", "shots": 1,
+                    "mixed": False, "query": f"image {query}", "support": "b", "intersection": hits,
+                    "predicted": hits, "truth": union, "predicted_void": 0, "void": 0, "pixels": 99,
+                    "listing": "built", "prediction": "",
+                }
+            )  # fmt: skip
+    card = rehearsal.benchmark.score(rehearsal.benchmark.schema.frame(rows), rehearsal.options)
+    gap, salient = card.get("salience-gap").interval, card.get("salient").interval
+    assert (gap.low, gap.high) == (0, 0)
+    assert salient.high - salient.low > 0.05
+    assert gap.n == salient.n == 12

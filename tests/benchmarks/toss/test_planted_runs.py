@@ -166,3 +166,23 @@ def test_at_512_images_truth_and_answers_are_squares():
     # Nearest pixels: areas grow with the picture, up to what falls between them.
     grown = records["truth"] / original["truth"] * original["pixels"] / records["pixels"]
     assert grown.to_numpy() == pytest.approx(1, abs=0.25)
+
+
+def test_every_level_of_tier_two_shows_what_it_says():
+    levels = {}
+    for unit in units_of(listed(tiers="2")):
+        levels.setdefault(unit.payload.slices["split"], []).append(unit.payload)
+    assert sorted(levels) == ["L0", "L1", "L2", "L3", "L4", "L5", "L6"]
+    for level, pairs in levels.items():
+        for pair in pairs:
+            source, [support] = pair.settings.source, pair.support
+            original = source.read_image(pair.query)
+            same_class = source.class_of(pair.query) == source.class_of(pair.supports[0])
+            assert same_class == (level != "L4")
+            assert (pair.supports == (pair.query,)) == (level in ("L0", "L1")) or level in ("L5", "L6")
+            assert (pair.image == original).all() == (level != "L1")
+            assert bool(support.mask.any()) == (level not in ("L5", "L6"))
+            assert bool(support.image.any()) == (level != "L6")
+            assert pair.slices["class"] == source.class_of(pair.query)
+            if level != "L1":
+                assert (pair.truth.mask == source.read_mask(pair.query).mask).all()

@@ -6,7 +6,6 @@ from hardlook.errors import HardlookError
 from hardlook.models.conformance import check_named
 from hardlook.models.registry import build
 
-
 REAL = (
     ("deeplabv3-voc", "semantic-segmenter", {}),
     ("saliency", "one-shot-segmenter", {}),

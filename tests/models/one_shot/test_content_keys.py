@@ -61,7 +61,7 @@ def test_arrays_that_died_leave_nothing_behind():
     assert not keys._lasting
 
 
-def test_nothing_is_held_after_the_call():
+def test_no_array_takes_over_an_id_within_a_call():
     keys, array = ContentKeys(), np.zeros((4, 4), np.uint8)
     with keys.one_call() as key:
         key(array)

@@ -15,7 +15,7 @@ from hardlook.metrics.mask_attributes import mask_iou
 from hardlook.models.identity import identify
 from hardlook.models.registry import build
 from hardlook.models.roles import Image, Mask
-from hardlook.world.signature import read, sign
+from hardlook.world.signature import is_signed, read, sign
 
 SUPPRESSED = "suppressed"
 
@@ -42,20 +42,18 @@ def with_salience(pair: OneShotPair, name: str, sigma: float, shelf: Shelf) -> O
     slices = {**pair.slices, "salience": mask_iou(pair.truth.mask, salient)}
     if pair.slices["condition"] != SUPPRESSED:
         return replace(pair, slices=slices)
-    blurred = shelf.get(
-        (*place, sigma, "blurred"), lambda: suppressed_image(image, salient, sigma, planted=settings.exact)
-    )
+    blurred = shelf.get((*place, sigma, "blurred"), lambda: suppressed_image(image, salient, sigma))
     return replace(pair, slices=slices, image=blurred)
 
 
-def suppressed_image(image: Image, salient: Mask, sigma: float, *, planted: bool) -> Image:
+def suppressed_image(image: Image, salient: Mask, sigma: float) -> Image:
     """The image (H, W, 3) with its salient region (H, W) blurred.
 
     Planted models read a picture's signature and not its looks: there the objects stay what they are and are salient
     no more.
     """
     blurred = suppress_salient(image, salient, sigma_share=sigma)
-    if not planted:
+    if not is_signed(image):
         return blurred
     truth = read(image)
     return sign(blurred, truth.classes, truth.instances, np.zeros_like(truth.salient))

@@ -193,7 +193,6 @@ def settings_of(options: OneShotOptions, source: ClassMasks, listing: str) -> Pa
         listing=listing,
         size=0 if options.size == "original" else int(options.size),
         seed=options.seed,
-        exact=listing == PLANTED,
         keep_prediction=options.keep_predictions,
         predictions=options.pred,
     )

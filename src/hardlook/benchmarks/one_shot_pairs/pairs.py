@@ -16,17 +16,13 @@ Shown = Literal["as it is", "no mask", "no image", "nothing"]
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What all pairs of a list share. `size` 0 leaves images as they are; `key` names the source in caches.
-
-    `exact` says that pixels may not be mixed (the planted world signs their low bits).
-    """
+    """What all pairs of a list share. `size` 0 leaves images as they are; `key` names the source in caches."""
 
     source: ClassMasks
     key: str
     listing: str
     size: int = 0
     seed: int = 0
-    exact: bool = False
     keep_prediction: bool = True
     predictions: Path | None = None
 

@@ -16,6 +16,7 @@ from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
 from hardlook.models.roles import Image, Mask, Support
 from hardlook.tiers.rigid_transforms import RigidTransform, moved_image, moved_mask, transform_that_keeps
+from hardlook.world.signature import is_signed
 
 
 def read_pair(pair: OneShotPair, unit: str, shelf: Shelf) -> OneShotPair:
@@ -27,7 +28,7 @@ def read_pair(pair: OneShotPair, unit: str, shelf: Shelf) -> OneShotPair:
         place = (settings.key, settings.size, settings.seed, pair.query, pair.transform)
         transform = shelf.get((*place, "transform"), lambda: _transform(pair, truth))
         still, still_true = image, truth
-        image = shelf.get((*place, "image"), lambda: moved_image(transform, still, exact=settings.exact))
+        image = shelf.get((*place, "image"), lambda: moved_image(transform, still, exact=is_signed(still)))
         truth = shelf.get(
             (*place, "truth"),
             lambda: ClassMask(moved_mask(transform, still_true.mask), moved_mask(transform, still_true.void)),
@@ -43,7 +44,10 @@ def read_image(settings: PairSettings, token: str, shelf: Shelf) -> Image:
 
     def make() -> Image:
         image = source.read_image(token)
-        return _scaled(image, size, cv2.INTER_NEAREST if settings.exact else cv2.INTER_LINEAR) if size else image
+        if not size:
+            return image
+        # Planted models read truth from a picture's low bits: such pixels may be moved and not mixed.
+        return _scaled(image, size, cv2.INTER_NEAREST if is_signed(image) else cv2.INTER_LINEAR)
 
     # By image, not by token: two classes of one image share it.
     return shelf.get((settings.key, size, source.image_of(token), "image"), make)

@@ -160,7 +160,7 @@ def _class_heat(
         for score in scorecard.scores
         if score.name == "iou" and set(score.slice) == {"class", by}
     }
-    classes = list(dict.fromkeys(name for name, _ in cells))
+    classes = sorted({name for name, _ in cells})
     return HeatMap(
         title,
         "Empty cells have no pairs.",

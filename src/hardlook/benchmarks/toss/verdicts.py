@@ -65,5 +65,7 @@ def _judgement(shares: Mapping[str, float]) -> str:
     if worst <= FOLLOWED_TO:
         return "The support is followed: without it next to nothing is found."
     if shares.get("L4", 0.0) > FOLLOWED_TO and max(shares.get("L5", 0.0), shares.get("L6", 0.0)) <= FOLLOWED_TO:
-        return "It needs some support, and hardly minds of what: another class serves nearly as well."
+        if shares["L4"] >= IGNORED_FROM:
+            return "It needs some support and hardly minds of what: another class serves nearly as well."
+        return "It needs a support, and in part any will do: much of what it finds it finds with another class too."
     return "The support is followed in part: much is found that it does not show."

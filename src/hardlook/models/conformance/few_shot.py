@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +19,8 @@ from hardlook.models.conformance.probes import Probe, pictures, scene, scenes_by
 from hardlook.models.roles import Episode, Support
 from hardlook.randomness import generator
 
-FEATURES = 16
+ENCODED: Mapping[str, tuple[int, ...]] = {"features": (16,), "maps": (16, 3, 4)}
+"""Shape of one image in episodes of encoded images: a vector (D,) or a map (C, h, w), not square."""
 
 
 def _pairs(model: Any) -> list[Probe]:
@@ -57,10 +59,10 @@ def _episodes(model: Any) -> list[Probe]:
 
 def _episode(model: Any, key: str, ways: int, shots: list[int], queries: int) -> Episode:
     labels = np.repeat(np.arange(ways), shots).astype(np.int64)
-    if model.accepts == "features":
-        random = generator(0, "conformance", key)
-        centres = random.standard_normal((ways, FEATURES))
-        support = (centres[labels] + 0.1 * random.standard_normal((len(labels), FEATURES))).astype(np.float32)
+    if model.accepts in ENCODED:
+        random, shape = generator(0, "conformance", key), ENCODED[model.accepts]
+        centres = random.standard_normal((ways, *shape))
+        support = (centres[labels] + 0.1 * random.standard_normal((len(labels), *shape))).astype(np.float32)
         query = (centres[np.arange(queries) % ways] + 0.1).astype(np.float32)
         return Episode(support, labels, query, ways, key)
     shown = scenes_by_concept()
@@ -75,8 +77,8 @@ def _score_faults(model: Any, episode: Episode, scores: Any) -> list[str]:
 
 
 def _accepts_faults(model: Any) -> list[str]:
-    right = model.accepts in ("images", "features")
-    return [] if right else [f'accepts: expected "images" or "features", got {model.accepts!r}']
+    right = model.accepts in ("images", *ENCODED)
+    return [] if right else [f'accepts: expected "images", "features" or "maps", got {model.accepts!r}']
 
 
 def _query_order_faults(model: Any) -> list[str]:

@@ -6,6 +6,7 @@ variant is of the TensorFlow authors, whose padding ("same", the odd pixel after
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -63,17 +64,28 @@ class EfficientNetLite0:
 
     def encode(self, images: Sequence[Image]) -> Features:
         """Vectors (N, 1280) and one map (C, h, w) an image, float32."""
-        import torch
-
         maps: list[NDArray[np.float32]] = []
         vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
-            inputs = np.stack([prepared(image, self._size) for image in images[start : start + self._batch]])
+            inputs = self.inputs(images[start : start + self._batch])
             with exact_inference():
-                head, asked = self._network(torch.from_numpy(inputs).to(self.device), self._depths)
+                head, asked = self._network(inputs, self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
                 maps.extend((asked[0] if len(asked) == 1 else joined(asked)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
+
+    def inputs(self, images: Sequence[Image]) -> Tensor:
+        """What the network takes, (N, 3, size, size) float32 on its device."""
+        import torch
+
+        return torch.from_numpy(np.stack([prepared(image, self._size) for image in images])).to(self.device)
+
+    def trainable_copy(self) -> nn.Module:
+        """A copy of the network for tuning: `inputs` to vectors (N, 1280) with gradients; this encoder stays as it is.
+
+        Normalisation keeps the statistics of the training: a few supports are too few for new ones.
+        """
+        return vector_network(copy.deepcopy(self._network).requires_grad_(True))
 
 
 def depths_of(layer: str) -> tuple[int, ...]:
@@ -112,6 +124,26 @@ def prepared(image: Image, size: int) -> NDArray[np.float32]:
     resized = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
     scaled: NDArray[np.float32] = (resized.astype(np.float32) - np.float32(127)) / np.float32(128)
     return scaled.transpose(2, 0, 1)
+
+
+def vector_network(network: nn.Module) -> nn.Module:
+    """The network with the average of its last map as its only answer: (N, 3, S, S) to (N, 1280)."""
+    from torch import nn
+
+    class VectorNetwork(nn.Module):
+        """Its one part is the network."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.network = network
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, 3, S, S) to (N, 1280)."""
+            head, _ = self.network(x, ())
+            vectors: Tensor = head.mean((2, 3))
+            return vectors
+
+    return VectorNetwork().eval()
 
 
 def build_network() -> nn.Module:

@@ -44,7 +44,7 @@ class PlantedOneShot:
     """Finds the class under the support's mask in the query.
 
     `saliency`: share of pairs, among those whose support's class is in the query, where the query's salient objects
-    are taken instead. `support_blind`: share of pairs, among those whose support shows nothing that is in the query,
+    (if there are any) are taken instead. `support_blind`: share of pairs, among those whose support shows nothing that is in the query,
     where the query's main object is taken instead of nothing. `ragged`: share of all pairs whose mask is two pixels
     too wide. All from 0 to 1. Black pixels, as a rotation leaves them, hold nothing.
     """
@@ -67,8 +67,10 @@ class PlantedOneShot:
         pair = (NAME, of_array(query), *(of_array(part) for shown in supports for part in (shown.image, shown.mask)))
         shown = _all_of(truth.classes, _shown_class(supports))
         if shown.any():
-            followed = strikes(self.saliency, self.seed, *pair, "saliency")
-            found = truth.salient & np.isin(truth.classes, THINGS) if followed else shown
+            salient = truth.salient & np.isin(truth.classes, THINGS)
+            # Where nothing is salient there is nothing to follow: the support's class is found after all.
+            followed = salient.any() and strikes(self.saliency, self.seed, *pair, "saliency")
+            found = salient if followed else shown
         else:
             blind = strikes(self.support_blind, self.seed, *pair, "support_blind")
             found = _all_of(truth.classes, main_concept(truth)) if blind else shown

@@ -1,0 +1,1 @@
+"""MetaCoCo: what context does to few-shot classifiers."""

@@ -1,0 +1,1 @@
+"""`hardlook attributes`: what is easy, salient, large or crowded in a dataset."""

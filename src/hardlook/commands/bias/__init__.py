@@ -1,0 +1,1 @@
+"""`hardlook bias`: the biases behind one-shot scores."""

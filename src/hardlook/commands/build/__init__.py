@@ -1,0 +1,1 @@
+"""`hardlook build`: tiers of pairs from any images with class masks."""

@@ -1,0 +1,1 @@
+"""`hardlook labels`: label sets and their senses."""

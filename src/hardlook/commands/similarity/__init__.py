@@ -1,0 +1,1 @@
+"""`hardlook similarity`: how alike labels are."""

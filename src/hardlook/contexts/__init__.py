@@ -1,0 +1,1 @@
+"""Concepts in contexts: how strongly the two go together in a dataset, and datasets where that is chosen."""

@@ -1,0 +1,57 @@
+"""The vectors of a dataset's images, each image read and encoded once and kept on disk.
+
+>>> import tempfile
+>>> from hardlook.data.concept_context import read_rows
+>>> from hardlook.models.registry import build
+>>> from hardlook.world.write import write_world
+>>> folder = Path(tempfile.mkdtemp())
+>>> rows = read_rows(write_world(folder / "world", "concept-context", count=4))
+>>> image_vectors(build("planted-encoder", role="encoder"), "planted", rows, folder / "cache").shape
+(4, 64)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hardlook.data.concept_context import ConceptContextImage
+from hardlook.models.feature_cache import CachedEncoder
+from hardlook.models.roles import Encoder, Features, Image, Vectors
+
+Moved = Callable[[int, int], None]
+
+
+class _VectorsAlone:
+    """An encoder without its maps, which would fill the cache with what nobody asks for here."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder, self.dimension = encoder, encoder.dimension
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        return Features(self.encoder.encode(images).vectors)
+
+
+def image_vectors(
+    encoder: Encoder,
+    identity: str,
+    rows: Sequence[ConceptContextImage],
+    folder: Path,
+    *,
+    progress: Callable[[int, int], Moved] | None = None,
+) -> Vectors:
+    """(n, D) float32 in the rows' order.
+
+    `identity` is the encoder's fingerprint (`models.identity`); one image a call, so that no vector depends on which
+    images came with it.
+    """
+    # The size slot keeps these apart from entries of the same encoder that hold maps.
+    cached = CachedEncoder(_VectorsAlone(encoder), identity, folder, size="vectors alone")
+    moved = progress(len(rows), 0) if progress else (lambda units, failed: None)
+    vectors = np.zeros((len(rows), encoder.dimension), np.float32)
+    for i, row in enumerate(rows):
+        vectors[i] = cached.encode([row.read()]).vectors[0]
+        moved(1, 0)
+    return vectors

@@ -1,0 +1,77 @@
+"""CovaMNet: how far a query's local descriptors lie along the directions in which a class varies.
+
+Li, Xu, Huo, Wang, Gao and Luo, "Distribution consistency based covariance metric networks for few-shot learning",
+AAAI 2019. A class is the covariance S of all descriptors of its supports, with n - 1 below for n descriptors; a
+descriptor x of the query scores x' S x. The published network then weighs the cells with a trained layer; on a frozen
+encoder there is none, so cells weigh alike and the score is their mean.
+
+>>> flat = np.array([[[[1.0, -1.0]], [[0.0, 0.0]]], [[[0.0, 0.0]], [[1.0, -1.0]]]], np.float32)
+>>> episode = Episode(flat, np.array([0, 1]), 3 * flat[:1], ways=2)
+>>> CovaMNet(query="descriptors").classify([episode])[0].tolist()
+[[2.0, 0.0]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.models.few_shot.local_descriptors import class_cells, descriptors, query_blocks, unit_length
+from hardlook.models.few_shot.published_settings import COVAMNET_QUERY
+from hardlook.models.few_shot.stacking import Stack, in_stacks
+from hardlook.models.registry import register
+from hardlook.models.roles import Episode
+
+QueryForm = Literal["channels", "descriptors", "centred"]
+
+
+@register("covamnet", role="few-shot-learner", summary="covariance of each class's local descriptors", licence="MIT")
+class CovaMNet:
+    """The covariance metric; works on maps (n, C, h, w).
+
+    `query`: what is done to a query's map first. `channels` gives each channel length 1 over the cells, as the
+    authors' code does; `descriptors` gives each cell's descriptor length 1; `centred` takes the map's mean
+    descriptor off, as a toolkit in wide use does.
+    """
+
+    accepts = "maps"
+    transductive = False
+    flags = ("GL",)
+
+    def __init__(self, query: QueryForm = COVAMNET_QUERY) -> None:
+        self.query = query
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
+        return in_stacks(episodes, self._scores, form=self.accepts)
+
+    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+        tasks, queries = stack.query.shape[:2]
+        scores = np.empty((tasks, queries, stack.ways), np.float32)
+        classes = class_cells(stack)
+        for task in range(tasks):
+            known = descriptors(stack.support[task]).reshape(-1, stack.support.shape[2])
+            spread = np.concatenate([_centred(known[pool], axis=0) for pool in classes])
+            asked = self._prepared(descriptors(stack.query[task]))
+            cells = asked.shape[1]
+            for block in query_blocks(queries, cells * len(spread)):
+                # x' S x is |X x|^2 / (n - 1) for centred descriptors X, so the C x C covariance is never made.
+                along = np.square(asked[block].reshape(-1, asked.shape[2]) @ spread.T)
+                for way, pool in enumerate(classes):
+                    total = along[:, pool].sum(axis=1).reshape(-1, cells).mean(axis=1)
+                    scores[task, block, way] = total / max(pool.stop - pool.start - 1, 1)
+        return scores
+
+    def _prepared(self, cells: NDArray[np.float32]) -> NDArray[np.float32]:
+        """(q, h * w, C) descriptors as the metric takes them."""
+        if self.query == "centred":
+            return _centred(cells, axis=1)
+        return unit_length(cells, axis=1 if self.query == "channels" else 2)
+
+
+def _centred(rows: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
+    mean: NDArray[np.float32] = rows.mean(axis=axis, keepdims=True, dtype=np.float64).astype(np.float32)
+    return rows - mean

@@ -1,0 +1,90 @@
+"""FRN: how well a class's support maps can rebuild the query's map, by ridge regression in closed form.
+
+Wertheimer, Tang and Hariharan, "Few-shot classification with feature map reconstruction networks", CVPR 2021. With a
+class's descriptors S (n, C) and the query's Q (r, C), the weights W that least |Q - W S|^2 + lambda |W|^2 are
+Q S' (S S' + lambda)^-1, and the class scores minus the mean over the r cells of |Q - rho W S|^2. Published:
+lambda = (n / C) exp(alpha), rho = exp(beta), both learnt from alpha = beta = 0. On a frozen encoder nothing is learnt
+and they stay there. Maps are divided by sqrt(C) first, as published for residual networks.
+
+>>> support = np.array([[[[2.0]], [[0.0]]], [[[0.0]], [[2.0]]]], np.float32)
+>>> episode = Episode(support, np.array([0, 1]), support[:1], ways=2)
+>>> [round(score, 6) for score in FRN().classify([episode])[0][0].tolist()]
+[-0.08, -2.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.models.few_shot.local_descriptors import class_cells, descriptors, query_blocks
+from hardlook.models.few_shot.published_settings import FRN_ALPHA, FRN_BETA, FRN_LEAST_LAMBDA
+from hardlook.models.few_shot.stacking import Stack, in_stacks
+from hardlook.models.registry import register
+from hardlook.models.roles import Episode
+
+
+@register("frn", role="few-shot-learner", summary="ridge reconstruction of the query's map", licence="MIT")
+class FRN:
+    """Reconstruction of query maps; works on maps (n, C, h, w).
+
+    `alpha`, `beta`: the logarithms of what multiplies n / C in lambda, and of rho. `downscale`: divide maps by
+    sqrt(C) (published for residual networks; not for the network of four convolutions).
+    """
+
+    accepts = "maps"
+    transductive = False
+    flags = ("GL", "TT")
+
+    def __init__(self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True) -> None:
+        self.alpha = alpha
+        self.beta = beta
+        self.downscale = downscale
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 minus mean squared errors, at most 0 up to rounding."""
+        return in_stacks(episodes, self._scores, form=self.accepts)
+
+    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+        tasks, queries, channels = stack.query.shape[:3]
+        scores = np.empty((tasks, queries, stack.ways), np.float32)
+        classes = class_cells(stack)
+        factor = np.float32(1 / np.sqrt(channels) if self.downscale else 1)
+        for task in range(tasks):
+            known = descriptors(stack.support[task]).reshape(-1, channels) * factor
+            asked = descriptors(stack.query[task]) * factor
+            ridges = [self._ridge(known[pool]) for pool in classes]
+            cells = asked.shape[1]
+            for block in query_blocks(queries, cells * len(known)):
+                rows = asked[block].reshape(-1, channels)
+                products = rows @ known.T
+                whole = np.einsum("ij,ij->i", rows, rows)
+                for way, (pool, ridge) in enumerate(zip(classes, ridges, strict=True)):
+                    error = whole - self._rebuilt(products[:, pool], *ridge)
+                    scores[task, block, way] = -error.reshape(-1, cells).mean(axis=1)
+        return scores
+
+    def _ridge(self, known: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+        """(n, n) inverse of S S' + lambda, and lambda."""
+        count, channels = known.shape
+        weight = count / channels * float(np.exp(self.alpha)) + FRN_LEAST_LAMBDA
+        gram = known.astype(np.float64) @ known.T.astype(np.float64)
+        gram.flat[:: count + 1] += weight
+        return np.linalg.inv(gram).astype(np.float32), weight
+
+    def _rebuilt(
+        self, products: NDArray[np.float32], inverse: NDArray[np.float32], weight: float
+    ) -> NDArray[np.float32]:
+        """(rows,) what |Q|^2 loses to the reconstruction: 2 rho Q.Q^ - rho^2 |Q^|^2 for Q^ = W S.
+
+        With A = Q S' the weights are W = A (S S' + lambda)^-1, Q.Q^ = A.W, and since W S S' = A - lambda W also
+        |Q^|^2 = W.(A - lambda W): no reconstruction (rows, C) is made.
+        """
+        weights = products @ inverse
+        fitted = np.einsum("ij,ij->i", products, weights)
+        length = fitted - np.float32(weight) * np.einsum("ij,ij->i", weights, weights)
+        rho = np.float32(np.exp(self.beta))
+        rebuilt: NDArray[np.float32] = 2 * rho * fitted - rho * rho * length
+        return rebuilt

@@ -1,0 +1,146 @@
+"""LP-FT: a linear probe on the supports first, then the encoder and the probe tuned together.
+
+Kumar, Raghunathan, Jones, Ma and Liang, "Fine-tuning can distort pretrained features and underperform
+out-of-distribution", ICLR 2022; MetaCoCo's LP-FT-FB (Wang et al., "Revisit finetuning strategy for few-shot learning to
+transfer the embeddings", ICLR 2023) adds a penalty on the tuned probe, which is not here.
+
+>>> from hardlook.models.registry import find
+>>> find("lp-ft").card.extra
+'torch'
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError, OptionError
+from hardlook.extras import require
+from hardlook.models.few_shot.head_training import trained_heads
+from hardlook.models.few_shot.published_settings import BASELINE, LP_FT_RATE, LP_FT_STEPS
+from hardlook.models.few_shot.stacking import Stack, in_stacks
+from hardlook.models.one_shot.inner_model import build_inner
+from hardlook.models.registry import register
+from hardlook.models.roles import Episode, Features, Image
+from hardlook.models.torch_inference import exact_inference
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+BATCH = 8
+"""Images that pass the network with gradients at a time; their gradients are summed, so it bounds memory only."""
+
+
+@runtime_checkable
+class TunableEncoder(Protocol):
+    """An encoder that also lends its network: a trainable copy takes `inputs(images)` and gives the same vectors."""
+
+    device: str
+
+    def encode(self, images: Sequence[Image]) -> Features:
+        """As every encoder's."""
+        ...
+
+    def inputs(self, images: Sequence[Image]) -> Tensor:
+        """What the network takes, on its device."""
+        ...
+
+    def trainable_copy(self) -> nn.Module:
+        """The network, free to change, (N, ...) inputs to (N, D) vectors."""
+        ...
+
+
+@register(
+    "lp-ft",
+    role="few-shot-learner",
+    summary="LP-FT: linear probe, then the encoder tuned with it (encoder=efficientnet-lite0)",
+    licence="Apache-2.0",
+    extra="torch",
+    weights=("efficientnet-lite0",),
+)
+class LpFt:
+    """Scores are the logits of the tuned encoder and head; each episode starts from the encoder as it was.
+
+    The probe is the linear head as published; then come `steps` steps of size `rate` on the mean cross-entropy of all
+    supports, with the probe's momentum. `encoder` is a `TunableEncoder`'s name, `encoder_args` as `key=value,...`.
+    """
+
+    accepts = "images"
+    transductive = False
+    flags = ("GL", "TT")
+
+    def __init__(
+        self,
+        encoder: str = "efficientnet-lite0",
+        encoder_args: str = "",
+        device: str = "",
+        steps: int = LP_FT_STEPS,
+        rate: float = LP_FT_RATE,
+        seed: int = 0,
+    ) -> None:
+        require("torch", extra="torch")
+        if steps < 0 or not rate > 0:
+            raise OptionError(f"steps {steps} of size {rate} tune nothing", remedy="steps from 0, rate above 0")
+        self._inner = build_inner(encoder, "encoder", encoder_args, device=device)
+        if not isinstance(self._inner.model, TunableEncoder):
+            raise ModelError(
+                f"the encoder {encoder!r} cannot be tuned",
+                remedy="lp-ft needs an encoder with `inputs` and `trainable_copy`, such as efficientnet-lite0",
+            )
+        self._encoder: TunableEncoder = self._inner.model
+        self.steps, self.rate, self.seed = steps, rate, seed
+        self.weights_files: tuple[Path, ...] = self._inner.weights_files
+        self.device = self._inner.device
+
+    def fingerprint(self) -> str:
+        """A hash of this code and of the encoder, its arguments and its code."""
+        return self._inner.fingerprint_within(self)
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 logits an episode."""
+        return [self._classify(episode) for episode in episodes]
+
+    def _classify(self, episode: Episode) -> NDArray[np.float32]:
+        import torch
+
+        if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
+            raise ModelError("lp-ft works on images; feature vectors came", unit=episode.key or None)
+        network, head = self._encoder.trainable_copy(), self._probe(episode)
+        inputs = self._encoder.inputs(list(episode.support))
+        labels = torch.from_numpy(np.asarray(episode.support_labels, np.int64)).to(inputs.device)
+        tuned = [*network.parameters(), *head.parameters()]
+        optimiser = torch.optim.SGD(tuned, lr=self.rate, momentum=BASELINE.momentum)
+        with torch.enable_grad(), torch.backends.cudnn.flags(deterministic=True, allow_tf32=False):
+            for _ in range(self.steps):
+                optimiser.zero_grad()
+                for part, truth in zip(inputs.split(BATCH), labels.split(BATCH), strict=True):
+                    loss = torch.nn.functional.cross_entropy(head(network(part)), truth, reduction="sum")
+                    torch.autograd.backward(loss / len(labels))
+                optimiser.step()
+        with exact_inference():
+            parts = [head(network(part)) for part in self._encoder.inputs(list(episode.query)).split(BATCH)]
+            scores: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
+        return scores
+
+    def _probe(self, episode: Episode) -> nn.Linear:
+        """The linear head of the untouched encoder's vectors, as a layer of torch."""
+        import torch
+
+        vectors = self._encoder.encode(list(episode.support)).vectors
+        layers: list[nn.Linear] = []
+
+        def fit(stack: Stack) -> NDArray[np.float32]:
+            heads = trained_heads(stack, BASELINE, self.seed)
+            layer = torch.nn.Linear(vectors.shape[1], stack.ways, device=self.device or "cpu")
+            with torch.no_grad():
+                layer.weight.copy_(torch.from_numpy(heads.weight[0]))
+                layer.bias.copy_(torch.from_numpy(heads.bias[0]))
+            layers.append(layer)
+            return np.zeros((1, 1, stack.ways), np.float32)
+
+        in_stacks([Episode(vectors, episode.support_labels, vectors[:1], episode.ways, episode.key)], fit)
+        return layers[0]

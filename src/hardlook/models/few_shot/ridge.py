@@ -1,0 +1,62 @@
+"""R2D2's rule: ridge regression on the one-hot labels, in closed form.
+
+Bertinetto, Henriques, Torr and Vedaldi, "Meta-learning with differentiable closed-form solvers", ICLR 2019; without the
+learnt scale and shift of the scores, which change no order.
+
+>>> line = np.array([[1.0], [-1.0], [2.0]], np.float32)
+>>> Ridge().classify([Episode(line[:2], np.array([0, 1]), line[2:], ways=2)])[0].astype(float).round(7).tolist()
+[[0.0384615, -0.0384615]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import OptionError
+from hardlook.models.few_shot.published_settings import R2D2_LAMBDA
+from hardlook.models.few_shot.stacking import Stack, in_stacks
+from hardlook.models.registry import register
+from hardlook.models.roles import Episode
+
+
+@register("ridge", role="few-shot-learner", summary="R2D2's rule: ridge regression on the labels", licence="MIT")
+class Ridge:
+    """Scores are X_q W with W = argmin |X W - Y|^2 + penalty |W|^2, Y one-hot; no intercept. `penalty` above 0."""
+
+    accepts = "features"
+    transductive = False
+    flags = ("GL", "TT")
+
+    def __init__(self, penalty: float = R2D2_LAMBDA) -> None:
+        if not penalty > 0:
+            raise OptionError(f"a penalty of {penalty} leaves the weights undetermined", remedy="penalty is above 0")
+        self.penalty = penalty
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 an episode: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
+        return in_stacks(episodes, self._scores, form=self.accepts)
+
+    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+        scores: NDArray[np.float32] = stack.query @ ridge_weights(stack.support, stack.membership, self.penalty)
+        return scores
+
+
+def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float32], penalty: float) -> NDArray[np.float32]:
+    """W (T, D, N) of supports (T, n, D) and targets (n, N).
+
+    >>> ridge_weights(np.ones((1, 2, 1), np.float32), np.array([[2.0], [4.0]], np.float32), penalty=1).tolist()
+    [[[2.0]]]
+    """
+    rows, columns = support.shape[1:]
+    turned = support.transpose(0, 2, 1)
+    # (X'X + p I)^-1 X' = X' (XX' + p I)^-1: the smaller of the two systems is solved. In float64, since a small
+    # penalty beside large features leaves float32 no digits.
+    if rows <= columns:
+        kernel = (support @ turned).astype(np.float64) + penalty * np.eye(rows)
+        duals = np.linalg.solve(kernel, np.broadcast_to(targets, (len(support), *targets.shape)))
+        return np.asarray(turned @ duals.astype(np.float32))
+    moments = (turned @ support).astype(np.float64) + penalty * np.eye(columns)
+    return np.linalg.solve(moments, turned @ targets).astype(np.float32)

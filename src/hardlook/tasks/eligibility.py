@@ -1,0 +1,138 @@
+"""Which concepts can take part in tasks, in every mode of a run, and why the others cannot.
+
+Classes and supports of a task are the same in all modes, so a concept takes part when some context of it serves as
+support context in every mode at once. Images are counted by content: doubles count once.
+
+>>> from hardlook.tasks.image_table import image_table
+>>> rows = [(concept, context) for concept in ("cat", "dog") for context in ("grass", "snow") for _ in range(3)]
+>>> concepts, contexts = zip(*rows, ("cow", "snow"))
+>>> table = image_table(concepts, contexts, [str(number) for number in range(13)])
+>>> found = eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=2)
+>>> found.classes.tolist(), found.left_out
+([0, 2], (('iid', 'cow', 'no context holds 3 images (the fullest holds 1)'), ('ood', 'cow', 'one context only')))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from hardlook.errors import OptionError
+from hardlook.tasks.image_pools import ImagePools, image_pools
+from hardlook.tasks.image_table import BLIND_SUPPORTS, MODES, ImageTable, Numbers
+from hardlook.tasks.mode_cells import Cells, common_contexts, serving_cells, swappable, why_not
+
+_NOT_TOGETHER = "no one support context serves all modes together, or those that would are left out"
+
+
+@dataclass(frozen=True, eq=False)
+class Eligibility:
+    """What tasks are drawn from, and what is not.
+
+    `classes` are the concepts that take part in every mode, ascending; `left_out` says (mode, concept, why) of the
+    others. `support_contexts` (concepts, contexts) marks where the supports that modes have in common may come from,
+    `shared_contexts` where those of the mode `shared` may.
+    """
+
+    classes: Numbers
+    left_out: tuple[tuple[str, str, str], ...]
+    modes: tuple[str, ...]
+    ways: int
+    shots: int
+    queries: int
+    blind_supports: str
+    support_contexts: Cells = field(repr=False)
+    shared_contexts: Cells = field(repr=False)
+    pools: ImagePools = field(repr=False)
+
+    @property
+    def common_modes(self) -> tuple[str, ...]:
+        """The modes whose supports are one and the same draw: all but `shared` and the paper's `blind`."""
+        return tuple(mode for mode in self.modes if has_common_supports(mode, self.blind_supports))
+
+    def require(self) -> None:
+        """Raise an `OptionError` with the counts when there are fewer classes than a task has."""
+        if len(self.classes) >= self.ways:
+            return
+        reasons = [f"{concept}: {why} ({mode})" for mode, concept, why in self.left_out]
+        examples = "; ".join(reasons[:3]) + (f"; and {len(reasons) - 3} more" if len(reasons) > 3 else "")
+        raise OptionError(
+            f"{len(self.classes)} of {self.pools.concepts} classes can form {self.ways}-way {self.shots}-shot tasks "
+            f"with {self.queries} queries in the modes {', '.join(self.modes)}; {self.ways} are needed"
+            + (f". Left out: {examples}" if reasons else ""),
+            remedy="ask for fewer ways, shots, queries or modes, or give more images",
+        )
+
+
+def has_common_supports(mode: str, blind_supports: str) -> bool:
+    """Whether a mode's supports are those that most modes have in common."""
+    return mode != "shared" and (mode != "blind" or blind_supports == "ours")
+
+
+def eligible_classes(
+    table: ImageTable, modes: Sequence[str], ways: int, shots: int, queries: int, *, blind_supports: str = "ours"
+) -> Eligibility:
+    """The concepts that can take part in N-way K-shot tasks with `queries` queries a class in every one of `modes`.
+
+    Classes that cannot are told mode by mode; one that could in each mode alone, but not in all together, is told
+    under the mode "all". Too few classes is no error here: `Eligibility.require` makes it one.
+    """
+    _refuse(modes, ways, shots, queries, blind_supports)
+    pools = image_pools(table)
+    asked: dict[str, Any] = {"ways": ways, "shots": shots, "queries": queries, "blind_supports": blind_supports}
+    serving = {mode: serving_cells(pools, mode, **asked) for mode in modes}
+    common = [mode for mode in modes if has_common_supports(mode, blind_supports)]
+    support = np.logical_and.reduce([serving[mode] for mode in common]) if common else np.zeros_like(serving[modes[0]])
+    shared = serving.get("shared", np.zeros_like(support))
+    alive = np.logical_and.reduce([cells.any(1) for cells in serving.values()])
+    queryable = pools.cell_sizes() >= queries
+    while True:
+        before = support.sum(), shared.sum(), alive.sum()
+        support, shared = support & alive[:, None], shared & alive[:, None]
+        # Swapped and shared need partners, and partners may drop out: repeat until nobody does.
+        if "swapped" in modes:
+            support = swappable(support, queryable)
+        if "shared" in modes:
+            shared = common_contexts(shared, ways)
+            alive = alive & shared.any(1)
+        if common:
+            alive = alive & support.any(1)
+        if before == (support.sum(), shared.sum(), alive.sum()):
+            break
+    left_out = [
+        (mode, table.concepts[concept], why_not(pools, mode, int(concept), **asked))
+        for mode in modes
+        for concept in np.flatnonzero(~serving[mode].any(1))
+    ]
+    alone = np.logical_and.reduce([cells.any(1) for cells in serving.values()])
+    left_out += [("all", table.concepts[concept], _NOT_TOGETHER) for concept in np.flatnonzero(alone & ~alive)]
+    return Eligibility(
+        np.flatnonzero(alive),
+        tuple(left_out),
+        tuple(modes),
+        ways,
+        shots,
+        queries,
+        blind_supports,
+        support,
+        shared,
+        pools,
+    )
+
+
+def _refuse(modes: Sequence[str], ways: int, shots: int, queries: int, blind_supports: str) -> None:
+    unknown = [mode for mode in modes if mode not in MODES]
+    if unknown or not modes or len(set(modes)) < len(modes):
+        what = f"there is no mode {unknown[0]!r}" if unknown else f"expected modes, each once, got {list(modes)}"
+        raise OptionError(what, remedy=f"the modes are {', '.join(MODES)}")
+    if blind_supports not in BLIND_SUPPORTS:
+        raise OptionError(f"blind supports cannot be {blind_supports!r}", remedy=f"one of {', '.join(BLIND_SUPPORTS)}")
+    fewest = 2 if "swapped" in modes else 1
+    if ways < fewest or shots < 1 or queries < 1:
+        raise OptionError(
+            f"tasks of {ways} ways, {shots} shots and {queries} queries cannot be",
+            remedy=f"at least {fewest} ways, 1 shot and 1 query" + (" (swapped swaps contexts)" if fewest == 2 else ""),
+        )
