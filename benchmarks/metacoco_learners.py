@@ -53,7 +53,7 @@ def rate(work: Callable[[], object], tasks: int, repeats: int = 3) -> float:
     return tasks / min(seconds)
 
 
-def torch_head(episode: Episode, steps: int) -> None:
+def torch_head(episode: Episode, steps: int) -> object:
     """The loop that people write: one task, one layer, one optimiser."""
     import torch
 
@@ -63,30 +63,34 @@ def torch_head(episode: Episode, steps: int) -> None:
     optimiser = torch.optim.SGD(head.parameters(), lr=0.01, momentum=0.9, weight_decay=1e-3)
     done = 0
     while done < steps:
-        for batch in torch.randperm(len(support)).split(4)[: steps - done]:
+        order = torch.randperm(len(support))
+        for start in range(0, min(len(order), 4 * (steps - done)), 4):
+            batch = order[start : start + 4]
             optimiser.zero_grad()
-            torch.nn.functional.cross_entropy(head(support[batch]), labels[batch]).backward()
+            torch.autograd.backward(torch.nn.functional.cross_entropy(head(support[batch]), labels[batch]))
             optimiser.step()
             done += 1
-    head(query)
+    return head(query)
 
 
-def scikit_learn(kind: str, episode: Episode) -> None:
+def scikit_learn(kind: str, episode: Episode) -> object:
     models = {
         "nearest-centroid": ReferenceCentroid,
         "ridge": lambda: ReferenceRidge(alpha=50.0, fit_intercept=False),
         "logistic": lambda: LogisticRegression(max_iter=1000),
     }
     targets = np.eye(WAYS)[episode.support_labels] if kind == "ridge" else episode.support_labels
-    models[kind]().fit(episode.support, targets).predict(episode.query)
+    return models[kind]().fit(episode.support, targets).predict(episode.query)
 
 
 def encoding_rate() -> float | None:
     """Tasks a second of a loop that encodes the 100 images of each task before it classifies them."""
     try:
         encoder = build("efficientnet-lite0", "encoder")
+        import torch
     except HardlookError:
         return None
+    torch.set_num_threads(1)
     images = list(np.random.default_rng(0).integers(0, 256, (WAYS * (SHOTS + QUERIES), 84, 84, 3), np.uint8))
     learner: FewShotLearner = build("nearest-centroid", "few-shot-learner")
     labels = np.repeat(np.arange(WAYS), SHOTS)

@@ -19,18 +19,21 @@ ARROWS = {
     "data": GROUND,
     "world": GROUND,
     "models": GROUND | {"world"},
+    "tasks": GROUND,
     "tiers": GROUND | {"data", "metrics", "models", "stats", "world"},
     "wordnet": {"errors", "similarity"},
     "labels": GROUND | {"data", "models", "similarity", "wordnet"},
     "contract": GROUND | {"stats"},
+    "contexts": GROUND | {"contract", "data", "metrics", "models", "similarity", "stats", "world"},
     "bias": GROUND | {"contract", "data", "metrics", "models", "stats", "tiers"},
     "benchmarks": GROUND
-    | {"bias", "contract", "data", "labels", "metrics", "models", "similarity", "stats", "tiers", "wordnet", "world"},
+    | {"bias", "contexts", "contract", "data", "labels", "metrics", "models", "similarity", "stats", "tasks", "tiers"}
+    | {"wordnet", "world"},
     "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
     "report": GROUND | {"contract"},
     "commands": GROUND
     | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
-    | {"tiers", "wordnet", "world"},
+    | {"contexts", "tasks", "tiers", "wordnet", "world"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -1,7 +1,7 @@
 """The benchmarks, one folder each, found by name.
 
 >>> sorted(BUILT_IN)
-['closed-miou', 'open-ap', 'open-miou', 'open-pq', 'toss']
+['closed-miou', 'metacoco', 'open-ap', 'open-miou', 'open-pq', 'toss']
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hardlook.errors import OptionError
 
 BUILT_IN: Mapping[str, str] = {
     "closed-miou": "hardlook.benchmarks.closed_miou.benchmark:CLOSED_MIOU",
+    "metacoco": "hardlook.benchmarks.metacoco.benchmark:METACOCO",
     "open-ap": "hardlook.benchmarks.open_ap.benchmark:OPEN_AP",
     "open-miou": "hardlook.benchmarks.open_miou.benchmark:OPEN_MIOU",
     "open-pq": "hardlook.benchmarks.open_pq.benchmark:OPEN_PQ",

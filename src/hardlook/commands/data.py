@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import typer
 
+from hardlook.commands.data_from_voc import contexts_from_voc
 from hardlook.commands.data_inspect import inspect
+from hardlook.commands.data_plant import plant
+from hardlook.commands.data_spuriousness import spuriousness
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -12,14 +15,13 @@ app = typer.Typer(
     help=(
         "Datasets of concepts in contexts: what is in them, and what can be asked of them.\n\n"
         "[bold]Examples[/bold]\n\n"
-        "  hardlook data inspect --data DIR --out inspection"
+        "  hardlook data inspect --data DIR --out inspection\n\n"
+        "  hardlook data spuriousness --data DIR --encoder efficientnet-lite0 --out spuriousness\n\n"
+        "  hardlook data plant-contexts --data CLASS_FOLDERS --contexts snow,dusk --out planted\n\n"
+        "  hardlook data contexts-from-voc --data VOCdevkit --out voc-contexts"
     ),
 )
-
-
-@app.callback()
-def about() -> None:
-    """Datasets of concepts in contexts: what is in them, and what can be asked of them."""
-
-
 app.command("inspect")(inspect)
+app.command("spuriousness")(spuriousness)
+app.command("plant-contexts")(plant)
+app.command("contexts-from-voc")(contexts_from_voc)

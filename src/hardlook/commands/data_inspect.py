@@ -20,7 +20,7 @@ _MODES = "blind,iid,ood,swapped,shared"
 
 
 def inspect(
-    data: Annotated[Path, typer.Option("--data", help="A folder [split/]concept/context/image, or a manifest.")],
+    data: Annotated[Path, typer.Option("--data", help="A folder (split/)concept/context/image, or a manifest.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for inspection.html, inspection.json and splits.csv.")],
     split_rule: Annotated[
         str | None,
@@ -69,7 +69,7 @@ def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
     page = render_study(
         inspection_sections(found, document["in_words"]),
         title=f"What is in {found.dataset.source.name}",
-        summary="Concepts, contexts and splits of the dataset, counted from its files, and which few-shot tasks it allows.",
+        summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
         provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
     )
     write_whole(out / "inspection.json", json.dumps(document, indent=1))

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hardlook.commands.data_inspect_findings import EVERY_MODE, Inspection
-from hardlook.report.numerals import counted
+from hardlook.commands.data_inspect_findings import EVERY_MODE, Inspection, TaskFinding
+from hardlook.report.numerals import counted, numeral
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,11 +38,9 @@ def inspection_document(found: Inspection) -> dict[str, Any]:
         "concepts_in_several_splits": {name: list(splits) for name, splits in found.shared_concepts.items()},
         "duplicates_across_splits": [_group(group) for group in found.duplicates.across],
         "duplicates_within_splits": [_group(group) for group in found.duplicates.within],
-        "tasks": [
-            {**asdict(one), "possible": one.possible, "left_out": dict(one.left_out)} for one in found.tasks
-        ],
+        "tasks": [{**asdict(one), "possible": one.possible, "left_out": dict(one.left_out)} for one in found.tasks],
         "published": _compared(found.comparison),
-    }  # fmt: skip
+    }
 
 
 def _split(found: Inspection, part: str | None) -> dict[str, Any]:
@@ -60,9 +58,7 @@ def _split(found: Inspection, part: str | None) -> dict[str, Any]:
 
 
 def _group(group: Sequence[ConceptContextImage]) -> list[dict[str, str | None]]:
-    return [
-        {"image": row.name, "split": row.split, "concept": row.concept, "context": row.context} for row in group
-    ]  # fmt: skip
+    return [{"image": row.name, "split": row.split, "concept": row.concept, "context": row.context} for row in group]
 
 
 def _compared(comparison: PublishedComparison | None) -> dict[str, Any] | None:
@@ -73,10 +69,10 @@ def in_words(found: Inspection) -> list[str]:
     """What was found, one sentence or two a subject."""
     dataset = found.dataset
     concepts, contexts = {row.concept for row in dataset.rows}, {row.context for row in dataset.rows}
-    pairs = len(dataset.cells())
+    pairs, possible = len(dataset.cells()), len(concepts) * len(contexts)
     sentences = [
         f"{counted(len(dataset.rows), 'image')} of {counted(len(concepts), 'concept')} in "
-        f"{counted(len(contexts), 'context')}; {pairs} of the {len(concepts) * len(contexts)} pairs hold images.",
+        f"{counted(len(contexts), 'context')}; {numeral(pairs, 0)} of the {numeral(possible, 0)} pairs hold images.",
         _splits_in_words(found),
         _duplicates_in_words(found),
     ]
@@ -113,7 +109,7 @@ def _duplicates_in_words(found: Inspection) -> str:
         parts.append("No image is in two splits.")
     if within:
         count = counted(len(within), "image")
-        parts.append(f"{count} by content more than once in a split; tasks keep them out of support and query alike.")
+        parts.append(f"{count} by content more than once in a split; no task has one both as support and as query.")
     return " ".join(parts)
 
 
@@ -123,16 +119,21 @@ def _tasks_in_words(found: Inspection) -> list[str]:
         for ways in found.settings.ways:
             for shots in found.settings.shots:
                 rows = [one for one in found.tasks if (one.split, one.ways, one.shots) == (part, ways, shots)]
-                alone = ", ".join(f"{one.mode} {one.eligible}" for one in rows if one.mode != EVERY_MODE)
-                together = next((one for one in rows if one.mode == EVERY_MODE), rows[0])
-                verdict = "" if together.possible else f" Too few for {ways} ways."
-                joint = f"; {together.eligible} in all of them together" if len(rows) > 1 else ""
-                where = f"{part}, " if part else ""
-                sentences.append(
-                    f"{where}{ways}-way {shots}-shot, {counted(found.settings.queries, 'query', 'queries')}: of "
-                    f"{counted(rows[0].classes, 'class', 'classes')} can take part: {alone}{joint}.{verdict}"
-                )
+                asked = f"{ways}-way {shots}-shot, {counted(found.settings.queries, 'query', 'queries')} a class"
+                sentences.append(f"{f'{part}: ' if part else ''}{asked}: {_able(rows, ways)}")
     return sentences
+
+
+def _able(rows: Sequence[TaskFinding], ways: int) -> str:
+    """Of one kind of task: `rows` are the modes, and last all of them together where there are several."""
+    joint = rows[-1]
+    modes = "every mode" if len(rows) > 1 else f"mode {joint.mode}"
+    few = "" if joint.possible else f" Too few for {ways} ways."
+    if joint.eligible == joint.classes:
+        return f"all {counted(joint.classes, 'class', 'classes')} can take part in {modes}.{few}"
+    alone = ", ".join(f"{one.mode} {one.eligible}" for one in rows if one.mode != EVERY_MODE)
+    each = f" (by itself: {alone})" if len(rows) > 1 else ""
+    return f"{joint.eligible} of {counted(joint.classes, 'class', 'classes')} can take part in {modes}{each}.{few}"
 
 
 def published_in_words(comparison: PublishedComparison) -> str:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from hardlook.runs.scoring import ScoredRun
 
 ROWS_AT_A_GLANCE = 12
-# Fewer scenes and no intervals: `hardlook calibrate` does it at full length.
-CALIBRATED = {"scenes": 48, "resamples": 0}
 
 
 def add_to(app: typer.Typer) -> None:
@@ -77,7 +75,7 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
         thumbnail = _thumbnail(scored.benchmark.sections(scored.records, scored.scorecard), folder)
         entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, thumbnail))
     typer.echo(f"{name}: calibration", err=True)
-    calibration = calibrate(name, CALIBRATED)
+    calibration = calibrate(name, card.calibrated)
     write_calibration(calibration, out / f"{name}-calibration")
     chart: Any = calibration_section(calibration).blocks[0]
     sentence = "Faults of planted models turned from 0 to 1: does the score follow them, and nothing else?"

@@ -19,30 +19,32 @@ import numpy as np
 
 from hardlook.data.concept_context import ConceptContextImage
 from hardlook.models.feature_cache import CachedEncoder
-from hardlook.models.roles import Encoder, Features, Image, Vectors
+from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 
 Moved = Callable[[int, int], None]
 
 
 class _VectorsAlone:
-    """An encoder without its maps, which would fill the cache with what nobody asks for here."""
+    """Vectors without maps, which would fill the cache with what nobody asks for here."""
 
-    def __init__(self, encoder: Encoder) -> None:
+    def __init__(self, encoder: Encoder | ImageTextEncoder) -> None:
         self.encoder, self.dimension = encoder, encoder.dimension
 
     def encode(self, images: Sequence[Image]) -> Features:
+        if isinstance(self.encoder, ImageTextEncoder):
+            return Features(self.encoder.encode_images(images))
         return Features(self.encoder.encode(images).vectors)
 
 
 def image_vectors(
-    encoder: Encoder,
+    encoder: Encoder | ImageTextEncoder,
     identity: str,
     rows: Sequence[ConceptContextImage],
     folder: Path,
     *,
     progress: Callable[[int, int], Moved] | None = None,
 ) -> Vectors:
-    """(n, D) float32 in the rows' order.
+    """(n, D) float32 in the rows' order, of an encoder or of the image half of an image-text encoder.
 
     `identity` is the encoder's fingerprint (`models.identity`); one image a call, so that no vector depends on which
     images came with it.

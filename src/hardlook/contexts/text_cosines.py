@@ -22,14 +22,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.contexts.prompts import CONCEPT_PROMPT, CONTEXT_PROMPT
 from hardlook.contexts.readability import RESAMPLES
 from hardlook.errors import OptionError
 from hardlook.models.roles import ImageTextEncoder, Vectors
 from hardlook.randomness import generator
 from hardlook.stats import Estimate, bootstrap_mean, bootstrap_score
-
-CONCEPT_PROMPT = "a photo of a {concept}"
-CONTEXT_PROMPT = "a photo of {context}"
 
 
 @dataclass(frozen=True)

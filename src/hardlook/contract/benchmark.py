@@ -7,9 +7,9 @@ harness does the rest (workers, resuming, failures, intervals on disk, reports).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hardlook.contract.options import BenchmarkOptions
 from hardlook.contract.records import Record, RecordSchema
@@ -97,6 +97,17 @@ class BenchmarkCard:
     published: tuple[PublishedResult, ...] = ()
     dials: tuple[Dial, ...] = ()
     example: str = ""
+    calibrated: Mapping[str, Any] = field(default_factory=lambda: {"scenes": 48, "resamples": 0})
+    """Options of a quick calibration, as the demo makes one."""
+
+
+@runtime_checkable
+class NeedsGettingReady(Protocol):
+    """A benchmark with work to do once before its units are answered, such as encoding every image."""
+
+    def get_ready(self, units: Sequence[Unit], model: Any, show_progress: Callable[[int, int], Any] | None) -> None:
+        """Do it, or find it done; what it leaves is found by every worker."""
+        ...
 
 
 class Benchmark(Protocol):

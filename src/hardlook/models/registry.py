@@ -61,6 +61,12 @@ BUILT_IN = (
     "hardlook.models.few_shot.logistic",
     "hardlook.models.few_shot.ridge",
     "hardlook.models.few_shot.soft_k_means",
+    "hardlook.models.few_shot.lp_ft",
+    "hardlook.models.few_shot.dn4",
+    "hardlook.models.few_shot.covamnet",
+    "hardlook.models.few_shot.frn",
+    "hardlook.models.few_shot.deepbdc",
+    "hardlook.models.few_shot.label_propagation",
 )
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ROLES = f"the roles are {', '.join(ROLES)}"

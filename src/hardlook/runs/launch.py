@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.benchmarks import find_benchmark
+from hardlook.contract.benchmark import NeedsGettingReady
 from hardlook.contract.options import parse_options
 from hardlook.errors import ChangedRun, OptionError
 from hardlook.runs.batch_size import choose_batch_size
@@ -66,6 +67,8 @@ def launch(
     job = Job(benchmark, name, dict(model_args or {}), threads)
     units = list_units(found, options)
     here = open_worker(job)
+    if isinstance(found, NeedsGettingReady):
+        found.get_ready(units, here.model, show_progress)
     folder = RunFolder(out)
     if batch_size is None and folder.exists() and not conduct.new:
         batch_size = int(folder.read_manifest()["batch_size"])

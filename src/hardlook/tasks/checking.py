@@ -40,12 +40,12 @@ def _rules(tasks: Tasks, table: ImageTable) -> Iterator[tuple[str, NDArray[np.bo
     count, ways = tasks.classes.shape
     yield "a class is there twice", _differ(tasks.classes)
     for rows in (tasks.support, tasks.query):
-        own = (table.concept[rows] == tasks.classes[..., None]).reshape(count, -1)
-        yield "an image is not of its class", np.asarray(own.all(1))
-    support, query = (table.content[rows].reshape(count, -1) for rows in (tasks.support, tasks.query))
+        own = table.concept[rows] == tasks.classes[..., None]
+        yield "an image is not of its class", np.asarray(own.all((1, 2)))
+    support, query = (table.content[rows].reshape(count, ways * rows.shape[2]) for rows in (tasks.support, tasks.query))
     yield "a query has the content of a support", ~_common(support, query)
     yield "two supports have one content", _differ(support)
-    within = table.content[tasks.query].reshape(count * ways, -1)
+    within = query.reshape(count * ways, tasks.query.shape[2])
     yield "two queries of a class have one content", np.asarray(_differ(within).reshape(count, ways).all(1))
     known = tasks.support_context >= 0
     seen = table.context[tasks.support] == tasks.support_context[..., None]

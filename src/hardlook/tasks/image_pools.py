@@ -92,9 +92,10 @@ class ImagePools:
     def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
         """(T, N, count) rows of the table, different contents of each pool (T, N), none at the positions `taken`."""
         flat = pools.reshape(-1)
-        excluded = None if taken is None else taken.reshape(len(flat), -1)
-        drawn = distinct_positions(randoms.reshape(len(flat), -1), self.sizes[flat], excluded)
-        return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, -1), np.int64)
+        count = randoms.shape[-1]
+        excluded = None if taken is None else taken.reshape(len(flat), taken.shape[-1])
+        drawn = distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], excluded)
+        return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
 
 
 def image_pools(table: ImageTable) -> ImagePools:

@@ -3,6 +3,7 @@
 Some draws cannot be completed: in `swapped` no other support context may suit a class, and where files are double a
 query could have a support's content. Such a task is drawn again, keyed by the attempt: its contexts and supports up to
 16 times for each of up to 16 draws of classes. The check looks at every mode of the run, so all modes agree.
+Classes that have few contexts in common with others are so drawn a little less often.
 
 >>> ATTEMPTS
 256

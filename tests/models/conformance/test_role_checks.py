@@ -104,7 +104,7 @@ def test_a_wrong_answer_to_other_probes_is_described(role, check, fault, expecte
         ("semantic-segmenter", {"labels": ()}, "labels: expected at least one name"),
         ("instance-segmenter", {"labels": ["cat", "cat", "dog"]}, "expected each name once, got cat"),
         ("panoptic-segmenter", {"things": [True]}, "expected one flag for each of 22 labels, got 1"),
-        ("few-shot-learner", {"accepts": "sounds"}, 'expected "images" or "features", got \'sounds\''),
+        ("few-shot-learner", {"accepts": "sounds"}, 'expected "images", "features" or "maps", got \'sounds\''),
     ],
 )
 def test_a_wrong_attribute_is_described(role, attributes, expected):

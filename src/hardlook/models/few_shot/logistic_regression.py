@@ -44,7 +44,9 @@ def fitted(rows: NDArray[np.floating[Any]], labels: NDArray[np.int64], ways: int
             break
         step = problem.newton_step(gradient, shares) * active[:, None, None]
         weight, loss, shares = problem.descended(weight, loss, shares, gradient, step)
-    return span.lifted(weight[..., :-1]), weight[..., -1]
+    # A constant added to all intercepts changes nothing; as in scikit-learn they sum to 0.
+    intercept = weight[..., -1]
+    return span.lifted(weight[..., :-1]), intercept - intercept.mean(axis=1, keepdims=True)
 
 
 class _Regressions:

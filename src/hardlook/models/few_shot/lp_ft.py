@@ -22,8 +22,8 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.models.few_shot.head_training import trained_heads
 from hardlook.models.few_shot.published_settings import BASELINE, LP_FT_RATE, LP_FT_STEPS
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.one_shot.inner_model import build_inner
+from hardlook.models.few_shot.stacking import stack_of
+from hardlook.models.inner_model import build_inner
 from hardlook.models.registry import register
 from hardlook.models.roles import Episode, Features, Image
 from hardlook.models.torch_inference import exact_inference
@@ -117,13 +117,15 @@ class LpFt:
         with torch.enable_grad(), torch.backends.cudnn.flags(deterministic=True, allow_tf32=False):
             for _ in range(self.steps):
                 optimiser.zero_grad()
-                for part, truth in zip(inputs.split(BATCH), labels.split(BATCH), strict=True):
-                    loss = torch.nn.functional.cross_entropy(head(network(part)), truth, reduction="sum")
+                for part in _parts(len(labels)):
+                    logits = head(network(inputs[part]))
+                    loss = torch.nn.functional.cross_entropy(logits, labels[part], reduction="sum")
                     torch.autograd.backward(loss / len(labels))
                 optimiser.step()
         with exact_inference():
-            parts = [head(network(part)) for part in self._encoder.inputs(list(episode.query)).split(BATCH)]
-            scores: NDArray[np.float32] = torch.cat(parts).cpu().numpy()
+            asked = self._encoder.inputs(list(episode.query))
+            answers = [head(network(asked[part])).cpu().numpy() for part in _parts(len(asked))]
+            scores: NDArray[np.float32] = np.concatenate(answers)
         return scores
 
     def _probe(self, episode: Episode) -> nn.Linear:
@@ -131,16 +133,14 @@ class LpFt:
         import torch
 
         vectors = self._encoder.encode(list(episode.support)).vectors
-        layers: list[nn.Linear] = []
+        shown = Episode(vectors, episode.support_labels, vectors[:0], episode.ways, episode.key)
+        heads = trained_heads(stack_of([shown]), BASELINE, self.seed)
+        layer = torch.nn.Linear(vectors.shape[1], episode.ways, device=self.device or "cpu")
+        with torch.no_grad():
+            layer.weight.copy_(torch.from_numpy(heads.weight[0]))
+            layer.bias.copy_(torch.from_numpy(heads.bias[0]))
+        return layer
 
-        def fit(stack: Stack) -> NDArray[np.float32]:
-            heads = trained_heads(stack, BASELINE, self.seed)
-            layer = torch.nn.Linear(vectors.shape[1], stack.ways, device=self.device or "cpu")
-            with torch.no_grad():
-                layer.weight.copy_(torch.from_numpy(heads.weight[0]))
-                layer.bias.copy_(torch.from_numpy(heads.bias[0]))
-            layers.append(layer)
-            return np.zeros((1, 1, stack.ways), np.float32)
 
-        in_stacks([Episode(vectors, episode.support_labels, vectors[:1], episode.ways, episode.key)], fit)
-        return layers[0]
+def _parts(count: int) -> list[slice]:
+    return [slice(start, start + BATCH) for start in range(0, count, BATCH)]

@@ -50,13 +50,14 @@ def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float32], pe
     >>> ridge_weights(np.ones((1, 2, 1), np.float32), np.array([[2.0], [4.0]], np.float32), penalty=1).tolist()
     [[[2.0]]]
     """
-    rows, columns = support.shape[1:]
-    turned = support.transpose(0, 2, 1)
     # (X'X + p I)^-1 X' = X' (XX' + p I)^-1: the smaller of the two systems is solved. In float64, since a small
     # penalty beside large features leaves float32 no digits.
+    wide = support.astype(np.float64)
+    turned = wide.transpose(0, 2, 1)
+    rows, columns = support.shape[1:]
     if rows <= columns:
-        kernel = (support @ turned).astype(np.float64) + penalty * np.eye(rows)
-        duals = np.linalg.solve(kernel, np.broadcast_to(targets, (len(support), *targets.shape)))
-        return np.asarray(turned @ duals.astype(np.float32))
-    moments = (turned @ support).astype(np.float64) + penalty * np.eye(columns)
-    return np.linalg.solve(moments, turned @ targets).astype(np.float32)
+        right = np.broadcast_to(targets, (len(support), *targets.shape))
+        weights = turned @ np.linalg.solve(wide @ turned + penalty * np.eye(rows), right)
+    else:
+        weights = np.linalg.solve(turned @ wide + penalty * np.eye(columns), turned @ targets)
+    return weights.astype(np.float32)

@@ -88,7 +88,7 @@ def in_stacks(
         size = max(1, min(most_tasks, most_bytes // max(1, bytes_each)))
         for start in range(0, len(places), size):
             together = places[start : start + size]
-            answers = classify_stack(_stacked([episodes[place] for place in together]))
+            answers = classify_stack(stack_of([episodes[place] for place in together]))
             for place, answer in zip(together, answers, strict=True):
                 # A copy: a view would keep the whole stack's answers alive as long as one of them.
                 scores[place] = np.array(answer, np.float32)
@@ -122,7 +122,8 @@ def _shape(episode: Episode, form: str | None) -> tuple[object, ...]:
     return support.shape, query.shape, tuple(shots.tolist())  # type: ignore[union-attr]
 
 
-def _stacked(episodes: Sequence[Episode]) -> Stack:
+def stack_of(episodes: Sequence[Episode]) -> Stack:
+    """The stack of episodes that share the shapes, the ways and the shots of each class."""
     orders = [np.argsort(episode.support_labels, kind="stable") for episode in episodes]
     pairs = list(zip(episodes, orders, strict=True))
     return Stack(

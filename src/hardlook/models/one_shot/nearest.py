@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.models.inner_model import build_inner
 from hardlook.models.one_shot.bounded_store import GIBIBYTE
 from hardlook.models.one_shot.described_images import Cells, Coverage, DescribedImages, ImagesOfCall, check_lengths
-from hardlook.models.one_shot.inner_model import build_inner
 from hardlook.models.one_shot.score_masks import mask_of
 from hardlook.models.one_shot.usual_encoder import USUAL
 from hardlook.models.roles import Image, Mask, Support

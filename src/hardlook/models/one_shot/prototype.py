@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.models.inner_model import build_inner
 from hardlook.models.one_shot.bounded_store import GIBIBYTE
 from hardlook.models.one_shot.described_images import (
     Cells,
@@ -30,7 +31,6 @@ from hardlook.models.one_shot.described_images import (
     check_lengths,
     unit,
 )
-from hardlook.models.one_shot.inner_model import build_inner
 from hardlook.models.one_shot.score_masks import above_share, mask_of
 from hardlook.models.one_shot.usual_encoder import USUAL
 from hardlook.models.roles import Image, Mask, Support

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.errors import OptionError
+from hardlook.models.inner_model import build_inner
 from hardlook.models.one_shot.bounded_store import GIBIBYTE, BoundedStore
 from hardlook.models.one_shot.content_keys import ContentKeys
 from hardlook.models.one_shot.described_images import check_lengths
-from hardlook.models.one_shot.inner_model import build_inner
 from hardlook.models.roles import Image, Mask, Support
 
 

@@ -17,7 +17,7 @@ if classes of the task share a context: among those that fit, it falls back on t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,10 +28,12 @@ from hardlook.models.planted.subject import ground, main_concept
 from hardlook.models.registry import register
 from hardlook.models.roles import Episode, Image
 from hardlook.randomness import generator
-from hardlook.world.signature import Signature, read
+from hardlook.world.signature import read
 
 NAME = "planted-learner"
 SECOND_LOOK, TIE_BREAK = 1e-3, 1e-5
+Seen = tuple[int, int]
+"""The codes of a picture's concept and of its context."""
 
 
 @register(NAME, role="few-shot-learner", summary="matches concepts, or contexts", licence="MIT")
@@ -58,29 +60,31 @@ class PlantedLearner:
     def _classify(self, episode: Episode) -> NDArray[np.float32]:
         if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
             raise ModelError("planted-learner works on images; feature vectors came", unit=episode.key or None)
-        shown = [read(image) for image in episode.support]
+        shown = [_seen(image) for image in episode.support]
         rows = [self._scores(image, shown, episode) for image in episode.query]
         return np.array(rows, np.float32).reshape(len(rows), episode.ways)
 
-    def _scores(self, image: Image, shown: Sequence[Signature], episode: Episode) -> NDArray[np.float64]:
+    def _scores(self, image: Image, shown: Sequence[Seen], episode: Episode) -> NDArray[np.float64]:
         decision = (NAME, episode.key, of_array(image))
         guess = generator(self.seed, *decision, "guess").random(episode.ways)
         if strikes(self.noise, self.seed, *decision, "noise"):
             return guess
-        asked = read(image)
-        scores = _share_alike(main_concept, asked, shown, episode)
+        concept, context = _seen(image)
+        scores = _share([one == concept for one, _ in shown], episode)
         if strikes(self.context, self.seed, *decision, "context"):
-            scores = _share_alike(ground, asked, shown, episode) + SECOND_LOOK * scores
+            scores = _share([one == context for _, one in shown], episode) + SECOND_LOOK * scores
         # Where nothing matches, or several ways do, the choice is a guess and not always the first way.
         return scores + TIE_BREAK * guess
 
 
-def _share_alike(
-    look: Callable[[Signature], int], asked: Signature, shown: Sequence[Signature], episode: Episode
-) -> NDArray[np.float64]:
-    """(ways,) share of each way's supports in which `look` finds what it finds in the query."""
-    alike = np.array([look(truth) == look(asked) for truth in shown], float)
+def _seen(image: Image) -> Seen:
+    truth = read(image)
+    return main_concept(truth), ground(truth)
+
+
+def _share(alike: Sequence[bool], episode: Episode) -> NDArray[np.float64]:
+    """(ways,) share of each way's supports that are like the query."""
     count = np.bincount(episode.support_labels, minlength=episode.ways)
-    matched = np.bincount(episode.support_labels, weights=alike, minlength=episode.ways)
+    matched = np.bincount(episode.support_labels, weights=np.array(alike, float), minlength=episode.ways)
     shares: NDArray[np.float64] = matched / np.maximum(count, 1)
     return shares

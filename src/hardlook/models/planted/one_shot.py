@@ -44,9 +44,9 @@ class PlantedOneShot:
     """Finds the class under the support's mask in the query.
 
     `saliency`: share of pairs, among those whose support's class is in the query, where the query's salient objects
-    (if there are any) are taken instead. `support_blind`: share of pairs, among those whose support shows nothing that is in the query,
-    where the query's main object is taken instead of nothing. `ragged`: share of all pairs whose mask is two pixels
-    too wide. All from 0 to 1. Black pixels, as a rotation leaves them, hold nothing.
+    (if there are any) are taken instead. `support_blind`: share of pairs, among those whose support shows nothing that
+    is in the query, where the query's main object is taken instead of nothing. `ragged`: share of all pairs whose mask
+    is two pixels too wide. All from 0 to 1. Black pixels, as a rotation leaves them, hold nothing.
     """
 
     def __init__(self, saliency: float = 0.0, support_blind: float = 0.0, ragged: float = 0.0, seed: int = 0) -> None:

@@ -50,6 +50,10 @@ class InnerModel:
         }
         return of_value([self.identity.name, args, self.identity.source])
 
+    def whole_fingerprint(self) -> str:
+        """The same with weights and the kind of device, for whoever names neither."""
+        return of_value([self.fingerprint(), dict(self.identity.weights), self.device.split(":")[0]])
+
     def fingerprint_within(self, outer: object) -> str:
         """The same together with the code of the model around it, for that model's `fingerprint()`."""
         return of_value([of_sources(sources_of(type(outer))), self.fingerprint()])

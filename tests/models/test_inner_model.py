@@ -4,7 +4,7 @@ import pytest
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.identity import identify
-from hardlook.models.one_shot.inner_model import arguments_in, build_inner
+from hardlook.models.inner_model import arguments_in, build_inner
 from hardlook.models.registry import build
 
 ROLE = "one-shot-segmenter"

@@ -1,0 +1,208 @@
+"""What the report of MetaCoCo shows: modes, contexts, concepts, errors, curves, and the published tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from hardlook.benchmarks.metacoco.leaderboard import leaderboard
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.sections import (
+    Block,
+    CurveChart,
+    Dot,
+    DotChart,
+    Example,
+    Gallery,
+    HeatMap,
+    Line,
+    Section,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MODE_WORDS = {
+    "iid": "iid: the support's context",
+    "blind": "blind: any context",
+    "ood": "ood: other contexts",
+    "swapped": "swapped: another class's context",
+    "shared": "shared: one context for all",
+}
+MOST_CONTEXTS, MOST_CONCEPTS, SHOWN = 24, 40, 4
+
+
+def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections, those without content left out."""
+    found = [_modes(scorecard), _contexts(scorecard), _errors(scorecard), _concepts(scorecard), _curves(scorecard)]
+    found += [leaderboard(scorecard), _tasks(records)]
+    return [section for section in found if section is not None]
+
+
+def _score(scorecard: Scorecard, name: str, **where: str) -> Score | None:
+    return next((one for one in scorecard.scores if one.name == name and dict(one.slice) == where), None)
+
+
+def _modes(scorecard: Scorecard) -> Section:
+    rows = [(mode, score) for mode in MODE_WORDS if (score := _score(scorecard, mode))]
+    chart = DotChart(
+        "Accuracy by how the queries' context relates to their support's",
+        "The same tasks in every row: same classes, same supports, other queries. Lines are t intervals over tasks.",
+        tuple(_dot(score, MODE_WORDS[mode]) for mode, score in rows),
+        axis="accuracy",
+    )
+    gap = _score(scorecard, "gap")
+    if gap is None:
+        words = "Run the modes iid and ood to see what context is worth."
+    elif gap.interval and gap.interval.low > 0:
+        words = f"Leaving the support's context costs {_points(gap)}: part of what was learnt is the context."
+    elif gap.interval and gap.interval.high < 0:
+        words = f"Queries in other contexts are easier, by {_points(gap)}."
+    else:
+        words = f"No loss shows when queries leave their support's context ({_points(gap)})."
+    return Section("What context is worth", words, (chart,))
+
+
+def _contexts(scorecard: Scorecard) -> Section | None:
+    cells = {
+        (score.slice["support context"], score.slice["query context"]): score
+        for score in scorecard.scores
+        if set(score.slice) == {"support context", "query context"}
+    }
+    weight: dict[str, int] = {}
+    for pair, score in cells.items():
+        for name in pair:
+            weight[name] = weight.get(name, 0) + score.n
+    names = sorted(sorted(weight, key=lambda name: -weight[name])[:MOST_CONTEXTS])
+    if len(names) < 2:
+        return None
+    nothing = float("nan")
+    heat = HeatMap(
+        "Accuracy by support context and query context",
+        "Rows: where the class was shown. Columns: where it is asked about. The diagonal is iid. "
+        + (f"The {len(names)} most frequent contexts of {len(weight)}." if len(weight) > len(names) else ""),
+        names,
+        names,
+        [[cells[row, column].value if (row, column) in cells else nothing for column in names] for row in names],
+        row_axis="support context",
+        column_axis="query context",
+    )
+    apart = [(pair, score) for pair, score in cells.items() if pair[0] != pair[1]]
+    if not apart:
+        return Section("From which context to which", "", (heat,))
+    (worst, low), (best, high) = min(apart, key=lambda one: one[1].value), max(apart, key=lambda one: one[1].value)
+    words = (
+        f"From {worst[0]} to {worst[1]} accuracy is {low.value:.3f}, the lowest; from {best[0]} to {best[1]} it is "
+        f"{high.value:.3f}, the highest between two contexts."
+    )
+    return Section("From which context to which", words, (heat,))
+
+
+def _errors(scorecard: Scorecard) -> Section | None:
+    rows: list[Dot] = []
+    for mode in ("ood", "swapped", "blind"):
+        where = {} if _score(scorecard, "attraction", mode=mode) is None else {"mode": mode}
+        share, chance = _score(scorecard, "attraction", **where), _score(scorecard, "attraction-chance", **where)
+        if share and chance and (where or not rows):
+            rows += [_dot(share, "answered class was shown there", mode), _dot(chance, "by chance", mode)]
+    if not rows:
+        return None
+    chart = DotChart(
+        "Errors that go to a class shown in the query's context",
+        "Of all wrong answers, the share whose class was shown in the very context of the query, beside what would "
+        "happen if errors fell on all wrong classes alike.",
+        tuple(rows),
+        axis="share of errors",
+    )
+    excess = _score(scorecard, "excess-attraction")
+    words = ""
+    if excess and excess.interval:
+        says = "Errors follow context" if excess.interval.low > 0 else "Errors do not follow context beyond chance"
+        words = f"{says}: {excess.value:+.3f} ({excess.interval.low:+.3f} to {excess.interval.high:+.3f})."
+    return Section("Where wrong answers go", words, (chart,))
+
+
+def _concepts(scorecard: Scorecard) -> Section | None:
+    by_mode: dict[str, dict[str, Score]] = {}
+    for score in scorecard.scores:
+        if score.name == "accuracy" and set(score.slice) == {"concept", "mode"}:
+            by_mode.setdefault(score.slice["mode"], {})[score.slice["concept"]] = score
+    mode = next((one for one in ("ood", "blind", *by_mode) if one in by_mode), None)
+    if mode is None:
+        return None
+    ranked = sorted(by_mode[mode].items(), key=lambda one: one[1].value)[:MOST_CONCEPTS]
+    chart = DotChart(
+        f"Accuracy of each concept in {mode} tasks",
+        "Lowest first; intervals resample tasks.",
+        tuple(_dot(score, name) for name, score in ranked),
+        axis="accuracy",
+    )
+    blocks: list[Block] = [chart]
+    if len(by_mode) > 1:
+        modes = [one for one in MODE_WORDS if one in by_mode]
+        names = [name for name, _ in ranked]
+        nothing = float("nan")
+        blocks.append(
+            HeatMap(
+                "Accuracy of each concept in each mode",
+                "A row that darkens only at iid is a concept known by its context.",
+                names,
+                modes,
+                [[by_mode[one][name].value if name in by_mode[one] else nothing for one in modes] for name in names],
+                row_axis="concept",
+                column_axis="mode",
+            )
+        )
+    return Section("Which concepts", "", tuple(blocks))
+
+
+def _curves(scorecard: Scorecard) -> Section | None:
+    charts = []
+    for by, fixed in (("shots", "ways"), ("ways", "shots")):
+        lines = []
+        for mode in MODE_WORDS:
+            points = sorted(
+                (int(score.slice[by]), score)
+                for score in scorecard.scores
+                if score.name == mode and set(score.slice) == {"ways", "shots"}
+            )
+            groups = {score.slice[fixed] for _, score in points}
+            for group in sorted(groups, key=int):
+                some = [(x, score) for x, score in points if score.slice[fixed] == group]
+                if len(some) > 1:
+                    lines.append(_line(f"{mode}, {group} {fixed}", some))
+        if lines:
+            text = "The headline's own ways and shots are in the cards above."
+            charts.append(CurveChart(f"Accuracy by {by}", text, tuple(lines), by, "accuracy"))
+    return Section("Ways and shots", "", tuple(charts)) if charts else None
+
+
+def _line(name: str, points: list[tuple[int, Score]]) -> Line:
+    lows = [score.interval.low if score.interval else score.value for _, score in points]
+    highs = [score.interval.high if score.interval else score.value for _, score in points]
+    return Line(name, [float(x) for x, _ in points], [score.value for _, score in points], lows, highs)
+
+
+def _tasks(records: pl.DataFrame) -> Section | None:
+    import polars as pl
+
+    first = records.filter((pl.col("ways") == records["ways"][0]) & (pl.col("shots") == records["shots"].min()))
+    rated = first.with_columns(accuracy=pl.col("correct") / pl.col("queries")).sort("accuracy", "unit")
+    blocks = []
+    for mode in ("swapped", "ood", "blind"):
+        worst = rated.filter(pl.col("mode") == mode).head(SHOWN)
+        if len(worst):
+            examples = [Example(row["unit"], f"accuracy {row['accuracy']:.2f}") for row in worst.iter_rows(named=True)]
+            title = f"The hardest {mode} tasks"
+            blocks.append(Gallery(title, "A support of each class, then wrongly answered queries.", tuple(examples)))
+    return Section("Tasks to look at", "", tuple(blocks)) if blocks else None
+
+
+def _dot(score: Score, label: str, group: str = "") -> Dot:
+    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
+    return Dot(label, score.value, low, high, group)
+
+
+def _points(score: Score) -> str:
+    span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
+    return f"{score.value:.3f} of accuracy{span}"

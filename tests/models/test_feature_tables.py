@@ -1,0 +1,247 @@
+import pickle
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hardlook.errors import DataError, ModelError
+from hardlook.models.feature_rows import ROWS_A_FLUSH
+from hardlook.models.feature_tables import feature_table, open_feature_table
+from hardlook.models.registry import register
+from hardlook.models.roles import Features
+
+ASKED: list[int] = []
+
+
+@register("test-table-encoder", role="encoder")
+class TableEncoder:
+    """Means of the colours; counts the images of every call, and fails in the way it is told."""
+
+    dimension = 3
+
+    def __init__(self, fault: str = "", scale: float = 1.0) -> None:
+        self.fault, self.scale = fault, scale
+
+    def encode(self, images):
+        ASKED.append(len(images))
+        vectors = np.stack([image.reshape(-1, 3).mean(0) for image in images]).astype(np.float32) * self.scale
+        maps = [np.ascontiguousarray(np.moveaxis(image[:2, :2], -1, 0)).astype(np.float32) for image in images]
+        if self.fault == "grows":
+            maps = [np.zeros((3, len(ASKED), 2), np.float32) for _ in images]
+        if self.fault == "infinite":
+            vectors[0, 0] = np.inf
+        if self.fault == "long":
+            vectors = np.concatenate([vectors, vectors], axis=1)
+        return Features(vectors, None if self.fault == "no maps" else maps)
+
+
+def read(path):
+    """An image that is a function of the path's number."""
+    return np.random.default_rng(int(path.stem)).integers(0, 256, (8, 6, 3), dtype=np.uint8)
+
+
+PATHS = [Path(f"{number}.png") for number in (4, 2, 9, 2, 7, 4)]
+CONTENT = [path.stem for path in PATHS]
+
+
+def table(folder, *, maps=True, args=None, paths=PATHS, **more):
+    content = [path.stem for path in paths]
+    return feature_table("test-table-encoder", args or {}, paths, content, maps=maps, read=read, folder=folder, **more)
+
+
+@pytest.fixture(autouse=True)
+def forget():
+    ASKED.clear()
+
+
+@pytest.mark.parametrize("maps", [True, False])
+def test_rows_are_those_of_the_encoder_one_image_a_call_and_a_content_once(tmp_path, maps):
+    found = table(tmp_path, maps=maps)
+    assert ASKED == [1, 1, 1, 1]
+    for row, path in enumerate(PATHS):
+        alone = TableEncoder().encode([read(path)])
+        assert np.array_equal(found.vectors[row], alone.vectors[0])
+        assert not maps or np.array_equal(found.maps[row], alone.maps[0])
+    assert found.vectors.dtype == np.float32
+    assert (found.maps is not None) == maps
+    assert isinstance(found.vectors, np.memmap)
+    assert not found.vectors.flags.writeable
+
+
+def test_a_second_call_asks_nothing_and_another_encoder_or_list_asks_again(tmp_path):
+    first = table(tmp_path, maps=False)
+    assert len(ASKED) == 4
+    assert np.array_equal(table(tmp_path, maps=False).vectors, first.vectors)
+    assert len(ASKED) == 4
+    doubled = table(tmp_path, maps=False, args={"scale": 2.0})
+    assert np.array_equal(doubled.vectors, first.vectors * 2)
+    assert len(ASKED) == 8
+    turned = table(tmp_path, maps=False, paths=PATHS[::-1])
+    assert np.array_equal(turned.vectors, first.vectors[::-1])
+    assert len(ASKED) == 12
+
+
+def test_a_table_with_maps_serves_vectors(tmp_path):
+    whole = table(tmp_path, maps=True)
+    vectors = table(tmp_path, maps=False)
+    assert len(ASKED) == 4
+    assert vectors.maps is None
+    assert np.array_equal(vectors.vectors, whole.vectors)
+
+
+def test_an_error_keeps_what_was_encoded(tmp_path):
+    def failing(path):
+        if path.stem == "7":
+            raise DataError("cut off", file=path)
+        return read(path)
+
+    with pytest.raises(DataError, match="cut off"):
+        feature_table("test-table-encoder", {}, PATHS, CONTENT, maps=True, read=failing, folder=tmp_path)
+    assert len(ASKED) == 3
+    found = table(tmp_path)
+    assert len(ASKED) == 4
+    assert np.array_equal(found.vectors[4], TableEncoder().encode([read(Path("7.png"))]).vectors[0])
+
+
+@pytest.mark.parametrize("name", ["vectors.npy", "maps.npy", "complete.json", "done.npy"])
+def test_a_damaged_file_is_healed(tmp_path, name):
+    first = table(tmp_path)
+    wanted = [np.array(first.vectors), np.array(first.maps)]
+    path = first.folder / name
+    path.write_bytes(path.read_bytes()[:9])
+    healed = table(tmp_path)
+    assert np.array_equal(healed.vectors, wanted[0])
+    assert np.array_equal(healed.maps, wanted[1])
+
+
+def test_a_table_is_opened_again_in_another_process_not_copied(tmp_path):
+    found = table(tmp_path)
+    sent = pickle.dumps(found)
+    assert len(sent) < 1000
+    opened = pickle.loads(sent)
+    assert np.array_equal(opened.maps, found.maps)
+    with pytest.raises(DataError, match="no complete table"):
+        open_feature_table(tmp_path / "nowhere", maps=False)
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("no maps", "the encoder gives no feature maps"),
+        ("grows", r"maps differ in shape: \(3, 1, 2\) before, \(3, 2, 2\) here"),
+        ("infinite", "vectors are not finite"),
+        ("long", "expected one vector of 3 numbers"),
+    ],
+)
+def test_an_encoder_that_does_not_fit_is_told(tmp_path, fault, words):
+    with pytest.raises(ModelError, match=words):
+        table(tmp_path, args={"fault": fault})
+
+
+def test_images_and_contents_must_match(tmp_path):
+    for paths, content in ((PATHS, CONTENT[:2]), ([], [])):
+        with pytest.raises(DataError, match="expected images with one content each"):
+            feature_table("test-table-encoder", {}, paths, content, maps=False, read=read, folder=tmp_path)
+
+
+def test_progress_counts_contents(tmp_path):
+    told = []
+
+    class Told:
+        def __init__(self, total, done):
+            told.append((total, done))
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def advance(self, units, failed):
+            told.append((units, failed))
+
+    table(tmp_path, show_progress=Told)
+    assert told == [(4, 0), (1, 0), (1, 0), (1, 0), (1, 0)]
+
+
+def test_the_default_folder_is_beside_the_single_features(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
+    assert table(None).folder.parent == tmp_path / "feature_tables"
+
+
+COUNT = 2 * ROWS_A_FLUSH + 22
+SCRIPT = textwrap.dedent(
+    f"""
+    import os, signal, sys
+    from pathlib import Path
+    import numpy as np
+    from hardlook.models.feature_tables import feature_table
+    from hardlook.models.registry import register
+    from hardlook.models.roles import Features
+
+    folder, log, kill_after = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+
+    @register("logging-encoder", role="encoder")
+    class Logging:
+        dimension = 2
+        def fingerprint(self):
+            return "logging"
+        def encode(self, images):
+            with log.open("ab") as stream:
+                stream.write(b"x")
+            if log.stat().st_size == kill_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return Features(np.stack([image[0, 0, :2] for image in images]).astype(np.float32))
+
+    def read(path):
+        return np.full((4, 4, 3), int(path.stem), np.uint8)
+
+    paths = [Path(f"{{number}}.png") for number in range({COUNT})]
+    found = feature_table("logging-encoder", {{}}, paths, [p.stem for p in paths], maps=False, read=read, folder=folder)
+    assert found.vectors[:, 0].tolist() == list(range({COUNT}))
+    """
+)
+
+
+def run_script(tmp_path, log, kill_after=0):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path), str(log), str(kill_after)])
+
+
+def test_a_killed_process_is_continued_by_the_next(tmp_path):
+    log = tmp_path / "log"
+    assert run_script(tmp_path, log, 2 * ROWS_A_FLUSH + 10).wait(60) == -signal.SIGKILL
+    assert run_script(tmp_path, log).wait(60) == 0
+    # The ten images after the last flush, the killed one among them, are encoded twice.
+    assert log.stat().st_size == COUNT + 10
+
+
+def test_of_two_processes_one_encodes_and_the_other_waits(tmp_path):
+    log = tmp_path / "log"
+    both = [run_script(tmp_path, log) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert log.stat().st_size == COUNT
+
+
+@pytest.mark.real
+def test_real_features_of_real_images_equal_the_encoder_alone(shared_data, tmp_path):
+    pytest.importorskip("torch").set_num_threads(1)
+    from hardlook.data.images import read_image
+    from hardlook.models.registry import build
+    from hardlook.models.weights.install import status
+
+    if status("efficientnet-lite0") != "installed":
+        pytest.skip("efficientnet-lite0 is not installed; hardlook weights install efficientnet-lite0")
+    images = sorted((shared_data / "data" / "pacs" / "dog").glob("*/*"))[::40]
+    names = [str(path) for path in images]
+    args = {"size": 96}
+    found = feature_table("efficientnet-lite0", args, images, names, maps=True, read=read_image, folder=tmp_path)
+    encoder = build("efficientnet-lite0", "encoder", args)
+    for row, path in enumerate(images):
+        alone = encoder.encode([read_image(path)])
+        assert np.array_equal(found.vectors[row], alone.vectors[0])
+        assert np.array_equal(found.maps[row], alone.maps[0])
+    assert found.maps.shape == (4, 1280, 3, 3)
