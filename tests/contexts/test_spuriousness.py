@@ -33,11 +33,11 @@ def test_the_worlds_dial_moves_the_index():
 def test_the_interval_holds_chance_where_contexts_are_drawn_at_random():
     rng = np.random.default_rng(0)
     inside = 0
-    for trial in range(40):
+    for trial in range(20):
         concept, context = rng.integers(8, size=200), rng.integers(5, size=200)
         interval = label_study([str(i) for i in concept], [str(i) for i in context], seed=trial).adjusted.interval
         inside += 0 in interval
-    assert inside >= 34  # of 40 at 95 %; fewer has a chance below 2 %
+    assert inside >= 17  # of 20 at 95 %; fewer has a chance below 2 %
 
 
 def test_one_context_alone_is_refused():

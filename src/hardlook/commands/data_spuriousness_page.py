@@ -71,8 +71,8 @@ def _probes(read: Sequence[Readability]) -> Section:
     )
     text = (
         "Ridge classifiers on frozen features, five folds. In unseen contexts, all images of a concept in a context "
-        "are held out together: the probe has seen the concept elsewhere and other concepts there. A fall says that "
-        "the concept was read by its context."
+        "are held out together: the probe has seen the concept elsewhere, and there at most other concepts. A fall "
+        "says that the concept was read by its context."
     )
     return Section("What frozen features hold", text, (chart, table))
 

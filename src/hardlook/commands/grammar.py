@@ -25,8 +25,13 @@ def pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
 
 
 def paths(texts: list[str] | None, flag: str) -> dict[str, Path]:
-    """NAME=PATH texts as a dict of paths."""
-    return {name: Path(value).expanduser() for name, value in pairs(texts, flag).items()}
+    """NAME=PATH texts as a dict of paths; a path alone is called `root`.
+
+    >>> paths(["voc=data/VOC2012"], "--data"), paths(["data/pacs"], "--data")
+    ({'voc': PosixPath('data/VOC2012')}, {'root': PosixPath('data/pacs')})
+    """
+    named = [text if "=" in text else f"root={text}" for text in texts or []]
+    return {name: Path(value).expanduser() for name, value in pairs(named, flag).items()}
 
 
 def shard(text: str | None) -> tuple[int, int] | None:

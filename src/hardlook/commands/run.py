@@ -81,7 +81,23 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 
 def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
-    """Launch, print, write the report."""
+    """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
+    models = [word.strip() for word in (values["model"] or "").split(",") if word.strip()]
+    if len(models) < 2:
+        failed = [_one_run(name, benchmark, values)]
+    else:
+        from hardlook.commands.several_models import write_overview
+
+        out = values["out"]
+        failed = [_one_run(name, benchmark, {**values, "model": one, "out": out / one}) for one in models]
+        if page := write_overview(benchmark, [out / one for one in models], out):
+            typer.echo(f"\nall models: {page}")
+    if any(failed):
+        raise typer.Exit(FINISHED_WITH_FAILURES)
+
+
+def _one_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> bool:
+    """One model's run; whether units failed."""
     from hardlook.commands.option_fields import given_values
     from hardlook.commands.reporting import write_report
     from hardlook.runs.launch import launch
@@ -115,15 +131,14 @@ def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         typer.echo(f"this part is done; {waiting}", err=True)
         if done.progressed.failed:
             typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
-            raise typer.Exit(FINISHED_WITH_FAILURES)
-        return
+        return done.progressed.failed > 0
     write_report(done.scored)
     print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])
     if not values["as_json"]:
         typer.echo(f"\nreport: {done.scored.folder.report_path}")
     if done.scored.scorecard.units.failed:
         typer.echo(f"{done.scored.scorecard.units.failed} units failed: {done.scored.folder.failures_path}", err=True)
-        raise typer.Exit(FINISHED_WITH_FAILURES)
+    return done.scored.scorecard.units.failed > 0
 
 
 def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool) -> None:

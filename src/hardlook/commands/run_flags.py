@@ -15,7 +15,11 @@ def shared_flags(
     out: Annotated[Path, typer.Option("--out", help="Run folder; the same command again resumes it.")],
     model: Annotated[
         str | None,
-        typer.Option("--model", help="Name, entry point or package.module:attribute.", rich_help_panel=_MODEL),
+        typer.Option(
+            "--model",
+            help="Name, entry point or package.module:attribute; several with commas run one after the other.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     model_arg: Annotated[
         list[str] | None,

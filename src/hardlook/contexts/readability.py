@@ -111,7 +111,9 @@ def _readability(
         hits = np.full(len(truth), math.nan)
     else:
         hits = (out_of_fold(vectors, labels, folds)[asked] == truth).astype(np.float64)
-    return Readability(what, _mean_over_labels(hits, truth, seed), 1 / max(kinds, 1), kinds, len(truth), sum(~asked))
+    return Readability(
+        what, _mean_over_labels(hits, truth, seed), 1 / max(kinds, 1), kinds, len(truth), int((~asked).sum())
+    )
 
 
 def _mean_over_labels(hits: NDArray[np.float64], labels: NDArray[np.generic], seed: int) -> Estimate:

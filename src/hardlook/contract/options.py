@@ -13,7 +13,8 @@ continued when nothing but score options differ, and refused otherwise.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, get_origin
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -50,7 +51,7 @@ def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> Benchm
 
     A text for an option that takes several values is split at commas, as it comes from a command line.
     """
-    several = {name for name, field in kind.model_fields.items() if get_origin(field.annotation) in (list, tuple)}
+    several = {name for name, field in kind.model_fields.items() if _takes_several(field.annotation)}
     split = {name: value.split(",") for name, value in given.items() if name in several and isinstance(value, str)}
     try:
         return kind(**{**given, **split})
@@ -60,6 +61,16 @@ def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> Benchm
             name = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
             lines.append(f"{name}: {problem['msg'].lower()} (got {problem['input']!r})")
         raise OptionError("\n".join(lines), remedy="see `hardlook run BENCHMARK --help`") from None
+
+
+def _takes_several(annotation: Any) -> bool:
+    """Whether a list or tuple is meant, maybe beside None.
+
+    >>> _takes_several(tuple[int, ...] | None), _takes_several(int | None)
+    (True, False)
+    """
+    kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)
+    return any(get_origin(kind) in (list, tuple) for kind in kinds)
 
 
 def read_reading(options: BenchmarkOptions, name: str, choices: dict[str, str], default: str) -> str:

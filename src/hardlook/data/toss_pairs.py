@@ -22,6 +22,7 @@ be empty holds a comment.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,17 +31,17 @@ from typing import Literal
 from hardlook.data.images import read_bytes
 from hardlook.data.toss_pair_lines import LEVELS, UNTOLD, Pair, format_line, mixes_classes, parse_line
 from hardlook.data.toss_published_files import is_published
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import DataError
 
 __all__ = [
-    "LEVELS", "SPLITS", "UNTOLD", "Mixed", "Pair", "PairFile", "PairList", "find_pairs", "list_pair_files",
+    "LEVELS", "SPLITS", "UNTOLD", "Mixed", "Pair", "PairFile", "PairList", "fixed_file", "list_pair_files",
     "pair_file", "read_pairs", "write_pairs",
 ]  # fmt: skip
 
 Mixed = Literal["released", "ours"]
 SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 EMPTY = "# no pairs\n"
-_FOLDS = range(20)  # as far as a listing looks; published are four
+_FOLD = re.compile(r"split(0|[1-9]\d*)_")
 
 
 @dataclass(frozen=True)
@@ -74,39 +75,18 @@ class PairList:
     dropped: int = 0
 
 
-def find_pairs(
-    folder: Path,
-    *,
-    tiers: Sequence[int],
-    folds: Sequence[int],
-    fixed: str = "",
-    mixed: Mixed = "released",
-) -> list[PairList]:
-    """The lists of these tiers (1-3) and folds, then the fixed lists of these folds that `fixed` names (pascal5i, ...).
-
-    `folder` is the TOSS repository, its `data/`, or any folder with `tiers/` and `fixedsplits/`. `mixed` keeps
-    (`released`) or drops (`ours`) the tier-3 pairs that join two classes. A list that is not there is a `DataError`.
-    """
-    if strange := sorted(set(tiers) - {1, 2, 3}):
-        raise OptionError(f"no tier {strange[0]}", remedy="tiers are 1, 2 and 3")
-    root = _root(folder)
-    wanted = [file for tier in tiers for file in _files_of(root, tier, folds)]
-    wanted += [_fixed_file(root, fixed, fold) for fold in folds] if fixed else []
-    there = list_pair_files(folder)
-    for file in wanted:
-        if not file.path.is_file():
-            has = ", ".join(other.name for other in there) or "no pair lists"
-            raise DataError(f"no pair list {file.name}", file=file.path, remedy=f"the folder has {has}")
-    return [read_pairs(file, mixed=mixed) for file in wanted]
-
-
 def list_pair_files(folder: Path) -> tuple[PairFile, ...]:
-    """The lists that are in `folder`, tier 1 to 3 by fold, then the fixed lists."""
+    """The lists that are in `folder`, tier 1 to 3 by fold, then the fixed lists.
+
+    `folder` is the TOSS repository, its `data/`, or any folder with `tiers/` and `fixedsplits/`.
+    """
     root = _root(folder)
-    known = [file for tier in (1, 2, 3) for file in _files_of(root, tier, _FOLDS)]
-    sets = sorted(path.name for path in (root / "fixedsplits").glob("*") if path.is_dir())
-    known += [_fixed_file(root, name, fold) for name in sets for fold in _FOLDS]
-    return tuple(file for file in known if file.path.is_file())
+    found = [pair_file(root, 1, fold, split) for fold in _folds(root / "tiers" / "attribute") for split in SPLITS]
+    found += [pair_file(root, 2, fold) for fold in _folds(root / "tiers" / "suppcog")]
+    found.append(pair_file(root, 3))
+    sets = sorted(path for path in (root / "fixedsplits").glob("*") if path.is_dir())
+    found += [fixed_file(root, place.name, fold) for place in sets for fold in _folds(place)]
+    return tuple(file for file in found if file.path.is_file())
 
 
 def pair_file(root: Path, tier: int, fold: int = -1, split: str = "") -> PairFile:
@@ -118,6 +98,12 @@ def pair_file(root: Path, tier: int, fold: int = -1, split: str = "") -> PairFil
     else:
         stem, place, fold, split = "general_tier", "general", -1, ""
     return PairFile(f"tier{tier}/{stem}", root / "tiers" / place / f"{stem}.txt", tier, fold, split)
+
+
+def fixed_file(root: Path, name: str, fold: int) -> PairFile:
+    """Where the fixed list of a fold lies; `name` is that of its set, such as pascal5i."""
+    stem = f"split{fold}_test"
+    return PairFile(f"{name}/{stem}", root / "fixedsplits" / name / f"{stem}.txt", 0, fold)
 
 
 def read_pairs(file: PairFile, *, mixed: Mixed = "released") -> PairList:
@@ -176,12 +162,7 @@ def _root(folder: Path) -> Path:
     raise DataError(what, file=folder, remedy=remedy)
 
 
-def _files_of(root: Path, tier: int, folds: Sequence[int]) -> list[PairFile]:
-    if tier == 3:
-        return [pair_file(root, 3)]
-    return [pair_file(root, tier, fold, split) for fold in folds for split in (SPLITS if tier == 1 else ("",))]
-
-
-def _fixed_file(root: Path, name: str, fold: int) -> PairFile:
-    stem = f"split{fold}_test"
-    return PairFile(f"{name}/{stem}", root / "fixedsplits" / name / f"{stem}.txt", 0, fold)
+def _folds(folder: Path) -> list[int]:
+    """The folds that any file of the folder is called after."""
+    named = (_FOLD.match(path.name) for path in folder.glob("split*.txt"))
+    return sorted({int(found[1]) for found in named if found})

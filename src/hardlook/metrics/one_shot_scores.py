@@ -4,8 +4,9 @@ From "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D
 everything here works on totals with any leading axes, such as resamples. SCS is in `support_cognizance`.
 
 What is absent: a class without pixels has IoU NaN and leaves the mean over classes. A split without any class is
-NaN, and so are the LCA and HCA of its fold: weights are not shared out anew. A mean over folds is NaN when one of
-its folds is; who runs fewer folds passes fewer folds.
+NaN, and so are the LCA and HCA of its fold: weights are not shared out anew. LCA and HCA of several folds are the
+`mean_of_defined` of theirs: who reports it names the folds that have none. GS asks for the models of all folds and is
+NaN when one has no score.
 
 >>> lca, hca = lca_hca({"easy_sal": 0.5, "easy_nsal": 0.35, "hard_sal": 0.38, "hard_nsal": 0.13})
 >>> round(float(lca), 4), round(float(hca), 4)

@@ -19,12 +19,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.tasks.image_pools import ImagePools, image_pools
 from hardlook.tasks.image_table import BLIND_SUPPORTS, MODES, ImageTable, Numbers
 from hardlook.tasks.mode_cells import Cells, common_contexts, serving_cells, swappable, why_not
 
+_NOT_THERE = "none of the support contexts that were asked for serves"
 _NOT_TOGETHER = "no one support context serves all modes together, or those that would are left out"
 
 
@@ -73,17 +75,29 @@ def has_common_supports(mode: str, blind_supports: str) -> bool:
 
 
 def eligible_classes(
-    table: ImageTable, modes: Sequence[str], ways: int, shots: int, queries: int, *, blind_supports: str = "ours"
+    table: ImageTable,
+    modes: Sequence[str],
+    ways: int,
+    shots: int,
+    queries: int,
+    *,
+    blind_supports: str = "ours",
+    support_contexts: Sequence[str] = (),
 ) -> Eligibility:
     """The concepts that can take part in N-way K-shot tasks with `queries` queries a class in every one of `modes`.
 
-    Classes that cannot are told mode by mode; one that could in each mode alone, but not in all together, is told
+    `support_contexts` names the contexts that supports may come from; none means any. Classes that cannot are told mode
+    by mode; one that could in each mode alone, but not in all together, is told
     under the mode "all". Too few classes is no error here: `Eligibility.require` makes it one.
     """
     _refuse(modes, ways, shots, queries, blind_supports)
     pools = image_pools(table)
     asked: dict[str, Any] = {"ways": ways, "shots": shots, "queries": queries, "blind_supports": blind_supports}
     serving = {mode: serving_cells(pools, mode, **asked) for mode in modes}
+    everywhere = {mode: np.asarray(cells.any(1)) for mode, cells in serving.items()}
+    if support_contexts:
+        allowed = _allowed(table, support_contexts)
+        serving = {mode: cells & allowed for mode, cells in serving.items()}
     common = [mode for mode in modes if has_common_supports(mode, blind_supports)]
     support = np.logical_and.reduce([serving[mode] for mode in common]) if common else np.zeros_like(serving[modes[0]])
     shared = serving.get("shared", np.zeros_like(support))
@@ -103,7 +117,11 @@ def eligible_classes(
         if before == (support.sum(), shared.sum(), alive.sum()):
             break
     left_out = [
-        (mode, table.concepts[concept], why_not(pools, mode, int(concept), **asked))
+        (
+            mode,
+            table.concepts[concept],
+            _NOT_THERE if everywhere[mode][concept] else why_not(pools, mode, int(concept), **asked),
+        )
         for mode in modes
         for concept in np.flatnonzero(~serving[mode].any(1))
     ]
@@ -121,6 +139,15 @@ def eligible_classes(
         shared,
         pools,
     )
+
+
+def _allowed(table: ImageTable, names: Sequence[str]) -> NDArray[np.bool_]:
+    """(contexts,) which contexts are among the names."""
+    unknown = [name for name in names if name not in table.contexts]
+    if unknown:
+        known = ", ".join(table.contexts[:10])
+        raise OptionError(f"there is no context {unknown[0]!r} to take supports from", remedy=f"there are {known}")
+    return np.isin(np.array(table.contexts), list(names))
 
 
 def _refuse(modes: Sequence[str], ways: int, shots: int, queries: int, blind_supports: str) -> None:

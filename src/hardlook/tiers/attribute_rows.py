@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
 
+from hardlook.data.images import read_bytes
 from hardlook.errors import DataError
 
 COLUMNS = (
@@ -23,6 +25,13 @@ COLUMNS = (
     "class", "image",
 )  # fmt: skip
 PUBLISHED_COLUMNS = COLUMNS[:8]
+# Of the published columns: the lowest and the highest value that can be.
+_RANGES = {
+    "oss_perf": (0.0, 1.0), "iou": (0.0, 1.0), "area_ratio": (0.0, 1.0), "offset_ratio": (-math.inf, 1.0),
+    "saliou": (0.0, 1.0), "blob_count": (0.0, math.inf), "distractor_weight": (0.0, 1.0),
+}  # fmt: skip
+NUMBERS = tuple(_RANGES)
+_REMEDY = "give the attributes.csv of `hardlook attributes`, or a test_stats.csv"
 
 
 @dataclass(frozen=True)
@@ -38,10 +47,10 @@ class AttributeRow:
     filename: str
     oss_perf: float | None
     iou: float | None
-    area_ratio: float
-    offset_ratio: float
+    area_ratio: float | None
+    offset_ratio: float | None
     saliou: float | None
-    blob_count: int
+    blob_count: int | None
     distractor_weight: float | None
     class_name: str = ""
     image: str = ""
@@ -63,51 +72,88 @@ def append_attributes(path: Path, rows: Iterable[AttributeRow]) -> None:
         stream.write(header + _lines(_cells(row) for row in rows))
 
 
-def read_attributes(path: Path) -> tuple[AttributeRow, ...]:
+def read_attributes(
+    path: Path,
+    *,
+    needed: Sequence[str] = PUBLISHED_COLUMNS,
+    class_name: Callable[[str], str] = str,
+    unfinished: bool = False,
+) -> tuple[AttributeRow, ...]:
     """All rows of a table of ours or of the published `test_stats.csv`.
 
-    A last line without its end is one that a stopped run was writing, and does not count.
+    `needed` columns must be there. An empty cell and a number that is not finite are None. Where the table names no
+    class, `class_name` makes one of the number before the token's first underscore. `unfinished` leaves out a last
+    line without its end, which a stopped run was writing. A token that comes twice, a number out of its range and a
+    cell too many or too few are a `DataError` that names the line.
     """
+    text = _text(path)
+    reader = csv.reader(io.StringIO(text[: text.rfind("\n") + 1] if unfinished else text, newline=""))
+    rows: list[AttributeRow] = []
+    lines: dict[str, int] = {}
     try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
-        raise DataError("there is no table of attributes", file=path, remedy="make it by hardlook attributes") from None
-    lines = text[: text.rfind("\n") + 1].splitlines()
-    header = tuple(next(csv.reader(lines[:1]), ()))
-    missing = [name for name in PUBLISHED_COLUMNS if name not in header]
-    if missing:
-        raise DataError(
-            f"the table lacks {', '.join(missing)}", file=path, remedy=f"its columns are {', '.join(PUBLISHED_COLUMNS)}"
-        )
-    rows = []
-    for number, record in enumerate(csv.DictReader(lines), start=2):
-        try:
-            rows.append(_row(record))
-        except (TypeError, ValueError) as error:
+        header = [name.strip() for name in next(reader, [])]
+        if missing := [name for name in needed if name not in header]:
             raise DataError(
-                f"line {number} cannot be read: {error}", file=path, remedy="write the line again"
-            ) from error
+                f"the table lacks {', '.join(missing)}; it has {', '.join(header)}", file=path, remedy=_REMEDY
+            )
+        for cells in filter(None, reader):
+            row = _row(header, cells, class_name)
+            if row.filename in lines:
+                raise DataError(
+                    f"{row.filename} comes twice, first in line {lines[row.filename]}", remedy="keep one of the two"
+                )
+            lines[row.filename] = reader.line_num
+            rows.append(row)
+    except csv.Error as error:
+        raise DataError(f"this is no table of comma-separated values: {error}", file=path, remedy=_REMEDY) from error
+    except DataError as error:
+        raise error.at(file=path, unit=f"line {reader.line_num}") from None
     return tuple(rows)
 
 
-def _row(record: dict[str, str | None]) -> AttributeRow:
-    token = str(record["filename"])
+def _text(path: Path) -> str:
+    if path.is_dir():
+        raise DataError("this is a folder, where a table of attributes is expected", file=path, remedy=_REMEDY)
+    if not path.exists():
+        raise DataError("the table of attributes does not exist", file=path, remedy="make it by hardlook attributes")
+    try:
+        return read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise DataError("this is no text, where a table of attributes is expected", file=path, remedy=_REMEDY) from None
+
+
+def _row(header: Sequence[str], cells: Sequence[str], class_name: Callable[[str], str]) -> AttributeRow:
+    if len(cells) != len(header):
+        raise DataError(f"{len(cells)} cells under {len(header)} columns", remedy="write the line again")
+    record = dict(zip(header, cells, strict=True))
+    token = record["filename"]
+    number, _, image = token.partition("_")
+    numbers = {name: _number(name, record) for name in NUMBERS}
+    blobs = numbers.pop("blob_count")
     return AttributeRow(
-        token,
-        _number(record["oss_perf"]),
-        _number(record["iou"]),
-        float(str(record["area_ratio"])),
-        float(str(record["offset_ratio"])),
-        _number(record["saliou"]),
-        int(float(str(record["blob_count"]))),
-        _number(record["distractor_weight"]),
-        record.get("class") or token.partition("_")[0],
-        record.get("image") or token.partition("_")[2],
+        filename=token,
+        **numbers,
+        blob_count=None if blobs is None else int(blobs),
+        class_name=record.get("class") or class_name(number),
+        image=record.get("image") or image,
     )
 
 
-def _number(text: str | None) -> float | None:
-    return float(text) if text else None
+def _number(column: str, record: Mapping[str, str]) -> float | None:
+    text = record.get(column, "").strip()
+    try:
+        value = float(text) if text else math.nan
+    except ValueError:
+        raise DataError(f"{column} is no number: {text!r}", remedy="leave the cell empty where nothing is known") from None
+    if not math.isfinite(value):
+        return None
+    low, high = _RANGES[column]
+    if not low <= value <= high:
+        raise DataError(
+            f"{column} is {text}, {f'below {low:g}' if value < low else f'above {high:g}'}",
+            remedy="numbers are shares in [0, 1], not percent",
+        )
+    return value
 
 
 def _cells(row: AttributeRow) -> list[str]:

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMask, ClassMasks
+from hardlook.data.class_tokens import numbered_token
 from hardlook.errors import DataError, ModelError
 from hardlook.metrics.mask_attributes import SIDE, area_ratio, blob_count, distractor_weight, mask_iou, offset_ratio
 from hardlook.models.roles import Image, LabelMap, SaliencyModel, SemanticSegmenter
@@ -115,7 +116,7 @@ def _read(source: ClassMasks, name: str, tokens: Sequence[str]) -> _Read:
     try:
         classes = source.read_classes(name)
     except DataError:
-        classes = None  # a source of binary masks knows nothing of other classes
+        classes = None  # FSS-1000 marks one class an image and knows nothing of others
     return _Read(name, tuple(tokens), image, masks, classes)
 
 
@@ -156,8 +157,8 @@ def _rows(
         iou = supervised_iou(labels == index, truth) if labels is not None and index is not None else None
         distractors = None
         if one.classes is not None and truth.mask.any():
-            # What the map says under the mask, since not every source numbers its maps as its tokens.
-            distractors = distractor_weight(one.classes, int(one.classes[truth.mask][0]), void=VOID)
+            # By the token's number: another class may lie in front of any one pixel of the mask.
+            distractors = distractor_weight(one.classes, numbered_token(token)[0], void=VOID)
         rows.append(
             AttributeRow(
                 token,

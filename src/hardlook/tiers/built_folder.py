@@ -11,22 +11,54 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from hardlook.data.toss_pairs import Pair, pair_file, write_pairs
-from hardlook.errors import DataError
+from hardlook.errors import DataError, OptionError
 from hardlook.fingerprint import of_file
 from hardlook.tiers.built_tiers import BuiltTiers
+from hardlook.tiers.resumed_table import is_measured_table
 
 SCHEMA = "hardlook.built-toss/1"
 MANIFEST = "manifest.json"
+TABLE = Path("analysis") / "test_stats.csv"
+_LISTS = ("tiers/*/*.txt", "fixedsplits/*/*.txt")
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+
+def refuse_other_lists(root: Path) -> None:
+    """A `DataError` where `root` holds pair lists that no build wrote: a build would remove them.
+
+    A build, finished or not, left a manifest or said beside its table what it measured.
+    """
+    lists = _lists_in(root)
+    if lists and not (_is_manifest(root / MANIFEST) or is_measured_table(root / TABLE)):
+        remedy = "give an empty or a new folder, or one that `hardlook build toss` wrote"
+        raise DataError(f"the folder holds {len(lists)} pair lists that no build wrote", file=root, remedy=remedy)
+
+
+def plain_name(name: str) -> str:
+    """The name of the fixed lists when it can name a folder, else an `OptionError`.
+
+    >>> plain_name("pascal5i")
+    'pascal5i'
+    """
+    if not _PLAIN_NAME.fullmatch(name):
+        remedy = "letters, digits, '.', '_' and '-', a letter or digit first"
+        raise OptionError(f"--name {name}: this names no folder of its own", remedy=remedy)
+    return name
 
 
 def write_lists(root: Path, built: BuiltTiers, general: Sequence[Pair], fixed_name: str) -> list[Path]:
-    """Write all pair lists under `root` and return their paths; tier 3 only where there are pairs."""
+    """Write all pair lists under `root` and return their paths; tier 3 only where there are pairs.
+
+    Lists of an earlier build that this one does not have are removed, since a run would score them too.
+    """
+    plain_name(fixed_name)
     written = []
     for (tier, fold, split), pairs in built.lists.items():
         if tier:
@@ -39,6 +71,10 @@ def write_lists(root: Path, built: BuiltTiers, general: Sequence[Pair], fixed_na
         path = pair_file(root, 3).path
         write_pairs(path, general)
         written.append(path)
+    for path in set(_lists_in(root)) - set(written):
+        path.unlink()
+        if not any(path.parent.iterdir()):
+            path.parent.rmdir()
     return written
 
 
@@ -72,6 +108,18 @@ def write_manifest(
     beside.write_text(json.dumps(manifest, indent=1) + "\n", encoding="utf-8")
     beside.replace(root / MANIFEST)
     return manifest
+
+
+def _lists_in(root: Path) -> list[Path]:
+    return [path for pattern in _LISTS for path in sorted(root.glob(pattern))]
+
+
+def _is_manifest(path: Path) -> bool:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(manifest, dict) and manifest.get("schema") == SCHEMA
 
 
 def changed_files(root: Path) -> tuple[str, ...]:

@@ -15,9 +15,6 @@ from numpy.typing import NDArray
 from hardlook.randomness import generator
 from hardlook.stats import Estimate, bootstrap_mean, spearman
 
-# Agreement with CLIP, in percent of 70,000 pairs.
-PUBLISHED = {"VGG19": 80.08, "ResNeXt": 86.25}
-
 
 @dataclass(frozen=True)
 class EncoderAgreement:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMasks
-from hardlook.errors import HardlookError
-from hardlook.models.roles import Encoder
+from hardlook.errors import HardlookError, ModelError
+from hardlook.models.roles import Encoder, Image
 from hardlook.tiers.attribute_table import BATCH, FailedImage
 
 
@@ -31,7 +31,10 @@ def encode_images(
     advance: Callable[[int, int], None] = lambda images, failed: None,
     batch_size: int = BATCH,
 ) -> ImageVectors:
-    """Encode the image of each token once; a vector of zeros stays one and is like nothing."""
+    """Encode the image of each token once; a vector of zeros stays one and is like nothing.
+
+    An image that cannot be read, or that the encoder fails on, is returned with its reason and stops nothing.
+    """
     images = {source.image_of(token): token for token in tokens}
     vectors: dict[str, NDArray[np.float64]] = {}
     failures: list[FailedImage] = []
@@ -43,14 +46,35 @@ def encode_images(
                 read[name] = source.read_image(token)
             except (HardlookError, OSError) as error:
                 failed.append(FailedImage(name, str(error)))
-        if read:
-            encoded = np.asarray(encoder.encode(list(read.values())).vectors, np.float64)
-            lengths = np.linalg.norm(encoded, axis=1, keepdims=True)
-            unit = np.divide(encoded, lengths, out=np.zeros_like(encoded), where=lengths > 0)
-            vectors.update(zip(read, unit, strict=True))
-        failures += failed
-        advance(len(batch), len(failed))
+        encoded, lost = _encoded(read, encoder)
+        vectors.update(encoded)
+        failures += [*failed, *lost]
+        advance(len(batch), len(failed) + len(lost))
     return ImageVectors(vectors, tuple(failures))
+
+
+def _encoded(
+    images: Mapping[str, Image], encoder: Encoder
+) -> tuple[dict[str, NDArray[np.float64]], list[FailedImage]]:
+    if not images:
+        return {}, []
+    try:
+        return _unit_vectors(images, encoder), []
+    except Exception as error:  # a model may raise anything; one image must not cost the others
+        if len(images) == 1:
+            return {}, [FailedImage(next(iter(images)), f"{type(error).__name__}: {error}")]
+    alone = [_encoded({name: image}, encoder) for name, image in images.items()]
+    vectors = {name: vector for found, _ in alone for name, vector in found.items()}
+    return vectors, [failure for _, lost in alone for failure in lost]
+
+
+def _unit_vectors(images: Mapping[str, Image], encoder: Encoder) -> dict[str, NDArray[np.float64]]:
+    encoded = np.asarray(encoder.encode(list(images.values())).vectors, np.float64)
+    if encoded.ndim != 2 or len(encoded) != len(images) or not np.isfinite(encoded).all():
+        raise ModelError(f"expected {len(images)} finite vectors, the encoder gave an array of {encoded.shape}")
+    lengths = np.linalg.norm(encoded, axis=1, keepdims=True)
+    unit = np.divide(encoded, lengths, out=np.zeros_like(encoded), where=lengths > 0)
+    return dict(zip(images, unit, strict=True))
 
 
 def pair_cosines(

@@ -13,19 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.errors import DataError
 from hardlook.randomness import generator
 from hardlook.stats import Estimate, bootstrap_scores
 from hardlook.tiers.attribute_rows import AttributeRow
 
 ORDER = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 TOTAL = 5.0
-# Shares of salience and supervised IoU, their product as parts of five, and the weight that was taken.
-PUBLISHED = {
-    "easy_sal": (0.45, 0.37, 3.01, 3.0),
-    "easy_nsal": (0.15, 0.36, 0.97, 0.75),
-    "hard_sal": (0.32, 0.15, 0.84, 0.75),
-    "hard_nsal": (0.08, 0.13, 0.18, 0.25),
-}
+_REMEDY = "measure more images with both models, or with a supervised model that misses some"
 
 
 @dataclass(frozen=True)
@@ -52,16 +47,24 @@ def weights_from(salience: NDArray[np.float64], iou: NDArray[np.float64]) -> NDA
 def partition_weights(
     rows: Sequence[AttributeRow], partitions: Mapping[str, str], times: Mapping[str, int] | None = None
 ) -> dict[str, tuple[PartitionWeight, ...]]:
-    """Weights under each reading; an empty partition weighs 0.
+    """Weights under each reading.
 
-    `times` says how often a token is a query, for the mean over pairs.
+    `times` says how often a token is a query, for the mean over pairs. A partition without a measured mask is a
+    `DataError`: shares among three say nothing of four.
+
+    >>> rows = [AttributeRow(f"{n}_a", None, 0.5, None, None, 0.5, None, None, "cat", "a") for n in range(4)]
+    >>> found = partition_weights(rows, {f"{n}_a": name for n, name in enumerate(ORDER)})
+    >>> [one.weight for one in found["mask mean"]]
+    [1.25, 1.25, 1.25, 1.25]
     """
-    known = [row for row in rows if row.filename in partitions and row.iou is not None and row.saliou is not None]
+    known = _known(rows, partitions)
     found = {}
     for reading in ("mask mean", "class mean", *(("pair mean",) if times else ())):
         means = np.array(
             [_means([row for row in known if partitions[row.filename] == name], reading, times) for name in ORDER]
         )
+        if not (means[:, 0] * means[:, 1]).any():
+            raise DataError("salience times supervised IoU is 0 in every partition", remedy=_REMEDY)
         shares = means / means.sum(axis=0)
         weights = weights_from(means[:, 0], means[:, 1])
         counts = [sum(partitions[row.filename] == name for row in known) for name in ORDER]
@@ -76,7 +79,7 @@ def weight_intervals(
     rows: Sequence[AttributeRow], partitions: Mapping[str, str], *, seed: int = 0
 ) -> dict[str, Estimate]:
     """The weights of the mean over masks, with intervals over images."""
-    known = [row for row in rows if row.filename in partitions and row.iou is not None and row.saliou is not None]
+    known = _known(rows, partitions)
     sums = np.zeros((len(known), 4, 3))
     for place, row in enumerate(known):
         sums[place, ORDER.index(partitions[row.filename])] = (1, row.saliou or 0.0, row.iou or 0.0)
@@ -98,9 +101,26 @@ def weight_intervals(
     return dict(zip(ORDER, estimates, strict=True))
 
 
+def _known(rows: Sequence[AttributeRow], partitions: Mapping[str, str]) -> list[AttributeRow]:
+    """The rows with a partition and both numbers, some in every partition."""
+    placed = [row for row in rows if row.filename in partitions]
+    known = [row for row in placed if row.iou is not None and row.saliou is not None]
+    if not placed:
+        raise DataError(
+            f"none of the {len(rows)} masks of the table is among the {len(partitions)} that have a partition",
+            remedy="give the table and the pair lists of one dataset",
+        )
+    filled = {partitions[row.filename] for row in known}
+    if empty := [name for name in ORDER if name not in filled]:
+        raise DataError(
+            f"no mask with a salience and a supervised IoU is {' or '.join(empty)} ({len(placed)} masks have a "
+            f"partition, {len(known)} of them both numbers)",
+            remedy=_REMEDY,
+        )
+    return known
+
+
 def _means(rows: Sequence[AttributeRow], reading: str, times: Mapping[str, int] | None) -> tuple[float, float]:
-    if not rows:
-        return 0.0, 0.0
     values = np.array([(row.saliou, row.iou) for row in rows], np.float64)
     if reading == "class mean":
         names = np.array([row.class_name for row in rows])
@@ -108,5 +128,5 @@ def _means(rows: Sequence[AttributeRow], reading: str, times: Mapping[str, int] 
     weights = np.ones(len(values))
     if reading == "pair mean" and times is not None:
         weights = np.array([times.get(row.filename, 0) for row in rows], np.float64)
-    salience, iou = (weights[:, None] * values).sum(axis=0) / weights.sum() if weights.sum() else (0.0, 0.0)
+    salience, iou = (weights[:, None] * values).sum(axis=0) / weights.sum()
     return float(salience), float(iou)

@@ -1,8 +1,8 @@
 """Tier 1, query complexity: pairs for every combination of the query's and the support's partition.
 
 The rule is recovered from the published files and gives the size of all their 320 cells: a cell is one class, one
-partition of queries and one of supports. Up to 2,000 pairs are listed whole, query by query, self pairs among them;
-of more, 1,000 are drawn without self pairs.
+partition of queries and one of supports. Below 2,000 pairs a cell is listed whole, query by query, self pairs among
+them; from 2,000 on, 1,000 are drawn without self pairs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A table of attributes on disk that goes on where it stopped.
 
-Beside `attributes.csv` lies `attributes.json`: which models and which data its rows come from. Rows of the same models
-and data are not measured again; those of others are.
+Beside `attributes.csv` lies `attributes.json`: which models and which data its rows come from, or which ready table.
+Rows of the same models and data are not measured again; those of others are.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hardlook.data.class_masks import ClassMasks
+from hardlook.errors import DataError
 from hardlook.fingerprint import of_data
 from hardlook.tiers.attribute_rows import AttributeRow, append_attributes, read_attributes, write_attributes
 from hardlook.tiers.attribute_table import AttributeModels, FailedImage, measure_attributes
@@ -48,14 +49,12 @@ def resumed_table(
     `identity` says in JSON what the rows depend on: fingerprints of models and data. `progress(images, done)` gives
     the callback that hears of images done and failed.
     """
-    said = {"schema": SCHEMA, **identity}
-    beside = path.with_suffix(".json")
+    beside, said = path.with_suffix(".json"), _said(identity)
     known = {row.filename: row for row in _kept(path, beside, said)}
     wanted = [token for token in tokens if token not in known]
     if not known:
         path.unlink(missing_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    _say(beside, said)
     found = sum(token in known for token in tokens)
 
     def keep(rows: Sequence[AttributeRow]) -> None:
@@ -71,13 +70,43 @@ def resumed_table(
     return MeasuredTable(rows, tuple(failures), found)
 
 
-def _kept(path: Path, beside: Path, said: Mapping[str, object]) -> tuple[AttributeRow, ...]:
+def adopted_table(path: Path, rows: Sequence[AttributeRow], digest: str) -> None:
+    """Write rows that were taken from a ready table with the sha256 `digest`, and say so beside them.
+
+    What is said comes first: a stop between the two leaves rows that no models own, and they are measured again.
+    """
+    _say(path.with_suffix(".json"), _said({"attributes": digest}))
+    write_attributes(path, rows)
+
+
+def is_measured_table(path: Path) -> bool:
+    """Whether something is said beside the table at `path`: this program wrote it."""
+    earlier = _earlier(path.with_suffix(".json"))
+    return isinstance(earlier, dict) and earlier.get("schema") == SCHEMA
+
+
+def _said(identity: Mapping[str, object]) -> dict[str, object]:
+    return {"schema": SCHEMA, **identity}
+
+
+def _say(beside: Path, said: Mapping[str, object]) -> None:
+    beside.parent.mkdir(parents=True, exist_ok=True)
+    beside.write_text(json.dumps(said, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _earlier(beside: Path) -> object:
     try:
-        earlier = json.loads(beside.read_text(encoding="utf-8"))
+        return json.loads(beside.read_text(encoding="utf-8"))
     except (OSError, ValueError):
+        return None
+
+
+def _kept(path: Path, beside: Path, said: Mapping[str, object]) -> tuple[AttributeRow, ...]:
+    if _earlier(beside) != json.loads(json.dumps(said)) or not path.is_file():
         return ()
-    if earlier != json.loads(json.dumps(said)) or not path.is_file():
-        return ()
-    rows = read_attributes(path)
+    try:
+        rows = read_attributes(path, unfinished=True)
+    except DataError:
+        return ()  # damaged by the disk or by hand: measuring again heals it
     write_attributes(path, rows)  # a half-written last line goes, so that new rows can follow
     return rows

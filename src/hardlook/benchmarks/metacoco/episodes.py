@@ -23,7 +23,13 @@ def tasks_of(units: Sequence[TaskUnit]) -> Tasks:
     first = units[0]
     settings = first.settings
     eligible = eligibility_of(
-        settings.source, settings.modes, first.ways, first.shots, settings.queries, settings.blind_supports
+        settings.source,
+        settings.modes,
+        first.ways,
+        first.shots,
+        settings.queries,
+        settings.blind_supports,
+        settings.support_contexts,
     )
     opened = open_images(settings.source)
     tasks = draw_tasks(

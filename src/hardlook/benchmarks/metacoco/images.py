@@ -112,10 +112,24 @@ def open_images(source: ImageSource) -> OpenedImages:
 
 @lru_cache(maxsize=16)
 def eligibility_of(
-    source: ImageSource, modes: tuple[str, ...], ways: int, shots: int, queries: int, blind_supports: str
+    source: ImageSource,
+    modes: tuple[str, ...],
+    ways: int,
+    shots: int,
+    queries: int,
+    blind_supports: str,
+    support_contexts: tuple[str, ...] = (),
 ) -> Eligibility:
     """Which classes can take part in every mode."""
-    return eligible_classes(open_images(source).table, modes, ways, shots, queries, blind_supports=blind_supports)
+    return eligible_classes(
+        open_images(source).table,
+        modes,
+        ways,
+        shots,
+        queries,
+        blind_supports=blind_supports,
+        support_contexts=support_contexts,
+    )
 
 
 def _of_contexts(rows: Sequence[ConceptContextImage], source: ImageSource) -> list[ConceptContextImage]:

@@ -44,6 +44,9 @@ class MetaCocoOptions(BenchmarkOptions):
         None, "Who splits concepts that come unsplit: size (as in the paper), seed, or a CSV of concept,split.",
         changes="units",
     )  # fmt: skip
+    support_contexts: tuple[str, ...] = option(
+        (), "Show classes in these contexts only, such as photo; none means any.", changes="units"
+    )
     test_contexts: tuple[str, ...] = option((), "Keep only these contexts; none means all.", changes="units")
     train_contexts: tuple[str, ...] = option(
         (), "Contexts that the model was trained on: they are taken out of the test.", changes="units"

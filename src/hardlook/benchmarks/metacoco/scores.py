@@ -94,7 +94,8 @@ def _slices(records: pl.DataFrame, where: dict[str, str], options: MetaCocoOptio
         if len(answers.task):
             at = {**where, "mode": mode}
             yield from _concepts(answers, at, options)
-            if mode in MISLED:
+            # Supports of several contexts are in none that a wrong answer could have followed.
+            if mode in MISLED and (answers.own_context >= 0).any():
                 yield from _attraction(answers, where, at, mode, options)
     known = [mode for mode in options.modes if mode != "shared"]
     together = query_answers(records.filter(records["mode"].is_in(known)).sort("mode", "index"))

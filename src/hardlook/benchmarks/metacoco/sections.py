@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.benchmarks.metacoco.leaderboard import leaderboard
+from hardlook.benchmarks.metacoco.scores import MISLED
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import (
     Block,
@@ -100,10 +101,11 @@ def _contexts(scorecard: Scorecard) -> Section | None:
 
 def _errors(scorecard: Scorecard) -> Section | None:
     rows: list[Dot] = []
-    for mode in ("ood", "swapped", "blind"):
-        where = {} if _score(scorecard, "attraction", mode=mode) is None else {"mode": mode}
+    asked = [mode for mode in MISLED if _score(scorecard, mode)]
+    for mode in asked:
+        where = {} if mode == asked[0] else {"mode": mode}  # the first one's is the headline
         share, chance = _score(scorecard, "attraction", **where), _score(scorecard, "attraction-chance", **where)
-        if share and chance and (where or not rows):
+        if share and chance:
             rows += [_dot(share, "answered class was shown there", mode), _dot(chance, "by chance", mode)]
     if not rows:
         return None

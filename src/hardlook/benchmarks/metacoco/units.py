@@ -20,6 +20,7 @@ class TaskSettings:
     modes: tuple[str, ...]
     queries: int
     blind_supports: str
+    support_contexts: tuple[str, ...]
     encoder: str
     encoder_args: str
     keep_predictions: bool
@@ -46,6 +47,7 @@ def list_tasks(options: MetaCocoOptions) -> UnitList:
         options.modes,
         queries,
         options.blind_supports,
+        options.support_contexts,
         options.encoder_name(),
         options.encoder_args,
         options.keep_predictions,
@@ -53,7 +55,9 @@ def list_tasks(options: MetaCocoOptions) -> UnitList:
     units, left_out = [], list(open_images(source).left_out)
     for ways in options.ways:
         for shot in shots:
-            eligible = eligibility_of(source, options.modes, ways, shot, queries, options.blind_supports)
+            eligible = eligibility_of(
+                source, options.modes, ways, shot, queries, options.blind_supports, options.support_contexts
+            )
             eligible.require()
             left_out += _left_out(eligible.left_out, ways, shot)
             units += [

@@ -109,6 +109,10 @@ class CocoClassMasks(PickledByFields):
             found |= {(place, number) for place, encoded in _numbered(objects[number], places) if rle.area(encoded)}
         return tuple(f"{place}_{number}" for place, number in sorted(found))
 
+    def unreadable(self) -> Mapping[str, str]:
+        """None: tokens come from the annotations, which are read whole, and not from the images' own files."""
+        return {}
+
     def _parts(self, token: str) -> tuple[int, int]:
         class_number = numbered_token(token)[0]
         if class_number > len(self.classes):

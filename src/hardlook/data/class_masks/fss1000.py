@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks.folder_listing import FolderListing, changed
-from hardlook.data.class_masks.mask_files import image_size, read_bright_mask
+from hardlook.data.class_masks.mask_files import image_size, read_bright_mask, why_unreadable
 from hardlook.data.class_masks.pickled_by_fields import PickledByFields
 from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
 from hardlook.data.class_tokens import named_token
@@ -91,12 +91,11 @@ class FssClassMasks(PickledByFields):
 
     def tokens(self) -> tuple[str, ...]:
         """Every image whose mask has pixels, by class, then number; X is the class's place in `classes`, from 1."""
-        found = []
-        for place, name in enumerate(self.classes, start=1):
-            numbers = sorted(int(stem) for stem in self._images[name] if stem.isdecimal())
-            here = [f"{place}_{name}_{number}" for number in numbers]
-            found += [token for token in here if not self.missing(token) and self.read_mask(token).mask.any()]
-        return tuple(found)
+        return self._scanned[0]
+
+    def unreadable(self) -> Mapping[str, str]:
+        """The images whose own file or mask cannot be read, and why."""
+        return self._scanned[1]
 
     def _files(self, token: str) -> tuple[Path, Path]:
         """Where image and mask are."""
@@ -105,6 +104,20 @@ class FssClassMasks(PickledByFields):
             raise DataError(f"{absent} is not there", file=self.root, unit=token, remedy=remedy)
         folder, number = self.class_of(token), str(named_token(token)[1])
         return self._images[folder].path(number), self._masks[folder].path(number)
+
+    @cached_property
+    def _scanned(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        """Tokens, and the images that cannot be read."""
+        found: list[str] = []
+        broken: dict[str, str] = {}
+        for place, name in enumerate(self.classes, start=1):
+            for number in sorted(int(stem) for stem in self._images[name] if stem.isdecimal()):
+                token = f"{place}_{name}_{number}"
+                try:
+                    found += [token] if not self.missing(token) and self.read_mask(token).mask.any() else []
+                except (DataError, OSError) as error:
+                    broken[self.image_of(token)] = why_unreadable(error)
+        return tuple(found), broken
 
     @cached_property
     def _images(self) -> Mapping[str, FolderListing]:

@@ -19,13 +19,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks.folder_listing import FolderListing
-from hardlook.data.class_masks.mask_files import VOID, image_size, read_binary_mask
+from hardlook.data.class_masks.mask_files import VOID, image_size, read_binary_mask, why_unreadable
+from hardlook.data.class_masks.pickled_by_fields import PickledByFields
 from hardlook.data.class_masks.protocol import ClassMask
 from hardlook.data.class_tokens import numbered_token
 from hardlook.data.images import read_image
@@ -34,7 +36,7 @@ from hardlook.errors import DataError
 
 
 @dataclass(frozen=True)
-class LabelledFolders:
+class LabelledFolders(PickledByFields):
     """Class masks from folders; token `C_image` is class number C, `classes[C - 1]`, in that image.
 
     `maps` are folders of label maps `<image>.png`, `binary` folders of masks `<token>.png`. The first map that is
@@ -63,8 +65,8 @@ class LabelledFolders:
         for image in self.images:
             if image in mapped:
                 used[mapped[image].folder.name] += 1
-        for listing in self._lone_masks().values():
-            used[listing.folder.name] += 1
+        for tokens in self._lone_tokens.values():
+            used.update(path.parent.name for token in tokens if (path := self._binary_path(token)))
         return dict(used)
 
     def class_of(self, token: str) -> str:
@@ -105,20 +107,25 @@ class LabelledFolders:
             raise error.at(unit=token) from error
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
-        """The label map (H, W); a `DataError` for an image that has binary masks only."""
-        return self._read_map(image, image)
+        """The label map (H, W), put together from the binary masks of an image that has no map.
+
+        Where two of them overlap, the smaller mask is in front. A class without a mask counts as not there.
+        """
+        if self._map_path(image) is not None or image not in self._lone_tokens:
+            return self._read_map(image, image)
+        truths = [(numbered_token(token)[0], self.read_mask(token)) for token in self._lone_tokens[image]]
+        labels = np.where(np.logical_or.reduce([truth.void for _, truth in truths]), VOID, 0).astype(np.int32)
+        for number, truth in sorted(truths, key=lambda row: int(row[1].mask.sum()), reverse=True):
+            labels[truth.mask] = number
+        return labels
 
     def tokens(self) -> tuple[str, ...]:
         """Every class with pixels in every image that is there with its truth, by class, then image."""
-        found = []
-        for image in self.images:
-            if self._map_path(image) is not None:
-                present = np.unique(self._read_map(image, image))
-                found += [(int(number), image) for number in present if number not in (0, VOID)]
-        for token in self._lone_masks():
-            if not self.missing(token) and self.read_mask(token).mask.any():
-                found.append(numbered_token(token))
-        return tuple(f"{number}_{image}" for number, image in sorted(found))
+        return self._scanned[0]
+
+    def unreadable(self) -> Mapping[str, str]:
+        """The images whose own file or truth cannot be read, and why; one bad binary mask costs the image."""
+        return self._scanned[1]
 
     def _parts(self, token: str) -> tuple[int, str]:
         number, image = numbered_token(token)
@@ -139,15 +146,38 @@ class LabelledFolders:
     def _binary_path(self, token: str) -> Path | None:
         return next((listing.path(token) for listing in self.binary if token in listing), None)
 
-    def _lone_masks(self) -> Mapping[str, FolderListing]:
-        """The binary masks by token of images that are there and have no label map."""
-        lone: dict[str, FolderListing] = {}
+    @cached_property
+    def _scanned(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+        """Tokens, and the images that cannot be read."""
+        found: list[tuple[int, str]] = []
+        broken: dict[str, str] = {}
+        for image in self.images:
+            try:
+                found += [(number, image) for number in self._present(image)]
+            except (DataError, OSError) as error:
+                broken[image] = why_unreadable(error)
+        return tuple(f"{number}_{image}" for number, image in sorted(found)), broken
+
+    def _present(self, image: str) -> list[int]:
+        """The numbers of the classes that have pixels in an image."""
+        if self._map_path(image) is None:
+            tokens = self._lone_tokens.get(image, ())
+            return [numbered_token(token)[0] for token in tokens if self.read_mask(token).mask.any()]
+        numbers = [int(number) for number in np.unique(self._read_map(image, image)) if number not in (0, VOID)]
+        for number in numbers:
+            numbered_token(f"{number}_{image}")  # a name with a space in it makes no token
+        return numbers
+
+    @cached_property
+    def _lone_tokens(self) -> Mapping[str, tuple[str, ...]]:
+        """The tokens of binary masks by image, for images that are there and have no label map."""
+        lone: dict[str, dict[str, None]] = {}
         for listing in self.binary:
             for stem in listing:
                 number, _, image = stem.partition("_")
                 if number.isdecimal() and int(number) > 0 and image in self.images and self._map_path(image) is None:
-                    lone.setdefault(stem, listing)
-        return lone
+                    lone.setdefault(image, {})[stem] = None
+        return {image: tuple(tokens) for image, tokens in lone.items()}
 
     def _read_map(self, image: str, unit: str) -> NDArray[np.int32]:
         path = self._map_path(image)

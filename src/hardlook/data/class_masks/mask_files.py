@@ -60,6 +60,19 @@ def refuse_other_size(mask: tuple[int, int], size: tuple[int, int], path: Path) 
         )
 
 
+def why_unreadable(error: DataError | OSError) -> str:
+    """What is wrong with a file, in one line that names it by its folder and name.
+
+    >>> why_unreadable(DataError("the file is empty", file=Path("far") / "masks" / "a.png"))
+    'masks/a.png: the file is empty'
+    """
+    if isinstance(error, OSError):
+        where, what = error.filename, error.strerror or str(error)
+    else:
+        where, what = error.file, error.what
+    return f"{'/'.join(Path(where).parts[-2:])}: {what}" if where else what
+
+
 def image_size(path: Path) -> tuple[int, int]:
     """Width and height of an image file from its header."""
     try:

@@ -58,4 +58,7 @@ class ClassMasks(Protocol):
         """The label map (H, W) of an image: 0 background, n the class number n, 255 left open."""
 
     def tokens(self) -> tuple[str, ...]:
-        """Every class that has pixels in every image, sorted by class, then image; reads all maps."""
+        """Every class that has pixels in every image, sorted by class, then image; reads all maps, once."""
+
+    def unreadable(self) -> Mapping[str, str]:
+        """The images that `tokens` leaves out since image or truth cannot be read, and why, in a line each."""

@@ -1,0 +1,171 @@
+"""MetaCoCo's scores against the specification's text written out as loops."""
+
+import few_shot_oracle as oracle
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardlook.benchmarks.metacoco.benchmark import METACOCO
+from hardlook.benchmarks.metacoco.options import MetaCocoOptions
+from hardlook.runs.in_memory import Rehearsal
+from hardlook.tasks.image_table import MODES
+
+CONCEPTS = ("cat", "dog", "car of two words", "bus")
+CONTEXTS = ("autumn", "beach", "dusk")
+
+
+def scorecard(rows, combinations=((2, 1),), modes=MODES, **more):
+    ways, shots = (tuple(dict.fromkeys(column)) for column in zip(*combinations, strict=True))
+    options = MetaCocoOptions(**{"resamples": 0, "modes": modes, "ways": ways, "shots": shots, **more})
+    return METACOCO.score(METACOCO.schema.frame(rows), options)
+
+
+def values(card):
+    found = {}
+    for score in card.scores:
+        half = None
+        if score.interval is not None and score.interval.method == "t":
+            assert score.interval.n == score.n
+            assert score.interval.resampled == "task"
+            half = (score.interval.high - score.interval.low) / 2
+        found[score.name, tuple(sorted(score.slice.items()))] = score.value, half, score.n
+    assert len(found) == len(card.scores)
+    return found
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for key, (value, half, n) in expected.items():
+        assert found[key][0] == pytest.approx(value, abs=1e-12), key
+        assert found[key][1] == (None if half is None else pytest.approx(half, abs=1e-12)), key
+        assert found[key][2] == n, key
+
+
+def row(mode, ways, shots, index, concepts, support_context, query_context, predicted, *, kept=True):
+    """A record as names: contexts of supports (None where several) and of queries, class by class."""
+    contexts = sorted({*support_context, *query_context} - {None})
+    each = len(predicted) // ways
+    correct = sum(answer == place // each for place, answer in enumerate(predicted))
+    places = [contexts.index(context) for context in query_context]
+    return {
+        "unit": f"{ways}way-{shots}shot-{mode}-{index:05d}", "mode": mode, "ways": ways, "shots": shots,
+        "index": index, "repeat": 0, "correct": correct, "queries": len(predicted), "concepts": "\n".join(concepts),
+        "contexts": "\n".join(contexts),
+        "support_context": [-1 if context is None else contexts.index(context) for context in support_context],
+        "query_context": places if kept else [], "predicted": list(predicted) if kept else [],
+        "support": [0] * ways * shots, "query": [0] * len(predicted),
+    }  # fmt: skip
+
+
+@st.composite
+def record_rows(draw, blind_supports="ours"):
+    """Few classes, contexts and tasks; modes, tasks and single answers may be missing. Contexts need not fit modes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    modes = draw(st.lists(st.sampled_from(MODES), min_size=1, unique=True))
+    combinations = draw(st.lists(st.sampled_from([(2, 1), (2, 2), (3, 1), (3, 2)]), min_size=1, unique=True))
+    rows = []
+    for ways, shots in combinations:
+        for index in range(draw(st.integers(1, 4))):
+            concepts = rng.permutation(CONCEPTS)[:ways].tolist()
+            shown = rng.choice(CONTEXTS, ways).tolist()
+            for mode in modes:
+                each = int(rng.integers(1, 4))
+                supports = [None] * ways if (mode, blind_supports) == ("blind", "paper") else shown
+                asked = rng.choice(CONTEXTS, ways * each).tolist()
+                predicted = np.repeat(np.arange(ways), each)
+                wrong = rng.random(len(predicted)) < rng.choice([0, 0.4, 1])
+                predicted[wrong] = rng.integers(0, ways, int(wrong.sum()))
+                if rng.random() < 0.9:
+                    kept = bool(rng.random() < 0.9)
+                    rows.append(row(mode, ways, shots, index, concepts, supports, asked, predicted.tolist(), kept=kept))
+    # Ways and shots are given as two lists, and the headline is the first of both that has a task.
+    order = {(ways, shots) for ways, shots in combinations if oracle.of(rows, ways=ways, shots=shots)}
+    ways, shots = (list(dict.fromkeys(column)) for column in zip(*combinations, strict=True))
+    return rows, tuple(modes), sorted(order, key=lambda pair: (ways.index(pair[0]), shots.index(pair[1])))
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return Rehearsal("metacoco", {"tasks": 8, "resamples": 0, "modes": ",".join(MODES), "ways": "5,3", "queries": 3})
+
+
+@pytest.mark.parametrize("dials", [{"context": 0.7, "noise": 0.3}, {"context": 1.0}, {}], ids=str)
+def test_every_score_of_the_planted_world_is_the_specifications(rehearsal, dials):
+    records = rehearsal.records("planted-learner", dials)
+    assert len(records) == 8 * len(MODES) * 2
+    expected = oracle.metacoco_scores(records.to_dicts(), MODES, [(5, 1), (3, 1)])
+    assert any(name == "attraction" for name, _ in expected) == bool(dials)
+    assert_same(values(METACOCO.score(records, rehearsal.options)), expected)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["ours", "paper"]), st.sampled_from([0.5, 0.95]))
+def test_every_score_of_any_records_is_the_specifications(data, blind_supports, level):
+    rows, modes, combinations = data.draw(record_rows(blind_supports))
+    if not rows:
+        return
+    card = scorecard(rows, combinations, modes, blind_supports=blind_supports, level=level)
+    assert_same(values(card), oracle.metacoco_scores(rows, modes, combinations, blind_supports, level))
+    without = sum(not one["predicted"] for one in rows)
+    assert sum(note.count for note in card.left_out) == without
+
+
+@settings(max_examples=15)
+@given(record_rows(), st.randoms(use_true_random=False))
+def test_scores_and_resampled_intervals_do_not_depend_on_the_order_of_records(drawn, random):
+    rows, modes, combinations = drawn
+    if not rows:
+        return
+    shuffled = random.sample(rows, len(rows))
+    first, second = (scorecard(some, combinations, modes, resamples=40).to_json() for some in (rows, shuffled))
+    assert first == second
+
+
+def task(index, mode, right):
+    """Two classes of five queries each, `right` of the ten answered rightly."""
+    predicted = [int((place >= 5) ^ (place >= right)) for place in range(10)]
+    return row(mode, 2, 1, index, ["cat", "dog"], ["beach", "dusk"], ["beach"] * 5 + ["dusk"] * 5, predicted)
+
+
+def test_the_specifications_worked_interval():
+    """40, 60, 80 and 20 per cent: 50 +- 41.085205."""
+    score = scorecard([task(index, "blind", right) for index, right in enumerate((4, 6, 8, 2))]).get("blind")
+    assert score.value == pytest.approx(0.5)
+    assert (score.interval.high - score.value) * 100 == pytest.approx(41.085205, abs=1e-6)
+    assert (score.n, score.interval.n, score.interval.method) == (4, 4, "t")
+
+
+def test_a_gap_is_paired_by_the_tasks_number():
+    """Tasks 0 and 1 in both modes, 2 and 3 in one: losses .4 and .2, by hand."""
+    rows = [task(0, "iid", 10), task(1, "iid", 8), task(2, "iid", 10), task(3, "ood", 5)]
+    rows += [task(1, "ood", 6), task(0, "ood", 6)]
+    gap = scorecard(rows).get("gap")
+    assert (gap.value, gap.n) == (pytest.approx(0.3), 2)
+    # sem of (.4, .2) is .1; t(.975, 1) is 12.7062047.
+    assert gap.interval.high - gap.value == pytest.approx(1.27062047, abs=1e-7)
+
+
+def test_one_task_has_no_interval():
+    card = scorecard([task(0, "iid", 10), task(0, "ood", 6)])
+    assert card.get("gap").value == pytest.approx(0.4)
+    assert card.get("gap").interval is None
+    assert card.get("iid").interval is None
+
+
+def test_attracted_errors_by_hand():
+    """Three classes at the beach, the beach and dusk; errors on a class of the query's context count."""
+    shown, asked = ["beach", "beach", "dusk"], ["dusk", "beach", "beach", "dusk", "beach", "beach"]
+    # Two answers are right; three of the four wrong ones go to a class shown where the query is.
+    predicted = [0, 1, 2, 2, 2, 1]
+    card = scorecard([row("ood", 3, 1, 0, ["a", "b", "c"], shown, asked, predicted)], [(3, 1)])
+    # Wrong classes in the query's context, of two: 1 (class 1), 1 (class 0), 1 (class 2), 2 (classes 0 and 1).
+    assert card.get("attraction").value == pytest.approx(3 / 4)
+    assert card.get("attraction-chance").value == pytest.approx((0.5 + 0.5 + 0.5 + 1) / 4)
+    assert card.get("excess-attraction").value == pytest.approx(3 / 4 - 2.5 / 4)
+    assert card.get("attraction").n == 4
+
+
+def test_without_errors_there_is_no_share_of_errors():
+    card = scorecard([task(0, "ood", 10)], resamples=20)
+    assert not [score for score in card.scores if "attraction" in score.name]

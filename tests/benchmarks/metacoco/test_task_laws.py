@@ -1,0 +1,104 @@
+"""The laws of MetaCoCo's tasks, read off the records of whole runs."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from hardlook.benchmarks.metacoco.benchmark import METACOCO
+from hardlook.benchmarks.metacoco.images import open_images, source_of
+from hardlook.models.registry import build
+from hardlook.runs.folder import RunFolder
+from hardlook.runs.in_memory import Rehearsal
+from hardlook.runs.launch import launch
+from hardlook.tasks.image_table import MODES
+
+TASKS = {"tasks": 8, "resamples": 0, "modes": ",".join(MODES), "shots": "1,2", "ways": "5,2", "queries": 2}
+COMMON = [mode for mode in MODES if mode != "shared"]
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return Rehearsal("metacoco", TASKS)
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Records with their rows of the dataset, of all modes and two learners."""
+    found = []
+    for name, model in (("planted", "planted-learner"), ("centroid", "nearest-centroid")):
+        out = tmp_path_factory.mktemp(name) / "run"
+        launch("metacoco", out=out, model=model, given=TASKS)
+        parts = sorted(RunFolder(out).records_path.glob("part-*.parquet"))
+        found.append(pl.concat([pl.read_parquet(part) for part in parts]).sort("unit"))
+    return found
+
+
+@pytest.fixture(scope="module")
+def table(rehearsal):
+    return open_images(source_of(rehearsal.options)).table
+
+
+def wide(records, column):
+    """One row a task's number, one column a mode."""
+    return records.pivot("mode", index=["ways", "shots", "index"], values=column)
+
+
+def test_every_learner_gets_the_same_tasks(kept):
+    asked = ["unit", "concepts", "contexts", "support_context", "query_context", "support", "query"]
+    assert kept[0].select(asked).equals(kept[1].select(asked))
+    assert kept[0]["unit"].n_unique() == 8 * 2 * 2 * len(MODES)
+
+
+def test_every_mode_has_the_same_classes_and_supports(kept):
+    for column in ("concepts", "support"):
+        by_mode = wide(kept[0], column)
+        assert len(by_mode) == 8 * 2 * 2
+        for mode in COMMON:
+            assert by_mode[mode].to_list() == by_mode["iid"].to_list()
+    queries = wide(kept[0], "query")
+    assert all((queries[mode] != queries["iid"]).any() for mode in COMMON if mode != "iid")
+
+
+def test_tasks_differ_from_each_other(kept):
+    iid = kept[0].filter(mode="iid", ways=5, shots=1)
+    assert iid["concepts"].n_unique() > 6
+    assert iid["support"].n_unique() == 8
+
+
+def test_no_query_is_in_its_support(kept, table):
+    for row in kept[0].iter_rows(named=True):
+        support, query = table.content[row["support"]], table.content[row["query"]]
+        assert not set(support) & set(query)
+        assert len(set(support)) == row["ways"] * row["shots"]
+        assert len(query) == row["queries"] == 2 * row["ways"]
+
+
+def test_contexts_are_as_the_mode_says(kept, table):
+    for row in kept[0].iter_rows(named=True):
+        concepts, contexts = row["concepts"].split("\n"), row["contexts"].split("\n")
+        shown = [contexts[place] for place in row["support_context"]]
+        asked = [
+            [contexts[place] for place in row["query_context"][way * 2 : way * 2 + 2]] for way in range(row["ways"])
+        ]
+        assert [table.concepts[n] for n in table.concept[row["query"]]] == list(np.repeat(concepts, 2))
+        assert [table.contexts[n] for n in table.context[row["query"]]] == sum(asked, [])
+        assert [table.contexts[n] for n in table.context[row["support"]]] == list(np.repeat(shown, row["shots"]))
+        for own, seen in zip(shown, asked, strict=True):
+            if row["mode"] in ("iid", "shared"):
+                assert set(seen) == {own}
+            elif row["mode"] != "blind":
+                assert own not in seen
+            if row["mode"] == "swapped":
+                assert set(seen) <= set(shown)
+        if row["mode"] == "shared":
+            assert len(set(shown)) == 1
+
+
+def test_records_do_not_depend_on_order_or_company(rehearsal):
+    units = [unit for batch in rehearsal.prepared for unit in batch.units][::4]
+    model = build("planted-learner", role="few-shot-learner", args={"context": 0.5, "noise": 0.2})
+    together = {record["unit"]: record for record in METACOCO.evaluate(units, model)}
+    shuffled = [units[place] for place in np.random.default_rng(0).permutation(len(units))]
+    assert {record["unit"]: record for record in METACOCO.evaluate(shuffled, model)} == together
+    for unit in shuffled[:5]:
+        assert METACOCO.evaluate([unit], model) == [together[unit.id]]
