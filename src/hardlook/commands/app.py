@@ -11,10 +11,11 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import calibrate, check, data, demo, models, report, run, score, weights, world
+from hardlook.commands import calibrate, check, demo, models, report, run, score, weights, world
 from hardlook.commands.attributes import command as attributes
 from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
+from hardlook.commands.data.app import app as data
 from hardlook.commands.labels.app import app as labels
 from hardlook.commands.similarity.app import app as similarity
 from hardlook.errors import HardlookError
@@ -39,7 +40,7 @@ for module in (run, score, report, calibrate, demo, models, check, attributes):
     module.add_to(app)
 app.add_typer(build, name="build")
 app.add_typer(bias, name="bias")
-app.add_typer(data.app, name="data")
+app.add_typer(data, name="data")
 app.add_typer(labels, name="labels")
 app.add_typer(similarity, name="similarity")
 app.add_typer(weights.app, name="weights")

@@ -81,7 +81,7 @@ def test_contexts_are_as_the_mode_says(kept, table):
             [contexts[place] for place in row["query_context"][way * 2 : way * 2 + 2]] for way in range(row["ways"])
         ]
         assert [table.concepts[n] for n in table.concept[row["query"]]] == list(np.repeat(concepts, 2))
-        assert [table.contexts[n] for n in table.context[row["query"]]] == sum(asked, [])
+        assert [table.contexts[n] for n in table.context[row["query"]]] == [name for names in asked for name in names]
         assert [table.contexts[n] for n in table.context[row["support"]]] == list(np.repeat(shown, row["shots"]))
         for own, seen in zip(shown, asked, strict=True):
             if row["mode"] in ("iid", "shared"):

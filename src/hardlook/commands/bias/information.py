@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hardlook.commands import study_flags
 from hardlook.commands.bias import inputs
 
 if TYPE_CHECKING:
@@ -17,9 +18,9 @@ if TYPE_CHECKING:
 def information(
     attributes: Annotated[Path, typer.Option("--attributes", help="attributes.csv or the published test_stats.csv.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for information.html and information.json.")],
-    run: inputs.Run = None,
-    seed: inputs.Seed = 0,
-    as_json: inputs.Json = False,
+    run: study_flags.Run = None,
+    seed: study_flags.Seed = 0,
+    as_json: study_flags.Json = False,
 ) -> None:
     """Mutual information (nats) of size, centredness, salience, blobs, distractors and supervised IoU with success.
 
@@ -29,11 +30,11 @@ def information(
 
       hardlook bias information --attributes attributes.csv --run runs/toss --out information
     """
-    from hardlook.bias.attribute_file import read_attributes
+    from hardlook.bias.attribute_file import attribute_frame
     from hardlook.bias.information import attribute_information, with_run
     from hardlook.errors import DataError
 
-    table, who = read_attributes(attributes), f"the one-shot model of {attributes.name}"
+    table, who = attribute_frame(attributes), f"the one-shot model of {attributes.name}"
     if run:
         answers, model = inputs.read_run(run)
         table, who = with_run(table, answers), f"{model} on {answers.pairs}"

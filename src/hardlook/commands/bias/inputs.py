@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,40 +14,44 @@ from hardlook.errors import OptionError, RunError
 
 if TYPE_CHECKING:
     from hardlook.bias.one_shot_answers import OneShotAnswers
-    from hardlook.bias.training_images import LabelledImage
+    from hardlook.bias.training_images import LabelledImage, Unread
     from hardlook.data.class_masks import ClassMasks
 
-Data = Annotated[
-    list[str],
-    typer.Option("--data", help="voc=DIR, or images=DIR with masks=DIR; repeatable.", show_default=False),
-]
-Labels = Annotated[
-    Path | None, typer.Option("--labels", help="Class names for images and masks, one a line, index 1 first.")
-]
-Split = Annotated[
-    str | None, typer.Option("--split", help="A list of the VOC devkit, such as train; all images without it.")
-]
+_SOME_UNREAD = 3
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Into how many folds the classes go, in order.")]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of the intervals.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of text.")]
-Run = Annotated[Path | None, typer.Option("--run", help="Folder of a finished `hardlook run toss`.")]
 
 
-def open_images(
-    data: list[str], labels: Path | None, split: str | None
-) -> tuple[ClassMasks, list[LabelledImage], dict[str, Path]]:
-    """The source, its images with their classes, and the given paths."""
-    from hardlook.bias.training_images import labelled_images
+@dataclass(frozen=True)
+class OpenedImages:
+    """A source, its images with their classes, those that cannot be read, and the given paths."""
+
+    source: ClassMasks
+    images: list[LabelledImage]
+    unread: tuple[Unread, ...]
+    paths: dict[str, Path]
+
+
+def open_images(data: list[str] | None, labels: Path | None, split: str | None) -> OpenedImages:
+    """All images of the data, or those of a VOC devkit's list."""
+    from hardlook.bias.training_images import labelled_images, unreadable_images
     from hardlook.data.class_masks import open_class_masks
     from hardlook.data.voc import open_devkit
 
     paths = grammar.paths(data, "--data")
     source = open_class_masks(paths, labels=labels)
     if split is None:
-        return source, labelled_images(source), paths
+        return OpenedImages(source, labelled_images(source), unreadable_images(source), paths)
     if "voc" not in paths:
         raise OptionError("--split names a list of a VOC devkit", remedy="give --data voc=DIR, or leave --split out")
-    return source, labelled_images(source, open_devkit(paths["voc"]).ids(split)), paths
+    listed = open_devkit(paths["voc"]).ids(split)
+    return OpenedImages(source, labelled_images(source, listed), unreadable_images(source, listed), paths)
+
+
+def end_with(unread: Sequence[Unread], numbers: Path) -> None:
+    """Say how many images could not be read and leave with exit code 3, where there are some."""
+    if unread:
+        typer.echo(f"{len(unread)} images could not be read: {numbers} names them", err=True)
+        raise typer.Exit(_SOME_UNREAD)
 
 
 def read_run(folder: Path) -> tuple[OneShotAnswers, str]:

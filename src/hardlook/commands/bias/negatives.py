@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.commands import grammar
+from hardlook.commands import grammar, study_flags
 from hardlook.commands.bias import inputs
 from hardlook.errors import OptionError
 
 if TYPE_CHECKING:
     from hardlook.bias.distractors import Reading
     from hardlook.bias.negatives import Association, ClassNegatives
+    from hardlook.bias.training_images import Unread
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class NegativesStudy:
     association: Association | None
     model: str
     pairs: str
+    unread: Sequence[Unread] = ()
 
     def values(self) -> list[float]:
         """The measurement of each class, NaN where there is none."""
@@ -38,20 +40,20 @@ class NegativesStudy:
 
 
 def negatives(
-    data: inputs.Data,
+    data: study_flags.Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for negatives.html and negatives.json.")],
-    split: inputs.Split = None,
-    labels: inputs.Labels = None,
+    split: study_flags.Split = None,
+    labels: study_flags.Labels = None,
     folds: inputs.Folds = 4,
-    run: inputs.Run = None,
+    run: study_flags.Run = None,
     attributes: Annotated[
         Path | None, typer.Option("--attributes", help="attributes.csv or test_stats.csv: supervised IoU an image.")
     ] = None,
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="distractors=paper (of images) or released (of masks).")
     ] = None,
-    seed: inputs.Seed = 0,
-    as_json: inputs.Json = False,
+    seed: study_flags.Seed = 0,
+    as_json: study_flags.Json = False,
 ) -> None:
     """Set the share of training images in which a class stands as background against how much it loses.
 
@@ -69,6 +71,7 @@ def negatives(
         typer.echo(json.dumps(document, indent=1))
     else:
         typer.echo(f"{document['in_words']}\n\npage: {out / 'negatives.html'}")
+    inputs.end_with(study.unread, out / "negatives.json")
 
 
 def reading_of(given: dict[str, str]) -> Reading:
@@ -86,7 +89,7 @@ def reading_of(given: dict[str, str]) -> Reading:
 
 
 def study_negatives(
-    data: list[str],
+    data: list[str] | None,
     labels: Path | None,
     split: str | None,
     folds: int,
@@ -96,17 +99,18 @@ def study_negatives(
     seed: int,
 ) -> NegativesStudy:
     """Count, read and correlate."""
-    from hardlook.bias.attribute_file import read_attributes
+    from hardlook.bias.attribute_file import attribute_frame
     from hardlook.bias.class_folds import fold_of, split_of_fold
     from hardlook.bias.distractors import distractor_shares
     from hardlook.bias.negatives import associate, class_negatives
 
-    source, images, _ = inputs.open_images(data, labels, split)
+    opened = inputs.open_images(data, labels, split)
+    source, images = opened.source, opened.images
     tested = fold_of(source.classes, folds)
     training = {name: split_of_fold(source.classes, fold, folds).training for name, fold in tested.items()}
     shares = distractor_shares((one.classes for one in images), training, seed=seed)
     answers, model = inputs.read_run(run) if run else (None, "")
-    table = read_attributes(attributes) if attributes else None
+    table = attribute_frame(attributes) if attributes else None
     rows = class_negatives(shares, tested, answers, table, seed=seed)
     measured = ""
     if any(row.drop for row in rows):
@@ -116,12 +120,11 @@ def study_negatives(
     if answers is None and measured:
         model = f"the one-shot model of {attributes.name}" if attributes else ""
     pairs = answers.pairs if answers else "images of the table"
-    found = NegativesStudy(rows, len(images), reading, measured, None, model, pairs)
+    found = NegativesStudy(rows, len(images), reading, measured, None, model, pairs, opened.unread)
     if not measured:
         return found
     x = [row.distractors.share(reading).value for row in rows]
-    association = associate(x, found.values(), seed=seed, key=measured)
-    return NegativesStudy(rows, len(images), reading, measured, association, model, pairs)
+    return replace(found, association=associate(x, found.values(), seed=seed, key=measured))
 
 
 def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:

@@ -31,6 +31,7 @@ def negatives_document(study: NegativesStudy, seed: int) -> dict[str, Any]:
         "seed": seed,
         "in_words": in_words(study),
         "images": study.images,
+        "unread": [{"image": one.image, "reason": one.reason} for one in study.unread],
         "reading": {"distractors": study.reading, "meaning": READINGS[study.reading]},
         "model": study.model,
         "pairs": study.pairs,
@@ -93,6 +94,7 @@ def negatives_page(study: NegativesStudy, document: dict[str, Any]) -> str:
         Section("All classes", "", (_table(study),)),
         _published_section(study.rows, document["seed"]),
         remedies_section("leave-out"),
+        *_unread(study),
     ]
     return render_study(
         sections,
@@ -152,6 +154,14 @@ def _published_section(rows: Sequence[ClassNegatives], seed: int) -> Section:
         columns = ("class", "published", "paper", "released")
         blocks.append(Table("Shares beside the published ones", caption, columns, table))
     return Section("The published values", "", blocks)
+
+
+def _unread(study: NegativesStudy) -> list[Section]:
+    if not study.unread:
+        return []
+    rows = [(one.image, one.reason) for one in study.unread]
+    table = Table("Images that could not be read", "They are in no share.", ("image", "why"), rows)
+    return [Section("What was left out", f"{len(rows)} images could not be read.", (table,))]
 
 
 def _association(found: Association) -> dict[str, Any]:

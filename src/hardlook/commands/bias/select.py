@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.commands import grammar
+from hardlook.commands import grammar, study_flags
 from hardlook.commands.bias import inputs
 from hardlook.errors import DataError, OptionError
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from hardlook.bias.training_images import LabelledImage, Unread
     from hardlook.data.class_masks import ClassMasks
 
-SOME_UNREAD = 3
 KEPT_LIST, DROPPED_LIST, LEAVE_OUT_LIST = "kept.txt", "dropped.txt", "leave-out.txt"
 
 
@@ -45,7 +44,7 @@ class SelectStudy:
 
 
 def select(
-    data: inputs.Data,
+    data: study_flags.Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for the lists, selection.html and selection.json.")],
     saliency: Annotated[str, typer.Option("--saliency", help="A saliency model.")] = "u2netp",
     saliency_arg: Annotated[
@@ -56,14 +55,14 @@ def select(
         str | None, typer.Option("--classes", help="Training classes by name, instead of --fold: a,b,c.")
     ] = None,
     folds: inputs.Folds = 4,
-    split: inputs.Split = None,
-    labels: inputs.Labels = None,
+    split: study_flags.Split = None,
+    labels: study_flags.Labels = None,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Also write the list without any test class (an oracle).")
     ] = False,
-    seed: inputs.Seed = 0,
-    as_json: inputs.Json = False,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+    seed: study_flags.Seed = 0,
+    as_json: study_flags.Json = False,
+    quiet: study_flags.Quiet = False,
 ) -> None:
     """Keep the training images whose salient region is of training classes; drop those below the median.
 
@@ -78,28 +77,26 @@ def select(
 
     if (fold is None) == (classes is None):
         raise OptionError("expected one of --fold and --classes", remedy="--fold 0, or --classes cat,dog")
-    source, images, paths = inputs.open_images(data, labels, split)
+    opened = inputs.open_images(data, labels, split)
+    source = opened.source
     if fold is not None:
         chosen = split_of_fold(source.classes, fold, folds)
     else:
         names = [name.strip() for name in (classes or "").split(",") if name.strip()]
         chosen = split_of_training(source.classes, names)
     args = grammar.pairs(saliency_arg, "--saliency-arg")
-    study = study_selection(source, images, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
-    document = write_selection(study, out, {name: str(path) for name, path in paths.items()})
+    study = study_selection(opened, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
+    document = write_selection(study, out, {name: str(path) for name, path in opened.paths.items()})
     if as_json:
         typer.echo(json.dumps(document, indent=1))
     else:
         typer.echo(document["in_words"])
         typer.echo(f"\nlists: {out / KEPT_LIST}, {out / DROPPED_LIST}\npage: {out / 'selection.html'}")
-    if study.unread:
-        typer.echo(f"{len(study.unread)} images could not be read: {out / 'selection.json'} names them", err=True)
-        raise typer.Exit(SOME_UNREAD)
+    inputs.end_with(study.unread, out / "selection.json")
 
 
 def study_selection(
-    source: ClassMasks,
-    images: Sequence[LabelledImage],
+    opened: inputs.OpenedImages,
     split: ClassSplit,
     model: str,
     args: dict[str, str],
@@ -117,7 +114,11 @@ def study_selection(
     from hardlook.models.registry import build
     from hardlook.runs.progress import Silent, progress_for
 
+    source, images = opened.source, opened.images
     training = training_images(images, split)
+    if not training and opened.unread:
+        first = opened.unread[0]
+        raise DataError(f"no image could be read; the first: {first.reason}", unit=first.image, remedy="check --data")
     if not training:
         raise DataError("no image holds a training class", remedy=f"the training classes: {', '.join(split.training)}")
     built = build(model, role="saliency", args=args)
@@ -133,7 +134,7 @@ def study_selection(
     selected = rule.select(rows)
     summary = summarise_selection(rows, selected, split, seed=seed)
     left = rule.leave_out(rows, split.test) if leave_out else None
-    return SelectStudy(source, images, split, rows, unread, selected, summary, left, salient, model)
+    return SelectStudy(source, images, split, rows, (*opened.unread, *unread), selected, summary, left, salient, model)
 
 
 def write_selection(study: SelectStudy, out: Path, paths: dict[str, str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -17,21 +17,10 @@ if TYPE_CHECKING:
     from hardlook.data.class_masks import ClassMasks
     from hardlook.models.identity import ModelIdentity
     from hardlook.models.roles import Features, Image, ImageTextEncoder
+    from hardlook.tiers.attribute_table import FailedImage
 
-Data = Annotated[
-    list[str] | None,
-    typer.Option("--data", help="voc=DIR, or images=DIR with masks=DIR or binary=DIR; repeatable."),
-]
-Labels = Annotated[
-    Path | None, typer.Option("--labels", help="Class names for images and masks, one a line, class number 1 first.")
-]
-Split = Annotated[
-    str | None, typer.Option("--split", help="A list of the VOC devkit, such as train; all images without it.")
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of text.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 Start = Callable[[int, int], Callable[[int, int], None]]
+_FINISHED_WITH_FAILURES = 3
 
 
 @dataclass(frozen=True)
@@ -94,23 +83,53 @@ def data_paths(data: list[str] | None, images: Path | None = None, masks: Path |
     return found
 
 
-def open_tokens(
-    paths: Mapping[str, Path], labels: Path | None, split: str | None
-) -> tuple[ClassMasks, tuple[str, ...]]:
+@dataclass(frozen=True)
+class OpenedData:
+    """A source, the tokens to work on, and the images that cannot be read."""
+
+    source: ClassMasks
+    tokens: tuple[str, ...]
+    failures: tuple[FailedImage, ...]
+
+
+def open_tokens(paths: Mapping[str, Path], labels: Path | None, split: str | None) -> OpenedData:
     """The source and its tokens, all of them or those of a VOC devkit's list."""
     from hardlook.data.class_masks import open_class_masks
     from hardlook.data.voc import open_devkit
 
     source = open_class_masks(paths, labels=labels)
-    tokens = source.tokens()
+    tokens, failures = source.tokens(), unreadable_images(source)
     if split is not None:
         if "voc" not in paths:
             raise OptionError("--split names a list of a VOC devkit", remedy="give --data voc=DIR, or no --split")
         wanted = set(open_devkit(paths["voc"]).ids(split))
         tokens = tuple(token for token in tokens if source.image_of(token) in wanted)
+        failures = tuple(failure for failure in failures if failure.image in wanted)
     if not tokens:
-        raise DataError("no image here holds a class", remedy="check --data, --labels and --split")
-    return source, tokens
+        broken = f"; {failure_words(failures)}" if failures else ""
+        raise DataError(f"no image here holds a class{broken}", remedy="check --data, --labels and --split")
+    return OpenedData(source, tokens, failures)
+
+
+def unreadable_images(source: ClassMasks) -> tuple[FailedImage, ...]:
+    """The images of a source that cannot be read."""
+    from hardlook.tiers.attribute_table import FailedImage
+
+    return tuple(FailedImage(image, why) for image, why in source.unreadable().items())
+
+
+def failure_words(failures: Sequence[FailedImage]) -> str:
+    """How many images failed, and the first of them with its reason."""
+    first = failures[0]
+    images = "1 image" if len(failures) == 1 else f"{len(failures)} images"
+    return f"{images} failed, the first: {first.image}: {first.error}"
+
+
+def end_with(failures: Sequence[FailedImage]) -> None:
+    """Say which images failed and leave with exit code 3, where some did."""
+    if failures:
+        typer.echo(failure_words(failures), err=True)
+        raise typer.Exit(_FINISHED_WITH_FAILURES)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from hardlook.commands.data_inspect_findings import EVERY_MODE, Inspection, TaskFinding
+from hardlook.commands.data.inspection_findings import EVERY_MODE, Inspection, TaskFinding
 from hardlook.report.numerals import counted, numeral
 
 if TYPE_CHECKING:

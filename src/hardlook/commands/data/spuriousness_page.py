@@ -10,7 +10,7 @@ from hardlook.bias.estimate_words import dot, number
 from hardlook.contract.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
 
 if TYPE_CHECKING:
-    from hardlook.commands.data_spuriousness import Findings
+    from hardlook.commands.data.spuriousness import Findings
     from hardlook.contexts.readability import Readability
     from hardlook.contexts.spuriousness import LabelStudy
     from hardlook.contexts.text_cosines import MeanCosine, TextCosines

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import typer
 
-from hardlook.commands.data_from_voc import contexts_from_voc
-from hardlook.commands.data_inspect import inspect
-from hardlook.commands.data_plant import plant
-from hardlook.commands.data_spuriousness import spuriousness
+from hardlook.commands.data.from_voc import contexts_from_voc
+from hardlook.commands.data.inspection import inspect
+from hardlook.commands.data.plant import plant
+from hardlook.commands.data.spuriousness import spuriousness
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -99,8 +99,8 @@ def spuriousness(
 
 def write_spuriousness(findings: Findings, out: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.commands.data_spuriousness_document import spuriousness_document
-    from hardlook.commands.data_spuriousness_page import spuriousness_sections
+    from hardlook.commands.data.spuriousness_document import spuriousness_document
+    from hardlook.commands.data.spuriousness_page import spuriousness_sections
     from hardlook.report.page import render_study
     from hardlook.runs.folder import write_whole
 

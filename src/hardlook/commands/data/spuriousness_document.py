@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hardlook.bias.estimate_words import document_of, number, percent, said
 
 if TYPE_CHECKING:
-    from hardlook.commands.data_spuriousness import Findings
+    from hardlook.commands.data.spuriousness import Findings
     from hardlook.contexts.readability import Readability
     from hardlook.contexts.text_cosines import MeanCosine, TextCosines
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.commands.data_inspect_findings import TaskSettings, inspect_dataset, numbers
+from hardlook.commands.data.inspection_findings import TaskSettings, inspect_dataset, numbers
 from hardlook.errors import OptionError
 
 if TYPE_CHECKING:
-    from hardlook.commands.data_inspect_findings import Inspection
+    from hardlook.commands.data.inspection_findings import Inspection
 
 _MODES = "blind,iid,ood,swapped,shared"
 
@@ -60,8 +60,8 @@ def inspect(
 
 def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
     """Write the page, the numbers and, where every concept has one split, the splits; return the numbers."""
-    from hardlook.commands.data_inspect_document import inspection_document
-    from hardlook.commands.data_inspect_page import inspection_sections
+    from hardlook.commands.data.inspection_document import inspection_document
+    from hardlook.commands.data.inspection_page import inspection_sections
     from hardlook.report.page import render_study
     from hardlook.runs.folder import write_whole
 

@@ -7,12 +7,12 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hardlook.commands.data_inspect_document import published_in_words
+from hardlook.commands.data.inspection_document import published_in_words
 from hardlook.contract.sections import HeatMap, Section, Table
 
 if TYPE_CHECKING:
     from hardlook.benchmarks.metacoco.published_concepts import PublishedComparison
-    from hardlook.commands.data_inspect_findings import Inspection
+    from hardlook.commands.data.inspection_findings import Inspection
     from hardlook.data.concept_context import ConceptContextDataset
 
 MOST_GROUPS = 200

@@ -1,0 +1,1 @@
+"""`hardlook data`: datasets of concepts in contexts, inspected, measured and made."""
