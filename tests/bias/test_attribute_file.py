@@ -3,7 +3,7 @@ import math
 
 import pytest
 
-from hardlook.bias.attribute_file import read_attributes
+from hardlook.bias.attribute_file import attribute_frame
 from hardlook.errors import DataError
 
 HEADER = "filename,oss_perf,iou,area_ratio,offset_ratio,saliou,blob_count,distractor_weight"
@@ -17,7 +17,7 @@ def written(tmp_path, text):
 
 def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
     path = written(tmp_path, f"{HEADER},class,image\n3_x_1,,0.5,.1,.2,.3,2,0,owl,x_1\n")
-    (row,) = read_attributes(path).to_dicts()
+    (row,) = attribute_frame(path).to_dicts()
     assert (row["class"], row["image"], row["iou"], row["blob_count"]) == ("owl", "x_1", 0.5, 2.0)
     assert math.isnan(row["oss_perf"])
 
@@ -26,8 +26,9 @@ def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
     ("text", "said"),
     [
         ("", "empty"),
-        ("name,iou\na,1\n", "expected the column filename"),
-        ("filename,size\n1_a,1\n", "expected the column filename"),
+        ("name,iou\na,1\n", "lacks filename"),
+        ("filename,size\n1_a,1\n", "no number in any of the columns"),
+        ("\0" * 9, "lacks filename"),
         (f"{HEADER}\n1_a,,x,1,1,1,1,1\n", "iou is no number: 'x'"),
         (f"{HEADER}\n21_a,,1,1,1,1,1,1\n", "'21', which is no class"),
         (f"{HEADER}\nowl_a,,1,1,1,1,1,1\n", "'owl', which is no class"),
@@ -37,19 +38,27 @@ def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
 def test_bad_tables_say_what_and_where(tmp_path, text, said):
     path = written(tmp_path, text)
     with pytest.raises(DataError, match=said) as raised:
-        read_attributes(path)
-    assert str(path) in str(raised.value)
+        attribute_frame(path)
+    assert str(path) in str(raised.value) and raised.value.remedy
+
+
+def test_a_picture_is_no_table_and_says_what_to_give(tmp_path):
+    path = tmp_path / "attributes.csv"
+    path.write_bytes(b"\x89PNG\r\n\x1a\n\x00\xff")
+    with pytest.raises(DataError, match="this is no text") as raised:
+        attribute_frame(path)
+    assert "hardlook attributes" in raised.value.remedy and "polars" not in str(raised.value)
 
 
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match="does not exist"):
-        read_attributes(tmp_path / "none.csv")
+        attribute_frame(tmp_path / "none.csv")
 
 
 @pytest.mark.real
 def test_the_published_file_as_it_is(shared_data):
     path = shared_data / "reference" / "toss" / "data" / "analysis" / "test_stats.csv"
-    table = read_attributes(path)
+    table = attribute_frame(path)
     with path.open() as stream:
         rows = list(csv.DictReader(stream))
     assert len(table) == len(rows) == 15_052

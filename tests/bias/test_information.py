@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 from sklearn.feature_selection import mutual_info_classif
 
-from hardlook.bias.attribute_file import NUMBERS, read_attributes
+from hardlook.bias.attribute_file import NUMBERS, attribute_frame
 from hardlook.bias.information import ATTRIBUTES, attribute_information, with_run
 from hardlook.bias.one_shot_answers import OneShotAnswers
 from hardlook.errors import DataError
@@ -71,7 +71,7 @@ def test_without_two_outcomes_nothing_can_be_said(value):
 def test_five_of_six_published_values(shared_data):
     """On the published table: within the width of our interval of the printed value, blobs excepted."""
     folder = shared_data / "reference" / "toss"
-    frame = read_attributes(folder / "data" / "analysis" / "test_stats.csv")
+    frame = attribute_frame(folder / "data" / "analysis" / "test_stats.csv")
     study = attribute_information(frame, halves=60)
     printed = pl.read_csv(folder / "published" / "supp_mutual_information.csv")
     values = dict(zip(ATTRIBUTES, printed["mutual_information"].to_list(), strict=True))

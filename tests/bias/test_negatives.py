@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from hardlook.bias.attribute_file import read_attributes
+from hardlook.bias.attribute_file import attribute_frame
 from hardlook.bias.distractors import distractor_shares
 from hardlook.bias.negatives import associate, class_negatives
 from hardlook.bias.one_shot_answers import OneShotAnswers
@@ -63,7 +63,7 @@ def test_published_distractors_go_with_the_published_drop(shared_data):
     folder = shared_data / "reference" / "toss"
     published = pl.read_csv(folder / "published" / "supp_table1_leaveout.csv")
     path = folder / "data" / "analysis" / "test_stats.csv"
-    table = read_attributes(path)
+    table = attribute_frame(path)
     names = table["class"].unique().to_list()
     shares = distractor_shares([], {name: () for name in names}, resamples=0)
     rows = {row.name: row for row in class_negatives(shares, dict.fromkeys(names, 0), None, table, resamples=0)}

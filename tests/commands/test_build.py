@@ -6,8 +6,8 @@ import shutil
 
 import cv2
 import pytest
+from tier_lists import tier_lists
 
-from hardlook.data.toss_pairs import find_pairs
 from hardlook.tiers.attribute_rows import read_attributes
 from hardlook.tiers.built_folder import changed_files
 from hardlook.world.write import write_world
@@ -31,7 +31,7 @@ def test_tiers_are_built_with_manifest_and_report(hardlook, world, tmp_path):
     answer = hardlook("build", "toss", "--data", f"voc={world}", *MODELS, "--out", out)
     assert answer.code == 0 and "tier 1" in answer.out and str(out / "report.html") in answer.out
     rows = read_attributes(out / "analysis" / "test_stats.csv")
-    listed = find_pairs(out, tiers=[1, 2], folds=range(4))
+    listed = tier_lists(out, 1, 2)
     assert {pair.query for one in listed for pair in one.pairs} <= {row.filename for row in rows}
     manifest = json.loads((out / "manifest.json").read_text())
     assert manifest["models"]["saliency"]["name"] == "planted-saliency" and manifest["seed"] == 0
@@ -45,7 +45,7 @@ def test_partitions_follow_the_thresholds(hardlook, world, tmp_path):
     out = tmp_path / "built"
     hardlook("build", "toss", "--data", f"voc={world}", *MODELS, "--supervised-arg", "ragged=1", "--out", out)
     rows = {row.filename: row for row in read_attributes(out / "analysis" / "test_stats.csv")}
-    for one in find_pairs(out, tiers=[1], folds=range(4)):
+    for one in tier_lists(out, 1):
         for pair in one.pairs:
             row = rows[pair.query]
             assert pair.split == f"{'easy' if row.iou > 0.75 else 'hard'}_{'sal' if row.saliou > 0.5 else 'nsal'}"
@@ -93,12 +93,12 @@ def test_tier_three_comes_from_fss(hardlook, world, tmp_path):
             cv2.imwrite(str(fss / name / f"{number}.png"), (mask > 0) * 255)
     base = ("build", "toss", "--data", f"voc={world}", "--data", f"fss={fss}", *MODELS, "-q", "--out")
     assert hardlook(*base, tmp_path / "a").code == 0
-    pairs = find_pairs(tmp_path / "a", tiers=[3], folds=[0])[0].pairs
+    pairs = tier_lists(tmp_path / "a", 3)[0].pairs
     assert len(pairs) == 30 and all("_abacus_" in pair.query and "_abacus_" in pair.support for pair in pairs)
     own = tmp_path / "drop.txt"
     own.write_text("Abacus\n")
     assert hardlook(*base, tmp_path / "b", "--resembling", own).code == 0
-    assert {pair.query.split("_")[1] for pair in find_pairs(tmp_path / "b", tiers=[3], folds=[0])[0].pairs} == {"bus"}
+    assert {pair.query.split("_")[1] for pair in tier_lists(tmp_path / "b", 3)[0].pairs} == {"bus"}
 
 
 def test_a_broken_image_is_counted_and_named(hardlook, world, tmp_path):
@@ -110,7 +110,7 @@ def test_a_broken_image_is_counted_and_named(hardlook, world, tmp_path):
     assert answer.code == 3 and "2026_000003" in answer.err
     manifest = json.loads((tmp_path / "built" / "manifest.json").read_text())
     assert [failure["image"] for failure in manifest["failures"]] == ["2026_000003"]
-    listed = find_pairs(tmp_path / "built", tiers=[1, 2], folds=range(4))
+    listed = tier_lists(tmp_path / "built", 1, 2)
     assert not any("2026_000003" in pair.query + pair.support for one in listed for pair in one.pairs)
 
 
@@ -162,4 +162,4 @@ def test_weights_are_studied_from_a_table(hardlook, world, tmp_path):
     by_pairs = json.loads(hardlook(*base, tmp_path / "b", "--pairs", tmp_path / "built").out)
     assert by_threshold["readings"]["mask mean"] == by_pairs["readings"]["mask mean"]
     assert "pair mean" in by_pairs["readings"] and "pair mean" not in by_threshold["readings"]
-    assert by_pairs["published"]["easy_sal"] == [0.45, 0.37, 3.01, 3.0]
+    assert by_pairs["published"]["easy_sal"]["proportion"] == 3.01

@@ -8,10 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardlook.data.toss_pairs import Pair, PairFile, find_pairs, list_pair_files, pair_file, read_pairs, write_pairs
-from hardlook.errors import DataError, OptionError
+from hardlook.data.toss_pairs import (
+    Pair,
+    PairFile,
+    PairList,
+    fixed_file,
+    list_pair_files,
+    pair_file,
+    read_pairs,
+    write_pairs,
+)
+from hardlook.errors import DataError
 
-FOLDS = range(4)
 # Rows by fold, as section 2 of the specification counts them.
 TIER1 = {
     "easy_nsal": (20000, 19992, 19480, 20809), "easy_sal": (20620, 20008, 19337, 20944),
@@ -26,13 +34,21 @@ def published(shared_data: Path) -> Path:
     return shared_data / "reference" / "toss"
 
 
+def lists(folder: Path, tier: int, fixed: str = "") -> list[PairList]:
+    """The lists of a tier, or of a fixed set, in the order of a listing."""
+    found = [file for file in list_pair_files(folder) if file.tier == tier and file.name.startswith(fixed)]
+    return [read_pairs(file) for file in found]
+
+
 def class_number(token: str) -> int:
     return int(token.split("_")[0])
 
 
 @pytest.mark.real
 def test_published_tier_1_has_the_stated_rows_and_one_class_a_pair(published: Path) -> None:
-    for listed in find_pairs(published, tiers=[1], folds=FOLDS):
+    found = lists(published, 1)
+    assert len(found) == 16
+    for listed in found:
         first = listed.pairs[0]
         assert listed.published and listed.name == f"tier1/split{first.fold}_q_{first.split}"
         assert len(listed.pairs) == TIER1[first.split][first.fold]
@@ -46,7 +62,7 @@ def test_published_tier_1_has_the_stated_rows_and_one_class_a_pair(published: Pa
 @pytest.mark.real
 def test_published_tier_2_has_the_stated_levels(published: Path) -> None:
     bases = {}
-    for fold, listed in enumerate(find_pairs(published, tiers=[2], folds=FOLDS)):
+    for fold, listed in enumerate(lists(published, 2)):
         assert listed.published and len(listed.pairs) == TIER2[fold]
         counts = Counter((class_number(pair.query), pair.split) for pair in listed.pairs)
         text = listed.path.read_text()
@@ -69,8 +85,8 @@ def test_published_tier_2_has_the_stated_levels(published: Path) -> None:
 
 @pytest.mark.real
 def test_published_tier_3_mixes_classes_and_they_can_be_dropped(published: Path) -> None:
-    (kept,) = find_pairs(published, tiers=[3], folds=FOLDS)
-    (dropped,) = find_pairs(published, tiers=[3], folds=[], mixed="ours")
+    (kept,) = lists(published, 3)
+    dropped = read_pairs(pair_file(published / "data", 3), mixed="ours")
     assert kept.published and dropped.published
     assert (len(kept.pairs), kept.mixed, kept.dropped) == (5006, 389, 0)
     assert (len(dropped.pairs), dropped.mixed, dropped.dropped) == (5006 - 389, 389, 389)
@@ -82,13 +98,13 @@ def test_published_tier_3_mixes_classes_and_they_can_be_dropped(published: Path)
 
 @pytest.mark.real
 def test_published_fixed_lists(published: Path) -> None:
-    for fold, listed in enumerate(find_pairs(published / "data", tiers=[], folds=FOLDS, fixed="pascal5i")):
+    for fold, listed in enumerate(lists(published / "data", 0, "pascal5i")):
         assert listed.published and (listed.pairs[0].tier, listed.pairs[0].fold) == (0, fold)
         counts = Counter(class_number(pair.query) for pair in listed.pairs)
         assert counts == {number: 3000 for number in range(5 * fold + 1, 5 * fold + 6)}
         assert all(pair.query != pair.support for pair in listed.pairs)
         assert len({(pair.query, pair.support) for pair in listed.pairs}) == 15000
-    for fold, listed in enumerate(find_pairs(published, tiers=[], folds=FOLDS, fixed="coco20i")):
+    for fold, listed in enumerate(lists(published, 0, "coco20i")):
         assert listed.published and len(listed.pairs) == COCO[fold]
         assert {class_number(pair.query) for pair in listed.pairs} == set(range(fold + 1, 81, 4))
         assert len({(p.query, p.support) for p in listed.pairs if p.query != p.support}) == COCO[fold]
@@ -197,17 +213,21 @@ def test_an_empty_file_is_refused_and_an_empty_list_is_not(tmp_path: Path) -> No
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     listing(tmp_path, 1, "1_a 1_b\n")
     assert [file.name for file in list_pair_files(tmp_path)] == ["tier1/split0_q_easy_sal"]
-    with pytest.raises(DataError, match="no pair list tier1/split0_q_easy_nsal") as caught:
-        find_pairs(tmp_path, tiers=[1], folds=[0])
-    assert caught.value.remedy == "the folder has tier1/split0_q_easy_sal"
-    with pytest.raises(DataError, match="no pair list coco20i/split2_test"):
-        find_pairs(tmp_path, tiers=[], folds=[2], fixed="coco20i")
     with pytest.raises(DataError, match="no pair lists here"):
-        find_pairs(tmp_path / "tiers", tiers=[1], folds=[0])
+        list_pair_files(tmp_path / "tiers")
     with pytest.raises(DataError, match="does not exist"):
-        find_pairs(tmp_path / "elsewhere", tiers=[1], folds=[0])
-    with pytest.raises(OptionError, match="no tier 4"):
-        find_pairs(tmp_path, tiers=[1, 4], folds=[0])
+        list_pair_files(tmp_path / "elsewhere")
+
+
+def test_a_listing_knows_no_last_fold_and_no_strange_names(tmp_path: Path) -> None:
+    for fold in (0, 3, 21, 140):
+        for file in (pair_file(tmp_path, 1, fold, "hard_sal"), fixed_file(tmp_path, "mine", fold)):
+            write_pairs(file.path, [Pair("1_a", "1_b", file.tier, fold, file.split)])
+    (tmp_path / "fixedsplits" / "mine" / "split007_test.txt").write_text("1_a 1_b\n")
+    (tmp_path / "fixedsplits" / "mine" / "split5_train.txt").write_text("1_a 1_b\n")
+    names = [f"tier1/split{fold}_q_hard_sal" for fold in (0, 3, 21, 140)]
+    names += [f"mine/split{fold}_test" for fold in (0, 3, 21, 140)]
+    assert [file.name for file in list_pair_files(tmp_path)] == names
 
 
 def test_pairs_that_would_not_read_back_are_not_written(tmp_path: Path) -> None:

@@ -133,6 +133,10 @@ def metacoco_scores(rows, modes, combinations, blind_supports="ours", level=0.95
                 put("attraction-chance", chance, None, errors, **where)
                 put("excess-attraction", led - chance, None, errors, **where)
         # One context for all tells nothing about two contexts.
-        for (support, query), (value, n) in by_contexts([row for row in here if row["mode"] != "shared"]).items():
+        cells = by_contexts([row for row in here if row["mode"] != "shared"])
+        for (support, query), (value, n) in cells.items():
             put("accuracy", value, None, n, **at, support_context=support, query_context=query)
+            if support != query and (support, support) in cells:
+                lost = cells[support, support][0] - value
+                put("gap", lost, None, n, **at, support_context=support, query_context=query)
     return found

@@ -127,6 +127,23 @@ def salience(rows, void):
     return salient, other, None if salient is None or other is None else salient - other
 
 
+def against_salience(row):
+    """The same prediction, with the saliency mask in place of the truth; it leaves no pixel open."""
+    return {
+        **row, "truth": row["salient"], "intersection": row["predicted_salient"], "predicted_void": 0, "void": 0,
+    }  # fmt: skip
+
+
+def following(rows, void):
+    """{score: value} of masks held against truth and salience, over rows whose target is not salient."""
+    asked = [row for row in rows if row["salient"] >= 0]
+    if not asked:
+        return {}
+    truth, salience = miou(asked, void), miou([against_salience(row) for row in asked], void)
+    lead = None if truth is None or salience is None else salience - truth
+    return {"follows-truth": truth, "follows-salience": salience, "salience-lead": lead}
+
+
 def toss_scores(rows, reading="paper", void="ignored"):
     """{(name, its slice as sorted pairs): value} of everything that TOSS reports on pairs with one number of shots."""
     found = {}
@@ -148,6 +165,9 @@ def toss_scores(rows, reading="paper", void="ignored"):
         put("miou", miou(of(fixed, fold=fold), void), fold=str(fold))
     if tier1:
         for name, value in zip(("salient", "non-salient", "salience-gap"), salience(tier1, void), strict=True):
+            put(name, value)
+        others = [row for row in tier1 if row["split"] in ("easy_nsal", "hard_nsal")]
+        for name, value in following(others, void).items():
             put(name, value)
         for where, here in [({}, tier1), *(({"fold": str(k)}, of(tier1, fold=k)) for k in values_of(tier1, "fold"))]:
             put("lca", complexity(here, LCA, void), **where)

@@ -1,22 +1,16 @@
 """Attributes of masks: what they are, that models see each image once, and that failures cost one image."""
 
-import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from hardlook.data.class_masks import ClassMask, open_class_masks
-from hardlook.errors import DataError
 from hardlook.models.registry import build
-from hardlook.tiers.attribute_rows import (
-    PUBLISHED_COLUMNS,
-    AttributeRow,
-    append_attributes,
-    read_attributes,
-    write_attributes,
-)
+from hardlook.tiers.attribute_rows import read_attributes
 from hardlook.tiers.attribute_table import AttributeModels, measure_attributes, salience, supervised_iou
-from hardlook.tiers.resumed_table import resumed_table
+from hardlook.tiers.resumed_table import adopted_table, resumed_table
 from hardlook.world.vocabulary import LABELS
 from hardlook.world.write import write_world
 
@@ -123,39 +117,6 @@ def test_supervised_iou_leaves_open_pixels_out():
     assert supervised_iou(predicted, ClassMask(mask, np.zeros_like(void))) == 0.5
 
 
-def test_a_table_reads_back_with_the_published_columns_first(tmp_path):
-    rows = [
-        AttributeRow("1_2007_000032", 0.1 + 0.2, None, 1 / 3, -1.0, 0.0, 7, None, "cat", "2007_000032"),
-        AttributeRow("2_a,b", None, 1.0, 0.5, 0.5, 1.0, 2, 0.25, "dog", "a,b"),
-    ]
-    path = tmp_path / "deep" / "attributes.csv"
-    write_attributes(path, rows)
-    assert read_attributes(path) == tuple(rows)
-    assert tuple(next(csv.reader(path.open()))[:8]) == PUBLISHED_COLUMNS
-    append_attributes(path, rows[:1])
-    assert len(read_attributes(path)) == 3
-
-
-def test_what_is_no_table_says_so(tmp_path):
-    with pytest.raises(DataError, match="no table"):
-        read_attributes(tmp_path / "none.csv")
-    path = tmp_path / "other.csv"
-    path.write_text("filename,iou\n1_a,.5\n")
-    with pytest.raises(DataError, match="lacks oss_perf"):
-        read_attributes(path)
-    path.write_text(",".join(PUBLISHED_COLUMNS) + "\n1_a,,.5,x,.1,.1,2,0\n")
-    with pytest.raises(DataError, match="line 2"):
-        read_attributes(path)
-
-
-@pytest.mark.real
-def test_the_published_table_reads_whole(shared_data):
-    rows = read_attributes(shared_data / "reference" / "toss" / "data" / "analysis" / "test_stats.csv")
-    # The spec counts six degenerate rows: six are negative, and four of them are -1.
-    assert len(rows) == 15052 and sum(row.offset_ratio < 0 for row in rows) == 6
-    assert sum(row.offset_ratio == -1 for row in rows) == 4
-
-
 def test_a_table_goes_on_where_it_stopped(source, models, tmp_path):
     path, tokens = tmp_path / "attributes.csv", source.tokens()
     whole = resumed_table(tmp_path / "whole.csv", source, tokens, models, {"models": "1"})
@@ -171,6 +132,60 @@ def test_a_table_goes_on_where_it_stopped(source, models, tmp_path):
     models.saliency.seen = 0
     assert resumed_table(path, source, tokens, models, {"models": "1"}).found == len(tokens)
     assert models.saliency.seen == 0
+
+
+def test_rows_of_a_ready_table_are_measured_again_by_models(source, models, tmp_path):
+    path, tokens = tmp_path / "attributes.csv", source.tokens()[:4]
+    measured = resumed_table(path, source, tokens, models, {"models": "1"})
+    foreign = [replace(row, saliou=0.123) for row in measured.rows]
+    adopted_table(path, foreign, "a" * 64)
+    assert read_attributes(path) == tuple(foreign)
+    again = resumed_table(path, source, tokens, models, {"models": "1"})
+    assert again.found == 0 and again.rows == measured.rows
+
+
+def test_a_damaged_table_is_measured_again(source, models, tmp_path):
+    path, tokens = tmp_path / "attributes.csv", source.tokens()[:4]
+    measured = resumed_table(path, source, tokens, models, {"models": "1"})
+    path.write_bytes(b"\xff\xfe\x00")
+    assert resumed_table(path, source, tokens, models, {"models": "1"}).rows == measured.rows
+
+
+def test_binary_masks_of_other_classes_are_distractors(tmp_path):
+    """One label map, and the same as a mask a class: equal weights, and those counted by hand."""
+    labels = np.zeros((8, 10), np.uint8)
+    labels[:4, :5], labels[5:, :5], labels[0, 9] = 1, 2, 3
+    for name in ("images", "maps", "binary"):
+        (tmp_path / name).mkdir()
+    Image.fromarray(np.zeros((8, 10, 3), np.uint8)).save(tmp_path / "images" / "a.png")
+    Image.fromarray(labels).save(tmp_path / "maps" / "a.png")
+    for number in (1, 2, 3):
+        Image.fromarray((labels == number).astype(np.uint8) * 255).save(tmp_path / "binary" / f"{number}_a.png")
+    (tmp_path / "names.txt").write_text("cat\ndog\ncup\n")
+    found = []
+    for kind, folder in (("masks", "maps"), ("binary", "binary")):
+        given = {"images": tmp_path / "images", kind: tmp_path / folder}
+        opened = open_class_masks(given, labels=tmp_path / "names.txt")
+        rows, _ = measure(opened, opened.tokens(), AttributeModels())
+        found.append({row.filename: row.distractor_weight for row in rows})
+    assert found[0] == found[1] == {"1_a": 16 / 36, "2_a": 21 / 36, "3_a": 35 / 36}
+    # One token alone, as when a table goes on, has the same company.
+    assert measure(opened, ["2_a"], AttributeModels())[0][0].distractor_weight == 21 / 36
+
+
+def test_a_class_in_front_of_the_first_pixel_is_not_taken_for_the_mask(tmp_path):
+    masks = {1: np.ones((4, 4), np.uint8), 2: np.zeros((4, 4), np.uint8)}
+    masks[2][0, :2] = 1
+    for name in ("images", "binary"):
+        (tmp_path / name).mkdir()
+    Image.fromarray(np.zeros((4, 4, 3), np.uint8)).save(tmp_path / "images" / "a.png")
+    for number, mask in masks.items():
+        Image.fromarray(mask).save(tmp_path / "binary" / f"{number}_a.png")
+    (tmp_path / "names.txt").write_text("cat\ndog\n")
+    given = {"images": tmp_path / "images", "binary": tmp_path / "binary"}
+    opened = open_class_masks(given, labels=tmp_path / "names.txt")
+    rows, _ = measure(opened, opened.tokens(), AttributeModels())
+    assert {row.filename: row.distractor_weight for row in rows} == {"1_a": 2 / 16, "2_a": 14 / 16}
 
 
 def test_rows_of_other_models_are_measured_again(source, models, tmp_path):

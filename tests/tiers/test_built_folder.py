@@ -1,17 +1,20 @@
 """The built folder: the same inputs give the same bytes, the lists read back, and the manifest notices a change."""
 
 import json
+from dataclasses import replace
 
 import pytest
+from tier_lists import tier_lists
 
-from hardlook.data.toss_pairs import Pair, find_pairs
-from hardlook.errors import DataError
-from hardlook.tiers.built_folder import changed_files, write_lists, write_manifest
+from hardlook.data.toss_pairs import Pair
+from hardlook.errors import DataError, OptionError
+from hardlook.tiers.built_folder import changed_files, refuse_other_lists, write_lists, write_manifest
 from hardlook.tiers.built_tiers import TierInputs, build_tiers
 from hardlook.tiers.partitions import PARTITIONS
 from hardlook.tiers.support_cognizance import similarity_pool
 
 CLASSES = ("cat", "dog", "cup", "car")
+GENERAL = (Pair("1_abacus_1", "1_abacus_2", 3, -1),)
 
 
 def inputs(seed=0):
@@ -24,10 +27,9 @@ def inputs(seed=0):
     return TierInputs(CLASSES, class_of, partitions, similar, folds=2, seed=seed)
 
 
-def write(folder, seed=0):
-    built = build_tiers(inputs(seed))
-    general = [Pair("1_abacus_1", "1_abacus_2", 3, -1)]
-    files = write_lists(folder, built, general, "own")
+def write(folder, seed=0, folds=2, general=GENERAL, name="own"):
+    built = build_tiers(replace(inputs(seed), folds=folds))
+    files = write_lists(folder, built, general, name)
     write_manifest(folder, built, general, files, {"seed": seed})
     return built
 
@@ -42,7 +44,7 @@ def test_the_same_seed_gives_the_same_bytes(tmp_path):
 
 def test_lists_read_back_as_pair_lists(tmp_path):
     built = write(tmp_path)
-    found = {one.name: one for one in find_pairs(tmp_path, tiers=[1, 2, 3], folds=[0, 1])}
+    found = {one.name: one for one in tier_lists(tmp_path, 1, 2, 3)}
     assert len(found) == 2 * 4 + 2 + 1
     for (tier, fold, split), pairs in built.lists.items():
         if tier == 1:
@@ -64,6 +66,35 @@ def test_the_manifest_counts_cells_and_names_what_is_not_filled(tmp_path):
     assert parts["tier 1, fold 0, cat: hard_sal x hard_sal"]["got"] == 0
     assert parts["tier 2, cat: L0"] == {"part": "tier 2, cat: L0", "wanted": 48, "got": 12, "why": "cat has 12 images"}
     assert "tier 2, car: L0" not in parts
+
+
+def test_a_second_build_leaves_no_list_of_the_first(tmp_path):
+    write(tmp_path / "used", folds=4, name="four")
+    write(tmp_path / "used", folds=2, general=())
+    write(tmp_path / "fresh", folds=2, general=())
+    used, fresh = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in (tmp_path / name).rglob("*.txt")}
+        for name in ("used", "fresh")
+    )
+    assert used == fresh and not (tmp_path / "used" / "fixedsplits" / "four").exists()
+    assert changed_files(tmp_path / "used") == ()
+
+
+def test_lists_that_no_build_wrote_are_not_touched(tmp_path):
+    refuse_other_lists(tmp_path / "new")
+    write(tmp_path / "built")
+    refuse_other_lists(tmp_path / "built")
+    (tmp_path / "built" / "manifest.json").write_text("{}")
+    with pytest.raises(DataError, match="13 pair lists") as caught:
+        refuse_other_lists(tmp_path / "built")
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize("name", ["../x", "a/b", "", "..", ".hidden", "/tmp/x", "a\\b"])
+def test_the_name_of_fixed_lists_stays_in_its_folder(tmp_path, name):
+    with pytest.raises(OptionError, match="names no folder"):
+        write(tmp_path / "deep" / "out", name=name)
+    assert not list(tmp_path.rglob("*.txt"))
 
 
 def test_a_changed_or_missing_file_is_named(tmp_path):

@@ -4,12 +4,14 @@ import cv2
 import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
+from tier_lists import tier_lists
 
-from hardlook.data.toss_pairs import find_pairs
+from hardlook.benchmarks.toss.published_biases import WEIGHT_STUDY
+from hardlook.errors import DataError
 from hardlook.tiers.attribute_rows import AttributeRow, read_attributes
 from hardlook.tiers.encoder_agreement import encoder_agreements
 from hardlook.tiers.image_similarity import pair_cosines, split_at_mean
-from hardlook.tiers.partition_weights import ORDER, PUBLISHED, partition_weights, weight_intervals, weights_from
+from hardlook.tiers.partition_weights import ORDER, partition_weights, weight_intervals, weights_from
 from hardlook.tiers.published_comparison import compare_with_published
 from hardlook.tiers.saliency_borders import border_of, summarise_borders
 
@@ -47,9 +49,9 @@ def test_pairs_split_at_the_mean_over_all_classes():
 
 
 def test_published_shares_give_the_published_proportions_within_their_rounding():
-    shares = np.array([PUBLISHED[name][:2] for name in ORDER])
+    shares = np.array([(WEIGHT_STUDY[name].salience, WEIGHT_STUDY[name].supervised_miou) for name in ORDER])
     weights = weights_from(shares[:, 0], shares[:, 1])
-    assert np.abs(weights - [PUBLISHED[name][2] for name in ORDER]).max() < 0.03
+    assert np.abs(weights - [WEIGHT_STUDY[name].proportion for name in ORDER]).max() < 0.03
     assert weights.sum() == pytest.approx(5)
 
 
@@ -58,14 +60,17 @@ def test_no_mean_over_the_published_table_gives_the_published_shares_and_pairs_a
     root = shared_data / "reference" / "toss"
     rows = read_attributes(root / "data" / "analysis" / "test_stats.csv")
     partitions, times = {}, {}
-    for one in find_pairs(root, tiers=[1], folds=range(4)):
+    for one in tier_lists(root, 1):
         for pair in one.pairs:
             partitions[pair.query] = pair.split
             times[pair.query] = times.get(pair.query, 0) + 1
     found = partition_weights(rows, partitions, times)
     gaps = {
         reading: max(
-            max(abs(one.salience_share - PUBLISHED[one.partition][0]), abs(one.iou_share - PUBLISHED[one.partition][1]))
+            max(
+                abs(one.salience_share - WEIGHT_STUDY[one.partition].salience),
+                abs(one.iou_share - WEIGHT_STUDY[one.partition].supervised_miou),
+            )
             for one in weights
         )
         for reading, weights in found.items()
@@ -97,6 +102,28 @@ def test_weights_by_hand_under_three_readings():
     assert [one.weight for one in found["pair mean"]] == pytest.approx(5 * products / products.sum())
     intervals = weight_intervals(rows, partitions)
     assert intervals["easy_sal"].value == pytest.approx(found["mask mean"][0].weight)
+
+
+@pytest.mark.parametrize(
+    ("partitions", "said"),
+    [
+        ({"z": "easy_sal"}, "none of the 4 masks of the table is among the 1 that have a partition"),
+        ({"a": "easy_sal", "b": "easy_nsal", "c": "hard_sal"}, "supervised IoU is hard_nsal"),
+        (dict.fromkeys("abcd", "easy_sal"), "is easy_nsal or hard_sal or hard_nsal"),
+    ],
+)
+def test_weights_that_cannot_be_told_are_refused(partitions, said):
+    rows = [row(name, 0.5, 0.5) for name in "abcd"]
+    for study in (partition_weights, weight_intervals):
+        with pytest.raises(DataError, match=said) as caught:
+            study(rows, partitions)
+        assert caught.value.remedy
+
+
+def test_weights_of_nothing_salient_are_refused():
+    rows = [row(name, 0.0, 0.5) for name in "abcd"]
+    with pytest.raises(DataError, match="is 0 in every partition"):
+        partition_weights(rows, dict(zip("abcd", ORDER, strict=True)))
 
 
 def test_a_blurred_border_is_wider_and_a_blank_map_has_none():

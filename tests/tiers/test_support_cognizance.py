@@ -3,8 +3,9 @@
 from collections import Counter
 
 import pytest
+from tier_lists import tier_lists
 
-from hardlook.data.toss_pairs import find_pairs, pair_file, read_pairs, write_pairs
+from hardlook.data.toss_pairs import pair_file, read_pairs, write_pairs
 from hardlook.tiers.support_cognizance import WANTED, similarity_pool, support_cognizance
 
 MANY = {name: [f"{number}_2007_{n:06d}" for n in range(60)] for number, name in enumerate("abcde", start=1)}
@@ -23,7 +24,7 @@ def test_each_class_has_the_published_numbers():
 
 @pytest.mark.real
 def test_numbers_a_class_are_those_of_the_published_files(shared_data):
-    listed = find_pairs(shared_data / "reference" / "toss", tiers=[2], folds=[0, 1, 3])
+    listed = [one for one in tier_lists(shared_data / "reference" / "toss", 2) if "split2" not in one.name]
     for one in listed:
         counts = Counter((pair.query.partition("_")[0], pair.split) for pair in one.pairs)
         for level in ("L0", "L1", "L4", "L5", "L6"):

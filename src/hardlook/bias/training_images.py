@@ -37,17 +37,25 @@ class Unread:
 def labelled_images(source: ClassMasks, images: Iterable[str] | None = None) -> list[LabelledImage]:
     """All images of a source with their classes, sorted by id; only those named where `images` is given.
 
-    An image that is named and has no class at all stands in the list without tokens.
+    An image that is named and has no class at all stands in the list without tokens; one that cannot be read does not
+    stand in it (`unreadable_images`).
     """
     found: dict[str, list[str]] = {}
     for token in source.tokens():
         found.setdefault(source.image_of(token), []).append(token)
-    chosen = sorted(set(found) if images is None else set(images))
+    chosen = sorted(set(found) if images is None else set(images) - set(source.unreadable()))
     return [
         LabelledImage(image, tuple(tokens), tuple(source.class_of(token) for token in tokens))
         for image in chosen
         for tokens in [found.get(image, [])]
     ]
+
+
+def unreadable_images(source: ClassMasks, images: Iterable[str] | None = None) -> tuple[Unread, ...]:
+    """The images of a source that cannot be read, sorted by id; only those named where `images` is given."""
+    named = None if images is None else set(images)
+    broken = sorted(source.unreadable().items())
+    return tuple(Unread(image, why) for image, why in broken if named is None or image in named)
 
 
 def training_images(images: Sequence[LabelledImage], split: ClassSplit) -> list[LabelledImage]:

@@ -9,9 +9,7 @@ import typer
 
 Data = Annotated[
     list[str] | None,
-    typer.Option(
-        "--data", help="voc=DIR, or images=DIR with masks=DIR or binary=DIR; repeatable.", show_default=False
-    ),
+    typer.Option("--data", help="voc=DIR, or images=DIR with masks=DIR or binary=DIR; repeatable.", show_default=False),
 ]
 Labels = Annotated[
     Path | None, typer.Option("--labels", help="Class names for images and masks, one a line, class number 1 first.")

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import UnionType
-from typing import Any, Literal, Union, get_args, get_origin
+from typing import Any, ClassVar, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -32,6 +32,8 @@ class BenchmarkOptions(BaseModel):
     """What every benchmark takes; its own options come on top."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+    command: ClassVar[str] = "hardlook run BENCHMARK"
+    """Whose help lists the options, for errors."""
 
     data: dict[str, Path] = option({}, "Datasets as NAME=PATH; none means the planted world.", changes="units")
     gt: Path | None = option(None, "Ground truth of stored predictions.", changes="units")
@@ -60,7 +62,7 @@ def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> Benchm
         for problem in error.errors():
             name = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
             lines.append(f"{name}: {problem['msg'].lower()} (got {problem['input']!r})")
-        raise OptionError("\n".join(lines), remedy="see `hardlook run BENCHMARK --help`") from None
+        raise OptionError("\n".join(lines), remedy=f"see `{kind.command} --help`") from None
 
 
 def _takes_several(annotation: Any) -> bool:

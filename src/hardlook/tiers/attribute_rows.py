@@ -144,7 +144,9 @@ def _number(column: str, record: Mapping[str, str]) -> float | None:
     try:
         value = float(text) if text else math.nan
     except ValueError:
-        raise DataError(f"{column} is no number: {text!r}", remedy="leave the cell empty where nothing is known") from None
+        raise DataError(
+            f"{column} is no number: {text!r}", remedy="leave the cell empty where nothing is known"
+        ) from None
     if not math.isfinite(value):
         return None
     low, high = _RANGES[column]

@@ -17,7 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hardlook.data.toss_pairs import Pair, pair_file, write_pairs
+from hardlook.data.toss_pairs import Pair, fixed_file, pair_file, write_pairs
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprint import of_file
 from hardlook.tiers.built_tiers import BuiltTiers
@@ -64,7 +64,7 @@ def write_lists(root: Path, built: BuiltTiers, general: Sequence[Pair], fixed_na
         if tier:
             path = pair_file(root, tier, fold, split).path
         else:
-            path = root / "fixedsplits" / fixed_name / f"split{fold}_test.txt"
+            path = fixed_file(root, fixed_name, fold).path
         write_pairs(path, pairs)
         written.append(path)
     if general:

@@ -53,9 +53,7 @@ def encode_images(
     return ImageVectors(vectors, tuple(failures))
 
 
-def _encoded(
-    images: Mapping[str, Image], encoder: Encoder
-) -> tuple[dict[str, NDArray[np.float64]], list[FailedImage]]:
+def _encoded(images: Mapping[str, Image], encoder: Encoder) -> tuple[dict[str, NDArray[np.float64]], list[FailedImage]]:
     if not images:
         return {}, []
     try:

@@ -7,7 +7,9 @@ import pytest
 
 from hardlook.benchmarks.bias_saliency import suppression
 from hardlook.benchmarks.bias_saliency.benchmark import BIAS_SALIENCY
-from hardlook.contract.options import fields_that_change
+from hardlook.benchmarks.bias_support.benchmark import BIAS_SUPPORT
+from hardlook.contract.options import fields_that_change, parse_options
+from hardlook.errors import OptionError
 from hardlook.models.registry import build
 from hardlook.runs.in_memory import Rehearsal
 from hardlook.world.signature import read
@@ -17,9 +19,7 @@ from hardlook.world.signature import read
 def rehearsal(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARDLOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
-        suppression.salient_masks.cache_clear()
         yield Rehearsal("bias-saliency", {"scenes": 24, "resamples": 0, "pairs_a_class": 12})
-    suppression.salient_masks.cache_clear()
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +125,7 @@ def expected_scores(rows, above, void):
             expected[name, (("fold", str(fold)),)] = oracle.miou(oracle.of(chosen[name], fold=fold), void)
         for label in oracle.values_of(chosen[name], "class"):
             expected[name, (("class", label),)] = oracle.iou(oracle.of(chosen[name], **{"class": label}), void)
+    expected |= {(name, ()): value for name, value in oracle.following(chosen["non-salient"], void).items()}
     return {key: np.nan if value is None else value for key, value in expected.items()}
 
 
@@ -148,6 +149,54 @@ def test_pairs_of_one_kind_leave_the_other_undefined_and_say_so(rehearsal, salie
     assert np.isnan(card.get("salience-gap").value)
     assert card.get(there).value == 0
     assert [note.what for note in card.left_out] == [f"scores of {absent} targets"]
+
+
+def test_a_target_without_a_salience_is_not_salient_and_is_counted(rehearsal):
+    records = rehearsal.records("planted-one-shot", {"saliency": 0.6})
+    some = records["pair"].unique().sort().head(3).to_list()
+    value = {"nan": np.nan, "none": 0.0}
+    cards = {
+        name: BIAS_SALIENCY.score(
+            records.with_columns(
+                salience=pl.when(pl.col("pair").is_in(some)).then(pl.lit(salience)).otherwise(pl.col("salience"))
+            ),
+            rehearsal.options,
+        )
+        for name, salience in value.items()
+    }
+    assert [score.value for score in cards["nan"].scores] == [score.value for score in cards["none"].scores]
+    [note] = [note for note in cards["nan"].left_out if note.what == "targets without a salience"]
+    assert note.count == 3
+    assert not [note for note in cards["none"].left_out if note.what == "targets without a salience"]
+
+
+def test_the_saliency_model_takes_arguments(tmp_path, monkeypatch):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
+    given = {"scenes": 24, "resamples": 0, "pairs_a_class": 2, "saliency": "planted-saliency"}
+    plain, centred = (Rehearsal("bias-saliency", {**given, "saliency_args": args}) for args in ("", "centre=1"))
+    [unit, *_] = centred.prepared[0].units
+    [there] = build("planted-saliency", role="saliency", args={"centre": 1}).saliency([unit.payload.image])
+    assert (unit.payload.salient == (there > 0.5)).all()
+    assert BIAS_SALIENCY.sources(plain.options) != BIAS_SALIENCY.sources(centred.options)
+
+
+def test_the_page_holds_masks_against_target_and_salience(rehearsal):
+    records = rehearsal.records("planted-one-shot", {"saliency": 1.0})
+    card = BIAS_SALIENCY.score(records, rehearsal.options.model_copy(update={"resamples": 100}))
+    assert card.get("salience-lead").interval.low > 0
+    gap = BIAS_SALIENCY.sections(records, card)[0]
+    assert "This model follows salience instead of the support" in gap.text
+    assert "a supervised model may have one too" in gap.text
+    assert "Targets that are not salient: what the masks go with" in [block.title for block in gap.blocks]
+
+
+def test_option_errors_name_the_command_that_has_the_options():
+    for kind, command in (
+        (BIAS_SALIENCY.options, "hardlook bias saliency"),
+        (BIAS_SUPPORT.options, "hardlook bias support"),
+    ):
+        with pytest.raises(OptionError, match=f"{command} --help"):
+            parse_options(kind, {"pairs_a_class": 0})
 
 
 def test_the_threshold_may_change_without_asking_the_model_again():

@@ -143,3 +143,13 @@ def test_images_without_lists_are_paired_at_random(tmp_path):
     assert set(done.scored.records["listing"]) == {"drawn from the images given"}
     per_class = done.scored.records.filter(done.scored.records["condition"] == "correct")["class"].value_counts()
     assert per_class["count"].max() == 4
+
+
+def test_images_that_cannot_be_read_are_counted_and_the_rest_is_paired(tmp_path):
+    folder = write_one_shot_folder(tmp_path)
+    folder.mask(folder.some_query).write_bytes(b"no picture")
+    units = BIAS_SUPPORT.units(BIAS_SUPPORT.options(data={"voc": folder.voc}, pairs_a_class=4))
+    [note] = units.left_out
+    assert (note.what, note.count) == ("images", 1)
+    assert note.examples[0].startswith(f"{folder.some_query}: ")
+    assert units and not any(folder.some_query in unit.payload.query for unit in units)

@@ -70,9 +70,10 @@ def test_more_ways_and_shots_are_slices_beside_the_headline():
     assert card.get("iid").n == 3
     for ways, shots in (("3", "1"), ("2", "2"), ("2", "1")):
         assert card.get("gap", ways=ways, shots=shots).n == 3
+        assert card.get("ood", ways=ways, shots=shots).value == 1
     records = rehearsal.records("planted-learner")
     headline = records.filter(ways=3, shots=2, mode="iid")
-    assert card.get("iid").value == headline["correct"].sum() / headline["queries"].sum()
+    assert card.get("iid").value == headline["correct"].sum() / headline["queries"].sum() == 1
 
 
 @pytest.mark.parametrize(

@@ -169,3 +169,31 @@ def test_attracted_errors_by_hand():
 def test_without_errors_there_is_no_share_of_errors():
     card = scorecard([task(0, "ood", 10)], resamples=20)
     assert not [score for score in card.scores if "attraction" in score.name]
+
+
+@settings(max_examples=10)
+@given(record_rows())
+def test_one_task_in_two_modes_counts_once_where_modes_are_joined(drawn):
+    """Its supports are the same in both, so answering alike in a second mode must not narrow an interval."""
+    rows = [one for one in drawn[0] if one["mode"] == "ood"]
+    if not rows:
+        return
+    combinations = list(dict.fromkeys((one["ways"], one["shots"]) for one in rows))
+    twice = rows + [one | {"mode": "blind", "unit": one["unit"].replace("ood", "blind")} for one in rows]
+    alone, joined = (scorecard(some, combinations, resamples=60) for some in (rows, twice))
+    for score in alone.scores:
+        if "support context" in score.slice:
+            again = joined.get(score.name, **score.slice)
+            assert (again.value, again.interval) == (pytest.approx(score.value), score.interval)
+            assert again.n == 2 * score.n
+
+
+def test_pairs_of_contexts_beyond_the_most_frequent_are_counted():
+    names = [f"context {number:02d}" for number in range(21)]
+    rows = [
+        row("ood", 2, 1, index, ["cat", "dog"], [shown] * 2, names * 2, [0] * 42) for index, shown in enumerate(names)
+    ]
+    card = scorecard(rows)
+    listed = [score for score in card.scores if score.name == "accuracy" and "support context" in score.slice]
+    [note] = card.left_out
+    assert (len(listed), note.what, note.count) == (400, "pairs of contexts", 21 * 21 - 400)

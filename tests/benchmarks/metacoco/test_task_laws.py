@@ -22,7 +22,7 @@ def rehearsal():
 
 
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
+def kept(own_cache, tmp_path_factory):
     """Records with their rows of the dataset, of all modes and two learners."""
     found = []
     for name, model in (("planted", "planted-learner"), ("centroid", "nearest-centroid")):

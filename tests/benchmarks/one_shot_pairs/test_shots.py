@@ -1,11 +1,16 @@
 """K-shot supports: the pair's own first, others of its class, never the query, the same for any order."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from one_shot_folders import write_general_folder
 
-from hardlook.benchmarks.one_shot_pairs.shots import supports_of
-from hardlook.errors import DataError
+from hardlook.benchmarks.one_shot_pairs.lists import OpenedList
+from hardlook.benchmarks.one_shot_pairs.pairs import PairSettings
+from hardlook.benchmarks.one_shot_pairs.planted_scenes import PlantedScenes
+from hardlook.benchmarks.one_shot_pairs.shots import class_pools, supports_of
+from hardlook.data.class_masks import open_fss
+from hardlook.data.toss_pairs import Pair
+from hardlook.world.planted import PlantedWorld
 
 POOL = tuple(f"1_{name}" for name in "abcdefgh")
 
@@ -35,10 +40,31 @@ def test_pairs_and_seeds_draw_their_own():
     assert len(by_seed) > 10
 
 
-def test_too_many_shots_name_the_pair_and_what_there_is():
-    with pytest.raises(
-        DataError, match="8 supports are asked for, and beside the query the class of 1_b has 7"
-    ) as caught:
-        supports("1_a", "1_b", 8)
-    assert caught.value.unit == "pair"
+def test_too_many_shots_for_the_pool_are_none():
+    assert supports("1_a", "1_b", 8) is None
     assert len(supports("1_a", "1_a", 8)) == 8
+
+
+def opened(name, pairs, named=()):
+    source = PlantedScenes(PlantedWorld(count=24))
+    listed = tuple(Pair(*tokens, 0, 0) for tokens in pairs)
+    return OpenedList(name, listed, PairSettings(source, "world", "built"), named)
+
+
+def test_a_pool_is_all_that_any_list_names_of_a_class_also_without_a_partner():
+    lists = [
+        opened("a", [("1_0001", "1_0002")], named=("1_0005", "1_0001", "2_0007")),
+        opened("b", [("1_0003", "1_0002"), ("2_0009", "2_0008")]),
+    ]
+    assert class_pools(lists) == {
+        ("world", "cat"): ("1_0001", "1_0002", "1_0003", "1_0005"),
+        ("world", "dog"): ("2_0007", "2_0008", "2_0009"),
+    }
+
+
+def test_one_image_under_two_numbers_is_in_the_pool_once(tmp_path):
+    data = write_general_folder(tmp_path, [("1_owl_1", "1_owl_2"), ("2_owl_1", "2_owl_3")])
+    listed = OpenedList(
+        "tier3", (), PairSettings(open_fss(data["fss"]), "fss", "built"), ("1_owl_1", "2_owl_1", "2_owl_3")
+    )
+    assert class_pools([listed]) == {("fss", "owl"): ("1_owl_1", "2_owl_3")}

@@ -1,5 +1,7 @@
 """TOSS on files: what is there is run, what is not is counted and named, what is broken fails alone."""
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import one_shot_oracle as oracle
@@ -15,6 +17,8 @@ from one_shot_folders import (
 )
 from PIL import Image
 
+from hardlook.benchmarks.toss.benchmark import TOSS
+from hardlook.benchmarks.toss.options import TossOptions
 from hardlook.data.toss_pairs import Pair, pair_file, write_pairs
 from hardlook.errors import DataError, OptionError
 from hardlook.runs.folder import RunFolder
@@ -174,6 +178,25 @@ def test_data_that_does_not_make_a_benchmark_is_refused(whole, names, remedy):
     with pytest.raises(OptionError) as caught:
         rehearse({name: known[name] for name in names})
     assert remedy in str(caught.value)
+
+
+def test_lists_without_images_are_told_so(whole):
+    with pytest.raises(OptionError, match="the lists of pairs are given, and no images"):
+        rehearse({"pairs": whole.pairs})
+    with pytest.raises(OptionError, match="--data coco, voc: these names together are no source of images"):
+        rehearse({**whole.data, "coco": whole.voc})
+
+
+def test_a_change_in_the_middle_of_a_long_list_is_another_source(whole, tmp_path):
+    """A sample of 32 KiB at either end would not see it."""
+    file = pair_file(tmp_path / "toss", 1, 0, "easy_sal")
+    rows = [Pair("1_2026_000001", f"1_2026_{place:06d}", 1, 0, "easy_sal") for place in range(4000)]
+    found = []
+    for changed in (rows, [*rows[:2000], replace(rows[2000], support="1_2026_009999"), *rows[2001:]], rows):
+        write_pairs(file.path, changed)
+        found.append(TOSS.sources(TossOptions(data={"pairs": tmp_path / "toss", "voc": whole.voc}))["pairs"])
+    assert file.path.stat().st_size > 3 * 2**15
+    assert found[0] == found[2] != found[1]
 
 
 def test_folds_that_the_folder_does_not_have_are_an_error(whole):

@@ -30,8 +30,11 @@ def columns_of(slice_values):
 
 
 TIERS = {"gs": (3,), "scs": (2,), "rejection": (2,), "lca": (1,), "hca": (1,), "salience-gap": (1,)}
+TIERS |= dict.fromkeys(("follows-truth", "follows-salience", "salience-lead"), (1,))
+OTHERS = ("easy_nsal", "hard_nsal")
 SPLITS = {
-    "salient": ("easy_sal", "hard_sal"), "non-salient": ("easy_nsal", "hard_nsal"), "rejection": ("L4", "L5", "L6"),
+    "salient": ("easy_sal", "hard_sal"), "non-salient": OTHERS, "rejection": ("L4", "L5", "L6"),
+    "follows-truth": OTHERS, "follows-salience": OTHERS, "salience-lead": OTHERS,
 }  # fmt: skip
 
 
@@ -82,7 +85,8 @@ def test_all_pairs_of_a_query_are_drawn_together(rehearsal):
                     "unit": f"{query}-{split}", "tier": 1, "fold": 0, "split": split, "class": "cat", "shots": 1,
                     "mixed": False, "query": f"image {query}", "support": "b", "intersection": hits,
                     "predicted": hits, "truth": union, "predicted_void": 0, "void": 0, "pixels": 99,
-                    "listing": "built", "prediction": "",
+                    "listing": "built", "prediction": "", "salient": -1, "predicted_salient": -1,
+                    "truth_salient": -1, "similarity": -2.0,
                 }
             )  # fmt: skip
     card = rehearsal.benchmark.score(rehearsal.benchmark.schema.frame(rows), rehearsal.options)

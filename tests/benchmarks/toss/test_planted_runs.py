@@ -148,6 +148,20 @@ def test_shots_are_reported_beside_each_other(several_shots):
     assert card.get("lca").n == card.get("lca", shots="3").n == len(units_of(several_shots)) / 3
 
 
+def test_pairs_of_a_class_with_too_few_images_are_counted_and_the_rest_runs():
+    rehearsal = listed(tiers="1", shots="1,4")
+    pairs = [unit.payload for unit in units_of(rehearsal)]
+    images, one_shot = {}, [pair for pair in pairs if pair.slices["shots"] == 1]
+    for pair in one_shot:
+        images.setdefault(pair.slices["class"], set()).update((pair.query, *pair.supports))
+    # Three further supports are wanted beside query and support; small cells pair a query with itself.
+    short = [pair for pair in one_shot if len(images[pair.slices["class"]] - {pair.query, *pair.supports}) < 3]
+    [note] = rehearsal.left_out
+    assert (note.what, note.count) == ("pairs of 4 shots", len(short))
+    assert 0 < len(short) < len(one_shot)
+    assert len(pairs) == 2 * len(one_shot) - len(short)
+
+
 def test_a_class_with_too_few_images_for_the_shots_is_an_error():
     with pytest.raises(DataError, match="60 supports are asked for") as caught:
         listed(tiers="1", shots="60")

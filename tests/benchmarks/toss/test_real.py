@@ -106,3 +106,19 @@ def test_all_pairs_are_refused_while_images_are_missing(data, counted):
     lost = sum(lost for name, (_, lost) in counted.items() if "tier2" not in name)
     with pytest.raises(DataError, match=f"{lost} pairs need images or masks that are not there: the image 20"):
         TOSS.units(TossOptions(data=data, folds=(0,), tiers=(1,)))
+
+
+def test_five_shots_take_images_of_the_class_that_any_list_names(data):
+    """Few fixed pairs are whole here, yet their lists name hundreds of images that are there."""
+    listed = TOSS.units(TossOptions(data=data, fixed=True, folds=(0,), subset="available", shots=(1, 5)))
+    there = {path.stem for path in (data["voc"] / "JPEGImages").iterdir()}
+    text = (data["pairs"] / "data" / "fixedsplits" / "pascal5i" / "split0_test.txt").read_text()
+    named = {token for token in text.split() if token.partition("_")[2] in there}
+    five = [unit.payload for unit in listed if unit.payload.slices["shots"] == 5]
+    assert len(five) == len(listed) / 2 > 0
+    for pair in five:
+        number = pair.query.partition("_")[0]
+        assert len(set(pair.supports)) == 5
+        assert {token for token in named if token.startswith(f"{number}_")} >= set(pair.supports)
+        assert pair.query not in pair.supports[1:]
+    assert not [note for note in listed.left_out if "shots" in note.what]

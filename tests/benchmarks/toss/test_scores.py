@@ -8,20 +8,11 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from toss_records import SPLITS, TOLD, UNTOLD, frame_of, row, rows_of_ious, scorecard
 
-from hardlook.benchmarks.toss.benchmark import TOSS
-from hardlook.benchmarks.toss.options import TossOptions
 from hardlook.runs.in_memory import Rehearsal
 
-SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
-TOLD = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
-UNTOLD = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
 READINGS = [(scs, void) for scs in ("paper", "released") for void in ("ignored", "background")]
-
-
-def scorecard(frame, scs="paper", void="ignored", **more):
-    options = TossOptions(**{"resamples": 0, "reading": {"scs": scs, "void": void}, **more})
-    return TOSS.score(frame, options)
 
 
 def values(card):
@@ -37,19 +28,11 @@ def assert_same(found, expected):
             assert found[key] == pytest.approx(value, abs=1e-12), key
 
 
-def row(place, tier, fold, split, name, query, counts, mixed=False):
-    """A record; `counts` are pixels by whether they are predicted and whether they are true, false, or left open."""
-    both, missed, wrong, _, wrong_open, clear_open = counts
-    return {
-        "unit": f"pair-{place:04d}", "tier": tier, "fold": fold, "split": split, "class": name, "shots": 1,
-        "mixed": mixed, "query": query, "support": "somewhere", "intersection": both,
-        "predicted": both + wrong + wrong_open, "truth": both + missed, "predicted_void": wrong_open,
-        "void": wrong_open + clear_open, "pixels": sum(counts), "listing": "built", "prediction": "",
-    }  # fmt: skip
-
-
-def frame_of(rows):
-    return TOSS.schema.frame(rows)
+def salient_pixels(rng, counts):
+    """Salient pixels of every kind, added up as a record has them."""
+    both, missed, wrong, clear, wrong_open, clear_open = (int(rng.integers(0, n + 1)) for n in counts)
+    whole = both + missed + wrong + clear + wrong_open + clear_open
+    return whole, both + wrong + wrong_open, both + missed
 
 
 @st.composite
@@ -62,6 +45,7 @@ def record_rows(draw):
     thin = draw(st.booleans())
     chosen = draw(st.lists(st.sampled_from(cells), min_size=1, unique=True)) if thin else cells
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    asked = draw(st.booleans())
     rows = []
     for tier, fold, split in chosen:
         for _ in range(rng.integers(1, 5)):
@@ -69,7 +53,9 @@ def record_rows(draw):
             name = f"class {2 * fold + rng.integers(2)}"
             query = f"image {rng.integers(5)}"
             mixed = bool(tier == 3 and rng.random() < 0.3)
-            rows.append(row(len(rows), tier, fold, split, name, query, [int(n) for n in counts], mixed))
+            counts = [int(n) for n in counts]
+            salient = salient_pixels(rng, counts) if tier == 1 and asked else (-1, -1, -1)
+            rows.append(row(len(rows), tier, fold, split, name, query, counts, mixed, salient))
     return rows
 
 
@@ -127,14 +113,6 @@ def test_scores_do_not_depend_on_the_order_of_records_or_on_parts(rows, random):
 def numbers_of(score):
     interval = score.interval
     return (score.value, *((interval.low, interval.high, interval.n) if interval else ()))
-
-
-def rows_of_ious(cells):
-    """One pair of 100 pixels union for each (tier, fold, split, class): IoU in per cent."""
-    return [
-        row(place, *cell, f"image {place}", [percent, 100 - percent, 0, 50, 0, 0])
-        for place, (cell, percent) in enumerate(cells.items())
-    ]
 
 
 def test_the_specifications_worked_checks():

@@ -93,6 +93,9 @@ def test_damaged_masks_are_named(root: Path) -> None:
         with pytest.raises(DataError, match=what) as caught:
             source.read_mask(token)
         assert caught.value.unit == token
+    assert set(source.unreadable()) == {"coin/5", "coin/6", "coin/10"}
+    assert source.unreadable()["coin/6"] == "coin/6.png: a mask with colours"
+    assert not {"1_coin_5", "1_coin_6", "1_coin_10"} & set(source.tokens())
 
 
 def test_the_archives_own_folders(root: Path, tmp_path_factory: pytest.TempPathFactory) -> None:

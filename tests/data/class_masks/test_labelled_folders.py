@@ -74,8 +74,9 @@ def test_binary_masks(folders: Path) -> None:
     assert source.read_mask("1_c").mask.sum() == source.read_mask("1_c").void.sum() == 1
     assert not source.read_mask("2_c").mask.any()
     assert source.missing("1_a") == "the mask of 1_a"
-    with pytest.raises(DataError, match="no label map for a"):
-        source.read_classes("a")
+    assert source.read_classes("c").tolist() == [[0, 1, 255], [0, 0, 0]]
+    with pytest.raises(DataError, match="no label map for b"):
+        source.read_classes("b")
     store(folders / "binary" / "1_b.png", [[0, 7, 255], [0, 0, 0]])
     with pytest.raises(DataError, match="with the values 7") as caught:
         source = opened(folders, "binary")
@@ -137,6 +138,39 @@ def test_a_damaged_mask_is_named(folders: Path, kind: str) -> None:
         opened(folders).read_mask("1_a")
     assert (caught.value.file, caught.value.unit) == (str(folders / "masks" / "a.png"), "1_a")
     assert caught.value.remedy
+
+
+@pytest.mark.parametrize("place", ["masks", "images"])
+def test_an_image_that_cannot_be_read_is_left_out_and_named(folders: Path, place: str) -> None:
+    (folders / place / "a.png").write_text("nothing")
+    source = opened(folders)
+    assert source.tokens() == ("2_b",)
+    assert dict(source.unreadable()) == {"a": f"{place}/a.png: the file is not an image"}
+    assert not pickle.loads(pickle.dumps(source)).__dict__.keys() - {"images", "classes", "maps", "binary", "files"}
+
+
+def test_one_bad_binary_mask_costs_its_image(folders: Path) -> None:
+    for token in ("1_a", "2_a", "2_b"):
+        store(folders / "binary" / f"{token}.png", [[0, 255, 255], [0, 0, 0]])
+    store(folders / "binary" / "1_b.png", [[0, 7, 255], [0, 0, 0]])
+    store(folders / "binary" / "9_c.png", [[0, 255, 255], [0, 0, 0]])
+    source = opened(folders, "binary")
+    assert source.tokens() == ("1_a", "2_a")
+    why = source.unreadable()
+    assert set(why) == {"b", "c"} and "with the values 7" in why["b"] and "class number 9" in why["c"]
+
+
+def test_a_name_that_makes_no_token_is_named(folders: Path) -> None:
+    store(folders / "images" / "my dog.png", np.full((2, 3, 3), 90))
+    shutil.copy(folders / "masks" / "b.png", folders / "masks" / "my dog.png")
+    source = opened(folders)
+    assert source.tokens() == ("1_a", "2_a", "2_b") and "not a token" in source.unreadable()["my dog"]
+
+
+def test_where_binary_masks_overlap_the_smaller_is_in_front(folders: Path) -> None:
+    store(folders / "binary" / "1_a.png", [[255, 255, 255], [0, 0, 0]])
+    store(folders / "binary" / "2_a.png", [[0, 255, 0], [0, 255, 0]])
+    assert opened(folders, "binary").read_classes("a").tolist() == [[1, 2, 1], [0, 2, 0]]
 
 
 def test_what_a_token_lacks_is_named_when_it_is_read(folders: Path) -> None:

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Any
 from hardlook.benchmarks.bias_saliency.options import BiasSaliencyOptions
 from hardlook.benchmarks.bias_saliency.scores import score_both
 from hardlook.benchmarks.bias_saliency.sections import show
-from hardlook.benchmarks.bias_saliency.suppression import model_fingerprint, with_salience
+from hardlook.benchmarks.bias_saliency.suppression import with_salience
 from hardlook.benchmarks.bias_saliency.units import list_both
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
-from hardlook.benchmarks.one_shot_pairs.lists import sources_of
+from hardlook.benchmarks.one_shot_pairs.following import MEANINGS as FOLLOWING
+from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
 from hardlook.benchmarks.one_shot_pairs.options import shared_readings
 from hardlook.benchmarks.one_shot_pairs.pairs import OneShotPair
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, decode_prediction, record_of
+from hardlook.benchmarks.one_shot_pairs.salience import SALIENT_COUNTS, salient_counts
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
 from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
@@ -49,6 +51,7 @@ CARD = BenchmarkCard(
         ScoreMeaning("salient", "salient", "mIoU of salient targets"),
         ScoreMeaning("non-salient", "non-salient", "mIoU of the other targets"),
         ScoreMeaning("salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets", False),
+        *FOLLOWING,
         ScoreMeaning("non-salient-sssi", "non-salient, blurred", "mIoU of the other targets in blurred queries"),
         ScoreMeaning("non-salient-gain", "gain of the others", "what blurring adds to the mIoU of the other targets"),
         ScoreMeaning("salient-suppressed", "salient, blurred", "mIoU of salient targets in blurred queries"),
@@ -64,7 +67,7 @@ class BiasSaliency:
     """The study's functions."""
 
     card = CARD
-    schema = RecordSchema((*SLICES, *COUNTS))
+    schema = RecordSchema((*SLICES, *COUNTS, *SALIENT_COUNTS))
     options = BiasSaliencyOptions
 
     def __init__(self) -> None:
@@ -72,7 +75,7 @@ class BiasSaliency:
 
     def sources(self, options: BiasSaliencyOptions) -> Mapping[str, Path | str]:
         """Images and the saliency model."""
-        return {**sources_of(options), "saliency model": model_fingerprint(options.saliency_model())}
+        return {**sources_of(options), "saliency model": options.saliency_model().identity("saliency")}
 
     def units(self, options: BiasSaliencyOptions) -> Sequence[Unit]:
         """Two units a pair."""
@@ -87,7 +90,10 @@ class BiasSaliency:
         """Segment the queries together, then count pixels."""
         names = [column.name for column in SLICES]
         masks = answered_masks(units, model)
-        return [record_of(unit, mask, names) for unit, mask in zip(units, masks, strict=True)]
+        return [
+            {**record_of(unit, mask, names), **salient_counts(unit.payload, mask)}
+            for unit, mask in zip(units, masks, strict=True)
+        ]
 
     def score(self, records: pl.DataFrame, options: BiasSaliencyOptions) -> Scorecard:
         """All scores, from the counts alone."""
@@ -115,7 +121,7 @@ class BiasSaliency:
         return pictures
 
     def _with_salience(self, pair: OneShotPair) -> OneShotPair:
-        return with_salience(pair, str(pair.slices["saliency model"]), float(pair.slices["sigma"]), self._shelf)
+        return with_salience(pair, float(pair.slices["sigma"]), self._shelf)
 
 
 BIAS_SALIENCY = BiasSaliency()

@@ -13,6 +13,7 @@ from hardlook.benchmarks.bias_saliency.options import BiasSaliencyOptions
 from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.bias_saliency.units import PLAIN
 from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, score_cells
+from hardlook.benchmarks.one_shot_pairs.following import score_following
 from hardlook.benchmarks.one_shot_pairs.means import class_ious, mean_iou
 from hardlook.benchmarks.one_shot_pairs.options import void_reading
 from hardlook.contract.benchmark import BenchmarkCard
@@ -22,6 +23,7 @@ from hardlook.randomness import generator
 if TYPE_CHECKING:
     import polars as pl
 
+EXAMPLES = 5
 LABELS = ("condition", "is_salient", "fold", "class")
 COMPARABLE = "beside the paper's: its split of the pairs is not published, so only the pattern compares"
 
@@ -30,8 +32,11 @@ def score_both(card: BenchmarkCard, records: pl.DataFrame, options: BiasSaliency
     """Every score with its interval over query images."""
     import polars as pl
 
-    marked = records.with_columns(is_salient=pl.col("salience") > options.salient_above)
-    cells = add_up(marked, LABELS, void_ignored=void_reading(options) == "ignored")
+    # NaN is above everything to polars: a target without a pixel, where nothing is salient, is not salient.
+    above = pl.col("salience").is_not_nan() & (pl.col("salience") > options.salient_above)
+    marked = records.with_columns(is_salient=above)
+    void_ignored = void_reading(options) == "ignored"
+    cells = add_up(marked, LABELS, void_ignored=void_ignored)
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         plain, blurred = cells.where(condition=PLAIN), cells.where(condition=SUPPRESSED)
@@ -72,12 +77,26 @@ def score_both(card: BenchmarkCard, records: pl.DataFrame, options: BiasSaliency
         level=options.level,
         more=lambda score: {"comparable": COMPARABLE if not score.slice else ""},
     )
+    scores += score_following(
+        marked.filter((pl.col("condition") == PLAIN) & ~pl.col("is_salient")),
+        void_ignored=void_ignored,
+        rng=generator(options.seed, "bias-saliency", "following"),
+        resamples=options.resamples,
+        level=options.level,
+        where={},
+    )
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(marked))
 
 
 def _left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:
+    import polars as pl
+
     notes = []
     for value, words in ((True, "salient"), (False, "non-salient")):
         if not (marked["is_salient"] == value).any():
             notes.append(LeftOut(f"scores of {words} targets", 1, f"no target is {words} in these pairs"))
+    undefined = marked.filter((pl.col("condition") == PLAIN) & pl.col("salience").is_nan())["unit"].to_list()
+    if undefined:
+        why = "neither target nor saliency mask has a pixel; they count as not salient"
+        notes.append(LeftOut("targets without a salience", len(undefined), why, tuple(undefined[:EXAMPLES])))
     return tuple(notes)

@@ -10,10 +10,12 @@ import numpy as np
 
 from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.bias_saliency.units import PLAIN
+from hardlook.benchmarks.one_shot_pairs.following import following_chart, following_words
 from hardlook.benchmarks.one_shot_pairs.pair_galleries import with_iou
+from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, number_of
 from hardlook.benchmarks.toss.published_biases import REMEDIES, SALIENCE
-from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table
+from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.sections import Block, CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table
 from hardlook.randomness import generator
 from hardlook.stats import bootstrap_mean
 
@@ -34,7 +36,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
 
 
 def _gap(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
-    rows = [_dot(scorecard.get(name), name, OURS) for name in ("salient", "non-salient")]
+    rows = [dot_of(scorecard.get(name), name, OURS) for name in ("salient", "non-salient")]
     for method, result in SALIENCE.items():
         rows.append(Dot("salient", result.salient, group=f"{method}, published"))
         rows.append(Dot("non-salient", result.non_salient, group=f"{method}, published"))
@@ -46,12 +48,16 @@ def _gap(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
     )
     gap = scorecard.get("salience-gap")
     if gap.interval and gap.interval.low > 0:
-        words = "Targets that catch the eye are found better: the model follows salience."
+        words = "Targets that catch the eye are found better."
     elif gap.interval and gap.interval.high < 0:
         words = "Targets that catch the eye are found less well."
     else:
         words = "No difference shows between targets that catch the eye and others."
-    return Section("Salient against other targets", f"{words} The gap is {_words(gap)}.", (chart, _curve(pairs)))
+    text = f"{words} The gap is {number_of(gap)}; a supervised model may have one too. {following_words(scorecard)}"
+    blocks: list[Block] = [chart, _curve(pairs)]
+    if followed := following_chart(scorecard):
+        blocks.insert(1, followed)
+    return Section("Salient against other targets", text.strip(), tuple(blocks))
 
 
 def _curve(pairs: pl.DataFrame) -> CurveChart:
@@ -74,7 +80,7 @@ def _curve(pairs: pl.DataFrame) -> CurveChart:
         lines.append(Line(name, x, y, low, high))
     return CurveChart(
         "Mean IoU of single pairs by how salient the target is",
-        "A line that climbs shows a model that finds what is salient anyway. Bands are intervals over query images.",
+        "A line that climbs shows that salient targets are found better. Bands are intervals over query images.",
         tuple(line for line in lines if line.x),
         "IoU of target and saliency mask",
         "mean IoU of pairs",
@@ -95,7 +101,7 @@ def _remedy(scorecard: Scorecard) -> Section:
         "mIoU with and without suppression",
         "SSSI blurs the salient region of queries whose target is known not to be salient. Blurring a salient target "
         "takes it away: the last row is what a wrong guess costs.",
-        tuple(_dot(scorecard.get(name), words) for name, words in wanted),
+        tuple(dot_of(scorecard.get(name), words) for name, words in wanted),
         axis="mIoU",
     )
     rows = [
@@ -117,7 +123,7 @@ def _remedy(scorecard: Scorecard) -> Section:
         words = "Blurring what is salient hurts: this model does not lose its targets to what is salient."
     else:
         words = "Blurring what is salient makes no difference that could be told from chance."
-    return Section("Does suppression help?", f"{words} The gain is {_words(gain)}.", (chart, table))
+    return Section("Does suppression help?", f"{words} The gain is {number_of(gain)}.", (chart, table))
 
 
 def _changed(pairs: pl.DataFrame) -> Section | None:
@@ -140,13 +146,3 @@ def _changed(pairs: pl.DataFrame) -> Section | None:
         ]
         blocks.append(Gallery(title, caption, tuple(examples)))
     return Section("Pairs that change", "", tuple(block for block in blocks if block.examples))
-
-
-def _dot(score: Score, label: str, group: str = "") -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)
-
-
-def _words(score: Score) -> str:
-    span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
-    return f"{score.value:.3f}{span}"

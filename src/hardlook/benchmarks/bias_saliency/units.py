@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hardlook.benchmarks.bias_saliency.options import BiasSaliencyOptions
 from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.one_shot_pairs.pairs import Labels, OneShotPair
@@ -17,6 +19,7 @@ def list_both(options: BiasSaliencyOptions) -> UnitList:
     units = []
     for listed in opened.lists:
         source = listed.settings.source
+        settings = replace(listed.settings, saliency=options.saliency_model())
         for pair in listed.pairs:
             name = f"fold{pair.fold}-{pair.line:05d}"
             for condition in (PLAIN, SUPPRESSED):
@@ -25,9 +28,8 @@ def list_both(options: BiasSaliencyOptions) -> UnitList:
                     "fold": pair.fold,
                     "class": source.class_of(pair.query),
                     "pair": name,
-                    "saliency model": options.saliency_model(),
                     "sigma": options.sigma,
                 }
-                content = OneShotPair(listed.settings, pair.query, (pair.support,), slices)
+                content = OneShotPair(settings, pair.query, (pair.support,), slices)
                 units.append(Unit(f"{name}-{condition}", content, group=source.image_of(pair.query)))
     return UnitList(units, opened.left_out)

@@ -8,17 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT
+from hardlook.benchmarks.bias_support.options import BiasSupportOptions
 from hardlook.benchmarks.bias_support.scores import score_conditions
 from hardlook.benchmarks.bias_support.sections import show
 from hardlook.benchmarks.bias_support.units import list_conditions
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
-from hardlook.benchmarks.one_shot_pairs.lists import sources_of
+from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
 from hardlook.benchmarks.one_shot_pairs.options import shared_readings
 from hardlook.benchmarks.one_shot_pairs.pictures import pictures_of
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, record_of
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
-from hardlook.benchmarks.one_shot_pairs.study_lists import StudyOptions
 from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.contract.scorecard import Reading, Scorecard
@@ -62,16 +62,16 @@ class BiasSupport:
 
     card = CARD
     schema = RecordSchema((*SLICES, *COUNTS))
-    options = StudyOptions
+    options = BiasSupportOptions
 
     def __init__(self) -> None:
         self._shelf = Shelf()
 
-    def sources(self, options: StudyOptions) -> Mapping[str, Path | str]:
+    def sources(self, options: BiasSupportOptions) -> Mapping[str, Path | str]:
         """Pair lists and images, or the planted world."""
         return sources_of(options)
 
-    def units(self, options: StudyOptions) -> Sequence[Unit]:
+    def units(self, options: BiasSupportOptions) -> Sequence[Unit]:
         """Five units a pair."""
         return list_conditions(options)
 
@@ -85,11 +85,11 @@ class BiasSupport:
         masks = answered_masks(units, model)
         return [record_of(unit, mask, names) for unit, mask in zip(units, masks, strict=True)]
 
-    def score(self, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
+    def score(self, records: pl.DataFrame, options: BiasSupportOptions) -> Scorecard:
         """All scores, from the counts alone."""
         return score_conditions(CARD, records, options)
 
-    def readings(self, options: StudyOptions) -> tuple[Reading, ...]:
+    def readings(self, options: BiasSupportOptions) -> tuple[Reading, ...]:
         """Void pixels and size."""
         return shared_readings(options)
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, SPURIOUS
 from hardlook.benchmarks.one_shot_pairs.pair_galleries import pair_gallery, with_iou
+from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, dot_of
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import Dot, DotChart, HeatMap, Section
 
 if TYPE_CHECKING:
     import polars as pl
 
-IGNORED_FROM, FOLLOWED_TO = 0.75, 0.25
 OURS, PAPER = "this model", "the paper's baseline"
 
 
@@ -24,7 +24,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
 
 def _conditions(scorecard: Scorecard) -> Section:
     known = {score.name: score for score in scorecard.headline}
-    rows = [_dot(known[one.name], one.words, OURS) for one in CONDITIONS if one.name in known]
+    rows = [dot_of(known[one.name], one.words, OURS) for one in CONDITIONS if one.name in known]
     rows += [Dot(one.words, one.published, group=PAPER) for one in CONDITIONS]
     chart = DotChart(
         "mIoU with the query's object, by what the support shows",
@@ -83,8 +83,3 @@ def _pairs(records: pl.DataFrame, scorecard: Scorecard) -> Section:
         for one in SPURIOUS
     ]
     return Section("Pairs to look at", "One pair a query image.", tuple(block for block in blocks if block.examples))
-
-
-def _dot(score: Score, label: str, group: str) -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)

@@ -48,13 +48,9 @@ def records_of(
 def _record(unit: Unit, place: int, tasks: Tasks, table: ImageTable, answer: Any) -> Record:
     task: TaskUnit = unit.payload
     expected = (tasks.query[place].size, tasks.ways)
-    if not isinstance(answer, np.ndarray) or answer.shape != expected or not np.isfinite(answer).all():
-        came = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        raise ModelError(
-            f"the learner answered {came} where {expected} finite scores (queries, ways) were expected",
-            unit=unit.id,
-            remedy="`hardlook check few-shot-learner MODEL` shows what else does not fit",
-        )
+    if (wrong := _misfit(answer, expected)) is not None:
+        remedy = "`hardlook check few-shot-learner MODEL` shows what else does not fit"
+        raise ModelError(wrong, unit=unit.id, remedy=remedy)
     predicted = answer.argmax(1)
     truth = np.repeat(np.arange(tasks.ways), tasks.query.shape[2])
     query = tasks.query[place].ravel()
@@ -81,3 +77,12 @@ def _record(unit: Unit, place: int, tasks: Tasks, table: ImageTable, answer: Any
         "support": tasks.support[place].ravel().tolist(),
         "query": query.tolist(),
     }
+
+
+def _misfit(answer: Any, expected: tuple[int, int]) -> str | None:
+    """What is wrong with a learner's answer."""
+    if not isinstance(answer, np.ndarray) or answer.shape != expected:
+        came = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
+        return f"the learner answered {came} where {expected} scores (queries, ways) were expected"
+    lost = int((~np.isfinite(answer)).sum())
+    return f"{lost} of {answer.size} scores of the learner are not finite" if lost else None

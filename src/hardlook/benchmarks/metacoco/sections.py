@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.benchmarks.metacoco.leaderboard import leaderboard
-from hardlook.benchmarks.metacoco.scores import MISLED
+from hardlook.benchmarks.metacoco.slices import MISLED
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import (
     Block,
@@ -31,11 +31,18 @@ MODE_WORDS = {
     "shared": "shared: one context for all",
 }
 MOST_CONTEXTS, MOST_CONCEPTS, SHOWN = 24, 40, 4
+BY_CHANCE = "by chance"
 
 
 def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The sections, those without content left out."""
-    found = [_modes(scorecard), _contexts(scorecard), _errors(scorecard), _concepts(scorecard), _curves(scorecard)]
+    found = [
+        _modes(scorecard),
+        _contexts(scorecard),
+        _errors(scorecard),
+        _concepts(scorecard),
+        _curves(records, scorecard),
+    ]
     found += [leaderboard(scorecard), _tasks(records)]
     return [section for section in found if section is not None]
 
@@ -68,7 +75,7 @@ def _contexts(scorecard: Scorecard) -> Section | None:
     cells = {
         (score.slice["support context"], score.slice["query context"]): score
         for score in scorecard.scores
-        if set(score.slice) == {"support context", "query context"}
+        if score.name == "accuracy" and set(score.slice) == {"support context", "query context"}
     }
     weight: dict[str, int] = {}
     for pair, score in cells.items():
@@ -106,7 +113,7 @@ def _errors(scorecard: Scorecard) -> Section | None:
         where = {} if mode == asked[0] else {"mode": mode}  # the first one's is the headline
         share, chance = _score(scorecard, "attraction", **where), _score(scorecard, "attraction-chance", **where)
         if share and chance:
-            rows += [_dot(share, "answered class was shown there", mode), _dot(chance, "by chance", mode)]
+            rows += [_dot(share, "answered class was shown there", mode), _dot(chance, BY_CHANCE, mode)]
     if not rows:
         return None
     chart = DotChart(
@@ -118,7 +125,9 @@ def _errors(scorecard: Scorecard) -> Section | None:
     )
     excess = _score(scorecard, "excess-attraction")
     words = ""
-    if excess and excess.interval:
+    if all(dot.value == 0 for dot in rows if dot.label == BY_CHANCE):
+        words = "No wrong class was shown in a query's context, so no error could follow it."
+    elif excess and excess.interval:
         says = "Errors follow context" if excess.interval.low > 0 else "Errors do not follow context beyond chance"
         words = f"{says}: {excess.value:+.3f} ({excess.interval.low:+.3f} to {excess.interval.high:+.3f})."
     return Section("Where wrong answers go", words, (chart,))
@@ -158,25 +167,33 @@ def _concepts(scorecard: Scorecard) -> Section | None:
     return Section("Which concepts", "", tuple(blocks))
 
 
-def _curves(scorecard: Scorecard) -> Section | None:
+def _curves(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
+    # The headline is of one choice of ways and shots, which its scores do not name: the one that no slice does.
+    drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
+    sliced = {_ways_and_shots(score) for score in scorecard.scores if {"ways", "shots"} <= set(score.slice)}
+    ways, shots = min(drawn - sliced)
+    headline = {"ways": str(ways), "shots": str(shots)}
     charts = []
     for by, fixed in (("shots", "ways"), ("ways", "shots")):
         lines = []
         for mode in MODE_WORDS:
-            points = sorted(
-                (int(score.slice[by]), score)
+            found = [
+                (headline | dict(score.slice), score)
                 for score in scorecard.scores
-                if score.name == mode and set(score.slice) == {"ways", "shots"}
-            )
-            groups = {score.slice[fixed] for _, score in points}
-            for group in sorted(groups, key=int):
-                some = [(x, score) for x, score in points if score.slice[fixed] == group]
+                if score.name == mode and set(score.slice) in (set(), {"ways", "shots"})
+            ]
+            for group in sorted({at[fixed] for at, _ in found}, key=int):
+                some = sorted((int(at[by]), score) for at, score in found if at[fixed] == group)
                 if len(some) > 1:
                     lines.append(_line(f"{mode}, {group} {fixed}", some))
         if lines:
-            text = "The headline's own ways and shots are in the cards above."
+            text = "Bands are t intervals over tasks."
             charts.append(CurveChart(f"Accuracy by {by}", text, tuple(lines), by, "accuracy"))
     return Section("Ways and shots", "", tuple(charts)) if charts else None
+
+
+def _ways_and_shots(score: Score) -> tuple[int, int]:
+    return int(score.slice["ways"]), int(score.slice["shots"])
 
 
 def _line(name: str, points: list[tuple[int, Score]]) -> Line:

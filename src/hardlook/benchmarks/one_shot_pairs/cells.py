@@ -19,8 +19,8 @@ from hardlook.stats import bootstrap_scores
 if TYPE_CHECKING:
     import polars as pl
 
-MEASURES = ("intersection", "union", "background_intersection", "background_union", "pair_iou", "pairs")
-INTERSECTION, UNION, BACKGROUND_INTERSECTION, BACKGROUND_UNION, PAIR_IOU, PAIRS = range(len(MEASURES))
+MEASURES = ("intersection", "union", "pixels", "pair_iou", "pairs")
+INTERSECTION, UNION, PIXELS, PAIR_IOU, PAIRS = range(len(MEASURES))
 Chosen = NDArray[np.bool_]
 Totals = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Cells:
     """Sums of pairs by cell and query image.
 
     `labels[name]` (cells,) says which value of that label each cell has. `sums` is a sparse matrix with a row for each
-    query image of each cell and columns cell * 6 + measure. `row_cell` and `row_query` (rows,) say which, `row_pairs`
+    query image of each cell and columns cell * 5 + measure. `row_cell` and `row_query` (rows,) say which, `row_pairs`
     how many pairs stand behind a row.
     """
 
@@ -90,8 +90,7 @@ def add_up(records: pl.DataFrame, labels: Sequence[str], *, void_ignored: bool) 
         [
             counts["intersection"],
             union,
-            counted - union,
-            counted - counts["intersection"],
+            counted,
             counts["intersection"] / np.maximum(union, 1),
             defined,
         ],
@@ -119,7 +118,7 @@ def score_cells(
 ) -> list[Score]:
     """Every named score with its interval over query images.
 
-    `name_scores` maps totals (m, cells, 6) to scores; `more` gives the reading and comparability of one.
+    `name_scores` maps totals (m, cells, 5) to scores; `more` gives the reading and comparability of one.
     """
 
     def shaped(totals: NDArray[np.float64]) -> Totals:

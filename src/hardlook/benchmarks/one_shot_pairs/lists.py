@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from hardlook import fingerprint
+from hardlook.benchmarks.one_shot_pairs.image_sources import open_sources, settings_of
+from hardlook.benchmarks.one_shot_pairs.list_choice import EXAMPLES, GENERAL, Folds, absent_notes, choose_lists
 from hardlook.benchmarks.one_shot_pairs.options import OneShotOptions
 from hardlook.benchmarks.one_shot_pairs.pairs import PairSettings
-from hardlook.benchmarks.one_shot_pairs.planted_pairs import PLANTED, planted_lists, planted_source, planted_world
+from hardlook.benchmarks.one_shot_pairs.planted_pairs import FOLDS, PLANTED, planted_lists, planted_source
 from hardlook.contract.scorecard import LeftOut
-from hardlook.data.class_masks import ClassMasks, open_class_masks, open_coco, open_fss
-from hardlook.data.toss_pairs import SPLITS, Pair, PairFile, PairList, list_pair_files, pair_file, read_pairs
+from hardlook.data.class_masks import ClassMasks
+from hardlook.data.toss_pairs import Pair, PairList, read_pairs
 from hardlook.errors import DataError, OptionError
 
-EXAMPLES = 5
-FIXED, GENERAL = 0, 3
-KNOWN = ({"voc"}, {"voc", "binary"}, {"images", "masks"}, {"images", "binary"}, {"coco"})
 IN_PART = ", others in part"
 
 
 @dataclass(frozen=True)
 class OpenedList:
-    """A list of pairs, those of its pairs that can be read, and what they share."""
+    """A list of pairs, those of its pairs that can be read, and what they share.
+
+    `named` are all tokens of the list that can be read, also those whose partner cannot.
+    """
 
     name: str
     pairs: tuple[Pair, ...]
     settings: PairSettings
+    named: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -38,32 +39,19 @@ class OpenedLists:
     left_out: tuple[LeftOut, ...] = ()
 
 
-def sources_of(options: OneShotOptions) -> Mapping[str, Path | str]:
-    """What the pairs come from, by name."""
-    given: dict[str, Path | str] = dict(options.data)
-    if options.pred is not None:
-        given["pred"] = options.pred
-    if options.labels is not None:
-        given["labels"] = Path(options.labels)
-    return given or {"planted world": planted_world(options).fingerprint()}
-
-
-def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int], *, fixed: bool) -> OpenedLists:
+def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, fixed: bool) -> OpenedLists:
     """The lists that the options ask for; an error where images are missing and nobody allowed that."""
     if not options.data:
-        source = planted_source(options)
-        settings = settings_of(options, source, PLANTED)
-        found = planted_lists(options, tiers, folds, fixed=fixed)
-        return OpenedLists(tuple(OpenedList(name, pairs, settings) for name, pairs in found))
+        return _planted(options, tiers, folds, fixed=fixed)
     if "pairs" not in options.data:
         raise OptionError(
             "the images are given, and no lists of pairs",
             remedy="give --data pairs=TOSS_REPOSITORY, or make lists with `hardlook build toss`",
         )
-    sources = _sources(options)
+    sources = open_sources(options)
     lists, missing = [], _Missing()
-    files, absent = _chosen_files(options, tiers, folds, fixed=fixed)
-    left_out = _absent_notes(absent)
+    files, absent = choose_lists(options, tiers, folds, fixed=fixed)
+    left_out = absent_notes([file.name for file in absent], "the folder of pairs does not have them")
     for file in files:
         listed = read_pairs(file)
         general = file.tier == GENERAL
@@ -89,40 +77,16 @@ def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Sequence[in
     return OpenedLists(tuple(lists), tuple(left_out))
 
 
-def _chosen_files(
-    options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int], *, fixed: bool
-) -> tuple[list[PairFile], list[PairFile]]:
-    """The files of the tiers and folds asked for that the folder has, and those that it does not have."""
-    folder = options.data["pairs"]
-    there = list_pair_files(folder)
-    sets = sorted({file.name.partition("/")[0] for file in there if file.tier == FIXED})
-    wanted_set = "coco20i" if "coco" in options.data else "pascal5i"
-    chosen_set = wanted_set if wanted_set in sets or len(sets) != 1 else sets[0]
-    if fixed:
-        asked = [PairFile(f"{chosen_set}/split{fold}_test", folder, FIXED, fold) for fold in folds]
-    else:
-        asked = [file for tier in tiers for file in _tier_files(folder, tier, folds)]
-    names, known = {file.name for file in asked}, {file.name for file in there}
-    chosen = [file for file in there if file.name in names]
-    if not chosen:
-        words = f"fixed pairs of {wanted_set}" if fixed else f"tiers {', '.join(map(str, tiers))}"
-        raise DataError(
-            f"no list of the {words} and folds {', '.join(map(str, folds))}",
-            file=folder,
-            remedy=f"the folder has {', '.join(file.name for file in there) or 'no lists'}",
-        )
-    return chosen, [file for file in asked if file.name not in known]
-
-
-def _tier_files(folder: Path, tier: int, folds: Sequence[int]) -> list[PairFile]:
-    if tier == GENERAL:
-        return [pair_file(folder, tier)]
-    return [pair_file(folder, tier, fold, split) for fold in folds for split in (SPLITS if tier == 1 else ("",))]
-
-
-def _absent_notes(absent: Sequence[PairFile]) -> list[LeftOut]:
-    names = tuple(file.name for file in absent[:EXAMPLES])
-    return [LeftOut("lists of pairs", len(absent), "the folder of pairs does not have them", names)] if absent else []
+def _planted(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, fixed: bool) -> OpenedLists:
+    settings = settings_of(options, planted_source(options), PLANTED)
+    found = planted_lists(options, tiers, folds, fixed=fixed)
+    has = f"the planted world has folds 0 to {FOLDS - 1}"
+    strange = [f"fold {fold}" for fold in folds or () if fold >= FOLDS]
+    if not found:
+        raise DataError(f"no list of these tiers and of {', '.join(strange) or 'these scenes'}", remedy=has)
+    lists = tuple(OpenedList(name, pairs, settings) for name, pairs in found)
+    needs_folds = fixed or any(tier != GENERAL for tier in tiers)
+    return OpenedLists(lists, tuple(absent_notes(strange if needs_folds else [], has)))
 
 
 class _Missing:
@@ -157,42 +121,5 @@ def _available(options: OneShotOptions, listed: PairList, source: ClassMasks, mi
             kept.append(pair)
     whose = "published" if listed.published else "built"
     part = "" if len(kept) == len(listed.pairs) else f", {len(kept)} of {len(listed.pairs)} pairs"
-    return OpenedList(listed.name, tuple(kept), settings_of(options, source, whose + part))
-
-
-def _sources(options: OneShotOptions) -> dict[str, ClassMasks]:
-    given = {name: path for name, path in options.data.items() if name != "pairs"}
-    main = {name: path for name, path in given.items() if name != "fss"}
-    if not given or (main and set(main) not in KNOWN):
-        raise OptionError(
-            f"--data {', '.join(sorted(options.data))}: nobody knows how to read images from this",
-            remedy="beside pairs give voc=DIR, coco=DIR, or images=DIR with masks=DIR and --labels FILE; "
-            "fss=DIR for tier 3",
-        )
-    found: dict[str, ClassMasks] = {}
-    if "coco" in main:
-        found["main"] = open_coco(main["coco"])
-    elif main:
-        found["main"] = open_class_masks(main, labels=Path(options.labels) if options.labels else None)
-    if "fss" in given:
-        found["fss"] = open_fss(given["fss"])
-    return found
-
-
-def open_source(options: OneShotOptions) -> ClassMasks:
-    """The images and masks that are given; an error where there are none."""
-    sources = _sources(options)
-    return sources.get("main") or sources["fss"]
-
-
-def settings_of(options: OneShotOptions, source: ClassMasks, listing: str) -> PairSettings:
-    """What the pairs of one list share."""
-    return PairSettings(
-        source,
-        key=fingerprint.of_value({name: str(path) for name, path in source.paths().items()} or repr(source)),
-        listing=listing,
-        size=0 if options.size == "original" else int(options.size),
-        seed=options.seed,
-        keep_prediction=options.keep_predictions,
-        predictions=options.pred,
-    )
+    named = tuple(token for token, lost in known.items() if not lost)
+    return OpenedList(listed.name, tuple(kept), settings_of(options, source, whose + part), named)

@@ -6,17 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.one_shot_pairs.cells import (
-    BACKGROUND_INTERSECTION,
-    BACKGROUND_UNION,
     INTERSECTION,
     PAIR_IOU,
     PAIRS,
+    PIXELS,
     UNION,
     Cells,
     Chosen,
     Totals,
 )
-from hardlook.metrics.one_shot_scores import class_iou, mean_of_defined
+from hardlook.metrics.one_shot_scores import class_iou, fb_iou, mean_of_defined
 
 Values = NDArray[np.float64]
 
@@ -41,9 +40,7 @@ def foreground_background_iou(cells: Cells, totals: Totals, chosen: Chosen) -> V
     folds = []
     for fold in _folds(cells, chosen):
         pooled = totals[:, chosen & cells.where(fold=fold)].sum(1)
-        front = class_iou(pooled[:, INTERSECTION], pooled[:, UNION])
-        back = class_iou(pooled[:, BACKGROUND_INTERSECTION], pooled[:, BACKGROUND_UNION])
-        folds.append((front + back) / 2)
+        folds.append(fb_iou(pooled[:, INTERSECTION], pooled[:, UNION], pooled[:, PIXELS]))
     return mean_of(folds)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from hardlook.benchmarks.one_shot_pairs.asked_models import AskedModel
 from hardlook.data.class_masks import ClassMask, ClassMasks
 from hardlook.models.roles import Image, Mask, Support
 
@@ -16,7 +17,10 @@ Shown = Literal["as it is", "no mask", "no image", "nothing"]
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What all pairs of a list share. `size` 0 leaves images as they are; `key` names the source in caches."""
+    """What all pairs of a list share. `size` 0 leaves images as they are; `key` names the source in caches.
+
+    `saliency` and `encoder` are asked beside the model under test, where a benchmark wants to know.
+    """
 
     source: ClassMasks
     key: str
@@ -25,6 +29,8 @@ class PairSettings:
     seed: int = 0
     keep_prediction: bool = True
     predictions: Path | None = None
+    saliency: AskedModel | None = None
+    encoder: AskedModel | None = None
 
 
 Labels = Mapping[str, str | int | float | bool]
@@ -44,3 +50,5 @@ class OneShotPair:
     truth: ClassMask | None = field(default=None, repr=False)
     support: tuple[Support, ...] = field(default=(), repr=False)
     predicted: Mask | None = field(default=None, repr=False)
+    salient: Mask | None = field(default=None, repr=False)
+    similarity: float = -2.0

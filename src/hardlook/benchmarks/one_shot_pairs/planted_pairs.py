@@ -43,13 +43,13 @@ def planted_source(options: OneShotOptions) -> PlantedScenes:
     return PlantedScenes(planted_world(options))
 
 
-def planted_lists(options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int], *, fixed: bool) -> Lists:
-    """The lists that were asked for, with their names; folds that the planted world does not have are empty."""
+def planted_lists(options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int] | None, *, fixed: bool) -> Lists:
+    """The lists that were asked for, with their names; `folds` None means all, folds that there are not have none."""
     return [
         (name, pairs)
         for name, pairs in _all_lists(planted_world(options))
         if pairs
-        and (pairs[0].fold in folds or pairs[0].fold < 0)
+        and (folds is None or pairs[0].fold in folds or pairs[0].fold < 0)
         and (pairs[0].tier == 0 if fixed else pairs[0].tier in tiers)
     ]
 

@@ -79,6 +79,10 @@ class PlantedScenes:
             found += [(number, scene) for number, label in enumerate(CONCEPTS, 1) if counts[label.code] >= LEAST_PIXELS]
         return tuple(f"{number}_{scene:04d}" for number, scene in sorted(found))
 
+    def unreadable(self) -> Mapping[str, str]:
+        """No scene: they are drawn."""
+        return {}
+
 
 @lru_cache(maxsize=512)
 def rendered(world: PlantedWorld, scene: int) -> Rendered:

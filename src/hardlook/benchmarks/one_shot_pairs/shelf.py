@@ -17,7 +17,7 @@ from typing import TypeVar
 
 import numpy as np
 
-MEBIBYTE = 1 << 20
+GIBIBYTE = 1 << 30
 Arrays = TypeVar("Arrays")
 
 
@@ -27,7 +27,7 @@ class Shelf:
     `made` counts what had to be made.
     """
 
-    def __init__(self, most_bytes: int = 512 * MEBIBYTE) -> None:
+    def __init__(self, most_bytes: int = GIBIBYTE) -> None:
         self.most_bytes = most_bytes
         self.made = 0
         self._bytes = 0

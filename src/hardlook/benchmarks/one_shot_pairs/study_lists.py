@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hardlook.benchmarks.one_shot_pairs.lists import OpenedList, OpenedLists, open_lists, open_source, settings_of
+from hardlook.benchmarks.one_shot_pairs.image_sources import open_source, settings_of
+from hardlook.benchmarks.one_shot_pairs.list_choice import EXAMPLES
+from hardlook.benchmarks.one_shot_pairs.lists import OpenedList, OpenedLists, open_lists
 from hardlook.benchmarks.one_shot_pairs.options import OneShotOptions
 from hardlook.contract.options import option
+from hardlook.contract.scorecard import LeftOut
 from hardlook.data.toss_pairs import Pair
 from hardlook.randomness import generator
 from hardlook.tiers.partitions import folds_of
 from hardlook.tiers.random_pairs import random_pairs
 
-FOLDS = 4
+FOLDS = 4  # that drawn pairs are dealt into; lists bring their own
 DRAWN = "drawn from the images given"
 
 
@@ -28,10 +31,9 @@ class StudyOptions(OneShotOptions):
 
 def study_pairs(options: StudyOptions) -> OpenedLists:
     """Lists by fold with at most `pairs_a_class` pairs of each class."""
-    folds = tuple(range(FOLDS))
     if options.data and "pairs" not in options.data:
         return _drawn(options)
-    opened = open_lists(options, (), folds, fixed=True)
+    opened = open_lists(options, (), None, fixed=True)
     return replace(opened, lists=tuple(_some(listed, options) for listed in opened.lists))
 
 
@@ -47,7 +49,10 @@ def _drawn(options: StudyOptions) -> OpenedLists:
         drawn = random_pairs(tokens, names, seed=options.seed, most=options.pairs_a_class)
         pairs = tuple(Pair(query, support, 0, fold, "", line) for line, (query, support) in enumerate(drawn, 1))
         lists.append(OpenedList(f"random/fold{fold}", pairs, settings))
-    return OpenedLists(tuple(lists))
+    lost = source.unreadable()
+    why = "image or truth cannot be read, so no pair was drawn with them"
+    note = LeftOut("images", len(lost), why, tuple(f"{image}: {said}" for image, said in list(lost.items())[:EXAMPLES]))
+    return OpenedLists(tuple(lists), (note,) if lost else ())
 
 
 def _some(listed: OpenedList, options: StudyOptions) -> OpenedList:

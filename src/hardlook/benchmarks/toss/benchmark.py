@@ -12,21 +12,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
-from hardlook.benchmarks.one_shot_pairs.lists import sources_of
+from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
+from hardlook.benchmarks.one_shot_pairs.likeness import SIMILARITY, with_similarity
 from hardlook.benchmarks.one_shot_pairs.pictures import pictures_of
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, record_of
+from hardlook.benchmarks.one_shot_pairs.salience import SALIENT_COUNTS, salient_counts, with_salient
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
 from hardlook.benchmarks.toss.meanings import SCORES
 from hardlook.benchmarks.toss.options import TossOptions, chosen_readings
 from hardlook.benchmarks.toss.published import PUBLISHED
-from hardlook.benchmarks.toss.scores import score_pairs
+from hardlook.benchmarks.toss.scores import COMPLEXITY, score_pairs
 from hardlook.benchmarks.toss.sections import show
 from hardlook.benchmarks.toss.units import list_pairs
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.data.toss_pairs import UNTOLD
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,29 +71,46 @@ class Toss:
     """The benchmark's functions. The shelf holds what was read lately and changes no answer."""
 
     card = CARD
-    schema = RecordSchema((*SLICES, *COUNTS))
+    schema = RecordSchema((*SLICES, *COUNTS, *SALIENT_COUNTS, SIMILARITY))
     options = TossOptions
 
     def __init__(self) -> None:
         self._shelf = Shelf()
 
     def sources(self, options: TossOptions) -> Mapping[str, Path | str]:
-        """Pair lists and images, or the planted world."""
-        return sources_of(options)
+        """Pair lists and images, or the planted world; and the models that are asked beside the one under test."""
+        sources = dict(sources_of(options))
+        if saliency := options.saliency_model():
+            sources["saliency model"] = saliency.identity("saliency")
+        if encoder := options.encoder_model():
+            sources["encoder model"] = encoder.identity("encoder")
+        return sources
 
     def units(self, options: TossOptions) -> Sequence[Unit]:
         """One unit a pair and number of shots."""
         return list_pairs(options)
 
     def prepare(self, unit: Unit) -> Unit:
-        """Read query, truth and supports."""
-        return replace(unit, payload=read_pair(unit.payload, unit.id, self._shelf))
+        """Read query, truth and supports; ask what is salient (tier 1) and how alike they are (L2 and L3 untold)."""
+        pair = read_pair(unit.payload, unit.id, self._shelf)
+        if pair.settings.saliency and pair.slices["tier"] == COMPLEXITY:
+            pair = with_salient(pair, self._shelf)
+        if pair.settings.encoder and pair.slices["split"] == UNTOLD:
+            pair = with_similarity(pair, self._shelf)
+        return replace(unit, payload=pair)
 
     def evaluate(self, units: Sequence[Unit], model: Any) -> Sequence[Record]:
         """Segment the queries together, then count pixels."""
         names = [column.name for column in SLICES]
         masks = answered_masks(units, model)
-        return [record_of(unit, mask, names) for unit, mask in zip(units, masks, strict=True)]
+        return [
+            {
+                **record_of(unit, mask, names),
+                **salient_counts(unit.payload, mask),
+                SIMILARITY.name: unit.payload.similarity,
+            }
+            for unit, mask in zip(units, masks, strict=True)
+        ]
 
     def score(self, records: pl.DataFrame, options: TossOptions) -> Scorecard:
         """All scores, from the counts alone."""

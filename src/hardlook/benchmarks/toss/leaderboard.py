@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hardlook.benchmarks.one_shot_pairs.shown_scores import found
 from hardlook.benchmarks.toss.published import PUBLISHED
-from hardlook.benchmarks.toss.verdicts import found
 from hardlook.contract.scorecard import Scorecard
 from hardlook.contract.sections import Section, Table
 
@@ -15,9 +15,13 @@ def leaderboard(scorecard: Scorecard) -> Section | None:
     ours = [found(scorecard, name) for name in COLUMNS]
     if not any(ours):
         return None
-    why = next((score.comparable for score in ours if score and score.comparable), "")
+    stands: dict[str, list[str]] = {}
+    for name, score in zip(COLUMNS, ours, strict=True):
+        if score and score.comparable:
+            stands.setdefault(score.comparable, []).append(name.upper())
+    why = " ".join(f"{', '.join(names)}: {words}." for words, names in stands.items())
     rows = [
-        (scorecard.model or "this run", *(score.value if score else None for score in ours), why),
+        (scorecard.model or "this run", *(score.value if score else None for score in ours), "this run"),
         *((row.method, *(row.values.get(name) for name in COLUMNS), row.source) for row in PUBLISHED),
     ]
     table = Table(
@@ -26,4 +30,4 @@ def leaderboard(scorecard: Scorecard) -> Section | None:
         ("model", *(name.upper() for name in COLUMNS), "where from"),
         tuple(rows),
     )
-    return Section("Beside the published models", why[:1].upper() + why[1:] + ("." if why else ""), (table,))
+    return Section("Beside the published models", why, (table,))

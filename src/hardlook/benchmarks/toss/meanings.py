@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hardlook.benchmarks.one_shot_pairs.following import MEANINGS as FOLLOWING
 from hardlook.contract.benchmark import ScoreMeaning
 
 SCORES = (
@@ -22,6 +23,7 @@ SCORES = (
     ScoreMeaning("salient", "salient", "mIoU of queries whose target is salient"),
     ScoreMeaning("non-salient", "non-salient", "mIoU of queries whose target is not salient"),
     ScoreMeaning("salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", False),
+    *FOLLOWING,
     ScoreMeaning("rejection", "rejection", "1 - mean IoU under spurious supports (L4 to L6): 1 finds nothing there"),
     ScoreMeaning("miou", "mIoU", "mean over classes, then folds, of summed intersections / summed unions"),
     ScoreMeaning(

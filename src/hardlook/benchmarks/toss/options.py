@@ -6,6 +6,7 @@ import re
 
 from pydantic import field_validator
 
+from hardlook.benchmarks.one_shot_pairs.asked_models import AskedModel
 from hardlook.benchmarks.one_shot_pairs.options import OneShotOptions, shared_readings
 from hardlook.contract.options import option, read_reading
 from hardlook.contract.scorecard import Reading
@@ -26,17 +27,44 @@ class TossOptions(OneShotOptions):
     tiers: tuple[int, ...] = option(
         (1, 2, 3), "Which tiers: 1 query complexity, 2 support cognizance, 3 generalisation.", changes="units"
     )
-    folds: tuple[int, ...] = option((0, 1, 2, 3), "Which folds, such as 0-3 or 0,2.", changes="units")
+    folds: tuple[int, ...] | None = option(
+        None, "Which folds, such as 0-3 or 0,2 (default: all that there are).", changes="units"
+    )
     fixed: bool = option(False, "Run the fixed pairs of PASCAL-5i or COCO-20i instead of the tiers.", changes="units")
     shots: tuple[int, ...] = option(
         (1,), "How many supports a pair, such as 1 or 1,5; the first gives the headline scores.", changes="units"
     )
+    saliency: str | None = option(
+        None,
+        "A saliency model to ask what stands out in tier 1's queries, such as u2netp: the report then tells whether "
+        "masks follow that (default: none; planted-saliency on the planted world).",
+        changes="answers",
+    )
+    saliency_args: str = option("", "Arguments of the saliency model: key=value, commas between.", changes="answers")
+    encoder: str | None = option(
+        None,
+        "An encoder that tells L2 (similar) from L3 where the lists do not: by the cosine of the two images, above "
+        "the mean or not.",
+        changes="answers",
+    )
+    encoder_args: str = option("", "Arguments of the encoder: key=value, commas between.", changes="answers")
+
+    def saliency_model(self) -> AskedModel | None:
+        """The saliency model that these options mean, if any."""
+        name = self.saliency or ("" if self.data else "planted-saliency")
+        return AskedModel(name, self.saliency_args) if name else None
+
+    def encoder_model(self) -> AskedModel | None:
+        """The encoder that tells levels apart, if any."""
+        return AskedModel(self.encoder, self.encoder_args) if self.encoder else None
 
     @field_validator("tiers", "folds", "shots", mode="before")
     @classmethod
     def _spread(cls, value: object) -> object:
         """Ranges as people write them: `0-3` is 0, 1, 2, 3."""
-        parts = value if isinstance(value, list | tuple) else [value]
+        if value is None:
+            return None
+        parts = value if isinstance(value, list | tuple) else str(value).split(",")
         return tuple(number for part in parts for number in _numbers(part))
 
     @field_validator("tiers")
@@ -46,8 +74,8 @@ class TossOptions(OneShotOptions):
 
     @field_validator("folds")
     @classmethod
-    def _known_folds(cls, value: tuple[int, ...]) -> tuple[int, ...]:
-        return _within(value, range(100), "folds count from 0")
+    def _known_folds(cls, value: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        return value if value is None else _within(value, range(1000), "folds count from 0")
 
     @field_validator("shots")
     @classmethod

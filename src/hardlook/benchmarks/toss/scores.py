@@ -17,6 +17,7 @@ from hardlook.benchmarks.one_shot_pairs.cells import (
     add_up,
     score_cells,
 )
+from hardlook.benchmarks.one_shot_pairs.following import TRUTH, score_following
 from hardlook.benchmarks.one_shot_pairs.means import (
     Values,
     class_ious,
@@ -26,12 +27,13 @@ from hardlook.benchmarks.one_shot_pairs.means import (
     pair_iou,
 )
 from hardlook.benchmarks.one_shot_pairs.options import void_reading
-from hardlook.benchmarks.toss.comparison import comparable_words, listing_of
+from hardlook.benchmarks.toss.comparison import RanPairs, comparable_words, ran_pairs
 from hardlook.benchmarks.toss.left_out import left_out_of
+from hardlook.benchmarks.toss.levels import tell_levels
 from hardlook.benchmarks.toss.options import TossOptions, mixed_reading, scs_reading
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import Scorecard
-from hardlook.metrics.one_shot_scores import SPLITS, class_iou, lca_hca
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.metrics.one_shot_scores import SPLITS, class_iou, generalization_score, lca_hca
 from hardlook.metrics.support_cognizance import LEVELS, POOLED_LEVELS, RELEASED_GROUPS, scs_paper, scs_released
 from hardlook.randomness import generator
 
@@ -48,10 +50,11 @@ FIXED, COMPLEXITY, COGNIZANCE, GENERAL = 0, 1, 2, 3
 
 def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions) -> Scorecard:
     """Every score with its interval over query images."""
-    scored = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
-    cells = add_up(scored, LABELS, void_ignored=void_reading(options) == "ignored")
-    reading, listing = scs_reading(options), listing_of(scored)
-    first = options.shots[0]
+    kept = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
+    first, void_ignored = options.shots[0], void_reading(options) == "ignored"
+    scored, similar_above = tell_levels(kept, first)
+    cells = add_up(scored, LABELS, void_ignored=void_ignored)
+    reading, ran = scs_reading(options), ran_pairs(scored)
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         return [
@@ -61,10 +64,10 @@ def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions
         ]
 
     def more(score: NamedScore) -> Mapping[str, Any]:
-        return {
-            "reading": f"scs={reading}" if score.name == "scs" else "",
-            "comparable": comparable_words(score.name, score.slice, listing, options),
-        }
+        how = f"scs={reading}" if score.name == "scs" else ""
+        if similar_above is not None and score.slice.get("level") in ("L2", "L3"):
+            how = f"L2 has cosines above {similar_above:.4f}"
+        return {"reading": how, "comparable": comparable_words(score.name, score.slice, ran, options)}
 
     scores = score_cells(
         cells,
@@ -74,8 +77,29 @@ def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions
         level=options.level,
         more=more,
     )
-    left_out = left_out_of(records, scored, scores)
+    scores += _followed(scored, options, void_ignored, ran)
+    left_out = left_out_of(records, scored, scores, scs=reading, void_ignored=void_ignored)
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
+
+
+def _followed(scored: pl.DataFrame, options: TossOptions, void_ignored: bool, ran: RanPairs) -> list[Score]:
+    """What the masks go with on the targets of tier 1 that are not salient, for each number of shots."""
+    import polars as pl
+
+    others = scored.filter((pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(NOT_SALIENT))
+    return [
+        score
+        for shots in options.shots
+        for score in score_following(
+            others.filter(pl.col("shots") == shots),
+            void_ignored=void_ignored,
+            rng=generator(options.seed, "toss", "following", shots),
+            resamples=options.resamples,
+            level=options.level,
+            where=_shots_slice(shots, options.shots[0]),
+            comparable=comparable_words(TRUTH, {}, ran, options),
+        )
+    ]
 
 
 def _shots_slice(shots: int, first: int) -> dict[str, str]:
@@ -92,7 +116,8 @@ def _of_shots(cells: Cells, totals: Totals, chosen: Chosen, reading: str, where:
     if (tier2 := chosen & cells.where(tier=COGNIZANCE)).any():
         scores += support_cognizance(cells, totals, tier2, reading, where)
     if (tier3 := chosen & cells.where(tier=GENERAL)).any():
-        scores.append(NamedScore("gs", where, mean_iou(cells, totals, tier3), tier3))
+        one_model = class_ious(cells, totals, tier3)[1][:, None]
+        scores.append(NamedScore("gs", where, generalization_score(one_model), tier3))
         scores += _means(cells, totals, tier3, {**where, "tier": "3"})
         scores += _classes(cells, totals, tier3, {**where, "tier": "3"})
     first = {name: place for place, name in enumerate(FIRST)}

@@ -2,100 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, found
 from hardlook.benchmarks.toss.galleries import galleries
 from hardlook.benchmarks.toss.leaderboard import leaderboard
-from hardlook.benchmarks.toss.verdicts import found, salience_words, support_words
-from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Block, DistributionChart, Dot, DotChart, HeatMap, Section, Table
-from hardlook.metrics.one_shot_scores import SPLITS
+from hardlook.benchmarks.toss.published_tables import fixed_table, general_table
+from hardlook.benchmarks.toss.score_tables import class_scores, fold_table
+from hardlook.benchmarks.toss.tier_sections import cognizance, complexity
+from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.sections import DistributionChart, DotChart, Section, Table
 
 if TYPE_CHECKING:
     import polars as pl
 
-SPLIT_WORDS = {
-    "easy_sal": "easy, salient",
-    "easy_nsal": "easy, not salient",
-    "hard_sal": "hard, salient",
-    "hard_nsal": "hard, not salient",
-}
-LEVEL_WORDS = {
-    "L0": "L0 the query itself",
-    "L1": "L1 the query's original, moved",
-    "L2": "L2 same class, similar",
-    "L3": "L3 same class, dissimilar",
-    "L2+L3": "L2+L3 same class",
-    "L4": "L4 another class",
-    "L5": "L5 no mask",
-    "L6": "L6 black image, no mask",
-}
-SHOWN, SPURIOUS = "the support shows the class", "the support does not show it"
 WEAKEST = 12
 
 
 def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The sections, those without content left out."""
-    sections = [_complexity(scorecard), _cognizance(scorecard), _general(scorecard), _fixed(scorecard)]
+    sections = [complexity(scorecard), cognizance(scorecard), _general(scorecard), _fixed(scorecard)]
     sections += [_shots(scorecard), leaderboard(scorecard), galleries(records, scorecard)]
     return [section for section in sections if section is not None]
 
 
-def _complexity(scorecard: Scorecard) -> Section | None:
-    splits = {split: score for split in SPLITS if (score := found(scorecard, "miou", split=split))}
-    if not splits:
-        return None
-    blocks: list[Block] = [
-        DotChart(
-            "Tier 1: mIoU of the four splits",
-            "Easy or hard: whether a supervised model finds the object. Salient or not: whether it catches the eye. "
-            "LCA weighs the first row most, HCA the last.",
-            tuple(_dot(score, SPLIT_WORDS[split]) for split, score in splits.items()),
-            axis="mIoU",
-        )
-    ]
-    ends = [(name, found(scorecard, name)) for name in ("salient", "non-salient")]
-    if all(score for _, score in ends):
-        blocks.append(
-            DotChart(
-                "Salient and other targets",
-                "All queries of tier 1, easy and hard together. A model that follows the support has no gap that a "
-                "supervised model would not have too; one that follows the eye loses the second row.",
-                tuple(_dot(score, name) for name, score in ends if score),
-                axis="mIoU",
-            )
-        )
-    blocks.append(_class_heat(scorecard, "split", SPLITS, SPLIT_WORDS, "IoU of each class in each split"))
-    blocks.append(_fold_table(scorecard, ("lca", "hca")))
-    return Section("Tier 1: which queries are found", salience_words(scorecard), tuple(blocks))
-
-
-def _cognizance(scorecard: Scorecard) -> Section | None:
-    levels = {level: score for level in LEVEL_WORDS if (score := found(scorecard, "miou", level=level))}
-    if not levels:
-        return None
-    rows = tuple(
-        _dot(score, LEVEL_WORDS[level], SPURIOUS if level in ("L4", "L5", "L6") else SHOWN)
-        for level, score in levels.items()
-    )
-    chart = DotChart(
-        "Tier 2: mIoU with the query's own object, by what the support shows",
-        "Where the support shows the class, right is good. Where it does not, a model that looks at it finds nothing: "
-        "left is good. A flat picture means that the support does not matter.",
-        rows,
-        axis="mIoU with the query's own object",
-    )
-    heat = _class_heat(scorecard, "level", list(levels), dict.fromkeys(levels), "IoU of each class at each level")
-    return Section(
-        "Tier 2: does it look at the support?",
-        support_words(scorecard),
-        (chart, heat, _fold_table(scorecard, ("scs",))),
-    )
-
-
 def _general(scorecard: Scorecard) -> Section | None:
-    classes = _class_scores(scorecard, tier="3")
+    classes = class_scores(scorecard, tier="3")
     total = found(scorecard, "gs")
     if not classes or total is None:
         return None
@@ -109,17 +42,28 @@ def _general(scorecard: Scorecard) -> Section | None:
     weakest = DotChart(
         "The weakest classes of tier 3",
         "Lowest IoU first.",
-        tuple(_dot(score, score.slice["class"]) for score in ranked[:WEAKEST]),
+        tuple(dot_of(score, score.slice["class"]) for score in ranked[:WEAKEST]),
         axis="IoU",
         references=(("GS", total.value),),
     )
     text = f"Over {len(ranked)} classes the mean is {total.value:.3f}, from {ranked[0].value:.3f} "
     text += f"({ranked[0].slice['class']}) to {ranked[-1].value:.3f} ({ranked[-1].slice['class']})."
-    return Section("Tier 3: classes never seen", text, (spread, weakest))
+    return Section(
+        "Tier 3: classes never seen", text + _mixed_words(scorecard), (spread, weakest, general_table(scorecard))
+    )
+
+
+def _mixed_words(scorecard: Scorecard) -> str:
+    """How many pairs join two classes, and what became of them."""
+    for note in scorecard.left_out:
+        if note.what.startswith("pairs of two classes"):
+            fate = "kept" if note.what.endswith("(kept)") else "left out"
+            return f" {note.count} of its pairs join two classes by a slip of names; they are {fate}."
+    return ""
 
 
 def _fixed(scorecard: Scorecard) -> Section | None:
-    classes = _class_scores(scorecard)
+    classes = class_scores(scorecard)
     total = found(scorecard, "miou")
     if not classes or total is None:
         return None
@@ -127,11 +71,11 @@ def _fixed(scorecard: Scorecard) -> Section | None:
     chart = DotChart(
         "Fixed pairs: IoU of each class",
         "Summed intersections over summed unions, with intervals over query images.",
-        tuple(_dot(score, score.slice["class"]) for score in ranked),
+        tuple(dot_of(score, score.slice["class"]) for score in ranked),
         axis="IoU",
         references=(("mIoU", total.value),),
     )
-    return Section("Fixed pairs", "", (chart, _fold_table(scorecard, ("miou",))))
+    return Section("Fixed pairs", "", (chart, fold_table(scorecard, ("miou",)), fixed_table(scorecard)))
 
 
 def _shots(scorecard: Scorecard) -> Section | None:
@@ -150,56 +94,3 @@ def _shots(scorecard: Scorecard) -> Section | None:
         tuple(rows),
     )
     return Section("More supports", "", (table,))
-
-
-def _class_heat(
-    scorecard: Scorecard, by: str, columns: Sequence[str], words: Mapping[str, str | None], title: str
-) -> HeatMap:
-    cells = {
-        (score.slice["class"], score.slice[by]): score.value
-        for score in scorecard.scores
-        if score.name == "iou" and set(score.slice) == {"class", by}
-    }
-    classes = sorted({name for name, _ in cells})
-    return HeatMap(
-        title,
-        "Empty cells have no pairs.",
-        classes,
-        [words[column] or column for column in columns],
-        [[cells.get((name, column), float("nan")) for column in columns] for name in classes],
-        row_axis="class",
-        column_axis=by,
-    )
-
-
-def _fold_table(scorecard: Scorecard, names: Sequence[str]) -> Table:
-    folds = sorted({score.slice["fold"] for score in scorecard.scores if set(score.slice) == {"fold"}}, key=int)
-    rows = []
-    for fold in folds:
-        values = [found(scorecard, name, fold=fold) for name in names]
-        cells = [cell for score in values for cell in _cells(score)]
-        rows.append((f"fold {fold}", *cells))
-    columns = [column for name in names for column in (name.upper(), "low", "high")]
-    return Table("By fold", "Each fold tests its own classes.", ("fold", *columns), tuple(rows))
-
-
-def _cells(score: Score | None) -> tuple[float | None, float | None, float | None]:
-    if score is None:
-        return None, None, None
-    return score.value, *((score.interval.low, score.interval.high) if score.interval else (None, None))
-
-
-def _class_scores(scorecard: Scorecard, **where: str) -> list[Score]:
-    wanted = {**where, "class": ""}
-    return [
-        score
-        for score in scorecard.scores
-        if score.name == "iou"
-        and set(score.slice) == set(wanted)
-        and all(score.slice[name] == value for name, value in where.items())
-    ]
-
-
-def _dot(score: Score, label: str, group: str = "") -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)

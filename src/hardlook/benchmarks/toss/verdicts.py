@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.benchmarks.one_shot_pairs.following import following_words
+from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, found, number_of
+from hardlook.contract.scorecard import Scorecard
 
-IGNORED_FROM, FOLLOWED_TO = 0.75, 0.25
+NOBODY_ASKED = (
+    "That is an association: salient targets may be easier for any model. Whether this one follows salience instead "
+    "of the support is told by a run with `--saliency MODEL`."
+)
 SAME_CLASS = ("L2", "L3", "L2+L3")
 SPURIOUS = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
 
 
-def found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
-    """A score that is there and defined, else None."""
-    for score in scorecard.scores:
-        if score.name == name and dict(score.slice) == where and not math.isnan(score.value):
-            return score
-    return None
-
-
 def salience_words(scorecard: Scorecard) -> str:
-    """Whether salient targets are found better, and by how much."""
+    """Whether salient targets are found better, by how much, and whether salience is what the model follows."""
     gap, salient, other = (found(scorecard, name) for name in ("salience-gap", "salient", "non-salient"))
+    followed = following_words(scorecard)
     if gap is None or salient is None or other is None:
-        return ""
+        return followed
     numbers = f"mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others"
-    low, high = (gap.interval.low, gap.interval.high) if gap.interval else (math.nan, math.nan)
-    span = f" ({low:.3f} to {high:.3f})" if gap.interval else ""
-    if gap.interval and low > 0:
-        verdict = f"This model finds what is salient: {numbers}, a gap of {gap.value:.3f}{span}."
-    elif gap.interval and high < 0:
-        verdict = f"Salient targets are found less well: {numbers}, a gap of {gap.value:.3f}{span}."
+    numbers += f", a gap of {number_of(gap)}"
+    if gap.interval and gap.interval.low > 0:
+        verdict = f"Salient targets are found better: {numbers}."
+    elif gap.interval and gap.interval.high < 0:
+        verdict = f"Salient targets are found less well: {numbers}."
     else:
-        verdict = f"No preference for salient targets shows: {numbers}, a gap of {gap.value:.3f}{span}."
-    return f"{verdict} The published models have gaps of .23 to .25."
+        verdict = f"No preference for salient targets shows: {numbers}."
+    verdict += " The published models have gaps of .23 to .25."
+    return f"{verdict} {followed or NOBODY_ASKED}"
 
 
 def support_words(scorecard: Scorecard) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hardlook.commands import study_flags
 from hardlook.commands.build import inputs
 from hardlook.commands.build.inputs import NamedModel
 
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
     from hardlook.tiers.attribute_table import FailedImage
     from hardlook.tiers.published_comparison import PublishedComparison
 
-_FINISHED_WITH_FAILURES = 3
-_Args = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for that model; repeatable.")]
-
 
 def add_to(app: typer.Typer) -> None:
     """Add the verb."""
@@ -29,19 +27,19 @@ def add_to(app: typer.Typer) -> None:
 
 def attributes(
     out: Annotated[Path, typer.Option("--out", help="Folder for attributes.csv and report.html; resumes.")],
-    data: inputs.Data = None,
-    labels: inputs.Labels = None,
-    split: inputs.Split = None,
+    data: study_flags.Data = None,
+    labels: study_flags.Labels = None,
+    split: study_flags.Split = None,
     saliency: Annotated[str | None, typer.Option("--saliency", help="A saliency model, for salience.")] = None,
-    saliency_arg: _Args = None,
+    saliency_arg: study_flags.ModelArgs = None,
     supervised: Annotated[str | None, typer.Option("--supervised", help="A segmenter, for supervised IoU.")] = None,
-    supervised_arg: _Args = None,
+    supervised_arg: study_flags.ModelArgs = None,
     published: Annotated[
         Path | None, typer.Option("--published", help="The published test_stats.csv, to compare with.")
     ] = None,
-    seed: inputs.Seed = 0,
-    as_json: inputs.Json = False,
-    quiet: inputs.Quiet = False,
+    seed: study_flags.Seed = 0,
+    as_json: study_flags.Json = False,
+    quiet: study_flags.Quiet = False,
 ) -> None:
     """Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.
 
@@ -55,7 +53,8 @@ def attributes(
     from hardlook.tiers.resumed_table import data_fingerprints, resumed_table
 
     theirs = read_attributes(published) if published else ()
-    source, tokens = inputs.open_tokens(inputs.data_paths(data), labels, split)
+    opened = inputs.open_tokens(inputs.data_paths(data), labels, split)
+    source, tokens = opened.source, opened.tokens
     salient = inputs.named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None
     segmenter = (
         inputs.named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg") if supervised else None
@@ -72,9 +71,10 @@ def attributes(
     }
     with inputs.showing_progress(quiet) as start:
         table = resumed_table(out / "attributes.csv", source, tokens, models, identity, progress=start)
+    failures = (*opened.failures, *table.failures)
     comparison = compare_with_published(table.rows, theirs, seed=seed) if published else None
-    sections = _sections(table.rows, comparison)
-    document = _document(table.rows, table.failures, table.found, comparison, identity)
+    sections = _sections(table.rows, comparison, failures)
+    document = _document(table.rows, failures, table.found, comparison, identity)
     from hardlook.commands.attributes.sections import mask_pictures
     from hardlook.report.page import render_study
     from hardlook.runs.folder import write_whole
@@ -91,18 +91,19 @@ def attributes(
         typer.echo(json.dumps(document, indent=1))
     else:
         _print(document, out)
-    if table.failures:
-        typer.echo(f"{len(table.failures)} images failed, the first: {table.failures[0].image}", err=True)
-        raise typer.Exit(_FINISHED_WITH_FAILURES)
+    inputs.end_with(failures)
 
 
 def _fingerprint(model: NamedModel | None) -> str:
     return model.identity.fingerprint() if model else ""
 
 
-def _sections(rows: Sequence[AttributeRow], comparison: PublishedComparison | None) -> list[Section]:
+def _sections(
+    rows: Sequence[AttributeRow], comparison: PublishedComparison | None, failures: Sequence[FailedImage]
+) -> list[Section]:
     from hardlook.commands.attributes.published import published_section
     from hardlook.commands.attributes.sections import by_class, distributions, extremes, scatter
+    from hardlook.commands.build.study_pages import failed_sections
     from hardlook.contract.sections import Section
 
     pairs = (
@@ -115,7 +116,7 @@ def _sections(rows: Sequence[AttributeRow], comparison: PublishedComparison | No
     sections = [Section("By class", "", distributions(rows, by_class(rows), "class"))]
     sections += [Section("Two at a time", "", charts)] if charts else []
     sections += [published_section(comparison)] if comparison else []
-    return [*sections, extremes(rows)]
+    return [*sections, extremes(rows), *failed_sections(failures)]
 
 
 def _document(

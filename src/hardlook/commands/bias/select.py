@@ -42,6 +42,11 @@ class SelectStudy:
     salient: SalientMasks
     model: str
 
+    @property
+    def listed(self) -> int:
+        """How many images there are, readable or not."""
+        return len({one.image for one in self.images} | {one.image for one in self.unread})
+
 
 def select(
     data: study_flags.Data,
@@ -116,7 +121,7 @@ def study_selection(
 
     source, images = opened.source, opened.images
     training = training_images(images, split)
-    if not training and opened.unread:
+    if not images and opened.unread:
         first = opened.unread[0]
         raise DataError(f"no image could be read; the first: {first.reason}", unit=first.image, remedy="check --data")
     if not training:

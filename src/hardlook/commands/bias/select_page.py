@@ -33,11 +33,11 @@ def selection_document(study: SelectStudy, paths: dict[str, str]) -> dict[str, A
         "saliency": study.model,
         "split": {"name": study.split.name, "training": study.split.training, "test": study.split.test},
         "in_words": in_words(study),
-        "images": len(study.images),
+        "images": study.listed,
         "training_images": len(study.rows),
         "kept": len(chosen.kept),
         "dropped": len(chosen.dropped),
-        "without_training_class": len(study.images) - len(study.rows) - len(study.unread),
+        "without_training_class": study.listed - len(study.rows) - len(study.unread),
         "without_salience": list(chosen.without_salience),
         "unread": [{"image": one.image, "reason": one.reason} for one in study.unread],
         "median": document_of(summary.median),
@@ -212,7 +212,7 @@ def _rules(study: SelectStudy) -> Section:
     rows = [
         (
             "images without a training class",
-            len(study.images) - len(study.rows) - len(study.unread),
+            study.listed - len(study.rows) - len(study.unread),
             "no training image",
         ),
         ("images without salient pixels", len(study.selection.without_salience), "no K: kept, not in the median"),

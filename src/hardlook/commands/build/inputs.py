@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hardlook.commands import grammar
+
+# The commands on data take these flags from here.
+from hardlook.commands.study_flags import Json as Json
+from hardlook.commands.study_flags import Quiet as Quiet
+from hardlook.commands.study_flags import Seed as Seed
 from hardlook.errors import DataError, OptionError
 
 if TYPE_CHECKING:

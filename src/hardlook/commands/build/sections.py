@@ -29,6 +29,8 @@ class BuiltReport:
     dropped: Sequence[str]
     failures: Sequence[FailedImage]
     unmeasured: int
+    without_row: Sequence[str] = ()
+    given_partitions: bool = False
 
 
 def build_sections(report: BuiltReport) -> list[Section]:
@@ -37,21 +39,28 @@ def build_sections(report: BuiltReport) -> list[Section]:
         _lists(report),
         _partitions(report),
         _cells(report.built),
-        Section(
-            "Attributes by partition",
-            "How masks of the four partitions differ in what did not define them.",
-            distributions(report.rows, _by_partition(report), "partition"),
-        ),
-        Section(
-            "Attributes by class",
-            "Classes differ more than partitions do; a class mean hides its spread.",
-            distributions(report.rows, by_class(report.rows), "class"),
-        ),
-        _levels(report),
+        *_attributes(report),
     ]
+    if report.built.levels:
+        sections.append(_levels(report))
     if report.general or report.dropped:
         sections.append(_general(report))
-    return [*sections, _unfilled(report), extremes(report.rows)]
+    shown = extremes(report.rows)
+    return [*sections, _unfilled(report), *([shown] if shown.blocks else [])]
+
+
+def _attributes(report: BuiltReport) -> list[Section]:
+    by_partition = distributions(report.rows, _by_partition(report), "partition")
+    words = (
+        "How masks of the four partitions differ in what did not define them.",
+        "Classes differ more than partitions do; a class mean hides its spread.",
+    )
+    of_class = distributions(report.rows, by_class(report.rows), "class")
+    found = [
+        Section("Attributes by partition", words[0], by_partition),
+        Section("Attributes by class", words[1], of_class),
+    ]
+    return [section for section in found if section.blocks]
 
 
 def _lists(report: BuiltReport) -> Section:
@@ -65,7 +74,8 @@ def _lists(report: BuiltReport) -> Section:
     folds = [(fold, ", ".join(classes)) for fold, classes in enumerate(built.folds)]
     return Section(
         "The lists",
-        f"{len(report.rows):,} masks were measured, {len(report.failures)} images failed.",
+        f"{len(report.rows):,} masks are in the lists' classes, {len(report.failures)} images failed, "
+        f"{len(report.without_row)} masks have no row in the table.",
         [
             Table("Pairs a list", "One row a file.", ("list", "fold", "queries", "pairs"), rows, decimals=0),
             Table(
@@ -99,8 +109,10 @@ def _partitions(report: BuiltReport) -> Section:
     )
     return Section(
         "Partitions",
-        "A mask is easy when the supervised model finds it (IoU above .75), and salient when the saliency map above .5 "
-        "overlaps it (IoU above .5).",
+        "A mask's partition is that of the lists that were given."
+        if report.given_partitions
+        else "A mask is easy when the supervised model finds it (IoU above .75), and salient when the saliency map "
+        "above .5 overlaps it (IoU above .5).",
         [*blocks, *([drawn] if drawn else [])],
     )
 
@@ -172,7 +184,9 @@ def _general(report: BuiltReport) -> Section:
 def _unfilled(report: BuiltReport) -> Section:
     rows = [(one.part, one.wanted, one.got, one.why) for one in report.built.unfilled]
     failed = [(failure.image, failure.error) for failure in report.failures]
-    said = f"{report.unmeasured} masks lack a supervised IoU or a salience and are in no partition."
+    lacks = "are in none of the lists given" if report.given_partitions else "lack a supervised IoU or a salience"
+    said = f"{report.unmeasured} masks {lacks} and have no partition."
+    without = [(token,) for token in report.without_row]
     return Section(
         "What could not be filled",
         said if report.unmeasured else "Every measured mask is in a partition.",
@@ -185,6 +199,7 @@ def _unfilled(report: BuiltReport) -> Section:
                 decimals=0,
             ),
             *([Table("Images that failed", "They are in no list.", ("image", "error"), failed)] if failed else []),
+            *([Table("Masks without a row", "The table lacks them.", ("mask",), without)] if without else []),
         ],
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.benchmarks.toss.published_biases import ENCODER_AGREEMENT, WEIGHT_STUDY
 from hardlook.contract.sections import (
     DistributionChart,
     Dot,
@@ -21,15 +22,14 @@ from hardlook.contract.sections import (
     Spot,
     Table,
 )
-from hardlook.tiers.encoder_agreement import PUBLISHED as PUBLISHED_AGREEMENT
 from hardlook.tiers.encoder_agreement import EncoderAgreement
 from hardlook.tiers.partition_weights import ORDER, PartitionWeight
-from hardlook.tiers.partition_weights import PUBLISHED as PUBLISHED_WEIGHTS
 from hardlook.tiers.saliency_borders import BorderSummary
 
 if TYPE_CHECKING:
     from hardlook.data.class_masks import ClassMasks
     from hardlook.stats import Estimate
+    from hardlook.tiers.attribute_table import FailedImage
 
 _MOST_SPOTS = 1500
 _SHOWN = 6
@@ -39,8 +39,9 @@ Study = tuple[list[Section], dict[str, Any]]
 def encoder_study(cosines: Mapping[str, NDArray[np.float64]], found: EncoderAgreement) -> Study:
     """Agreement of two encoders, the published ones as lines, and their cosines against each other."""
     estimate = found.agreement
+    published = {name: round(100 * one.share, 2) for name, one in ENCODER_AGREEMENT.items()}
     dot = Dot(f"{found.first} and {found.second}", 100 * estimate.value, *_bounds(estimate, 100))
-    references = [(f"{name} and CLIP (published)", value) for name, value in PUBLISHED_AGREEMENT.items()]
+    references = [(f"{name} and CLIP (published)", value) for name, value in published.items()]
     x, y = cosines[found.first], cosines[found.second]
     step = max(-(-len(x) // _MOST_SPOTS), 1)
     spots = [
@@ -79,7 +80,7 @@ def encoder_study(cosines: Mapping[str, NDArray[np.float64]], found: EncoderAgre
         "agreement": _estimate(estimate),
         "kappa": _finite(found.kappa),
         "spearman": _finite(found.spearman),
-        "published_percent_with_clip": PUBLISHED_AGREEMENT,
+        "published_percent_with_clip": published,
     }
     return [section], document
 
@@ -88,8 +89,8 @@ def weight_study(found: Mapping[str, Sequence[PartitionWeight]], intervals: Mapp
     """Weights under every reading, the published ones beside, and how far each reading is from them."""
     gaps = {
         reading: max(
-            max(abs(one.salience_share - PUBLISHED_WEIGHTS[one.partition][0]) for one in weights),
-            max(abs(one.iou_share - PUBLISHED_WEIGHTS[one.partition][1]) for one in weights),
+            max(abs(one.salience_share - WEIGHT_STUDY[one.partition].salience) for one in weights),
+            max(abs(one.iou_share - WEIGHT_STUDY[one.partition].supervised_miou) for one in weights),
         )
         for reading, weights in found.items()
     }
@@ -97,23 +98,24 @@ def weight_study(found: Mapping[str, Sequence[PartitionWeight]], intervals: Mapp
     dots = [
         Dot(name, intervals[name].value, *_bounds(intervals[name]), group="mask mean, with interval") for name in ORDER
     ]
-    dots += [Dot(name, PUBLISHED_WEIGHTS[name][2], group="published proportion") for name in ORDER]
-    dots += [Dot(name, PUBLISHED_WEIGHTS[name][3], group="published weight") for name in ORDER]
+    dots += [Dot(name, WEIGHT_STUDY[name].proportion, group="published proportion") for name in ORDER]
+    dots += [Dot(name, WEIGHT_STUDY[name].adjusted, group="published weight") for name in ORDER]
     rows = []
     for reading, weights in found.items():
         for one in weights:
-            salience, iou, proportion, taken = PUBLISHED_WEIGHTS[one.partition]
-            shares = (one.salience_share, salience, one.iou_share, iou)
-            rows.append((reading, one.partition, one.masks, *shares, one.weight, proportion, taken))
+            theirs = WEIGHT_STUDY[one.partition]
+            shares = (one.salience_share, theirs.salience, one.iou_share, theirs.supervised_miou)
+            rows.append((reading, one.partition, one.masks, *shares, one.weight, theirs.proportion, theirs.adjusted))
     columns = (
         "reading", "partition", "masks", "salience", "published", "IoU", "published",
         "product", "published", "taken",
     )  # fmt: skip
     listed = ", ".join(f"{name} {intervals[name].value:.2f}" for name in ORDER)
+    printed = ", ".join(f"{WEIGHT_STUDY[name].proportion:g}" for name in ORDER)
+    taken = ", ".join(f"{WEIGHT_STUDY[name].adjusted:g}" for name in ORDER)
     summary = (
-        f"Salience times supervised IoU gives {listed} as parts of five; published 3.01, .97, .84, .18, taken as "
-        f"3, .75, .75, .25. The reading `{nearest}` is nearest: its shares differ from the published by up to "
-        f"{gaps[nearest]:.2f}."
+        f"Salience times supervised IoU gives {listed} as parts of five; published {printed}, taken as {taken}. The "
+        f"reading `{nearest}` is nearest: its shares differ from the published by up to {gaps[nearest]:.2f}."
     )
     section = Section(
         "Weights",
@@ -136,7 +138,7 @@ def weight_study(found: Mapping[str, Sequence[PartitionWeight]], intervals: Mapp
         "readings": {reading: [asdict(one) for one in weights] for reading, weights in found.items()},
         "largest_difference_of_shares": gaps,
         "weights": {name: _estimate(one) for name, one in intervals.items()},
-        "published": {name: list(values) for name, values in PUBLISHED_WEIGHTS.items()},
+        "published": {name: asdict(WEIGHT_STUDY[name]) for name in ORDER},
     }
     return [section], document
 
@@ -197,6 +199,15 @@ def border_pictures(
         grey = [Picture(name, np.repeat(one[..., None], 3, axis=2)) for name, one in zip(names, maps, strict=True)]
         found[token] = [Picture("image", image), *grey]
     return found
+
+
+def failed_sections(failures: Sequence[FailedImage]) -> list[Section]:
+    """A table of the images that failed, where some did."""
+    if not failures:
+        return []
+    rows = [(failure.image, failure.error) for failure in failures]
+    table = Table("Images that failed", "They are in no number of this page.", ("image", "error"), rows)
+    return [Section("What was left out", f"{len(rows)} images failed.", (table,))]
 
 
 def _bounds(estimate: Estimate, times: float = 1.0) -> tuple[float | None, float | None]:

@@ -40,7 +40,7 @@ class Nearest:
         encoder_args: str = "",
         device: str = "",
         k: int = 1,
-        memory: int = GIBIBYTE,
+        memory: int = 2 * GIBIBYTE,
     ) -> None:
         if k < 1:
             raise OptionError(f"k {k} leaves no neighbour", remedy="k is at least 1")

@@ -53,7 +53,7 @@ class Prototype:
         device: str = "",
         background: Literal["prototype", "none"] = "prototype",
         threshold: float = 0.5,
-        memory: int = GIBIBYTE,
+        memory: int = 2 * GIBIBYTE,
     ) -> None:
         if not 0 <= threshold <= 1:
             raise OptionError(f"threshold {threshold} is no share", remedy="threshold goes from 0 to 1")

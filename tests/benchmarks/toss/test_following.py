@@ -1,0 +1,100 @@
+"""What masks follow where the target is not salient: asked, counted, scored and said."""
+
+import numpy as np
+import pytest
+from one_shot_folders import write_one_shot_folder
+
+from hardlook.benchmarks.toss.benchmark import TOSS
+from hardlook.benchmarks.toss.options import TossOptions
+from hardlook.errors import OptionError
+from hardlook.models.planted.saliency import PlantedSaliency
+from hardlook.runs.in_memory import Rehearsal
+
+ASKED = ("salient", "predicted_salient", "truth_salient")
+FOLLOWING = {"follows-truth", "follows-salience", "salience-lead"}
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return Rehearsal("toss", {"scenes": 48, "resamples": 100})
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_one_shot_folder(tmp_path_factory.mktemp("files"), folds=(1,))
+
+
+def tier_one_words(rehearsal, card, records):
+    [section] = [one for one in rehearsal.benchmark.sections(records, card) if one.title.startswith("Tier 1")]
+    return section.text, [block.title for block in section.blocks]
+
+
+def answered(rehearsal, **dials):
+    records = rehearsal.records("planted-one-shot", dials)
+    return rehearsal.benchmark.score(records, rehearsal.options), records
+
+
+def test_records_count_the_pixels_that_the_saliency_model_takes(rehearsal):
+    records = {row["unit"]: row for row in rehearsal.records("planted-one-shot", {"ragged": 1.0}).to_dicts()}
+    eye, checked = PlantedSaliency(), 0
+    for unit in (unit for batch in rehearsal.prepared[::7] for unit in batch.units):
+        row = records[unit.id]
+        if row["tier"] != 1:
+            assert [row[name] for name in ASKED] == [-1, -1, -1]
+            continue
+        salient = eye.saliency([unit.payload.image])[0] > 0.5
+        assert row["salient"] == np.count_nonzero(salient)
+        assert row["truth_salient"] == np.count_nonzero(salient & unit.payload.truth.mask)
+        assert 0 <= row["predicted_salient"] <= min(row["salient"], row["predicted"])
+        checked += 1
+    assert checked > 20
+
+
+def test_a_model_without_fault_follows_the_target(rehearsal):
+    card, records = answered(rehearsal)
+    assert card.get("follows-truth").value == card.get("non-salient").value == 1
+    assert card.get("salience-lead").interval.high < 0
+    text, titles = tier_one_words(rehearsal, card, records)
+    assert "This model does not follow salience" in text
+    assert "Targets that are not salient: what the masks go with" in titles
+
+
+def test_a_model_that_follows_salience_is_told_so(rehearsal):
+    card, records = answered(rehearsal, saliency=1.0)
+    assert card.get("follows-salience").value == pytest.approx(1, abs=0.1)
+    lead = card.get("salience-lead")
+    assert lead.interval.low > 0
+    assert lead.value == pytest.approx(card.get("follows-salience").value - card.get("follows-truth").value)
+    assert "This model follows salience instead of the support" in tier_one_words(rehearsal, card, records)[0]
+
+
+def test_a_gap_without_a_saliency_model_is_an_association_only(folder):
+    rehearsal = Rehearsal("toss", {"data": folder.data, "tiers": "1", "resamples": 100})
+    card, records = answered(rehearsal, saliency=1.0)
+    assert set(records["salient"]) == set(records["predicted_salient"]) == {-1}
+    assert not FOLLOWING & {score.name for score in card.scores}
+    text, _ = tier_one_words(rehearsal, card, records)
+    assert card.get("salience-gap").interval.low > 0
+    assert "That is an association" in text and "--saliency" in text
+    assert "follows salience instead of the support:" not in text
+
+
+def test_a_saliency_model_is_asked_where_it_is_named(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
+    rehearsal = Rehearsal("toss", {"data": folder.data, "tiers": "1", "resamples": 0, "saliency": "planted-saliency"})
+    assert {score.name for score in rehearsal.score("planted-one-shot").scores} >= FOLLOWING
+
+
+def test_the_saliency_model_is_part_of_what_answers_depend_on(folder):
+    without = TOSS.sources(TossOptions(data=folder.data))
+    asked, other = (
+        TOSS.sources(TossOptions(data=folder.data, saliency="planted-saliency", saliency_args=args))
+        for args in ("", "centre=0.5")
+    )
+    assert "saliency model" not in without
+    assert asked["saliency model"] != other["saliency model"]
+
+
+def test_a_saliency_model_with_nothing_to_do_is_refused(folder):
+    with pytest.raises(OptionError, match="--saliency has nothing to do"):
+        Rehearsal("toss", {"data": folder.data, "fixed": True, "saliency": "planted-saliency"})
