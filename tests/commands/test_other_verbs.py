@@ -29,6 +29,17 @@ def test_models_are_listed_with_role_licence_and_what_to_install(hardlook):
     assert "hardlook weights install u2netp" in hardlook("models", "u2*").out
 
 
+def test_models_are_listed_with_their_marks_and_what_these_mean(hardlook):
+    rows = {row["name"]: row["marks"] for row in json.loads(hardlook("models", "--json").out)}
+    assert rows["label-propagation"] == ["GL", "TT", "transductive"]
+    assert rows["nearest-centroid"] == ["GL"]
+    assert rows["planted-segmenter"] == []
+    shown = hardlook("models", "label-*").out
+    assert "(GL, TT, transductive; MIT)" in shown
+    assert "transductive: answers all queries of a task together" in shown
+    assert "marks" not in hardlook("models", "planted-seg*").out
+
+
 def test_check_passes_a_sound_model_and_names_what_is_wrong_with_another(hardlook):
     sound = hardlook("check", "semantic-segmenter", "planted-segmenter")
     assert sound.code == 0

@@ -1,15 +1,10 @@
 import pickle
-import signal
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.feature_rows import ROWS_A_FLUSH
 from hardlook.models.feature_tables import feature_table, open_feature_table
 from hardlook.models.registry import register
 from hardlook.models.roles import Features
@@ -32,6 +27,12 @@ class TableEncoder:
         maps = [np.ascontiguousarray(np.moveaxis(image[:2, :2], -1, 0)).astype(np.float32) for image in images]
         if self.fault == "grows":
             maps = [np.zeros((3, len(ASKED), 2), np.float32) for _ in images]
+        if self.fault == "infinite maps":
+            maps[0][:] = np.nan
+        if self.fault == "refuses":
+            raise ModelError("too dark")
+        if self.fault == "breaks":
+            raise RuntimeError("out of paint")
         if self.fault == "infinite":
             vectors[0, 0] = np.inf
         if self.fault == "long":
@@ -72,7 +73,7 @@ def test_rows_are_those_of_the_encoder_one_image_a_call_and_a_content_once(tmp_p
     assert not found.vectors.flags.writeable
 
 
-def test_a_second_call_asks_nothing_and_another_encoder_or_list_asks_again(tmp_path):
+def test_a_second_call_and_another_order_ask_nothing_and_another_encoder_asks_again(tmp_path):
     first = table(tmp_path, maps=False)
     assert len(ASKED) == 4
     assert np.array_equal(table(tmp_path, maps=False).vectors, first.vectors)
@@ -82,7 +83,7 @@ def test_a_second_call_asks_nothing_and_another_encoder_or_list_asks_again(tmp_p
     assert len(ASKED) == 8
     turned = table(tmp_path, maps=False, paths=PATHS[::-1])
     assert np.array_equal(turned.vectors, first.vectors[::-1])
-    assert len(ASKED) == 12
+    assert len(ASKED) == 8
 
 
 def test_a_table_with_maps_serves_vectors(tmp_path):
@@ -91,6 +92,48 @@ def test_a_table_with_maps_serves_vectors(tmp_path):
     assert len(ASKED) == 4
     assert vectors.maps is None
     assert np.array_equal(vectors.vectors, whole.vectors)
+
+
+@pytest.mark.parametrize("maps", [(False, True), (True, False), (True, True), (False, False)])
+def test_each_content_is_encoded_once_over_lists_that_overlap_with_maps_or_without(tmp_path, maps):
+    lists = [[Path(f"{number}.png") for number in numbers] for numbers in ((1, 2, 3), (5, 3, 2, 5), (5, 1), (9, 1, 2))]
+    for number, paths in enumerate(lists):
+        found = table(tmp_path, maps=maps[number % 2], paths=paths)
+        expected = [TableEncoder().encode([read(path)]) for path in paths]
+        del ASKED[-len(paths) :]
+        assert np.array_equal(found.vectors, [one.vectors[0] for one in expected])
+        assert not maps[number % 2] or np.array_equal(found.maps, [one.maps[0] for one in expected])
+        assert len(ASKED) == len({path for known in lists[: number + 1] for path in known})
+
+
+def test_all_lists_in_both_ways_ask_for_a_content_once(tmp_path):
+    for maps in (False, True):
+        for paths in (PATHS[:2], PATHS[1:], PATHS):
+            table(tmp_path, maps=maps, paths=paths)
+    assert len(ASKED) == len(set(PATHS))
+
+
+@pytest.mark.parametrize("fault", ["no maps", "grows", "infinite maps"])
+def test_maps_that_nobody_asked_for_and_that_do_not_fit_are_left_out(tmp_path, fault):
+    found = table(tmp_path, maps=False, args={"fault": fault})
+    assert len(ASKED) == 4
+    assert np.array_equal(found.vectors, [TableEncoder().encode([read(path)]).vectors[0] for path in PATHS])
+    assert not list(tmp_path.glob("*/*/maps.npy"))
+
+
+def test_large_maps_are_kept_on_request_only(tmp_path, monkeypatch):
+    monkeypatch.setattr("hardlook.models.feature_tables.MOST_UNASKED_BYTES", 100)
+    table(tmp_path, maps=False)
+    assert not list(tmp_path.glob("*/*/maps.npy"))
+    assert table(tmp_path, maps=True).maps.shape == (6, 3, 2, 2)
+    assert len(ASKED) == 8
+
+
+@pytest.mark.parametrize(("fault", "words"), [("refuses", "too dark"), ("breaks", "RuntimeError: out of paint")])
+def test_an_error_of_the_encoder_names_the_file(tmp_path, fault, words):
+    with pytest.raises(ModelError, match=words) as caught:
+        table(tmp_path, args={"fault": fault})
+    assert caught.value.file == "4.png"
 
 
 def test_an_error_keeps_what_was_encoded(tmp_path):
@@ -138,8 +181,9 @@ def test_a_table_is_opened_again_in_another_process_not_copied(tmp_path):
     ],
 )
 def test_an_encoder_that_does_not_fit_is_told(tmp_path, fault, words):
-    with pytest.raises(ModelError, match=words):
+    with pytest.raises(ModelError, match=words) as caught:
         table(tmp_path, args={"fault": fault})
+    assert caught.value.file == ("2.png" if fault == "grows" else "4.png")
 
 
 def test_images_and_contents_must_match(tmp_path):
@@ -170,60 +214,7 @@ def test_progress_counts_contents(tmp_path):
 
 def test_the_default_folder_is_beside_the_single_features(tmp_path, monkeypatch):
     monkeypatch.setenv("HARDLOOK_CACHE", str(tmp_path))
-    assert table(None).folder.parent == tmp_path / "feature_tables"
-
-
-COUNT = 2 * ROWS_A_FLUSH + 22
-SCRIPT = textwrap.dedent(
-    f"""
-    import os, signal, sys
-    from pathlib import Path
-    import numpy as np
-    from hardlook.models.feature_tables import feature_table
-    from hardlook.models.registry import register
-    from hardlook.models.roles import Features
-
-    folder, log, kill_after = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
-
-    @register("logging-encoder", role="encoder")
-    class Logging:
-        dimension = 2
-        def fingerprint(self):
-            return "logging"
-        def encode(self, images):
-            with log.open("ab") as stream:
-                stream.write(b"x")
-            if log.stat().st_size == kill_after:
-                os.kill(os.getpid(), signal.SIGKILL)
-            return Features(np.stack([image[0, 0, :2] for image in images]).astype(np.float32))
-
-    def read(path):
-        return np.full((4, 4, 3), int(path.stem), np.uint8)
-
-    paths = [Path(f"{{number}}.png") for number in range({COUNT})]
-    found = feature_table("logging-encoder", {{}}, paths, [p.stem for p in paths], maps=False, read=read, folder=folder)
-    assert found.vectors[:, 0].tolist() == list(range({COUNT}))
-    """
-)
-
-
-def run_script(tmp_path, log, kill_after=0):
-    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path), str(log), str(kill_after)])
-
-
-def test_a_killed_process_is_continued_by_the_next(tmp_path):
-    log = tmp_path / "log"
-    assert run_script(tmp_path, log, 2 * ROWS_A_FLUSH + 10).wait(60) == -signal.SIGKILL
-    assert run_script(tmp_path, log).wait(60) == 0
-    # The ten images after the last flush, the killed one among them, are encoded twice.
-    assert log.stat().st_size == COUNT + 10
-
-
-def test_of_two_processes_one_encodes_and_the_other_waits(tmp_path):
-    log = tmp_path / "log"
-    both = [run_script(tmp_path, log) for _ in range(2)]
-    assert [process.wait(60) for process in both] == [0, 0]
-    assert log.stat().st_size == COUNT
+    assert table(None).folder.parent.parent == tmp_path / "feature_tables"
 
 
 @pytest.mark.real

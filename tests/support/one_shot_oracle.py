@@ -134,14 +134,39 @@ def against_salience(row):
     }  # fmt: skip
 
 
+def covered(rows, part):
+    """Mean over folds and classes of the share of a part's pixels that is predicted; `part` gives both of a row."""
+    folds = []
+    for fold in values_of(rows, "fold"):
+        classes = []
+        for name in values_of(of(rows, fold=fold), "class"):
+            pixels = [part(row) for row in of(rows, fold=fold, **{"class": name})]
+            below = sum(whole for _, whole in pixels)
+            classes.append(sum(found for found, _ in pixels) / below if below else None)
+        folds.append(mean_where_defined(classes))
+    return mean_where_defined(folds)
+
+
+def difference(one, two):
+    return None if one is None or two is None else one - two
+
+
 def following(rows, void):
     """{score: value} of masks held against truth and salience, over rows whose target is not salient."""
     asked = [row for row in rows if row["salient"] >= 0]
     if not asked:
         return {}
     truth, salience = miou(asked, void), miou([against_salience(row) for row in asked], void)
-    lead = None if truth is None or salience is None else salience - truth
-    return {"follows-truth": truth, "follows-salience": salience, "salience-lead": lead}
+    target = covered(
+        asked, lambda row: (row["intersection"] - row["found_salient"], row["truth"] - row["truth_salient"])
+    )
+    other = covered(
+        asked, lambda row: (row["predicted_salient"] - row["found_salient"], row["salient"] - row["truth_salient"])
+    )
+    return {
+        "follows-truth": truth, "follows-salience": salience, "salience-lead": difference(salience, truth),
+        "covers-target": target, "covers-salience": other, "salience-pull": difference(other, target),
+    }  # fmt: skip
 
 
 def toss_scores(rows, reading="paper", void="ignored"):

@@ -15,10 +15,10 @@ def scorecard(frame, scs="paper", void="ignored", **more):
     return TOSS.score(frame, options)
 
 
-def row(place, tier, fold, split, name, query, counts, mixed=False, salient=(-1, -1, -1), similarity=-2.0):
+def row(place, tier, fold, split, name, query, counts, mixed=False, salient=(-1, -1, -1, -1), similarity=-2.0):
     """A record; `counts` are pixels by whether they are predicted and whether they are true, false, or left open.
 
-    `salient` are the pixels that are salient, those of them predicted and those of them true.
+    `salient` are the pixels that are salient, those of them predicted, true, and both.
     """
     both, missed, wrong, _, wrong_open, clear_open = counts
     return {
@@ -26,7 +26,8 @@ def row(place, tier, fold, split, name, query, counts, mixed=False, salient=(-1,
         "mixed": mixed, "query": query, "support": "somewhere", "intersection": both,
         "predicted": both + wrong + wrong_open, "truth": both + missed, "predicted_void": wrong_open,
         "void": wrong_open + clear_open, "pixels": sum(counts), "listing": "built", "prediction": "",
-        "salient": salient[0], "predicted_salient": salient[1], "truth_salient": salient[2], "similarity": similarity,
+        "salient": salient[0], "predicted_salient": salient[1], "truth_salient": salient[2],
+        "found_salient": salient[3], "similarity": similarity,
     }  # fmt: skip
 
 

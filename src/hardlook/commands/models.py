@@ -19,7 +19,7 @@ def models(
     role: Annotated[str | None, typer.Option("--role", help="Only models of this role.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """List models with role, licence and what to install.
+    """List models with role, marks, licence and what to install.
 
     [bold]Examples[/bold]
 
@@ -28,6 +28,7 @@ def models(
       hardlook models "planted-*" --role semantic-segmenter
     """
     from hardlook.errors import OptionError
+    from hardlook.models.card import MARKS
     from hardlook.models.registry import list_models
     from hardlook.models.roles import ROLES
 
@@ -51,11 +52,14 @@ def models(
         for card in listed:
             needed = [f'pip install "hardlook[{card.extra}]"'] if card.extra else []
             needed += [f"hardlook weights install {name}" for name in card.weights]
-            terms = [card.licence or "licence not stated", *needed]
+            terms = [", ".join(card.marks)] if card.marks else []
+            terms += [card.licence or "licence not stated", *needed]
             text = f"cannot be used: {card.problem}" if card.problem else card.summary
             table.add_row(escape(card.name), f"{escape(text)} [dim]({escape('; '.join(terms))})[/dim]")
         if listed:
             console.print(f"[bold]{heading}[/bold]")
             console.print(table)
+    if marks := [mark for mark in MARKS if any(mark in card.marks for card in cards)]:
+        console.print("[dim]marks: " + escape("; ".join(f"{mark}: {MARKS[mark]}" for mark in marks)) + "[/dim]")
     if not cards:
         typer.echo(f"no model matches {pattern!r}")

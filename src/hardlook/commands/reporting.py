@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hardlook.contract.sections import Gallery, Picture, Section
 from hardlook.errors import HardlookError
+from hardlook.models.card import MARKS
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import BenchmarkCard
@@ -42,15 +43,31 @@ def meanings(card: BenchmarkCard) -> dict[str, str]:
     return {score.name: score.meaning for score in card.scores}
 
 
+def model_marks(name: str) -> tuple[str, ...]:
+    """The marks of a model's card; none where the model is not installed here.
+
+    >>> model_marks("soft-k-means"), model_marks("planted-segmenter"), model_marks("gone:Model")
+    (('GL', 'TT', 'transductive'), (), ())
+    """
+    from hardlook.models.registry import find
+
+    try:
+        return find(name).card.marks
+    except HardlookError:
+        return ()
+
+
 def _summary(scored: ScoredRun) -> str:
     card, counts = scored.benchmark.card, scored.scorecard.units
     model = scored.manifest["model"]
     settings = ", ".join(
         f"{name}={value}" for name, value in (model["args"] if model else {}).items() if value is not None
     )
+    marks = ", ".join(f"{mark} ({MARKS[mark]})" for mark in model_marks(model["name"])) if model else ""
     return (
         f"{card.summary} {counts.scored} of {counts.planned} units were scored, {counts.failed} failed."
         + (f" The model's settings: {settings}." if settings else "")
+        + (f" Its marks: {marks}." if marks else "")
         + (f" Source: {card.citation}" if card.citation else "")
     )
 

@@ -7,6 +7,7 @@ lists them.
 from __future__ import annotations
 
 import inspect
+import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -82,22 +83,48 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
-    models = [word.strip() for word in (values["model"] or "").split(",") if word.strip()]
-    if len(models) < 2:
-        failed = [_one_run(name, benchmark, values)]
-    else:
-        from hardlook.commands.several_models import write_overview
+    from hardlook.commands.several_models import arguments_of, model_names
 
-        out = values["out"]
-        failed = [_one_run(name, benchmark, {**values, "model": one, "out": out / one}) for one in models]
-        if page := write_overview(benchmark, [out / one for one in models], out):
-            typer.echo(f"\nall models: {page}")
-    if any(failed):
+    models = model_names(values["model"])
+    given = grammar.pairs(values["model_arg"], "--model-arg")
+    given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
+    arguments = arguments_of(models or [benchmark.card.default_model], given)
+    if len(models) > 1:
+        failed = _several_runs(name, benchmark, values, arguments)
+    else:
+        values = {**values, "model": models[0] if models else None}
+        failed = _one_run(name, benchmark, values, next(iter(arguments.values())))
+    if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
 
 
-def _one_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> bool:
-    """One model's run; whether units failed."""
+def _several_runs(
+    name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
+) -> bool:
+    """One run a model; whether units failed. The overview shows what is scored, also when a run stops."""
+    from hardlook.commands.several_models import check_models, read_scorecards, write_overview
+
+    check_models(benchmark.card.role, arguments)
+    out: Path = values["out"]
+    folders = [out / model for model in arguments]
+    failed = False
+    try:
+        for model, given in arguments.items():
+            own = {**values, "model": model, "out": out / model}
+            failed = _one_run(name, benchmark, own, given, alone=False) or failed
+    finally:
+        if page := write_overview(benchmark, folders, out):
+            typer.echo(f"\nall models: {page}", err=values["as_json"])
+    if values["as_json"]:
+        cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}
+        sys.stdout.write(json.dumps(cards, indent=1) + "\n")
+    return failed
+
+
+def _one_run(
+    name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
+) -> bool:
+    """One model's run; whether units failed. With `--json` a run that is not alone leaves printing to its caller."""
     from hardlook.commands.option_fields import given_values
     from hardlook.commands.reporting import write_report
     from hardlook.runs.launch import launch
@@ -106,8 +133,6 @@ def _one_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> bool:
     given = given_values(benchmark.options, values)
     given.update(data=grammar.paths(values["data"], "--data"), reading=grammar.pairs(values["reading"], "--reading"))
     given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
-    model_args: dict[str, Any] = grammar.pairs(values["model_arg"], "--model-arg")
-    model_args.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
     out: Path = values["out"]
     try:
         done = launch(
@@ -133,7 +158,8 @@ def _one_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> bool:
             typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
         return done.progressed.failed > 0
     write_report(done.scored)
-    print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])
+    if alone or not values["as_json"]:
+        print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])
     if not values["as_json"]:
         typer.echo(f"\nreport: {done.scored.folder.report_path}")
     if done.scored.scorecard.units.failed:
@@ -172,7 +198,7 @@ def _for_a_terminal(scorecard: Scorecard, benchmark: Benchmark) -> Scorecard:
     return replace(scorecard, scores=tuple(kept))
 
 
-def _conduct(values: dict[str, Any], model_args: dict[str, Any]) -> Conduct:
+def _conduct(values: dict[str, Any], model_args: dict[str, str]) -> Conduct:
     from hardlook.errors import OptionError
     from hardlook.runs.engines import ENGINES, EngineOptions
     from hardlook.runs.execute import Conduct

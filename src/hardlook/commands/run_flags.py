@@ -23,7 +23,11 @@ def shared_flags(
     ] = None,
     model_arg: Annotated[
         list[str] | None,
-        typer.Option("--model-arg", help="KEY=VALUE for the model; repeatable.", rich_help_panel=_MODEL),
+        typer.Option(
+            "--model-arg",
+            help="KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable.",
+            rich_help_panel=_MODEL,
+        ),
     ] = None,
     weights: Annotated[
         Path | None, typer.Option("--weights", help="A weights file of your own.", rich_help_panel=_MODEL)

@@ -1,35 +1,96 @@
-"""Several models of one command: a page that sets their headline scores side by side."""
+"""Several models of one command: which they are, with which arguments, and a page of their headline scores.
+
+>>> names = model_names("ridge, dn4")
+>>> arguments_of(names, {"size": "9", "ridge.scale": "2"})
+{'ridge': {'size': '9', 'scale': '2'}, 'dn4': {'size': '9'}}
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hardlook.commands.reporting import model_marks
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import Dot, DotChart, Section, Table
+from hardlook.errors import ModelError, OptionError
+from hardlook.models.card import MARKS
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import Benchmark
 
 
+def model_names(text: str | None) -> list[str]:
+    """The names in `--model`, with commas between; none where the flag is not given, and no name twice."""
+    names = [word.strip() for word in (text or "").split(",") if word.strip()]
+    if text is not None and not names:
+        raise OptionError("--model names no model", remedy="`hardlook models` lists them")
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise OptionError(
+            f"--model names {', '.join(repeated)} more than once",
+            remedy="name each model once; for other arguments run it again with another --out",
+        )
+    return names
+
+
+def arguments_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Each model's arguments: KEY goes to all of them, NAME.KEY to one and before KEY."""
+    own: dict[str, dict[str, str]] = {name: {} for name in names}
+    shared: dict[str, str] = {}
+    for key, value in given.items():
+        # The longest, since names may have dots: of `net` and `net.small` the second is meant by `net.small.size`.
+        owner = max((name for name in names if key.startswith(f"{name}.")), key=len, default=None)
+        if owner is not None:
+            own[owner][key.removeprefix(f"{owner}.")] = value
+        elif "." in key:
+            raise OptionError(
+                f"--model-arg {key} is for none of the models of this run",
+                remedy=f"write KEY=VALUE, or NAME.KEY=VALUE with one of {', '.join(names)}",
+            )
+        else:
+            shared[key] = value
+    return {name: shared | own[name] for name in names}
+
+
+def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
+    """Refuse, before anything runs, a model that cannot be found, is of another role or lacks an argument."""
+    from hardlook.models.registry import resolve
+
+    for name, given in arguments.items():
+        try:
+            resolve(name, role, given)
+        except ModelError as error:
+            hint = "--model-arg NAME.KEY=VALUE is for one of several models" if given else None
+            remedy = "; ".join(part for part in (error.remedy, hint) if part)
+            raise ModelError(error.what, file=error.file, unit=error.unit, remedy=remedy or None) from error
+
+
+def read_scorecards(folders: Sequence[Path]) -> dict[str, Scorecard]:
+    """The scorecards of the runs that are scored, by the name of their folder."""
+    from hardlook.runs.folder import RunFolder
+
+    paths = {folder.name: RunFolder(folder).scores_path for folder in folders}
+    return {
+        name: Scorecard.from_json(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()
+    }
+
+
 def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> Path | None:
     """Write `report.html` into `out` from the runs that are scored; None while none is."""
     from hardlook.report.page import render_study
-    from hardlook.runs.folder import RunFolder, write_whole
+    from hardlook.runs.folder import write_whole
 
-    cards = {
-        folder.name: Scorecard.from_json(RunFolder(folder).scores_path.read_text(encoding="utf-8"))
-        for folder in folders
-        if RunFolder(folder).scores_path.is_file()
-    }
+    cards = read_scorecards(folders)
     if not cards:
         return None
+    absent = [folder.name for folder in folders if folder.name not in cards]
     page = render_study(
         overview_sections(benchmark, cards),
         title=f"{benchmark.card.title}: {len(cards)} models",
         summary=f"{benchmark.card.summary} Every model answered the same units; each has its own report in "
-        f"{', '.join(f'`{name}/report.html`' for name in cards)}.",
+        f"{', '.join(f'`{name}/report.html`' for name in cards)}."
+        + (f" Not scored yet: {', '.join(absent)}." if absent else ""),
         provenance={"benchmark": benchmark.card.name, "models": list(cards)},
     )
     write_whole(out / "report.html", page)
@@ -47,11 +108,17 @@ def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list
         rows.sort(key=lambda row: -row[1].value if meaning.higher_is_better else row[1].value)
         better = "Higher is better." if meaning.higher_is_better else "Lower is better."
         charts.append(DotChart(meaning.title, f"{meaning.meaning}. {better}", tuple(_dot(*row) for row in rows)))
+    marks = {model: model_marks(model) for model in cards}
+    legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in said for said in marks.values())]
     table = Table(
         "All headline scores",
-        "Intervals are in the charts; scores without a value have no units.",
-        ("model", *(meanings[name].title for name in known)),
-        tuple((model, *(_value(card, name) for name in known)) for model, card in cards.items()),
+        "Intervals are in the charts; scores without a value have no units."
+        + (f" Marks: {'; '.join(legend)}." if legend else ""),
+        ("model", *(["marks"] if legend else []), *(meanings[name].title for name in known)),
+        tuple(
+            (model, *([", ".join(marks[model])] if legend else []), *(_value(card, name) for name in known))
+            for model, card in cards.items()
+        ),
     )
     return [Section("Side by side", "", (*charts, table))]
 
@@ -67,4 +134,6 @@ def _value(card: Scorecard, name: str) -> float | None:
 
 def _dot(model: str, score: Score) -> Dot:
     low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(model, score.value, low, high)
+    # Scores of transductive models are not comparable with those of the others, so the chart says which they are.
+    label = f"{model} (transductive)" if "transductive" in model_marks(model) else model
+    return Dot(label, score.value, low, high)

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.data.concept_context import ConceptContextImage
+from hardlook.errors import HardlookError, ModelError
 from hardlook.models.feature_cache import CachedEncoder
 from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 
@@ -54,6 +55,15 @@ def image_vectors(
     moved = progress(len(rows), 0) if progress else (lambda units, failed: None)
     vectors = np.zeros((len(rows), encoder.dimension), np.float32)
     for i, row in enumerate(rows):
-        vectors[i] = cached.encode([row.read()]).vectors[0]
+        vectors[i] = _encoded(cached, row)
         moved(1, 0)
     return vectors
+
+
+def _encoded(encoder: Encoder, row: ConceptContextImage) -> Vectors:
+    try:
+        return encoder.encode([row.read()]).vectors
+    except HardlookError as error:
+        raise error.at(file=row.path) from error
+    except Exception as error:  # an encoder of another package may raise anything; the image tells where to look
+        raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=row.path) from error

@@ -13,13 +13,22 @@ from typing import Any
 
 from hardlook.errors import HardlookError, ModelError
 
+MARKS = {
+    "GL": "pretrained on the labels of all training classes",
+    "LL": "trained on tasks, with the labels of each task",
+    "TT": "adapts to the supports when it is tested",
+    "transductive": "answers all queries of a task together",
+}
+"""What a few-shot learner's marks mean; the letters are MetaCoCo's."""
+
 
 @dataclass(frozen=True)
 class ModelCard:
     """A model's name, roles and terms.
 
     `roles` may be empty (an outside model that does not say: then any is tried); `weights` are names of weight
-    files to fetch; `origin` says where the name was found; `problem` why the model cannot be used, if so.
+    files to fetch; `origin` says where the name was found; `problem` why the model cannot be used, if so; `marks` are
+    keys of `MARKS`.
     """
 
     name: str
@@ -30,6 +39,7 @@ class ModelCard:
     weights: tuple[str, ...] = ()
     origin: str = "built-in"
     problem: str = ""
+    marks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,19 @@ class Found:
     def factory(self) -> Callable[..., Any]:
         """The class or function that makes the model, imported now if need be."""
         return import_dotted(self.target) if isinstance(self.target, str) else self.target
+
+
+def marks_of(target: Any) -> tuple[str, ...]:
+    """The marks that a class says of itself in `flags` and `transductive`.
+
+    >>> class Mine:
+    ...     flags, transductive = ("GL", "TT"), True
+    >>> marks_of(Mine), marks_of(str)
+    (('GL', 'TT', 'transductive'), ())
+    """
+    flags = getattr(target, "flags", ())
+    said = [flag for flag in flags if flag in MARKS] if isinstance(flags, tuple | list) else []
+    return (*said, "transductive") if getattr(target, "transductive", False) is True else tuple(said)
 
 
 def import_dotted(path: str) -> Callable[..., Any]:

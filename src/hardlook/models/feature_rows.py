@@ -1,15 +1,19 @@
 """Arrays of features on disk that are filled row by row: resumable after a kill, one process at a time.
 
-A folder holds one `.npy` file an array, `done.npy` with one flag a row, and `complete.json` once every row is there.
-Flags are written after the rows they speak of are on the disk, so a flag is never wrong, whatever stops the machine.
+A folder holds one `.npy` file an array, `contents.json` with the content of each row, `done.npy` with one flag a row,
+and `complete.json` once every row is there. Flags are written after the rows they speak of are on the disk, so a flag
+is never wrong, whatever stops the machine.
 
 >>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
->>> filling = FillingRows(folder, 2, ("vectors",))
+>>> filling = FillingRows(folder / "table", ["a", "a"], ("vectors",))
 >>> filling.put([0, 1], {"vectors": np.array([1.0, 2.0], np.float32)})
 >>> filling.finish()
->>> complete_rows(folder, ("vectors",))["vectors"].tolist()
+>>> complete_rows(folder / "table", ("vectors",))["vectors"].tolist()
 [[1.0, 2.0], [1.0, 2.0]]
+>>> known = KnownRows(folder, ("vectors",))
+>>> known.get("a")["vectors"].tolist(), "b" in known
+([1.0, 2.0], False)
 """
 
 from __future__ import annotations
@@ -27,7 +31,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import DataError
 
-COMPLETE = "complete.json"
+COMPLETE, CONTENTS = "complete.json", "contents.json"
 ROWS_A_FLUSH = 64
 
 
@@ -55,14 +59,15 @@ def complete_rows(folder: Path, names: Sequence[str]) -> dict[str, NDArray[Any]]
 
 
 class FillingRows:
-    """`count` rows of each of the arrays `names`, some of which may be there from before.
+    """One row a content of each of the arrays `names`, some of which may be there from before.
 
     `missing` are the rows to fill, ascending. The shape of a row is that of the first one put. Rows reach the disk
     every few dozen, and with `flush`; `finish` says that all are there.
     """
 
-    def __init__(self, folder: Path, count: int, names: Sequence[str]) -> None:
-        self.folder, self.count, self.names = folder, count, tuple(names)
+    def __init__(self, folder: Path, contents: Sequence[str], names: Sequence[str]) -> None:
+        self.folder, self.contents, self.names = folder, list(contents), tuple(names)
+        self.count = count = len(self.contents)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._done = np.zeros(count, np.bool_)
         self._waiting: list[int] = []
@@ -113,8 +118,10 @@ class FillingRows:
 
     def _create(self, shapes: dict[str, tuple[int, ...]]) -> None:
         # Whatever speaks of older rows goes first: a kill from here on leaves nothing that looks filled.
+        self.folder.mkdir(parents=True, exist_ok=True)
         for name in (COMPLETE, "done.npy"):
             (self.folder / name).unlink(missing_ok=True)
+        _write_whole(self.folder / CONTENTS, json.dumps(self.contents).encode())
         for name, shape in shapes.items():
             path = self.folder / f"{name}.npy"
             np.lib.format.open_memmap(path, "w+", np.float32, (self.count, *shape)).flush()
@@ -132,6 +139,32 @@ class FillingRows:
             for row in rows:
                 stream.seek(header + row * len(content))
                 stream.write(content)
+
+
+class KnownRows:
+    """What is on disk of the arrays `names`, by content: the rows of all tables in `root`, also of half-filled ones.
+
+    A table that lacks one of the arrays, or is damaged, counts as not there.
+    """
+
+    def __init__(self, root: Path, names: Sequence[str]) -> None:
+        self._places: dict[str, tuple[dict[str, NDArray[Any]], int]] = {}
+        for flags in sorted(root.glob("*/done.npy")):
+            with contextlib.suppress(OSError, ValueError, EOFError):
+                done, contents = np.load(flags), json.loads((flags.parent / CONTENTS).read_text())
+                arrays = {name: np.load(flags.parent / f"{name}.npy", mmap_mode="r") for name in names}
+                if all(len(part) == len(done) for part in (contents, *arrays.values())):
+                    self._places.update({contents[row]: (arrays, int(row)) for row in np.flatnonzero(done)})
+
+    def __contains__(self, content: str) -> bool:
+        return content in self._places
+
+    def get(self, content: str) -> dict[str, NDArray[np.float32]] | None:
+        """The row of each array, mapped into memory; None where the content is not known."""
+        if content not in self._places:
+            return None
+        arrays, row = self._places[content]
+        return {name: array[row] for name, array in arrays.items()}
 
 
 def _write_whole(path: Path, content: bytes | NDArray[np.bool_]) -> None:

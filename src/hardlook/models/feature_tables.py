@@ -1,7 +1,9 @@
 """The features of a whole list of images: every image encoded once, then read by any process from the disk.
 
-A table belongs to one encoder (its identity), one list of contents and the choice whether maps are kept. Images pass
-the encoder one at a time, so the bits of a row depend on its image alone. What was encoded before a kill is kept.
+A table belongs to one encoder (its identity), one list of contents and the choice whether maps are kept. What other
+tables of the same encoder hold is copied, not encoded again. Maps are kept even where only vectors are asked for, as
+long as they are of one shape and small (`MOST_UNASKED_BYTES`), so that a learner on maps need not encode again. Images
+pass the encoder one at a time, so the bits of a row depend on its image alone. What was encoded before a kill is kept.
 
 >>> import tempfile
 >>> from hardlook.world.planted import PlantedWorld
@@ -15,6 +17,7 @@ the encoder one at a time, so the bits of a row depend on its image alone. What 
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -25,12 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprint
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError, HardlookError, ModelError
 from hardlook.models.feature_cache import default_cache_folder
-from hardlook.models.feature_rows import FillingRows, complete_rows, one_process
+from hardlook.models.feature_rows import FillingRows, KnownRows, complete_rows, one_process
 from hardlook.models.identity import identify
 from hardlook.models.registry import build
-from hardlook.models.roles import Encoder, Image
+from hardlook.models.roles import Encoder, Features, Image
+
+MOST_UNASKED_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,66 +87,142 @@ def feature_table(
         raise DataError(f"expected images with one content each, got {len(images)} images and {len(content)} contents")
     encoder = build(encoder_name, "encoder", encoder_args)
     identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
-    root = folder or default_tables_folder()
-    places = {kept: root / fingerprint.of_value([identity, list(content), kept]) for kept in (maps, True)}
-    for kept, place in places.items():
-        # A table with maps serves those who want vectors only.
-        if complete_rows(place, _names(kept)) is not None:
-            return open_feature_table(place, maps)
-    place = places[maps]
-    with one_process(place):
-        if complete_rows(place, _names(maps)) is None:
-            _fill(FillingRows(place, len(images), _names(maps)), encoder, images, content, read, show_progress)
-    return open_feature_table(place, maps)
+    home = (folder or default_tables_folder()) / identity
+    places = {kept: home / fingerprint.of_value([list(content), kept]) for kept in (False, True)}
+    found = _complete(places, maps)
+    if found is None:
+        # One process an encoder, not a table: of two lists that overlap the second finds what the first encoded.
+        with one_process(home):
+            found = _complete(places, maps)
+            if found is None:
+                paths = dict(zip(reversed(content), reversed(images), strict=True))
+                found = _made(places, maps, _Images(encoder, paths, read), content, show_progress)
+    return open_feature_table(found, maps)
 
 
-def _fill(
-    filling: FillingRows,
-    encoder: Encoder,
-    images: Sequence[Path],
+class _UnaskedMaps(Exception):
+    """Maps that nobody asked for cannot be kept."""
+
+
+class _Images:
+    """Images by content, encoded when asked for; the last answer is remembered, for a second try without maps."""
+
+    def __init__(self, encoder: Encoder, paths: Mapping[str, Path], read: Callable[[Path], Image]) -> None:
+        self.encoder, self.paths, self.read = encoder, paths, read
+        self._last: tuple[str, Features] | None = None
+
+    def encoded(self, content: str) -> Features:
+        if self._last is None or self._last[0] != content:
+            self._last = content, self._encode(self.paths[content])
+        return self._last[1]
+
+    def _encode(self, path: Path) -> Features:
+        try:
+            return self.encoder.encode([self.read(path)])
+        except HardlookError as error:
+            raise error.at(file=path) from error
+        except Exception as error:  # an encoder of another package may raise anything; the image tells where to look
+            raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
+
+
+def _complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
+    # A table with maps serves those who want vectors only.
+    wanted = (True,) if maps else (False, True)
+    return next((places[kept] for kept in wanted if complete_rows(places[kept], _names(kept)) is not None), None)
+
+
+def _made(
+    places: Mapping[bool, Path],
+    maps: bool,
+    images: _Images,
     content: Sequence[str],
-    read: Callable[[Path], Image],
     show_progress: Callable[[int, int], Any] | None,
-) -> None:
+) -> Path:
+    home = places[True].parent
+    if not maps:
+        with_maps, alone = KnownRows(home, _names(True)), KnownRows(home, _names(False))
+        known = [name for name in content if name in alone]
+        # Maps are kept where something has to be encoded, and every row that is known has its map.
+        if len(known) == len(content) or any(name not in with_maps for name in known):
+            return _filled(places[False], False, maps, images, content, show_progress)
+    try:
+        return _filled(places[True], True, maps, images, content, show_progress)
+    except _UnaskedMaps:
+        found = _filled(places[False], False, maps, images, content, show_progress)
+    shutil.rmtree(places[True], ignore_errors=True)
+    return found
+
+
+def _filled(
+    place: Path,
+    kept: bool,
+    asked: bool,
+    images: _Images,
+    content: Sequence[str],
+    show_progress: Callable[[int, int], Any] | None,
+) -> Path:
+    filling = FillingRows(place, content, _names(kept))
     twins: dict[str, list[int]] = {}
     for row, name in enumerate(content):
         twins.setdefault(name, []).append(row)
-    wanted = {content[row]: row for row in reversed(filling.missing)}
-    with show_progress(len(twins), len(twins) - len(wanted)) if show_progress else nullcontext() as progress:
+    known = KnownRows(place.parent, filling.names)
+    wanted = dict.fromkeys(content[row] for row in filling.missing)
+    fresh = sum(name not in known for name in wanted)
+    with show_progress(len(twins), len(twins) - fresh) if show_progress else nullcontext() as progress:
         try:
-            for name, row in sorted(wanted.items(), key=lambda item: item[1]):
-                filling.put(twins[name], _encoded(encoder, read(images[row]), images[row], filling))
-                if progress is not None:
+            # Copies first: they are safe on the disk before anything takes long.
+            for name in sorted(wanted, key=lambda name: name not in known):
+                values = known.get(name) or _values(images, name, kept, asked)
+                _check(values, filling, asked, images.paths[name], images.encoder.dimension)
+                filling.put(twins[name], values)
+                if progress is not None and name not in known:
                     progress.advance(1, 0)
         finally:
             filling.flush()
     filling.finish()
+    return place
 
 
-def _encoded(encoder: Encoder, image: Image, path: Path, filling: FillingRows) -> dict[str, NDArray[np.float32]]:
-    features = encoder.encode([image])
+def _values(images: _Images, name: str, kept: bool, asked: bool) -> dict[str, NDArray[np.float32]]:
+    features = images.encoded(name)
     values = {"vectors": np.asarray(features.vectors, np.float32).reshape(-1)}
-    if "maps" in filling.names:
-        if features.maps is None:
-            remedy = "choose an encoder with feature maps, or learners that work on vectors"
-            raise ModelError("the encoder gives no feature maps", remedy=remedy)
+    if kept and features.maps is not None:
         values["maps"] = np.asarray(features.maps[0], np.float32)
-    if len(values["vectors"]) != encoder.dimension:
+    elif kept and asked:
+        remedy = "choose an encoder with feature maps, or learners that work on vectors"
+        raise ModelError("the encoder gives no feature maps", file=images.paths[name], remedy=remedy)
+    elif kept:
+        raise _UnaskedMaps
+    return values
+
+
+def _check(
+    values: Mapping[str, NDArray[np.float32]], filling: FillingRows, asked: bool, path: Path, dimension: int
+) -> None:
+    if "maps" in values and not asked and not _can_be_kept(values["maps"], filling):
+        raise _UnaskedMaps
+    if values["vectors"].shape != (dimension,):
         raise ModelError(
-            f"expected one vector of {encoder.dimension} numbers, the encoder gave {np.shape(features.vectors)}",
+            f"expected one vector of {dimension} numbers, the encoder gave {values['vectors'].size}",
             file=path,
             remedy="`hardlook check encoder MODEL` says what the role asks for",
         )
-    for name, value in values.items():
+    for kind, value in values.items():
         if not np.isfinite(value).all():
-            raise ModelError(f"the encoder's {name} are not finite", file=path, remedy="check its input and weights")
-        if filling.shapes and value.shape != filling.shapes[name]:
+            raise ModelError(f"the encoder's {kind} are not finite", file=path, remedy="check its input and weights")
+        if filling.shapes and value.shape != filling.shapes[kind]:
             raise ModelError(
-                f"the encoder's {name} differ in shape: {filling.shapes[name]} before, {value.shape} here",
+                f"the encoder's {kind} differ in shape: {filling.shapes[kind]} before, {value.shape} here",
                 file=path,
                 remedy="choose an encoder, or a size of its input, that gives all images maps of one shape",
             )
-    return values
+
+
+def _can_be_kept(one: NDArray[np.float32], filling: FillingRows) -> bool:
+    # Half of the free space at most: what nobody asked for must not fill the disk.
+    most = min(MOST_UNASKED_BYTES, shutil.disk_usage(filling.folder.parent).free // 2)
+    fits = one.shape == filling.shapes["maps"] if filling.shapes else one.nbytes * filling.count <= most
+    return fits and bool(np.isfinite(one).all())
 
 
 def _names(maps: bool) -> tuple[str, ...]:

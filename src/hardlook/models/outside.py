@@ -19,7 +19,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from hardlook.errors import HardlookError, ModelError
-from hardlook.models.card import Found, ModelCard, import_dotted
+from hardlook.models.card import Found, ModelCard, import_dotted, marks_of
 from hardlook.models.roles import ROLES
 
 GROUP = "hardlook.models"
@@ -69,6 +69,7 @@ def card_of(target: Callable[..., Any], name: str) -> ModelCard:
         licence=str(given.get("licence", "")),
         extra=str(given.get("extra", "")),
         weights=(weights,) if isinstance(weights, str) else tuple(weights),
+        marks=marks_of(target),
     )
 
 

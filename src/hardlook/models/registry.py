@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 from hardlook.errors import HardlookError, ModelError
 from hardlook.models import outside
 from hardlook.models.arguments import convert
-from hardlook.models.card import Found, ModelCard
+from hardlook.models.card import Found, ModelCard, marks_of
 from hardlook.models.roles import ROLES
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "missing_members",
     "register",
     "register_lazily",
+    "resolve",
 ]
 
 BUILT_IN = (
@@ -98,7 +99,7 @@ def register(
 
     def add(target: Factory) -> Factory:
         origin = "built-in" if target.__module__.startswith("hardlook.") else target.__module__
-        _add(ModelCard(name, roles, summary, licence, extra, weights, origin), target)
+        _add(ModelCard(name, roles, summary, licence, extra, weights, origin, marks=marks_of(target)), target)
         return target
 
     return add
@@ -139,8 +140,12 @@ def find(name: str) -> Found:
     )
 
 
-def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
-    """The model `name` for `role`, made with the keyword arguments `args` (strings are converted by annotation)."""
+def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tuple[Callable[..., Any], dict[str, Any]]:
+    """The factory of the model `name` and its keyword arguments, checked without making the model.
+
+    >>> resolve("planted-segmenter", "semantic-segmenter", {"sibling": "0.3"})[1]
+    {'sibling': 0.3}
+    """
     if role not in ROLES:
         raise ModelError(f"there is no role {role!r}", remedy=_ROLES)
     found = find(name)
@@ -150,7 +155,12 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
             remedy=f"`hardlook models --role {role}` lists those that are",
         )
     factory = found.factory()
-    keywords = convert(name, factory, args or {})
+    return factory, convert(name, factory, args or {})
+
+
+def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
+    """The model `name` for `role`, made with the keyword arguments `args` (strings are converted by annotation)."""
+    factory, keywords = resolve(name, role, args)
     try:
         model = factory(**keywords)
     except HardlookError:

@@ -86,8 +86,14 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
 
 def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
     """Refuse a reading that the benchmark does not have, before the work and not after it."""
-    known = {reading.name for reading in benchmark.readings(options) if reading.choices}
+    readings = benchmark.readings(options)
+    known = {reading.name for reading in readings if reading.choices}
     unknown = sorted(set(options.reading) - known)
+    if unknown and unknown[0] in {reading.name for reading in readings}:
+        raise OptionError(
+            f"--reading {unknown[0]}: it changes more than the scores, or has an option of its own",
+            remedy=f"`hardlook run {benchmark.card.name}` sets it by --{unknown[0]}",
+        )
     if unknown:
         raise OptionError(
             f"--reading {unknown[0]}: {benchmark.card.name} has no such reading",

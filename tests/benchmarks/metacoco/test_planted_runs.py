@@ -7,6 +7,7 @@ from hardlook.contract.options import parse_options
 from hardlook.errors import OptionError
 from hardlook.runs.calibration import calibrate
 from hardlook.runs.in_memory import Rehearsal
+from hardlook.runs.scoring import check_readings
 from hardlook.tasks.image_table import MODES
 
 FAULTS = {"context": 0.5, "noise": 0.2}
@@ -38,11 +39,12 @@ def test_calibration_finds_what_each_dial_is_meant_to_do():
     curves = {(curve.dial.name, curve.dial.score): curve for curve in found.curves}
     assert set(curves) == {
         ("follows context", "gap"), ("follows context", "excess-attraction"), ("follows context", "iid"),
-        ("guesses", "iid"),
+        ("follows context", "attraction"), ("guesses", "iid"),
     }  # fmt: skip
     assert found.passed
     assert curves["follows context", "gap"].spearman == 1
     assert curves["follows context", "excess-attraction"].spearman == 1
+    assert curves["follows context", "attraction"].spearman == 1
     assert curves["follows context", "iid"].span == 0
     assert curves["guesses", "iid"].spearman == -1
 
@@ -96,6 +98,24 @@ def test_options_that_make_no_sense_are_refused_by_name(wrong):
 def test_an_unknown_mode_is_answered_with_those_there_are():
     with pytest.raises(OptionError, match="blind, iid, ood, swapped, shared"):
         parse_options(METACOCO.options, {"modes": "upside-down"})
+
+
+def test_contexts_of_test_and_training_share_none():
+    with pytest.raises(OptionError, match=r"--train-contexts: .*fog: also given as --test-contexts"):
+        parse_options(METACOCO.options, {"test_contexts": "fog,dusk", "train_contexts": "night,fog"})
+
+
+def test_the_help_says_how_to_take_every_split():
+    assert "all: every split" in METACOCO.options.model_fields["split"].description
+
+
+def test_a_reading_that_has_an_option_of_its_own_is_answered_with_it():
+    options = parse_options(METACOCO.options, {"reading": {"blind-supports": "paper"}})
+    with pytest.raises(OptionError, match="--reading blind-supports") as caught:
+        check_readings(METACOCO, options)
+    assert "sets it by --blind-supports" in str(caught.value)
+    with pytest.raises(OptionError, match="has no such reading"):
+        check_readings(METACOCO, parse_options(METACOCO.options, {"reading": {"sound": "loud"}}))
 
 
 def test_too_many_shots_for_the_world_are_refused_with_counts():

@@ -166,6 +166,17 @@ def test_attracted_errors_by_hand():
     assert card.get("attraction").n == 4
 
 
+def test_errors_of_one_task_have_a_share_and_no_interval():
+    rows = [task(index, "ood", 10) for index in range(1, 5)]
+    one, two = (
+        scorecard([*rows, task(0, "ood", 8)], resamples=50),
+        scorecard([*rows, task(0, "ood", 8), task(5, "ood", 9)], resamples=50),
+    )
+    for name in ("attraction", "attraction-chance", "excess-attraction"):
+        assert (one.get(name).n, one.get(name).interval) == (2, None)
+        assert two.get(name).interval.n == 6
+
+
 def test_without_errors_there_is_no_share_of_errors():
     card = scorecard([task(0, "ood", 10)], resamples=20)
     assert not [score for score in card.scores if "attraction" in score.name]

@@ -3,7 +3,8 @@
 import pytest
 
 from hardlook.benchmarks.metacoco.benchmark import METACOCO
-from hardlook.contract.sections import CurveChart, DotChart, Gallery, HeatMap
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.sections import CurveChart, DotChart, Gallery, HeatMap, Table
 from hardlook.models.registry import build
 from hardlook.runs.in_memory import Rehearsal
 
@@ -110,3 +111,75 @@ def test_pictures_name_what_was_shown_and_what_was_answered():
             asked, answered = label.split(",")[0], label.rpartition("answered ")[2]
             assert asked != answered
             assert {asked, answered} <= set(concepts)
+
+
+def caption(given, title, kind):
+    _, _, sections = shown(tasks=4, **given)
+    return blocks(sections[title], kind)[0].caption
+
+
+@pytest.mark.parametrize(
+    ("given", "says", "says_not"),
+    [
+        ({"modes": "iid,ood,blind"}, "Every row is of the same tasks", "of their own"),
+        ({"modes": "iid,ood,shared"}, "Rows iid, ood are the same tasks", "Every row"),
+        ({"modes": "iid,shared"}, "Tasks of shared have classes of their own", "same tasks"),
+        ({"modes": "iid,ood,blind", "blind_supports": "paper"}, "blind have supports of their own", "Every row"),
+        ({"modes": "iid"}, "t intervals", "same"),
+    ],
+    ids=str,
+)
+def test_rows_are_called_the_same_tasks_where_they_are(given, says, says_not):
+    text = caption(given, "What context is worth", DotChart)
+    assert says in text
+    assert says_not not in text
+
+
+def test_the_heat_map_names_the_modes_whose_queries_it_holds():
+    title = "From which context to which"
+    text = caption({"modes": "iid,ood,blind,shared"}, title, HeatMap)
+    assert "queries of iid, blind, ood; the diagonal, in the support's context, those of iid, blind." in text
+    text = caption({"modes": "iid,ood,blind", "blind_supports": "paper"}, title, HeatMap)
+    assert "queries of iid, ood; the diagonal, in the support's context, those of iid." in text
+
+
+def of_concepts(count):
+    """The captions of the section of concepts, of a run with so many."""
+    records, _, _ = shown(modes="iid", tasks=2)
+    scores = [Score("accuracy", place / count, 9, slice={"mode": mode, "concept": f"concept {place}"})
+              for place in range(count) for mode in ("iid", "ood")]  # fmt: skip
+    card = Scorecard("metacoco", "1", "", (Score("iid", 1, 2), *scores))
+    found = next(section for section in METACOCO.sections(records, card) if section.title == "Which concepts")
+    return [block.caption for block in found.blocks]
+
+
+def test_a_choice_of_concepts_is_said():
+    assert all(text.startswith("The 40 lowest of 41 concepts.") for text in of_concepts(41))
+    assert not any("lowest of" in text for text in of_concepts(40))
+
+
+def test_a_run_stands_in_the_column_of_its_shots():
+    """Three-way tasks of 5 and 1 shots, two-way of 2: one row for 3 ways, with both columns."""
+    _, card, sections = shown(modes="blind", ways="3,2", shots="5,1", queries=1, tasks=4)
+    [table] = blocks(sections["Beside the published tables"], Table)
+    column = {name: place for place, name in enumerate(table.columns)}
+    ours = [row for row in table.rows if row[column["where from"]] == "this run"]
+    assert [row[column["ways"]] for row in ours] == [2, 3]
+    for row in ours:
+        ways = str(row[column["ways"]])
+        for shots, title in (("1", "1 shot"), ("5", "5 shots")):
+            where = {} if (ways, shots) == ("3", "5") else {"ways": ways, "shots": shots}
+            assert row[column[title]] == card.get("blind", **where).value
+    baseline = next(row for row in table.rows if row[0] == "Baseline" and row[column["where from"]] == "Table 2")
+    assert baseline[column["uses"]] == "GL TT"
+
+
+def test_one_number_of_shots_leaves_the_other_column_empty():
+    _, card, sections = shown(modes="blind", shots="1", tasks=4)
+    [table] = blocks(sections["Beside the published tables"], Table)
+    first = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (first["1 shot"], first["5 shots"], first["ways"]) == (card.get("blind").value, None, 5)
+    _, _, sections = shown(modes="blind", shots="2", tasks=4)
+    assert "this run's blind tasks have others" in sections["Beside the published tables"].text
+    _, _, sections = shown(modes="iid", tasks=4)
+    assert sections["Beside the published tables"].text == "This run has no blind tasks."

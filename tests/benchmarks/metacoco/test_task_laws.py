@@ -6,6 +6,7 @@ import pytest
 
 from hardlook.benchmarks.metacoco.benchmark import METACOCO
 from hardlook.benchmarks.metacoco.images import open_images, source_of
+from hardlook.benchmarks.metacoco.options import MetaCocoOptions
 from hardlook.models.registry import build
 from hardlook.runs.folder import RunFolder
 from hardlook.runs.in_memory import Rehearsal
@@ -102,3 +103,81 @@ def test_records_do_not_depend_on_order_or_company(rehearsal):
     assert {record["unit"]: record for record in METACOCO.evaluate(shuffled, model)} == together
     for unit in shuffled[:5]:
         assert METACOCO.evaluate([unit], model) == [together[unit.id]]
+
+
+class Heads:
+    """Trains heads from random starts; keeps episodes and scores."""
+
+    accepts = "features"
+
+    def __init__(self):
+        self.learner = build("linear-head", role="few-shot-learner", args={})
+        self.episodes, self.scores = [], []
+
+    def classify(self, episodes):
+        scores = self.learner.classify(episodes)
+        self.episodes += episodes
+        self.scores += scores
+        return scores
+
+
+@pytest.fixture(scope="module")
+def answered(own_cache):
+    """{blind supports: {(mode, index): (record, episode, scores)}} of linear heads."""
+    given = {"tasks": 6, "resamples": 0, "modes": "iid,ood,blind,shared", "queries": 3, "encoder_args": "context=.5"}
+    found = {}
+    for blind_supports in ("ours", "paper"):
+        rehearsal = Rehearsal("metacoco", {**given, "blind_supports": blind_supports})
+        units = [unit for batch in rehearsal.prepared for unit in batch.units]
+        heads = Heads()
+        records = METACOCO.evaluate(units, heads)
+        rows = zip(records, heads.episodes, heads.scores, strict=True)
+        found[blind_supports] = {(row[0]["mode"], row[0]["index"]): row for row in rows}
+    return found
+
+
+def test_one_head_answers_in_every_mode_with_the_same_supports(answered):
+    """An image that is asked about in two modes of a task gets one answer: the gap compares no two heads."""
+    met = 0
+    tasks = answered["ours"]
+    for index in range(6):
+        first = asked(*tasks["iid", index])
+        for mode in ("ood", "blind"):
+            other = asked(*tasks[mode, index])
+            for image in first.keys() & other.keys():
+                np.testing.assert_allclose(first[image], other[image], atol=1e-5)
+                met += 1
+        assert tasks["iid", index][1].key == tasks["ood", index][1].key == tasks["blind", index][1].key
+    assert met > 0
+
+
+def asked(record, episode, scores):
+    """{the query's vector: its scores}."""
+    return {vector.tobytes(): row for vector, row in zip(episode.query, scores, strict=True)}
+
+
+def test_other_supports_have_a_key_of_their_own(answered):
+    for blind_supports, alike in (("ours", 2), ("paper", 3)):
+        keys = [row[1].key for row in answered[blind_supports].values()]
+        assert len(set(keys)) == 6 * alike
+
+
+def test_the_order_of_queries_tells_no_labels_and_is_undone_in_the_records(answered):
+    straight = 0
+    for record, episode, scores in answered["ours"].values():
+        predicted = scores.argmax(1)
+        truth = np.repeat(np.arange(5), 3)
+        vectors = _vectors(record["query"])
+        # Where the class-by-class queries went; equal vectors have equal scores, so any of them will do.
+        place = [next(at for at, query in enumerate(episode.query) if (query == vector).all()) for vector in vectors]
+        assert [predicted[at] for at in place] == record["predicted"]
+        assert sorted(episode.query.tolist()) == sorted(vectors.tolist())
+        assert record["correct"] == (np.array(record["predicted"]) == truth).sum()
+        straight += (episode.query == vectors).all()
+    assert straight == 0
+
+
+def _vectors(rows):
+    opened = open_images(source_of(MetaCocoOptions()))
+    encoder = build("planted-encoder", role="encoder", args={"context": 0.5})
+    return np.concatenate([encoder.encode([opened.read(row)]).vectors for row in rows])

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 
 from hardlook.benchmarks.metacoco.benchmark import METACOCO
-from hardlook.errors import ModelError, RunError
+from hardlook.benchmarks.metacoco.options import MetaCocoOptions
+from hardlook.errors import ModelError, OptionError, RunError
 from hardlook.runs.execute import Conduct
 from hardlook.runs.folder import RunFolder
 from hardlook.runs.in_memory import Rehearsal
@@ -37,15 +38,17 @@ def test_an_answer_that_does_not_fit_is_named(rehearsal, learner, came):
 
 
 def test_a_task_without_answer_costs_itself_and_its_pair(tmp_path):
+    """The key names classes and supports, so both modes of the task are refused here."""
     done = launch(
-        "metacoco", out=tmp_path, model="troubled_few_shot:ShyOfTask", given=SMALL, conduct=Conduct(max_failures=0.5)
-    )
+        "metacoco", out=tmp_path, model="troubled_few_shot:ShyOfTask", model_args={"key": "5way-1shot-3"}, given=SMALL,
+        conduct=Conduct(max_failures=0.5),
+    )  # fmt: skip
     failures = pl.read_parquet(RunFolder(tmp_path).failures_path)
-    assert failures["unit"].to_list() == ["5way-1shot-ood-00003"]
+    assert sorted(failures["unit"]) == ["5way-1shot-iid-00003", "5way-1shot-ood-00003"]
     assert "not this one" in failures["error"][0]
     card = done.scored.scorecard
-    assert (card.get("iid").n, card.get("ood").n, card.get("gap").n) == (5, 4, 4)
-    assert (card.units.planned, card.units.scored, card.units.failed) == (10, 9, 1)
+    assert (card.get("iid").n, card.get("ood").n, card.get("gap").n) == (4, 4, 4)
+    assert (card.units.planned, card.units.scored, card.units.failed) == (10, 8, 2)
 
 
 def test_equal_scores_are_the_first_class(rehearsal):
@@ -84,20 +87,52 @@ def test_without_a_learner_there_is_a_remedy(rehearsal):
         METACOCO.evaluate(rehearsal.prepared[0].units, None)
 
 
-def test_images_reach_a_learner_class_by_class(rehearsal):
-    seen = []
+class Watches:
+    """Keeps the episodes, answers the first class."""
 
-    class Watches:
-        accepts = "images"
+    accepts = "images"
 
-        def classify(self, episodes):
-            seen.extend(episodes)
-            return [np.zeros((len(episode.query), episode.ways), np.float32) for episode in episodes]
+    def __init__(self):
+        self.seen = []
 
-    METACOCO.evaluate(rehearsal.prepared[0].units, Watches())
-    assert len(seen) == len(rehearsal.prepared[0].units)
-    assert len({episode.key for episode in seen}) == len(seen)
-    for episode in seen:
+    def classify(self, episodes):
+        self.seen.extend(episodes)
+        return [np.zeros((len(episode.query), episode.ways), np.float32) for episode in episodes]
+
+
+def test_images_reach_a_learner_with_labels_of_the_supports(rehearsal):
+    watches = Watches()
+    METACOCO.evaluate(rehearsal.prepared[0].units, watches)
+    assert len(watches.seen) == len(rehearsal.prepared[0].units)
+    for episode in watches.seen:
         assert (len(episode.support), len(episode.query), episode.ways) == (5, 10, 5)
         assert episode.support_labels.tolist() == [0, 1, 2, 3, 4]
         assert all(image.dtype == np.uint8 and image.ndim == 3 for image in episode.support)
+
+
+@pytest.mark.parametrize("asked", [{"encoder": "planted-encoder"}, {"encoder_args": "context=1"}], ids=str)
+def test_an_encoder_that_the_learner_would_not_use_is_refused(tmp_path, asked):
+    with pytest.raises(OptionError, match="works on images") as caught:
+        launch("metacoco", out=tmp_path / "run", model="planted-learner", given={**SMALL, **asked})
+    assert "--model-arg encoder=" in str(caught.value)
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(RunError, match="works on images"):
+        Rehearsal("metacoco", {**SMALL, **asked}).records("planted-learner")
+
+
+def test_the_identity_of_the_encoder_is_part_of_the_answers():
+    def identity(**given):
+        return METACOCO.sources(MetaCocoOptions(**given))["encoder model"]
+
+    assert identity(encoder_args="context=.5") != identity(encoder_args="context=1")
+    assert identity() != METACOCO.sources(MetaCocoOptions(encoder="troubled_few_shot:VectorsOnly"))["encoder model"]
+    with pytest.raises(ModelError, match="no-such-encoder"):
+        identity(encoder="no-such-encoder")
+
+
+def test_the_usual_encoder_need_not_be_installed_for_a_learner_on_images(monkeypatch, world):
+    options = MetaCocoOptions(data={"root": world})
+    before = METACOCO.sources(options)
+    monkeypatch.setenv("HARDLOOK_WEIGHTS", str(world / "no weights here"))
+    monkeypatch.setattr("hardlook.models.weights.install._locate", lambda package: [])
+    assert METACOCO.sources(options) == before

@@ -19,7 +19,7 @@ def records(kinds, folds=(0, 1, 2, 3)):
             "unit": f"{fold}-{split}", "tier": 1, "fold": fold, "split": split, "class": f"class {fold}", "shots": 1,
             "mixed": False, "query": "a", "support": "b", "intersection": 1, "predicted": 2, "truth": 2,
             "predicted_void": 0, "void": 0, "pixels": 9, "listing": kinds[place % len(kinds)], "prediction": "",
-            "salient": -1, "predicted_salient": -1, "truth_salient": -1, "similarity": -2.0,
+            "salient": -1, "predicted_salient": -1, "truth_salient": -1, "found_salient": -1, "similarity": -2.0,
         }
         for fold in folds
         for place, split in enumerate(SPLITS)

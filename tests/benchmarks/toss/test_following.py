@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from one_shot_folders import write_one_shot_folder
 
+from hardlook.benchmarks.one_shot_pairs.salience import salient_counts
 from hardlook.benchmarks.toss.benchmark import TOSS
 from hardlook.benchmarks.toss.options import TossOptions
 from hardlook.errors import OptionError
 from hardlook.models.planted.saliency import PlantedSaliency
 from hardlook.runs.in_memory import Rehearsal
 
-ASKED = ("salient", "predicted_salient", "truth_salient")
-FOLLOWING = {"follows-truth", "follows-salience", "salience-lead"}
+ASKED = ("salient", "predicted_salient", "truth_salient", "found_salient")
+FOLLOWING = {"follows-truth", "follows-salience", "salience-lead", "covers-target", "covers-salience", "salience-pull"}
 
 
 @pytest.fixture(scope="module")
@@ -40,12 +41,13 @@ def test_records_count_the_pixels_that_the_saliency_model_takes(rehearsal):
     for unit in (unit for batch in rehearsal.prepared[::7] for unit in batch.units):
         row = records[unit.id]
         if row["tier"] != 1:
-            assert [row[name] for name in ASKED] == [-1, -1, -1]
+            assert [row[name] for name in ASKED] == [-1, -1, -1, -1]
             continue
         salient = eye.saliency([unit.payload.image])[0] > 0.5
         assert row["salient"] == np.count_nonzero(salient)
         assert row["truth_salient"] == np.count_nonzero(salient & unit.payload.truth.mask)
-        assert 0 <= row["predicted_salient"] <= min(row["salient"], row["predicted"])
+        assert 0 <= row["found_salient"] <= min(row["truth_salient"], row["intersection"])
+        assert row["found_salient"] <= row["predicted_salient"] <= min(row["salient"], row["predicted"])
         checked += 1
     assert checked > 20
 
@@ -53,9 +55,9 @@ def test_records_count_the_pixels_that_the_saliency_model_takes(rehearsal):
 def test_a_model_without_fault_follows_the_target(rehearsal):
     card, records = answered(rehearsal)
     assert card.get("follows-truth").value == card.get("non-salient").value == 1
-    assert card.get("salience-lead").interval.high < 0
+    assert (card.get("covers-target").value, card.get("salience-lead").interval.high < 0) == (1, True)
     text, titles = tier_one_words(rehearsal, card, records)
-    assert "This model does not follow salience" in text
+    assert "This model follows the target rather than salience" in text
     assert "Targets that are not salient: what the masks go with" in titles
 
 
@@ -66,6 +68,28 @@ def test_a_model_that_follows_salience_is_told_so(rehearsal):
     assert lead.interval.low > 0
     assert lead.value == pytest.approx(card.get("follows-salience").value - card.get("follows-truth").value)
     assert "This model follows salience instead of the support" in tier_one_words(rehearsal, card, records)[0]
+
+
+def test_a_mask_that_takes_all_is_not_said_to_follow_salience(rehearsal):
+    """What is salient is larger than other targets, so the whole image goes better with it; it is not looked for."""
+    records = rehearsal.records("whole-image")
+    card = rehearsal.benchmark.score(records, rehearsal.options)
+    assert (card.get("covers-target").value, card.get("covers-salience").value) == (1, 1)
+    assert "Whether this model follows salience cannot be told" in tier_one_words(rehearsal, card, records)[0]
+
+
+def test_counts_of_any_mask_are_those_of_its_pixels(rehearsal):
+    rng = np.random.default_rng(0)
+    [unit] = [unit for batch in rehearsal.prepared for unit in batch.units if unit.payload.slices["tier"] == 1][:1]
+    pair = unit.payload
+    mask = rng.random(pair.truth.mask.shape) < 0.4
+    pixels = list(zip(mask.ravel(), pair.truth.mask.ravel(), pair.salient.ravel(), strict=True))
+    assert salient_counts(pair, mask) == {
+        "salient": sum(bool(s) for _, _, s in pixels),
+        "predicted_salient": sum(bool(p and s) for p, _, s in pixels),
+        "truth_salient": sum(bool(t and s) for _, t, s in pixels),
+        "found_salient": sum(bool(p and t and s) for p, t, s in pixels),
+    }
 
 
 def test_a_gap_without_a_saliency_model_is_an_association_only(folder):

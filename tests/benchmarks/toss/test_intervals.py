@@ -29,13 +29,16 @@ def columns_of(slice_values):
     return pl.all_horizontal(pl.lit(True), *conditions)
 
 
+FOLLOWING = (
+    "follows-truth", "follows-salience", "salience-lead", "covers-target", "covers-salience", "salience-pull",
+)  # fmt: skip
 TIERS = {"gs": (3,), "scs": (2,), "rejection": (2,), "lca": (1,), "hca": (1,), "salience-gap": (1,)}
-TIERS |= dict.fromkeys(("follows-truth", "follows-salience", "salience-lead"), (1,))
+TIERS |= dict.fromkeys(FOLLOWING, (1,))
 OTHERS = ("easy_nsal", "hard_nsal")
 SPLITS = {
     "salient": ("easy_sal", "hard_sal"), "non-salient": OTHERS, "rejection": ("L4", "L5", "L6"),
-    "follows-truth": OTHERS, "follows-salience": OTHERS, "salience-lead": OTHERS,
 }  # fmt: skip
+SPLITS |= dict.fromkeys(FOLLOWING, OTHERS)
 
 
 def test_each_interval_rests_on_its_own_query_images(card, records):
@@ -86,7 +89,7 @@ def test_all_pairs_of_a_query_are_drawn_together(rehearsal):
                     "mixed": False, "query": f"image {query}", "support": "b", "intersection": hits,
                     "predicted": hits, "truth": union, "predicted_void": 0, "void": 0, "pixels": 99,
                     "listing": "built", "prediction": "", "salient": -1, "predicted_salient": -1,
-                    "truth_salient": -1, "similarity": -2.0,
+                    "truth_salient": -1, "found_salient": -1, "similarity": -2.0,
                 }
             )  # fmt: skip
     card = rehearsal.benchmark.score(rehearsal.benchmark.schema.frame(rows), rehearsal.options)

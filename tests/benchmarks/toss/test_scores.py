@@ -32,7 +32,7 @@ def salient_pixels(rng, counts):
     """Salient pixels of every kind, added up as a record has them."""
     both, missed, wrong, clear, wrong_open, clear_open = (int(rng.integers(0, n + 1)) for n in counts)
     whole = both + missed + wrong + clear + wrong_open + clear_open
-    return whole, both + wrong + wrong_open, both + missed
+    return whole, both + wrong + wrong_open, both + missed, both
 
 
 @st.composite
@@ -54,7 +54,7 @@ def record_rows(draw):
             query = f"image {rng.integers(5)}"
             mixed = bool(tier == 3 and rng.random() < 0.3)
             counts = [int(n) for n in counts]
-            salient = salient_pixels(rng, counts) if tier == 1 and asked else (-1, -1, -1)
+            salient = salient_pixels(rng, counts) if tier == 1 and asked else (-1, -1, -1, -1)
             rows.append(row(len(rows), tier, fold, split, name, query, counts, mixed, salient))
     return rows
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.bias_saliency.units import PLAIN
-from hardlook.benchmarks.one_shot_pairs.following import following_chart, following_words
+from hardlook.benchmarks.one_shot_pairs.following_section import following_chart, following_words
 from hardlook.benchmarks.one_shot_pairs.pair_galleries import with_iou
 from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, number_of
 from hardlook.benchmarks.toss.published_biases import REMEDIES, SALIENCE

@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.benchmarks.metacoco.episodes import episodes_of, tasks_of
+from hardlook.benchmarks.metacoco.episodes import episodes_of, query_orders, tasks_of
 from hardlook.benchmarks.metacoco.features import get_features_ready
-from hardlook.benchmarks.metacoco.images import open_images, sources
+from hardlook.benchmarks.metacoco.images import open_images
 from hardlook.benchmarks.metacoco.meanings import SCORES
 from hardlook.benchmarks.metacoco.options import MetaCocoOptions, chosen_readings
 from hardlook.benchmarks.metacoco.pictures import pictures_of
 from hardlook.benchmarks.metacoco.records import SCHEMA, records_of
 from hardlook.benchmarks.metacoco.scores import score_tasks
 from hardlook.benchmarks.metacoco.sections import show
+from hardlook.benchmarks.metacoco.sources import sources
 from hardlook.benchmarks.metacoco.units import list_tasks
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Record
@@ -42,6 +43,7 @@ CARD = BenchmarkCard(
     dials=(
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "gap"),
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "excess-attraction"),
+        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "attraction"),
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "iid", moves=False),
         Dial("guesses", "planted-learner", lambda v: {"noise": v}, "iid"),
     ),
@@ -58,7 +60,7 @@ class MetaCoco:
     options = MetaCocoOptions
 
     def sources(self, options: MetaCocoOptions) -> Mapping[str, Path | str]:
-        """The dataset, or the planted world."""
+        """The images, or the planted world; the rule that splits them; the encoder."""
         return sources(options)
 
     def units(self, options: MetaCocoOptions) -> Sequence[Unit]:
@@ -66,7 +68,7 @@ class MetaCoco:
         return list_tasks(options)
 
     def get_ready(self, units: Sequence[Unit], model: Any, show_progress: Any) -> None:
-        """Encode every image once, before workers start."""
+        """Encode every image once, before workers start; refuse an encoder that the learner would not use."""
         get_features_ready(units[0].payload.settings, getattr(model, "accepts", ""), show_progress)
 
     def prepare(self, unit: Unit) -> Unit:
@@ -84,10 +86,11 @@ class MetaCoco:
         for some in alike.values():
             payloads = [unit.payload for unit in some]
             tasks = tasks_of(payloads)
-            answers = model.classify(episodes_of(payloads, tasks, model))
+            order = query_orders(tasks, payloads[0].settings.source.seed)
+            answers = model.classify(episodes_of(payloads, tasks, order, model))
             if len(answers) != len(some):
                 raise ModelError(f"the learner answered {len(answers)} of {len(some)} episodes", unit=some[0].id)
-            records += records_of(some, tasks, open_images(payloads[0].settings.source).table, answers)
+            records += records_of(some, tasks, order, open_images(payloads[0].settings.source).table, answers)
         return records
 
     def score(self, records: pl.DataFrame, options: MetaCocoOptions) -> Scorecard:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from hardlook.benchmarks.metacoco.images import OpenedImages, open_images
 from hardlook.benchmarks.metacoco.units import TaskSettings
 from hardlook.data.images import read_image
-from hardlook.errors import ModelError
+from hardlook.errors import ModelError, OptionError
 from hardlook.models.feature_tables import FeatureTable, feature_table
 from hardlook.models.inner_model import arguments_in
 from hardlook.models.roles import Image
@@ -23,8 +23,18 @@ Progress = Callable[[int, int], Any]
 
 def get_features_ready(settings: TaskSettings, accepts: str, show_progress: Progress | None = None) -> None:
     """Encode what is not encoded yet, where the learner works on features; workers then find it on disk."""
+    refuse_idle_encoder(settings, accepts)
     if accepts in ("features", "maps"):
         _table(settings, accepts, show_progress)
+
+
+def refuse_idle_encoder(settings: TaskSettings, accepts: str) -> None:
+    """Raise an `OptionError` where an encoder was asked for and the learner would not use it."""
+    if accepts == "images" and settings.encoder_asked:
+        raise OptionError(
+            f"--encoder, --encoder-args: the learner works on images and would not use {settings.encoder!r}",
+            remedy="leave them out; a learner that encodes images itself takes --model-arg encoder=NAME",
+        )
 
 
 def features_of(settings: TaskSettings, accepts: str) -> NDArray[np.float32]:

@@ -21,7 +21,12 @@ SCORES = (
         "share of errors whose answered class was shown in the query's context",
         False,
     ),
-    ScoreMeaning("attraction-chance", "attraction by chance", "that share if errors fell on all wrong classes alike"),
+    ScoreMeaning(
+        "attraction-chance",
+        "attraction by chance",
+        "that share if errors fell on all wrong classes alike: a yardstick, no higher or lower one is better",
+        False,
+    ),
     ScoreMeaning("excess-attraction", "attraction beyond chance", "context-attracted errors less chance", False),
     ScoreMeaning("accuracy", "accuracy", "share of queries answered rightly, of a concept or a pair of contexts"),
 )

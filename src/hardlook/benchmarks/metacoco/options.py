@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import field_validator
+from pydantic import ValidationInfo, field_validator
 
 from hardlook.contract.options import BenchmarkOptions, option
 from hardlook.contract.scorecard import Reading
@@ -38,7 +38,9 @@ class MetaCocoOptions(BenchmarkOptions):
         changes="units",
     )  # fmt: skip
     split: str | None = option(
-        None, "Which split to test on (default test where the data has splits, else everything).", changes="units"
+        None,
+        "Which split to test on (default test where the data has splits, else everything); all: every split.",
+        changes="units",
     )
     split_rule: str | None = option(
         None, "Who splits concepts that come unsplit: size (as in the paper), seed, or a CSV of concept,split.",
@@ -72,6 +74,14 @@ class MetaCocoOptions(BenchmarkOptions):
             raise ValueError("whole numbers from 1, each once")
         return value
 
+    @field_validator("train_contexts")
+    @classmethod
+    def _disjoint(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
+        both = [context for context in value if context in info.data.get("test_contexts", ())]
+        if both:
+            raise ValueError(f"{', '.join(both)}: also given as --test-contexts, and the two may share none")
+        return value
+
     @property
     def planted(self) -> bool:
         """Whether the planted world stands in for data."""
@@ -89,6 +99,15 @@ class MetaCocoOptions(BenchmarkOptions):
             one if one is not None else default for one, default in zip(given, usual, strict=True)
         )
         return shots, queries, tasks, repeats  # type: ignore[return-value]
+
+    @property
+    def encoder_asked(self) -> bool:
+        """Whether the options name an encoder or its arguments, and not the usual one is meant.
+
+        >>> MetaCocoOptions().encoder_asked, MetaCocoOptions(encoder_args="size=84").encoder_asked
+        (False, True)
+        """
+        return bool(self.encoder or self.encoder_args)
 
     def encoder_name(self) -> str:
         """The encoder that these options mean."""

@@ -13,7 +13,7 @@ from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.errors import ModelError
 from hardlook.tasks.drawing import Tasks
-from hardlook.tasks.image_table import ImageTable
+from hardlook.tasks.image_table import ImageTable, Numbers
 
 SCHEMA = RecordSchema(
     (
@@ -36,22 +36,23 @@ SCHEMA = RecordSchema(
 
 
 def records_of(
-    units: Sequence[Unit], tasks: Tasks, table: ImageTable, scores: Sequence[NDArray[np.float32]]
+    units: Sequence[Unit], tasks: Tasks, order: Numbers, table: ImageTable, scores: Sequence[NDArray[np.float32]]
 ) -> list[Record]:
-    """One record a task; `scores` (queries, ways) are the learner's."""
+    """One record a task, its queries class by class; `scores` (queries, ways) are the learner's, in `order`."""
     return [
-        _record(unit, place, tasks, table, answer)
+        _record(unit, place, tasks, order[place], table, answer)
         for place, (unit, answer) in enumerate(zip(units, scores, strict=True))
     ]
 
 
-def _record(unit: Unit, place: int, tasks: Tasks, table: ImageTable, answer: Any) -> Record:
+def _record(unit: Unit, place: int, tasks: Tasks, order: Numbers, table: ImageTable, answer: Any) -> Record:
     task: TaskUnit = unit.payload
     expected = (tasks.query[place].size, tasks.ways)
     if (wrong := _misfit(answer, expected)) is not None:
         remedy = "`hardlook check few-shot-learner MODEL` shows what else does not fit"
         raise ModelError(wrong, unit=unit.id, remedy=remedy)
-    predicted = answer.argmax(1)
+    predicted = np.empty(len(order), np.int64)
+    predicted[:] = answer.argmax(1)
     truth = np.repeat(np.arange(tasks.ways), tasks.query.shape[2])
     query = tasks.query[place].ravel()
     occurring, coded = np.unique(

@@ -41,6 +41,17 @@ def score_tasks(card: BenchmarkCard, records: pl.DataFrame, options: MetaCocoOpt
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=(*_left_out(records), *left_out))
 
 
+def headline_choice(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, int]:
+    """The ways and shots that scores without a slice are of: those that are drawn and that no slice names."""
+    drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
+    sliced = {
+        (int(score.slice["ways"]), int(score.slice["shots"]))
+        for score in scorecard.scores
+        if {"ways", "shots"} <= set(score.slice)
+    }
+    return min(drawn - sliced)
+
+
 def task_accuracies(records: pl.DataFrame, mode: str) -> tuple[NDArray[np.int64], Numbers]:
     """The numbers of a mode's tasks, ascending, and the accuracy of each."""
     chosen = records.filter(records["mode"] == mode).sort("index")

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.benchmarks.metacoco.leaderboard import leaderboard
+from hardlook.benchmarks.metacoco.mode_words import MODE_WORDS, pooled_modes, same_tasks
+from hardlook.benchmarks.metacoco.scores import headline_choice
 from hardlook.benchmarks.metacoco.slices import MISLED
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import (
@@ -23,13 +25,6 @@ from hardlook.contract.sections import (
 if TYPE_CHECKING:
     import polars as pl
 
-MODE_WORDS = {
-    "iid": "iid: the support's context",
-    "blind": "blind: any context",
-    "ood": "ood: other contexts",
-    "swapped": "swapped: another class's context",
-    "shared": "shared: one context for all",
-}
 MOST_CONTEXTS, MOST_CONCEPTS, SHOWN = 24, 40, 4
 BY_CHANCE = "by chance"
 
@@ -43,7 +38,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         _concepts(scorecard),
         _curves(records, scorecard),
     ]
-    found += [leaderboard(scorecard), _tasks(records)]
+    found += [leaderboard(records, scorecard), _tasks(records)]
     return [section for section in found if section is not None]
 
 
@@ -55,7 +50,7 @@ def _modes(scorecard: Scorecard) -> Section:
     rows = [(mode, score) for mode in MODE_WORDS if (score := _score(scorecard, mode))]
     chart = DotChart(
         "Accuracy by how the queries' context relates to their support's",
-        "The same tasks in every row: same classes, same supports, other queries. Lines are t intervals over tasks.",
+        f"{same_tasks(scorecard)}Lines are t intervals over tasks.",
         tuple(_dot(score, MODE_WORDS[mode]) for mode, score in rows),
         axis="accuracy",
     )
@@ -87,7 +82,7 @@ def _contexts(scorecard: Scorecard) -> Section | None:
     nothing = float("nan")
     heat = HeatMap(
         "Accuracy by support context and query context",
-        "Rows: where the class was shown. Columns: where it is asked about. The diagonal is iid. "
+        f"Rows: where the class was shown. Columns: where it is asked about. {pooled_modes(scorecard)}"
         + (f"The {len(names)} most frequent contexts of {len(weight)}." if len(weight) > len(names) else ""),
         names,
         names,
@@ -142,9 +137,11 @@ def _concepts(scorecard: Scorecard) -> Section | None:
     if mode is None:
         return None
     ranked = sorted(by_mode[mode].items(), key=lambda one: one[1].value)[:MOST_CONCEPTS]
+    every = len(by_mode[mode])
+    some = f"The {len(ranked)} lowest of {every} concepts. " if len(ranked) < every else ""
     chart = DotChart(
         f"Accuracy of each concept in {mode} tasks",
-        "Lowest first; intervals resample tasks.",
+        f"{some}Lowest first; intervals resample tasks.",
         tuple(_dot(score, name) for name, score in ranked),
         axis="accuracy",
     )
@@ -156,7 +153,7 @@ def _concepts(scorecard: Scorecard) -> Section | None:
         blocks.append(
             HeatMap(
                 "Accuracy of each concept in each mode",
-                "A row that darkens only at iid is a concept known by its context.",
+                f"{some}A row that darkens only at iid is a concept known by its context.",
                 names,
                 modes,
                 [[by_mode[one][name].value if name in by_mode[one] else nothing for one in modes] for name in names],
@@ -168,10 +165,7 @@ def _concepts(scorecard: Scorecard) -> Section | None:
 
 
 def _curves(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    # The headline is of one choice of ways and shots, which its scores do not name: the one that no slice does.
-    drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
-    sliced = {_ways_and_shots(score) for score in scorecard.scores if {"ways", "shots"} <= set(score.slice)}
-    ways, shots = min(drawn - sliced)
+    ways, shots = headline_choice(records, scorecard)
     headline = {"ways": str(ways), "shots": str(shots)}
     charts = []
     for by, fixed in (("shots", "ways"), ("ways", "shots")):
@@ -190,10 +184,6 @@ def _curves(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
             text = "Bands are t intervals over tasks."
             charts.append(CurveChart(f"Accuracy by {by}", text, tuple(lines), by, "accuracy"))
     return Section("Ways and shots", "", tuple(charts)) if charts else None
-
-
-def _ways_and_shots(score: Score) -> tuple[int, int]:
-    return int(score.slice["ways"]), int(score.slice["shots"])
 
 
 def _line(name: str, points: list[tuple[int, Score]]) -> Line:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -159,5 +160,8 @@ def _attraction(
     )
     first = next((one for one in MISLED if one in options.modes), mode)
     here = where if mode == first else at
+    # Errors of one task alone are in a resample or not: their share is the same wherever it exists.
+    vary = len(np.unique(answers.task[wrong])) > 1
     for name, estimate in zip(("attraction", "attraction-chance", "excess-attraction"), estimates, strict=True):
-        yield score_of(name, estimate, int(wrong.sum()), slice=here)
+        score = score_of(name, estimate, int(wrong.sum()), slice=here)
+        yield score if vary else replace(score, interval=None)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hardlook.benchmarks.metacoco.images import ImageSource, eligibility_of, open_images, source_of
+from hardlook.benchmarks.metacoco.image_source import ImageSource
+from hardlook.benchmarks.metacoco.images import eligibility_of, open_images, source_of
 from hardlook.benchmarks.metacoco.options import MetaCocoOptions
 from hardlook.contract.benchmark import Unit, UnitList
 from hardlook.contract.scorecard import LeftOut
-
-EXAMPLES = 5
 
 
 @dataclass(frozen=True)
@@ -23,6 +22,7 @@ class TaskSettings:
     support_contexts: tuple[str, ...]
     encoder: str
     encoder_args: str
+    encoder_asked: bool
     keep_predictions: bool
 
 
@@ -50,6 +50,7 @@ def list_tasks(options: MetaCocoOptions) -> UnitList:
         options.support_contexts,
         options.encoder_name(),
         options.encoder_args,
+        options.encoder_asked,
         options.keep_predictions,
     )
     units, left_out = [], list(open_images(source).left_out)
@@ -73,11 +74,11 @@ def list_tasks(options: MetaCocoOptions) -> UnitList:
 
 
 def _left_out(reasons: tuple[tuple[str, str, str], ...], ways: int, shots: int) -> list[LeftOut]:
-    """One note for each mode and reason, with the classes it concerns."""
+    """One note for each mode and reason, with all classes it concerns."""
     grouped: dict[tuple[str, str], list[str]] = {}
     for mode, concept, why in reasons:
         grouped.setdefault((mode, why), []).append(concept)
     return [
-        LeftOut(f"classes in {mode} tasks, {ways}-way {shots}-shot", len(names), why, tuple(names[:EXAMPLES]))
+        LeftOut(f"classes in {mode} tasks, {ways}-way {shots}-shot", len(names), why, tuple(names))
         for (mode, why), names in grouped.items()
     ]

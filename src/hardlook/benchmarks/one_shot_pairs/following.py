@@ -1,7 +1,9 @@
 """What a model follows where the two part: the target, or what is salient.
 
 On targets that are not salient the predicted masks are held against the truth and against the saliency model's mask.
-A gap between salient and other targets alone does not tell: salient targets may be easier for any model.
+A gap between salient and other targets alone does not tell: salient targets may be easier for any model. Nor does the
+larger of two IoUs: a mask of the whole image goes best with whatever is largest. So the parts that are only target and
+only salient are looked at too: which of them do the masks cover?
 """
 
 from __future__ import annotations
@@ -14,21 +16,25 @@ import numpy as np
 
 from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, score_cells
 from hardlook.benchmarks.one_shot_pairs.means import mean_iou
-from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, found, number_of
 from hardlook.contract.benchmark import ScoreMeaning
-from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import DotChart
+from hardlook.contract.scorecard import Score
 
 if TYPE_CHECKING:
     import polars as pl
 
 TRUTH, SALIENCE, LEAD = "follows-truth", "follows-salience", "salience-lead"
+COVERED_TARGET, COVERED_SALIENCE, PULL = "covers-target", "covers-salience", "salience-pull"
 MEANINGS = (
     ScoreMeaning(TRUTH, "follows truth", "mIoU of the masks with the truth, on targets that are not salient"),
     ScoreMeaning(
         SALIENCE, "follows salience", "mIoU of the same masks with what is salient in their queries instead", False
     ),
     ScoreMeaning(LEAD, "lead of salience", "follows-salience minus follows-truth; below 0 is good", False),
+    ScoreMeaning(COVERED_TARGET, "covers target", "share of the pixels that are target and not salient in the masks"),
+    ScoreMeaning(
+        COVERED_SALIENCE, "covers salience", "share of the pixels that are salient and not target in the masks", False
+    ),
+    ScoreMeaning(PULL, "pull of salience", "covers-salience minus covers-target; below 0 is good", False),
 )
 
 
@@ -42,60 +48,60 @@ def score_following(
     where: Mapping[str, str],
     comparable: str = "",
 ) -> list[Score]:
-    """The three scores over records of targets that are not salient; none where no saliency model was asked.
+    """The six scores over records of targets that are not salient; none where no saliency model was asked.
 
-    A saliency mask leaves no pixel open, so void counts against the truth's side alone.
+    Each is a ratio of sums for every class, the mean over classes, then over folds. A saliency mask leaves no pixel
+    open, so void counts against the truth's side alone.
     """
     import polars as pl
 
     asked = others.filter(pl.col("salient") >= 0) if "salient" in others.columns else others.head(0)
     if asked.is_empty():
         return []
-    against = asked.with_columns(
-        intersection=pl.col("predicted_salient"), truth=pl.col("salient"), predicted_void=pl.lit(0), void=pl.lit(0)
-    ).select(asked.columns)
-    both = pl.concat(
-        [asked.with_columns(against=pl.lit(TRUTH)), against.with_columns(against=pl.lit(SALIENCE))],
-        how="vertical_relaxed",
-    )
-    # Both halves have the same query images, so a resample draws them together and the difference is paired.
-    cells = add_up(both, ("against", "fold", "class"), void_ignored=void_ignored)
+    # All copies have the same query images, so a resample draws them together and differences are paired.
+    cells = add_up(_copies(asked), ("against", "fold", "class"), void_ignored=void_ignored)
+    names = (TRUTH, SALIENCE, COVERED_TARGET, COVERED_SALIENCE)
+    differences = ((LEAD, SALIENCE, TRUTH), (PULL, COVERED_SALIENCE, COVERED_TARGET))
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
-        chosen = {name: cells.where(against=name) for name in (TRUTH, SALIENCE)}
+        chosen = {name: cells.where(against=name) for name in names}
         means = {name: mean_iou(cells, totals, rows) for name, rows in chosen.items()}
         scores = [NamedScore(name, where, values, chosen[name]) for name, values in means.items()]
-        return [*scores, NamedScore(LEAD, where, means[SALIENCE] - means[TRUTH], chosen[TRUTH])]
+        scores += [NamedScore(name, where, means[one] - means[two], chosen[one]) for name, one, two in differences]
+        return scores
 
     scores = score_cells(cells, name_scores, rng=rng, resamples=resamples, level=level)
-    return [replace(score, comparable=comparable) for score in scores]
+    return [replace(score, n=len(asked), comparable=comparable) for score in scores]
 
 
-def following_words(scorecard: Scorecard) -> str:
-    """What the masks go with where the target is not salient; empty where nobody asked."""
-    truth, salience, lead = (found(scorecard, name) for name in (TRUTH, SALIENCE, LEAD))
-    if truth is None or salience is None or lead is None:
-        return ""
-    numbers = (
-        f"where the target is not salient, the masks have an mIoU of {salience.value:.3f} with what is salient and of "
-        f"{truth.value:.3f} with the target, a difference of {number_of(lead)}"
-    )
-    if lead.interval and lead.interval.low > 0:
-        return f"This model follows salience instead of the support: {numbers}."
-    if lead.interval and lead.interval.high < 0:
-        return f"This model does not follow salience: {numbers}."
-    return f"Whether this model follows salience cannot be told: {numbers}."
+def _copies(asked: pl.DataFrame) -> pl.DataFrame:
+    """One row a fold, class and query image, four times: what the masks are held against stands where the truth does.
 
+    Sums of counts serve, since every score here is a ratio of sums. A covered share is an IoU with the prediction cut
+    to the part in question.
+    """
+    import polars as pl
 
-def following_chart(scorecard: Scorecard) -> DotChart | None:
-    """Both overlaps, one under the other."""
-    truth, salience = found(scorecard, TRUTH), found(scorecard, SALIENCE)
-    if truth is None or salience is None:
-        return None
-    return DotChart(
-        "Targets that are not salient: what the masks go with",
-        "The same masks, held against the target and against what is salient in the query. A model that follows its "
-        "support has the first dot far right of the second.",
-        (dot_of(truth, "the target"), dot_of(salience, "what is salient")),
-        axis="mIoU of the predicted masks",
-    )
+    counts = ("predicted", "truth", "intersection", "predicted_void", "void", "pixels")
+    salient = ("salient", "predicted_salient", "truth_salient", "found_salient")
+    summed = asked.group_by("fold", "class", "query", maintain_order=True).agg(pl.col(*counts, *salient).sum())
+    nothing_open = {"predicted_void": pl.lit(0, pl.Int64), "void": pl.lit(0, pl.Int64)}
+    found_target = pl.col("intersection") - pl.col("found_salient")
+    found_salience = pl.col("predicted_salient") - pl.col("found_salient")
+    held: dict[str, dict[str, pl.Expr]] = {
+        TRUTH: {},
+        SALIENCE: {"intersection": pl.col("predicted_salient"), "truth": pl.col("salient"), **nothing_open},
+        COVERED_TARGET: {
+            "intersection": found_target,
+            "predicted": found_target,
+            "truth": pl.col("truth") - pl.col("truth_salient"),
+            **nothing_open,
+        },
+        COVERED_SALIENCE: {
+            "intersection": found_salience,
+            "predicted": found_salience,
+            "truth": pl.col("salient") - pl.col("truth_salient"),
+            **nothing_open,
+        },
+    }
+    return pl.concat([summed.with_columns(**parts, against=pl.lit(name)) for name, parts in held.items()])

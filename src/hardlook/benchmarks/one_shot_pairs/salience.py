@@ -22,6 +22,7 @@ SALIENT_COUNTS: tuple[Column, ...] = (
     Column("salient", "int", "pixels of the saliency model's mask of the query; -1 where it was not asked"),
     Column("predicted_salient", "int", "pixels predicted and salient; -1 where it was not asked"),
     Column("truth_salient", "int", "pixels true and salient; -1 where it was not asked"),
+    Column("found_salient", "int", "pixels predicted, true and salient; -1 where it was not asked"),
 )
 
 
@@ -47,6 +48,7 @@ def salient_counts(pair: OneShotPair, mask: Mask) -> dict[str, Any]:
     assert pair.truth is not None
     both = {"salient": pair.salient, "predicted_salient": mask & pair.salient}
     both["truth_salient"] = pair.truth.mask & pair.salient
+    both["found_salient"] = mask & both["truth_salient"]
     return {name: cv2.countNonZero(part.view(np.uint8)) for name, part in both.items()}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardlook.benchmarks.one_shot_pairs.following import following_chart
+from hardlook.benchmarks.one_shot_pairs.following_section import following_chart
 from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, found
 from hardlook.benchmarks.toss.published_tables import level_dots, level_table, split_dots, split_table
 from hardlook.benchmarks.toss.score_tables import class_heat, fold_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hardlook.benchmarks.one_shot_pairs.following import following_words
+from hardlook.benchmarks.one_shot_pairs.following_section import following_words
 from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, found, number_of
 from hardlook.contract.scorecard import Scorecard
 
