@@ -52,7 +52,7 @@ def _record(unit: Unit, place: int, tasks: Tasks, order: Numbers, table: ImageTa
         remedy = "`hardlook check few-shot-learner MODEL` shows what else does not fit"
         raise ModelError(wrong, unit=unit.id, remedy=remedy)
     predicted = np.empty(len(order), np.int64)
-    predicted[:] = answer.argmax(1)
+    predicted[order] = answer.argmax(1)
     truth = np.repeat(np.arange(tasks.ways), tasks.query.shape[2])
     query = tasks.query[place].ravel()
     occurring, coded = np.unique(
