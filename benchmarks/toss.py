@@ -3,7 +3,8 @@
 Run `python benchmarks/toss.py PAIRS VOC`, where PAIRS is a folder of `hardlook build toss` and VOC the devkit it was
 built from. 20,000 pairs of tier 1 go through `hardlook run toss` with prototype matching on EfficientNet-Lite0,
 records and scores on disk included. The loop is what scripts do: read both files, encode both images, match, count; it
-does the first pairs of the same list, with the same model and encoder, and keeps nothing. One thread each.
+does some pairs of the same list, with the same model and encoder, and keeps nothing. One thread and one process each;
+processor time, so that other work on the machine does not count.
 """
 
 import sys
@@ -42,7 +43,10 @@ def main() -> None:
         print(f"loop {LOOP_PAIRS / loop:.1f} a second; ratio {ratio:.0f} (target {TARGET:g}x: {verdict})", flush=True)
     for resamples in (0, 2000):
         seconds = scoring_seconds(resamples)
-        print(f"scoring {RECORDS:,} records, {resamples} resamples: {seconds:.2f} s (target {SCORING_TARGET:g} s)")
+        verdict = "met" if seconds <= SCORING_TARGET else "MISSED"
+        print(
+            f"scoring {RECORDS:,} records, {resamples} resamples: {seconds:.2f} s (target {SCORING_TARGET:g} s: {verdict})"
+        )
 
 
 def write_share(source: Path, folder: Path) -> list[Pair]:
@@ -60,9 +64,9 @@ def write_share(source: Path, folder: Path) -> list[Pair]:
 def run_seconds(model: str, folder: Path, voc: Path) -> float:
     """A whole run, one worker: listing, reading, encoding, matching, counting, records, scores."""
     given = {"data": {"pairs": folder / "pairs", "voc": voc}, "tiers": [1]}
-    start = time.perf_counter()
+    start = time.process_time()
     launch("toss", out=folder / "run", model=model, given=given)
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def loop_seconds(model: str, pairs: list[Pair], voc: Path) -> float:
@@ -75,12 +79,12 @@ def loop_seconds(model: str, pairs: list[Pair], voc: Path) -> float:
     start = 0.0
     for number, pair in enumerate(some):
         if number == 1:  # the first pair warms everything up
-            start = time.perf_counter()
+            start = time.process_time()
         truth, shown = source.read_mask(pair.query), source.read_mask(pair.support)
         support = Support(source.read_image(pair.support), shown.mask)
         [mask] = segmenter.segment_queries([source.read_image(pair.query)], [[support]])
         total += (mask & truth.mask).sum(), ((mask | truth.mask) & ~truth.void).sum()
-    return time.perf_counter() - start
+    return time.process_time() - start
 
 
 def scoring_seconds(resamples: int) -> float:
