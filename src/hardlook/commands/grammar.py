@@ -24,13 +24,13 @@ def pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
     return found
 
 
-def paths(texts: list[str] | None, flag: str) -> dict[str, Path]:
-    """NAME=PATH texts as a dict of paths; a path alone is called `root`.
+def paths(texts: list[str] | None, flag: str, *, alone: str = "") -> dict[str, Path]:
+    """NAME=PATH texts as a dict of paths; `alone` is the name of a path that comes without one, where it may.
 
-    >>> paths(["voc=data/VOC2012"], "--data"), paths(["data/pacs"], "--data")
+    >>> paths(["voc=data/VOC2012"], "--data"), paths(["data/pacs"], "--data", alone="root")
     ({'voc': PosixPath('data/VOC2012')}, {'root': PosixPath('data/pacs')})
     """
-    named = [text if "=" in text else f"root={text}" for text in texts or []]
+    named = [f"{alone}={text}" if alone and "=" not in text else text for text in texts or []]
     return {name: Path(value).expanduser() for name, value in pairs(named, flag).items()}
 
 

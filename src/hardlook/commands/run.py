@@ -131,7 +131,8 @@ def _one_run(
     from hardlook.runs.progress import progress_for
 
     given = given_values(benchmark.options, values)
-    given.update(data=grammar.paths(values["data"], "--data"), reading=grammar.pairs(values["reading"], "--reading"))
+    given["data"] = grammar.paths(values["data"], "--data", alone="root")
+    given["reading"] = grammar.pairs(values["reading"], "--reading")
     given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
     out: Path = values["out"]
     try:
