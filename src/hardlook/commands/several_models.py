@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from hardlook.commands.reporting import model_marks
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot, DotChart, Section, Table
+from hardlook.contract.sections import DotChart, Section, Table, dot_of
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.card import MARKS
 
@@ -107,7 +107,8 @@ def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list
         rows = [(model, score) for model, card in cards.items() if (score := _headline(card, name))]
         rows.sort(key=lambda row: -row[1].value if meaning.higher_is_better else row[1].value)
         better = "Higher is better." if meaning.higher_is_better else "Lower is better."
-        charts.append(DotChart(meaning.title, f"{meaning.meaning}. {better}", tuple(_dot(*row) for row in rows)))
+        dots = tuple(dot_of(score, _label(model)) for model, score in rows)
+        charts.append(DotChart(meaning.title, f"{meaning.meaning}. {better}", dots))
     marks = {model: model_marks(model) for model in cards}
     legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in said for said in marks.values())]
     table = Table(
@@ -132,8 +133,6 @@ def _value(card: Scorecard, name: str) -> float | None:
     return score.value if score else None
 
 
-def _dot(model: str, score: Score) -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    # Scores of transductive models are not comparable with those of the others, so the chart says which they are.
-    label = f"{model} (transductive)" if "transductive" in model_marks(model) else model
-    return Dot(label, score.value, low, high)
+def _label(model: str) -> str:
+    """Scores of transductive models are not comparable with those of the others, so the chart says which they are."""
+    return f"{model} (transductive)" if "transductive" in model_marks(model) else model

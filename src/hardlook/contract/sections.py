@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.contract.scorecard import Score
+
 
 @dataclass(frozen=True)
 class Dot:
@@ -25,6 +27,16 @@ class Dot:
     low: float | None = None
     high: float | None = None
     group: str = ""
+
+
+def dot_of(score: Score, label: str, group: str = "") -> Dot:
+    """A score as a row of a dot chart.
+
+    >>> dot_of(Score("miou", 0.5, n=10), "cat")
+    Dot(label='cat', value=0.5, low=None, high=None, group='')
+    """
+    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
+    return Dot(label, score.value, low, high, group)
 
 
 @dataclass(frozen=True)

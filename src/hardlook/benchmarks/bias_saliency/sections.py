@@ -12,10 +12,10 @@ from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.bias_saliency.units import PLAIN
 from hardlook.benchmarks.one_shot_pairs.following_section import following_chart, following_words
 from hardlook.benchmarks.one_shot_pairs.pair_galleries import with_iou
-from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, number_of
+from hardlook.benchmarks.one_shot_pairs.shown_scores import number_of
 from hardlook.benchmarks.toss.published_biases import REMEDIES, SALIENCE
 from hardlook.contract.scorecard import Scorecard
-from hardlook.contract.sections import Block, CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table
+from hardlook.contract.sections import Block, CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table, dot_of
 from hardlook.randomness import generator
 from hardlook.stats import bootstrap_mean
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, SPURIOUS
 from hardlook.benchmarks.one_shot_pairs.pair_galleries import pair_gallery, with_iou
-from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, dot_of
+from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot, DotChart, HeatMap, Section
+from hardlook.contract.sections import Dot, DotChart, HeatMap, Section, dot_of
 
 if TYPE_CHECKING:
     import polars as pl

@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.semantic_images.records import confusion_of, image_counts, label_names
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.scorecard import Scorecard
 from hardlook.contract.sections import (
     DistributionChart,
-    Dot,
     DotChart,
     Example,
     Gallery,
     HeatMap,
     Section,
     Table,
+    dot_of,
 )
 from hardlook.metrics import mean_iou as metric
 
@@ -43,7 +43,7 @@ def _classes(scorecard: Scorecard) -> Section:
         "IoU of each class",
         "Dots are IoU over all images, lines the interval that resampling images gives. "
         "The mean hides the classes on the left.",
-        tuple(_dot(score, score.slice["class"]) for score in ranked),
+        tuple(dot_of(score, score.slice["class"]) for score in ranked),
         axis="IoU",
         references=(("mIoU", overall.value),),
     )
@@ -60,7 +60,7 @@ def _contexts(scorecard: Scorecard) -> Section | None:
         "mIoU in each context",
         "The same score over the images of one context. A class that does not occur in a context but is predicted "
         "there counts as 0 (unless the reading is gt-only), so all contexts may lie below the whole.",
-        tuple(_dot(score, score.slice["context"]) for score in ranked),
+        tuple(dot_of(score, score.slice["context"]) for score in ranked),
         axis="mIoU",
         references=(("all images", scorecard.get("miou").value),),
     )
@@ -136,8 +136,3 @@ def _images(records: pl.DataFrame) -> Section:
 def per_image_miou(records: pl.DataFrame) -> NDArray[np.float64]:
     """(N,) mIoU of each image by itself; NaN without a labelled pixel."""
     return metric.mean_iou(image_counts(records), "gt-only")
-
-
-def _dot(score: Score, label: str) -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high)

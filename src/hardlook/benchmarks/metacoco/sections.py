@@ -20,6 +20,7 @@ from hardlook.contract.sections import (
     HeatMap,
     Line,
     Section,
+    dot_of,
 )
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _modes(scorecard: Scorecard) -> Section:
     chart = DotChart(
         "Accuracy by how the queries' context relates to their support's",
         f"{same_tasks(scorecard)}Lines are t intervals over tasks.",
-        tuple(_dot(score, MODE_WORDS[mode]) for mode, score in rows),
+        tuple(dot_of(score, MODE_WORDS[mode]) for mode, score in rows),
         axis="accuracy",
     )
     gap = _score(scorecard, "gap")
@@ -108,7 +109,7 @@ def _errors(scorecard: Scorecard) -> Section | None:
         where = {} if mode == asked[0] else {"mode": mode}  # the first one's is the headline
         share, chance = _score(scorecard, "attraction", **where), _score(scorecard, "attraction-chance", **where)
         if share and chance:
-            rows += [_dot(share, "answered class was shown there", mode), _dot(chance, BY_CHANCE, mode)]
+            rows += [dot_of(share, "answered class was shown there", mode), dot_of(chance, BY_CHANCE, mode)]
     if not rows:
         return None
     chart = DotChart(
@@ -142,7 +143,7 @@ def _concepts(scorecard: Scorecard) -> Section | None:
     chart = DotChart(
         f"Accuracy of each concept in {mode} tasks",
         f"{some}Lowest first; intervals resample tasks.",
-        tuple(_dot(score, name) for name, score in ranked),
+        tuple(dot_of(score, name) for name, score in ranked),
         axis="accuracy",
     )
     blocks: list[Block] = [chart]
@@ -205,11 +206,6 @@ def _tasks(records: pl.DataFrame) -> Section | None:
             title = f"The hardest {mode} tasks"
             blocks.append(Gallery(title, "A support of each class, then wrongly answered queries.", tuple(examples)))
     return Section("Tasks to look at", "", tuple(blocks)) if blocks else None
-
-
-def _dot(score: Score, label: str, group: str = "") -> Dot:
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)
 
 
 def _points(score: Score) -> str:

@@ -10,9 +10,9 @@ from hardlook.benchmarks.one_shot_pairs.following import (
     SALIENCE,
     TRUTH,
 )
-from hardlook.benchmarks.one_shot_pairs.shown_scores import dot_of, found, number_of
+from hardlook.benchmarks.one_shot_pairs.shown_scores import found, number_of
 from hardlook.contract.scorecard import Scorecard
-from hardlook.contract.sections import DotChart
+from hardlook.contract.sections import DotChart, dot_of
 
 LABELS = {
     TRUTH: ("the target", "mIoU of the masks with"),

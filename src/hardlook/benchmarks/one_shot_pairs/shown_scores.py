@@ -1,7 +1,7 @@
-"""Scores as reports show them: looked up, as dots with their interval, in words.
+"""Scores as reports show them: looked up, and in words.
 
 >>> card = Scorecard("toss", "1", "", (Score("lca", 0.5, 3), Score("hca", math.nan, 3)))
->>> found(card, "hca"), dot_of(found(card, "lca"), "LCA").value
+>>> found(card, "hca"), found(card, "lca").value
 (None, 0.5)
 """
 
@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Dot
 
 # Of the right support's mIoU: what is left under a wrong one when the support is ignored, and when it is followed.
 IGNORED_FROM, FOLLOWED_TO = 0.75, 0.25
@@ -22,12 +21,6 @@ def found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
         if score.name == name and dict(score.slice) == where and not math.isnan(score.value):
             return score
     return None
-
-
-def dot_of(score: Score, label: str, group: str = "") -> Dot:
-    """One row of a dot chart."""
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)
 
 
 def number_of(score: Score) -> str:

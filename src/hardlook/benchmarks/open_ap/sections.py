@@ -9,9 +9,9 @@ import numpy as np
 
 from hardlook.benchmarks.open_ap.galleries import confusion_examples, hardest_images
 from hardlook.benchmarks.open_ap.scores import KINDS, QUANTITIES
-from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
+from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import DotChart, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, Gallery, ScatterChart, Section, Spot, Table, dot_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,7 +34,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
 
 def _headline(scorecard: Scorecard) -> Section:
     rows = [
-        dot(score, kind, title)
+        dot_of(score, kind, title)
         for name, title in QUANTITIES.items()
         for prefix, kind in KINDS.items()
         if not np.isnan((score := scorecard.get(prefix + name)).value)
@@ -109,7 +109,7 @@ def _slices(scorecard: Scorecard) -> Section | None:
     words = {f"{prefix}ap": kind for prefix, kind in KINDS.items()}
     for keys, title in ((("context",), "Contexts"), (("classes", "setting"), "Sets of classes")):
         rows = [
-            dot(score, words[score.name], ", ".join(score.slice[key] for key in keys))
+            dot_of(score, words[score.name], ", ".join(score.slice[key] for key in keys))
             for score in sorted(scorecard.scores, key=lambda score: [score.slice.get(key, "") for key in keys])
             if score.name in words and set(score.slice) == set(keys) and not np.isnan(score.value)
         ]

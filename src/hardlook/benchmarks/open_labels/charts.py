@@ -17,12 +17,6 @@ def is_slice(score: Score, name: str, keys: set[str]) -> bool:
     return score.name == name and set(score.slice) == keys
 
 
-def dot(score: Score, label: str, group: str = "") -> Dot:
-    """A score as a dot with its interval."""
-    low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-    return Dot(label, score.value, low, high, group)
-
-
 def measures_section(scorecard: Scorecard, name: str, title: str, reference: tuple[str, str]) -> Section | None:
     """The open score `name` under every compared measure; `reference` is the label and name of the hard score."""
     scores = [score for score in scorecard.scores if is_slice(score, name, {"measure"})]

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
+from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
 from hardlook.benchmarks.open_miou.scores import NO_LABEL
 from hardlook.benchmarks.semantic_images.records import image_counts, label_names
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import DotChart, Example, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, Example, Gallery, ScatterChart, Section, Spot, Table, dot_of
 from hardlook.metrics import mean_iou as metric
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _headline(scorecard: Scorecard) -> Section:
         ("fwIoU", "fw-iou"),
     )
     rows = [
-        dot(scorecard.get(f"{prefix}{name}"), word, title)
+        dot_of(scorecard.get(f"{prefix}{name}"), word, title)
         for title, name in pairs
         for prefix, word in (("", "vanilla"), ("open-", "open"))
     ]
@@ -121,7 +121,7 @@ def _slices(scorecard: Scorecard) -> Section | None:
     blocks = []
     for key, title in (("kind", "Things and stuff"), ("context", "Contexts"), ("classes", "Sets of classes")):
         rows = [
-            dot(score, score.slice[key], {"miou": "vanilla", "open-miou": "open"}[score.name])
+            dot_of(score, score.slice[key], {"miou": "vanilla", "open-miou": "open"}[score.name])
             for score in scorecard.scores
             if score.name in ("miou", "open-miou") and set(score.slice) == {key}
         ]

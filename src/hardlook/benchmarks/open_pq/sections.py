@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hardlook.benchmarks.open_labels.charts import dot, is_slice, measures_section
+from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
 from hardlook.benchmarks.open_pq.examples import confusions, hardest_images
 from hardlook.benchmarks.open_pq.records import matches_of, words_of_run
 from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table
+from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table, dot_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,7 +38,7 @@ def _headline(scorecard: Scorecard) -> Section:
     charts = []
     for title, name in _TITLES:
         rows = [
-            dot(scorecard.get(f"{prefix}{name}", **({"kind": kind} if kind else {})), word, kind or "all")
+            dot_of(scorecard.get(f"{prefix}{name}", **({"kind": kind} if kind else {})), word, kind or "all")
             for kind in ("", *kinds)
             for prefix, word in _WORDS
         ]
@@ -103,7 +103,7 @@ def _slices(scorecard: Scorecard) -> Section | None:
     blocks = []
     for key, title in (("context", "Contexts"), ("classes", "Sets of classes")):
         rows = [
-            dot(score, score.slice[key], {"pq": "vanilla", "open-pq": "open"}[score.name])
+            dot_of(score, score.slice[key], {"pq": "vanilla", "open-pq": "open"}[score.name])
             for score in scorecard.scores
             if score.name in ("pq", "open-pq") and set(score.slice) == {key}
         ]
