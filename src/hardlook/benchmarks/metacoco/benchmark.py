@@ -41,10 +41,10 @@ CARD = BenchmarkCard(
     scores=SCORES,
     batch_size=64,
     dials=(
-        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "gap"),
+        Dial("follows context", "planted-learner", lambda v: {"context": v}, "gap"),
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "excess-attraction"),
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "attraction"),
-        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "iid", moves=False),
+        Dial("follows context", "planted-learner", lambda v: {"context": v}, "iid", moves=False),
         Dial("guesses", "planted-learner", lambda v: {"noise": v}, "iid"),
     ),
     calibrated={"resamples": 0},
