@@ -62,3 +62,14 @@ def test_an_error_names_the_unit():
 
 def test_an_empty_gallery_says_so():
     assert "There is no unit to show here." in draw_gallery(Gallery("t", "", ()), {})
+
+
+def test_clicks_without_an_order_are_dots_without_numbers():
+    image = np.full((40, 60, 3), 90, np.uint8)
+    points = [(10.0, 20.0, True), (59.0, 0.0, False)]
+    gallery = Gallery("crowd", "", [Example("a", "")])
+    numbered = draw_gallery(gallery, {"a": [Picture("clicks", image, points=points)]})
+    dotted = draw_gallery(gallery, {"a": [Picture("clicks", image, points=points, ordered=False)]})
+    assert numbered.count("</text>") == 2
+    assert dotted.count("<circle") == 2
+    assert "</text>" not in dotted

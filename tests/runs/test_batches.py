@@ -39,3 +39,12 @@ def test_shards_partition_the_batches(units, size, count):
 def test_a_shard_outside_its_range_is_refused(shard):
     with pytest.raises(OptionError, match="from 1 to the second"):
         of_shard([], shard)
+
+
+@given(unit_lists, st.integers(1, 9))
+def test_whole_groups_are_never_split_and_still_every_unit_comes_once(units, size):
+    batches = lay_out(units, size, whole_groups=True)
+    assert sorted(unit.id for batch in batches for unit in batch) == sorted(unit.id for unit in units)
+    for group in {unit.group for unit in units} - {""}:
+        assert sum(any(unit.group == group for unit in batch) for batch in batches) == 1
+    assert all(len(batch) <= size or len({unit.group for unit in batch}) == 1 for batch in batches)

@@ -97,6 +97,8 @@ class BenchmarkCard:
     published: tuple[PublishedResult, ...] = ()
     dials: tuple[Dial, ...] = ()
     example: str = ""
+    whole_groups: bool = False
+    """Whether units of one group always share a batch, so that what they share is made exactly once."""
     calibrated: Mapping[str, Any] = field(default_factory=lambda: {"scenes": 48, "resamples": 0})
     """Options of a quick calibration, as the demo makes one."""
 

@@ -150,7 +150,7 @@ class Picture:
     """An image (H, W, 3) uint8 with an optional overlay.
 
     The overlay is a bool mask, or an int label map with one colour a label (-1 is drawn as nothing). `points` are
-    (x, y, positive) clicks in order.
+    (x, y, positive) clicks, numbered in their order, or small dots where there is no order, as for a crowd's.
     """
 
     label: str
@@ -159,6 +159,7 @@ class Picture:
     label_map: NDArray[np.int32] | None = None
     label_names: Sequence[str] = ()
     points: Sequence[tuple[float, float, bool]] = ()
+    ordered: bool = True
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from hardlook.report.numerals import counted
 from hardlook.report.thumbnails import label_colour, labels_present, thumbnail, thumbnail_size
 
 _MOST_IN_LEGEND = 12
+_POSITIVE, _NEGATIVE = "#00775a", "#b3261e"
+_RIM = {"stroke": "#fff", "stroke_width": 1.4}
 Pictures = Mapping[str, Sequence[Picture] | str]
 
 
@@ -74,28 +76,29 @@ def _clicks(picture: Picture, width: int, height: int) -> str:
     if not picture.points:
         return ""
     rows, columns = picture.image.shape[:2]
-    radius = 10.0 if len(picture.points) < 10 else 8.5
     discs = []
     for order, (x, y, positive) in enumerate(picture.points, start=1):
-        # Clicks at the border stay whole; their place is then off by less than the disc.
-        cx = min(max((x + 0.5) * width / columns, radius), max(width - radius, radius))
-        cy = min(max((y + 0.5) * height / rows, radius), max(height - radius, radius))
-        fill = "#00775a" if positive else "#b3261e"
-        discs.append(element("circle", cx=cx, cy=cy, r=radius, fill=fill, stroke="#fff", stroke_width=1.4))
-        number = escape(order)
-        discs.append(
-            element(
-                "text",
-                number,
-                x=cx,
-                y=cy + 4.2,
-                text_anchor="middle",
-                font_size=12 if radius > 9 else 10,
-                font_weight=700,
-                fill="#fff",
-            )
-        )
+        at = ((x + 0.5) * width / columns, (y + 0.5) * height / rows)
+        discs.append(_numbered(at, order, positive, picture, width, height) if picture.ordered else _dot(at, positive))
     return element("svg", *discs, viewBox=f"0 0 {width} {height}", aria_hidden="true", class_="clicks")
+
+
+def _numbered(at: tuple[float, float], order: int, positive: bool, picture: Picture, width: int, height: int) -> str:
+    radius = 10.0 if len(picture.points) < 10 else 8.5
+    # Clicks at the border stay whole; their place is then off by less than the disc.
+    cx = min(max(at[0], radius), max(width - radius, radius))
+    cy = min(max(at[1], radius), max(height - radius, radius))
+    disc = element("circle", cx=cx, cy=cy, r=radius, fill=_POSITIVE if positive else _NEGATIVE, **_RIM)
+    size = 12 if radius > 9 else 10
+    number = element(
+        "text", escape(order), x=cx, y=cy + 4.2, text_anchor="middle", font_size=size, font_weight=700, fill="#fff"
+    )
+    return disc + number
+
+
+def _dot(at: tuple[float, float], positive: bool) -> str:
+    fill = _POSITIVE if positive else _NEGATIVE
+    return element("circle", cx=at[0], cy=at[1], r=3, fill=fill, stroke="#fff", stroke_width=0.9)
 
 
 def _legend(picture: Picture) -> str:

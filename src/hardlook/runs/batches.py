@@ -18,17 +18,24 @@ from hardlook.errors import OptionError
 Batch = tuple[Unit, ...]
 
 
-def lay_out(units: Sequence[Unit], batch_size: int) -> list[Batch]:
-    """Pack units into batches of at most `batch_size`, groups in order of appearance and whole where they fit."""
+def lay_out(units: Sequence[Unit], batch_size: int, *, whole_groups: bool = False) -> list[Batch]:
+    """Pack units into batches of at most `batch_size`, groups in order of appearance and whole where they fit.
+
+    With `whole_groups` a group is never split: one that is larger than `batch_size` is a batch of its own.
+
+    >>> [len(batch) for batch in lay_out([Unit(f"a{i}", 0, "a") for i in range(5)], 2, whole_groups=True)]
+    [5]
+    """
     groups: dict[str, list[Unit]] = {}
     for position, unit in enumerate(units):
         groups.setdefault(unit.group or f"\0{position}", []).append(unit)
     batches: list[Batch] = []
     current: list[Unit] = []
     for group in groups.values():
-        for start in range(0, len(group), batch_size):
-            piece = group[start : start + batch_size]
-            if len(current) + len(piece) > batch_size:
+        step = len(group) if whole_groups else batch_size
+        for start in range(0, len(group), step):
+            piece = group[start : start + step]
+            if current and len(current) + len(piece) > batch_size:
                 batches.append(tuple(current))
                 current = []
             current.extend(piece)

@@ -32,7 +32,8 @@ class Rehearsal:
         self.options = parse_options(self.benchmark.options, dict(given or {}))
         units = list_units(self.benchmark, self.options)
         self.left_out = tuple(getattr(units, "left_out", ()))
-        batches = lay_out(units, self.benchmark.card.batch_size)
+        card = self.benchmark.card
+        batches = lay_out(units, card.batch_size, whole_groups=card.whole_groups)
         self.prepared: list[PreparedBatch] = [prepare_batch(self.benchmark, batch) for batch in batches]
 
     def records(self, model: str, args: Mapping[str, Any] | None = None) -> pl.DataFrame:

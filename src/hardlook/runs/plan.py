@@ -95,7 +95,8 @@ def make_plan(
         parts[f"data {name}{mode}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:
         parts.update(_model_parts(identity))
-    return Plan(job, here.benchmark, options, units, lay_out(units, batch_size), parts, identity)
+    batches = lay_out(units, batch_size, whole_groups=card.whole_groups)
+    return Plan(job, here.benchmark, options, units, batches, parts, identity)
 
 
 def refuse_changes(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:
