@@ -1,0 +1,167 @@
+"""How much a segmenter's result depends on who clicks: Sample, dSB, dGR, dHH, NSR and the difficulty of instances.
+
+From "RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation" (2024). Groups run from the least
+probable clicks (first) to the most probable (last). Every function works along the last axis, (..., G), and gives one
+value an instance; the published figure is their plain mean over instances.
+
+| quantity | values | figure |
+|---|---|---|
+| NoC | NoC itself, change `percent` | mean over instances |
+| IoU-AuC | 100 x AuC, change `difference` | mean over instances |
+| NoF | failures as 0 or 1, change `difference` | sum over instances |
+
+The mean and deviation of NoF are those of the groups' totals: `sample_and_deviation(failed.sum(0))`.
+
+>>> noc = np.array([[10, 8, 6, 5, 5, 4, 4, 4, 3, 2], [4, 4, 3, 3, 3, 3, 2, 2, 2, 2]])
+>>> mean, deviation = sample_and_deviation(noc)
+>>> round(float(mean.mean()), 6), round(float(deviation.mean()), 6)
+(3.95, 1.502217)
+>>> [round(float(rise.mean()), 6) for rise in (rise_over_base(noc, [3, 2]), first_to_last(noc), lower_to_upper(noc))]
+[55.0, 250.0, 80.0]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Change = Literal["percent", "difference"]
+Rows = NDArray[np.floating] | NDArray[np.integer] | Sequence[ArrayLike]
+
+
+def sample_and_deviation(groups: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean and standard deviation (ddof 0) over groups, or over users' clicks, of each instance.
+
+    `groups` is (..., G), the results (...); or it is a sequence of N rows of different lengths, such as the IoUs of
+    each instance's users, and the results are (N,). No row is empty.
+
+    >>> sample_and_deviation([[1.0, 3.0], [2.0]])
+    (array([2., 2.]), array([1., 0.]))
+    """
+    if not isinstance(groups, np.ndarray):
+        rows = [np.asarray(row, np.float64) for row in groups]
+        if len({row.shape for row in rows}) > 1:
+            pairs = [sample_and_deviation(_not_empty(row, f"row {i}")) for i, row in enumerate(rows)]
+            return np.array([mean for mean, _ in pairs]), np.array([deviation for _, deviation in pairs])
+    values = _not_empty(np.asarray(groups, np.float64, order="C"), "groups")
+    return np.asarray(values.mean(-1)), np.asarray(values.std(-1))
+
+
+def rise_over_base(groups: ArrayLike, base: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
+    """dSB: from the baseline `base` (...) to the mean over `groups` (..., G), of each instance (...).
+
+    `percent` is 100 (mean - base) / base and needs a base above 0; `difference` is mean - base.
+
+    >>> rise_over_base([[4, 2], [1, 1]], [2, 2])
+    array([ 50., -50.])
+    """
+    values = _not_empty(np.asarray(groups, np.float64), "groups")
+    return _change(values.mean(-1), np.asarray(base, np.float64), change, "base")
+
+
+def first_to_last(groups: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
+    """dGR: the first group against the last, (..., G) to (...): 100 (G1 - G10) / G10, or G1 - G10.
+
+    >>> first_to_last([[6, 5, 4]])
+    array([50.])
+    """
+    values = _not_empty(np.asarray(groups, np.float64), "groups")
+    return _change(values[..., 0], values[..., -1], change, "last group")
+
+
+def lower_to_upper(groups: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
+    """dHH, reading `released`: the mean over j of G_j against G_(j + G/2), (..., G) with an even G to (...).
+
+    >>> lower_to_upper([[6, 4, 4, 2]])
+    array([75.])
+    """
+    values = _not_empty(np.asarray(groups, np.float64), "groups")
+    if values.shape[-1] % 2:
+        raise ValueError(f"lower_to_upper: expected an even number of groups, got {values.shape[-1]}")
+    half = values.shape[-1] // 2
+    return np.asarray(_change(values[..., :half], values[..., half:], change, "upper group").mean(-1))
+
+
+def lower_to_upper_half(lower: ArrayLike, upper: ArrayLike, change: Change = "percent") -> NDArray[np.float64]:
+    """dHH, reading `paper`: trajectories of the lower against the upper half of the mass, (...) and (...) to (...).
+
+    >>> lower_to_upper_half([6, 3], [4, 3])
+    array([50.,  0.])
+    """
+    return _change(np.asarray(lower, np.float64), np.asarray(upper, np.float64), change, "upper half")
+
+
+@dataclass(frozen=True)
+class NoiseToSignal:
+    """NSR of each instance in per cent, (N,), NaN where the mean is 0; `undefined` counts those."""
+
+    percent: NDArray[np.float64]
+    undefined: int
+
+    @property
+    def mean(self) -> float:
+        """The mean over the instances that have one; NaN if none has."""
+        defined = self.percent[~np.isnan(self.percent)]
+        return float(defined.mean()) if defined.size else float("nan")
+
+    @property
+    def sums(self) -> NDArray[np.float64]:
+        """(N, 2) value and 1, or 0 and 0 where undefined: the mean of any resample is the ratio of the totals."""
+        defined = ~np.isnan(self.percent)
+        return np.stack([np.where(defined, self.percent, 0.0), defined.astype(np.float64)], axis=-1)
+
+
+def noise_to_signal(values: Rows) -> NoiseToSignal:
+    """NSR: 100 times the standard deviation (ddof 0) over the mean, of each instance.
+
+    `values` as in `sample_and_deviation`: AuC of the groups (N, G) for NSR@20, or the IoUs of each instance's users
+    after their first click for NSR@1. Values are not negative.
+
+    >>> ratio = noise_to_signal([[0.5, 1.0, 0.75, 0.75], [0.0, 0.0]])
+    >>> ratio.percent.round(3), ratio.undefined, round(ratio.mean, 3)
+    (array([23.57,   nan]), 1, 23.57)
+    """
+    mean, deviation = (np.atleast_1d(part) for part in sample_and_deviation(values))
+    percent = 100 * _ratio(deviation, mean)
+    return NoiseToSignal(percent, int(np.isnan(percent).sum()))
+
+
+def instance_difficulty(mean: ArrayLike, deviation: ArrayLike) -> NDArray[np.float64]:
+    """(N,) the mean over methods of the deviation over the mean over methods of the mean; NaN where that is 0.
+
+    Both are (methods, N), from `sample_and_deviation` of each method's IoUs.
+
+    >>> instance_difficulty([[0.8, 0.0], [0.4, 0.0]], [[0.1, 0.0], [0.2, 0.0]])
+    array([0.25,  nan])
+    """
+    means, deviations = np.asarray(mean, np.float64), np.asarray(deviation, np.float64)
+    if means.shape != deviations.shape or means.ndim != 2 or not len(means):
+        raise ValueError(f"expected mean and deviation of shape (methods, N), got {means.shape}, {deviations.shape}")
+    return _ratio(deviations.mean(0), means.mean(0))
+
+
+def _change(to: NDArray[np.float64], since: NDArray[np.float64], change: Change, name: str) -> NDArray[np.float64]:
+    if to.shape != since.shape:
+        raise ValueError(f"{name}: expected shape {to.shape}, got {since.shape}")
+    if change == "difference":
+        return np.asarray(to - since)
+    if change != "percent":
+        raise ValueError(f"change: expected percent or difference, got {change!r}")
+    if not (since > 0).all():
+        raise ValueError(f"{name}: expected values above 0 to divide by, got {since[~(since > 0)].flat[0]}")
+    return np.asarray(100 * (to - since) / since)
+
+
+def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(below > 0, above / below, np.nan))
+
+
+def _not_empty(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+    if not values.ndim or not values.shape[-1]:
+        raise ValueError(f"{name}: expected at least one value along the last axis, got shape {values.shape}")
+    return values

@@ -1,0 +1,127 @@
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import variation
+
+from hardlook.metrics.click_robustness import (
+    first_to_last,
+    instance_difficulty,
+    lower_to_upper,
+    lower_to_upper_half,
+    noise_to_signal,
+    rise_over_base,
+    sample_and_deviation,
+)
+
+# The worked check of the specification.
+GROUPS = np.array([[10, 8, 6, 5, 5, 4, 4, 4, 3, 2], [4, 4, 3, 3, 3, 3, 2, 2, 2, 2]])
+BASE = np.array([3, 2])
+
+nocs = st.integers(1, 6).flatmap(lambda n: arrays(np.int64, (n, 10), elements=st.integers(1, 20)))
+
+
+def test_worked_check():
+    mean, deviation = sample_and_deviation(GROUPS)
+    assert mean.mean() == pytest.approx(3.95)
+    assert deviation.mean() == pytest.approx(1.502217, abs=5e-7)
+    assert rise_over_base(GROUPS, BASE).mean() == pytest.approx(55)
+    assert first_to_last(GROUPS).mean() == pytest.approx(250)
+    assert lower_to_upper(GROUPS).mean() == pytest.approx(80)
+
+
+def test_halves_averaged_first_are_another_number():
+    lower, upper = GROUPS[:, :5].mean(1), GROUPS[:, 5:].mean(1)
+    assert lower_to_upper_half(lower, upper).mean() == pytest.approx(77.27, abs=0.005)
+
+
+@given(nocs, st.data())
+def test_equals_plain_loops(groups, data):
+    base = data.draw(arrays(np.int64, len(groups), elements=st.integers(1, 20)))
+    rows = groups.tolist()
+    mean, deviation = sample_and_deviation(groups)
+    assert mean == pytest.approx([statistics.mean(row) for row in rows])
+    assert deviation == pytest.approx([statistics.pstdev(row) for row in rows])
+    risen = [100 * (statistics.mean(row) - b) / b for row, b in zip(rows, base.tolist(), strict=True)]
+    assert rise_over_base(groups, base) == pytest.approx(risen, abs=1e-9)
+    assert first_to_last(groups) == pytest.approx([100 * (row[0] - row[9]) / row[9] for row in rows])
+    paired = [statistics.mean(100 * (row[j] - row[j + 5]) / row[j + 5] for j in range(5)) for row in rows]
+    assert lower_to_upper(groups) == pytest.approx(paired, abs=1e-9)
+
+
+@given(arrays(np.bool_, (7, 10)), arrays(np.bool_, 7))
+def test_failures_add_up_to_differences_of_counts(groups, base):
+    totals = groups.sum(0)
+    assert rise_over_base(groups, base, "difference").sum() == pytest.approx(totals.mean() - base.sum(), abs=1e-9)
+    assert first_to_last(groups, "difference").sum() == totals[0] - totals[9]
+    expected = (totals[:5] - totals[5:]).mean()
+    assert lower_to_upper(groups, "difference").sum() == pytest.approx(expected, abs=1e-9)
+    mean, deviation = sample_and_deviation(totals)
+    assert (float(mean), float(deviation)) == pytest.approx((totals.mean(), statistics.pstdev(totals.tolist())))
+
+
+def test_differences_of_areas_are_in_points():
+    areas = 100 * np.array([[0.8, 0.9], [0.7, 0.7]])
+    assert first_to_last(areas, "difference") == pytest.approx([-10, 0])
+    assert rise_over_base(areas, [90, 60], "difference") == pytest.approx([-5, 10])
+    assert lower_to_upper_half([80], [90], "difference") == pytest.approx([-10])
+
+
+@given(arrays(np.float64, (5, 10), elements=st.floats(0.01, 1)))
+def test_noise_to_signal_equals_scipy(values):
+    ratio = noise_to_signal(values)
+    assert ratio.percent == pytest.approx(100 * variation(values, axis=1), abs=1e-9)
+    assert ratio.undefined == 0
+    assert ratio.mean == pytest.approx(float(ratio.percent.mean()))
+
+
+def test_an_instance_that_nobody_hits_has_no_ratio_and_is_counted():
+    ratio = noise_to_signal(np.array([[0.5, 0.5], [0.0, 0.0], [0.2, 0.6]]))
+    assert np.isnan(ratio.percent[1])
+    assert ratio.undefined == 1
+    assert ratio.mean == pytest.approx(25)
+    above, below = ratio.sums.sum(0)
+    assert (above / below, below) == pytest.approx((25, 2))
+    assert np.isnan(noise_to_signal(np.zeros((2, 3))).mean)
+
+
+@given(st.lists(st.lists(st.floats(0, 1), min_size=1, max_size=60), min_size=1, max_size=5))
+def test_rows_of_different_lengths_give_what_each_row_gives(rows):
+    mean, deviation = sample_and_deviation(rows)
+    alone = [sample_and_deviation(np.array(row)) for row in rows]
+    assert mean.tolist() == [float(one) for one, _ in alone]
+    assert deviation.tolist() == [float(one) for _, one in alone]
+    assert noise_to_signal(rows).percent.shape == (len(rows),)
+
+
+@given(nocs, st.integers(2, 5))
+def test_a_ratio_does_not_depend_on_the_unit(groups, factor):
+    assert noise_to_signal(groups * factor).percent == pytest.approx(noise_to_signal(groups).percent, abs=1e-9)
+    assert first_to_last(groups * factor) == pytest.approx(first_to_last(groups))
+    assert lower_to_upper(groups * factor) == pytest.approx(lower_to_upper(groups), abs=1e-9)
+
+
+def test_difficulty_divides_the_means_over_methods():
+    mean, deviation = np.array([[0.9, 0.5, 0.0], [0.3, 0.5, 0.0]]), np.array([[0.1, 0.2, 0.0], [0.2, 0.1, 0.0]])
+    difficulty = instance_difficulty(mean, deviation)
+    assert difficulty[:2] == pytest.approx([0.15 / 0.6, 0.15 / 0.5])
+    assert np.isnan(difficulty[2])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: rise_over_base([[1, 2]], [0]), "base: expected values above 0 to divide by, got 0.0"),
+        (lambda: rise_over_base([[1, 2]], [1, 2]), r"base: expected shape \(1,\), got \(2,\)"),
+        (lambda: lower_to_upper([[1, 2, 3]]), "even number of groups, got 3"),
+        (lambda: first_to_last([[1, 2]], "ratio"), "percent or difference, got 'ratio'"),
+        (lambda: sample_and_deviation([[1.0], []]), "row 1: expected at least one value"),
+        (lambda: instance_difficulty([1.0], [1.0]), r"\(methods, N\), got \(1,\)"),
+    ],
+)
+def test_errors_say_what_came(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
