@@ -5,8 +5,11 @@ from pathlib import Path
 import numpy as np
 import PIL.Image
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from hardlook.data.isegm import read_instances
+from hardlook.data.isegm import TETRIS, object_areas, read_instances
 from hardlook.errors import DataError
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.write import write_world
@@ -50,6 +53,22 @@ def test_values_of_each_layout(tmp_path: Path) -> None:
     tetris = read_instances(tmp_path / "TETRIS")
     assert [instance.object_stem for instance in tetris] == ["1", "7"]
     assert tetris[1].read_target().mask.tolist() == [[False, False, False], [False, True, True]]
+
+
+@given(arrays(np.int32, (3, 5), elements=st.integers(0, 4) | st.just(70000)))
+def test_areas_of_objects(labels: np.ndarray) -> None:
+    expected = {n: int((labels == n).sum()) for n in (1, 2, 3, 4, 70000)}
+    assert object_areas(labels) == {n: area for n, area in expected.items() if area}
+
+
+def test_a_layout_that_is_asked_for_goes_before_the_first_that_fits(tmp_path: Path) -> None:
+    numbers = np.array([[0, 2, 2], [5, 0, 2]], np.uint8)
+    for folder, array in (("img", np.zeros((2, 3, 3), np.uint8)), ("gt", numbers), ("masks", numbers)):
+        _save(tmp_path / folder / "a.png", array)
+    assert [instance.area for instance in read_instances(tmp_path)] == [None]
+    asked = read_instances(tmp_path, TETRIS)
+    assert [(instance.object_stem, instance.area) for instance in asked] == [("2", 3), ("5", 1)]
+    assert asked[0].files() == (tmp_path / "img" / "a.png", tmp_path / "masks" / "a.png")
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from hardlook.data.click_file import check_clicks, read_clicks, write_clicks
+from hardlook.errors import DataError
+
+HEADER = "dataset,image_stem,object_stem,model_type,click_type,full_stem,device,x,y,w,h"
+ROWS = (
+    "DAVIS,095,,,first,095,pc,3,4,20,10",
+    "DAVIS,133,,sam,fn,133_sam_fn_pc_7,mobile,1.5,0,20,10",
+    "TETRIS,eu.a-1,1,,first,eu.a-1_______1,mobile,19,9,20,10",
+    "TETRIS,eu.a-1,1,mivos,fp,eu.a-1_______1_mivos_fp,pc,0,0,20,10",
+)
+
+
+def _file(folder: Path, *rows: str, header: str = HEADER) -> Path:
+    path = folder / "clicks.csv"
+    path.write_text("\n".join((header, *rows)) + "\n", encoding="utf-8")
+    return path
+
+
+def test_text_stays_text_and_empty_stays_empty(tmp_path: Path) -> None:
+    frame = read_clicks(_file(tmp_path, *ROWS)).frame
+    assert frame["image_stem"].to_list() == ["095", "133", "eu.a-1", "eu.a-1"]
+    assert frame["object_stem"].to_list() == ["", "", "1", "1"]
+    assert frame["model_type"].to_list() == ["", "sam", "", "mivos"]
+    assert frame["x"].to_list() == [3.0, 1.5, 19.0, 0.0]
+    assert frame["w"].to_list() == [20] * 4
+    assert frame["w"].dtype == pl.Int64
+
+
+def test_the_same_from_other_line_ends_a_byte_order_mark_and_another_order(tmp_path: Path) -> None:
+    expected = read_clicks(_file(tmp_path, *ROWS)).frame
+    turned = ["\t".join(reversed(line.split(","))).replace("\t", ",") for line in (HEADER, *ROWS)]
+    (tmp_path / "other.csv").write_bytes(b"\xef\xbb\xbf" + "\r\n".join((*turned, "")).encode())
+    assert read_clicks(tmp_path / "other.csv").frame.equals(expected)
+
+
+def test_reading_what_was_written(tmp_path: Path) -> None:
+    table = read_clicks(_file(tmp_path, *ROWS, *ROWS[:1]))
+    write_clicks(tmp_path / "again.csv", table)
+    again = read_clicks(tmp_path / "again.csv")
+    assert again.frame.equals(table.frame)
+    assert (again.clipped, again.repeated) == (0, 1)
+    assert check_clicks(table.frame).frame.equals(table.frame)
+
+
+def test_clicks_outside_go_to_the_edge_and_are_counted(tmp_path: Path) -> None:
+    rows = [f"d,a,,,first,a,pc,{x},{y},20,10" for x, y in ((-1, 5), (20, 5), (19, 9), (0, 0), (7, 99.5))]
+    table = read_clicks(_file(tmp_path, *rows))
+    assert table.frame.select("x", "y").rows() == [(0, 5), (19, 5), (19, 9), (0, 0), (7, 9)]
+    assert table.clipped == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        ("d,a,,,second,a,pc,1,1,20,10", "click_type is not first or fn or fp; the first: row 5 with 'second'"),
+        ("d,a,,,first,a,tablet,1,1,20,10", "device is not pc or mobile; the first: row 5 with 'tablet'"),
+        ("d,a,,,first,a,pc,left,1,20,10", "x is not a finite number; the first: row 5 with 'left'"),
+        ("d,a,,,first,a,pc,1,nan,20,10", "y is not a finite number"),
+        ("d,a,,,first,a,pc,inf,1,20,10", "x is not a finite number"),
+        ("d,a,,,first,a,pc,,1,20,10", "x is not a finite number"),
+        ("d,a,,,first,a,pc,1,1,20", "h is not a whole number above 0"),
+        ("d,a,,,first,a,pc,1,1,0,10", "w is not a whole number above 0"),
+        ("d,a,,,first,a,pc,1,1,20.5,10", "w is not a whole number above 0"),
+        ("d,a,1.0,,first,a_______1.0,pc,1,1,20,10", "object_stem is not digits or nothing"),
+        (",a,,,first,a,pc,1,1,20,10", "dataset is not a name"),
+        ("d,,,,first,,pc,1,1,20,10", "image_stem is not a name"),
+        ("d,a,,,first,b,pc,1,1,20,10", "row 5: the full stem is not of the image 'a'"),
+        ("d,a,2,,first,a,pc,1,1,20,10", "row 5: the full stem is not of the image 'a' and the object '2'"),
+        ("d,a,,sam,fn,b_mivos_fn,pc,1,1,20,10", "row 5: the full stem is not of the image 'a'"),
+        ("d,a,,sam,fn,a_mivos_fp,pc,1,1,20,10", "row 5: a full stem of click type fp in a row of type fn"),
+        ("d,a,,sam,fn,a,pc,1,1,20,10", "row 5: no full stem of click type fn"),
+        ("DAVIS,095,,,first,095,pc,1,1,20,11", r"several sizes: 20x10 \(row 1\), 20x11 \(row 5\)"),
+        ("d,a,,,first,a,pc,1,1,20,10,more", "not a readable csv"),
+    ],
+)
+def test_rows_that_cannot_be_are_named(tmp_path: Path, row: str, told: str) -> None:
+    path = _file(tmp_path, *ROWS, row)
+    with pytest.raises(DataError, match=told) as caught:
+        read_clicks(path)
+    assert caught.value.file == str(path)
+    assert caught.value.remedy
+
+
+def test_columns_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="missing columns: 'h' and unexpected columns: 'height'") as caught:
+        read_clicks(_file(tmp_path, *ROWS, header=HEADER.removesuffix("h") + "height"))
+    assert "full_stem" in str(caught.value.remedy)
+    (tmp_path / "empty.csv").write_bytes(b"")
+    with pytest.raises(DataError, match="empty"):
+        read_clicks(tmp_path / "empty.csv")
+    with pytest.raises(DataError, match="does not exist"):
+        read_clicks(tmp_path / "none.csv")
+
+
+def test_one_stem_may_have_another_size_in_another_dataset(tmp_path: Path) -> None:
+    rows = ("GrabCut,21077,,,first,21077,pc,1,1,20,10", "Berkeley,21077,,,first,21077,pc,1,1,30,10")
+    assert len(read_clicks(_file(tmp_path, *rows))) == 2
+
+
+def test_a_file_with_a_header_alone_has_no_clicks(tmp_path: Path) -> None:
+    table = read_clicks(_file(tmp_path))
+    assert (len(table), table.clipped, table.repeated, table.by_full_stem()) == (0, 0, 0, {})
