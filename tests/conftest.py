@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,3 +24,23 @@ def shared_data() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no real data at {folder}; set HARDLOOK_TEST_DATA to the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session")
+def ray_cluster():
+    """Connect to a cluster of two workers, started once since that takes seconds; the engine uses what it finds."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("the extra ray is not installed")
+    import ray
+
+    support = str(Path(__file__).parent / "support")
+    environment = {"PYTHONPATH": ":".join([support, *filter(None, sys.path)]), "OMP_NUM_THREADS": "1"}
+    ray.init(
+        num_cpus=2,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": environment},
+    )
+    yield
+    ray.shutdown()

@@ -16,24 +16,38 @@ ARROWS = {
     "metrics": set(),
     "stats": set(),
     "similarity": set(),
+    "regions": set(),
     "data": GROUND,
     "world": GROUND,
-    "models": GROUND | {"world"},
+    "models": GROUND | {"regions", "world"},
     "tasks": GROUND,
     "tiers": GROUND | {"data", "metrics", "models", "stats", "world"},
     "wordnet": {"errors", "similarity"},
     "labels": GROUND | {"data", "models", "similarity", "wordnet"},
     "contract": GROUND | {"stats"},
     "contexts": GROUND | {"contract", "data", "metrics", "models", "similarity", "stats", "world"},
+    "clicks": GROUND | {"contract", "data", "metrics", "models", "regions", "stats", "world"},
     "bias": GROUND | {"contract", "data", "metrics", "models", "stats", "tiers"},
     "benchmarks": GROUND
-    | {"bias", "contexts", "contract", "data", "labels", "metrics", "models", "similarity", "stats", "tasks", "tiers"}
-    | {"wordnet", "world"},
+    | {
+        "bias",
+        "clicks",
+        "contexts",
+        "contract",
+        "data",
+        "labels",
+        "metrics",
+        "models",
+        "regions",
+        "similarity",
+        "stats",
+    }
+    | {"tasks", "tiers", "wordnet", "world"},
     "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
     "report": GROUND | {"contract"},
     "commands": GROUND
     | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
-    | {"contexts", "tasks", "tiers", "wordnet", "world"},
+    | {"clicks", "contexts", "metrics", "regions", "tasks", "tiers", "wordnet", "world"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -1,7 +1,7 @@
 """The benchmarks, one folder each, found by name.
 
 >>> sorted(BUILT_IN)
-['closed-miou', 'metacoco', 'open-ap', 'open-miou', 'open-pq', 'toss']
+['closed-miou', 'metacoco', 'open-ap', 'open-miou', 'open-pq', 'rclicks', 'toss']
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ BUILT_IN: Mapping[str, str] = {
     "open-ap": "hardlook.benchmarks.open_ap.benchmark:OPEN_AP",
     "open-miou": "hardlook.benchmarks.open_miou.benchmark:OPEN_MIOU",
     "open-pq": "hardlook.benchmarks.open_pq.benchmark:OPEN_PQ",
+    "rclicks": "hardlook.benchmarks.rclicks.benchmark:RCLICKS",
     "toss": "hardlook.benchmarks.toss.benchmark:TOSS",
 }
 # Studies run like benchmarks, under a verb of their own: `hardlook bias support` and `hardlook bias saliency`.

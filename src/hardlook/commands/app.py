@@ -15,6 +15,7 @@ from hardlook.commands import calibrate, check, demo, models, report, run, score
 from hardlook.commands.attributes import command as attributes
 from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
+from hardlook.commands.clicks.app import app as clicks
 from hardlook.commands.data.app import app as data
 from hardlook.commands.labels.app import app as labels
 from hardlook.commands.similarity.app import app as similarity
@@ -40,6 +41,7 @@ for module in (run, score, report, calibrate, demo, models, check, attributes):
     module.add_to(app)
 app.add_typer(build, name="build")
 app.add_typer(bias, name="bias")
+app.add_typer(clicks, name="clicks")
 app.add_typer(data, name="data")
 app.add_typer(labels, name="labels")
 app.add_typer(similarity, name="similarity")

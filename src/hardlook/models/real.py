@@ -89,6 +89,15 @@ register_lazily(
     extra="hf",
 )
 register_lazily(
+    "mobile-sam",
+    "hardlook.models.interactive.mobile_sam:MobileSam",
+    role="promptable-segmenter",
+    summary="MobileSAM: SAM's decoder behind a small image encoder (TinyViT)",
+    licence="Apache-2.0",
+    extra="torch",
+    weights=("mobile-sam",),
+)
+register_lazily(
     "empty",
     "hardlook.models.one_shot.fixed_masks:Empty",
     role="one-shot-segmenter",
@@ -135,4 +144,75 @@ register_lazily(
     licence="Apache-2.0",
     extra="torch",
     weights=("efficientnet-lite0",),
+)
+register_lazily(
+    "clickability",
+    "hardlook.models.click_models.clickability.click_model:Clickability",
+    role="click-model",
+    summary="where people click, learnt: SegNeXt-B that sees the masks too (path=CHECKPOINT)",
+    licence="as the checkpoint's own",
+    extra="torch",
+)
+register_lazily(
+    "sam",
+    "hardlook.models.interactive.transformers_sam:Sam",
+    role="promptable-segmenter",
+    summary="SAM from a local transformers folder or an authors' checkpoint (path=FOLDER or FILE)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "sam-hq",
+    "hardlook.models.interactive.transformers_sam:SamHQ",
+    role="promptable-segmenter",
+    summary="SAM-HQ from a local transformers folder or an authors' checkpoint (path=FOLDER or FILE)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "sam2",
+    "hardlook.models.interactive.sam2:Sam2",
+    role="promptable-segmenter",
+    summary="SAM 2 and 2.1 from a local transformers folder (path=FOLDER)",
+    licence="as the folder's own",
+    extra="hf",
+)
+register_lazily(
+    "sam2-onnx",
+    "hardlook.models.interactive.sam2_onnx:Sam2Onnx",
+    role="promptable-segmenter",
+    summary="SAM 2 (tiny) for onnxruntime, three masks at every click",
+    licence="BSD-3-Clause",
+    extra="onnx",
+    weights=("sam2-hiera-tiny",),
+)
+register_lazily(
+    "grabcut",
+    "hardlook.models.interactive.grabcut:GrabCut",
+    role="promptable-segmenter",
+    summary="OpenCV's GrabCut, seeded by the clicks; no weights",
+    licence="MIT",
+)
+register_lazily(
+    "random-walker",
+    "hardlook.models.interactive.random_walker:RandomWalker",
+    role="promptable-segmenter",
+    summary="Grady's random walker from the clicks; no weights",
+    licence="MIT",
+)
+register_lazily(
+    "ritm-style",
+    "hardlook.models.interactive.ritm_style:RitmStyle",
+    role="promptable-segmenter",
+    summary="any predictor object with RITM's interface (predictor=package.module:factory)",
+    licence="as the predictor's own",
+)
+register_lazily(
+    "saliency-clicks",
+    "hardlook.models.click_models.saliency:SaliencyClicks",
+    role="click-model",
+    summary="clicks where any saliency model looks (model=u2netp), within the error",
+    licence="MIT",
+    extra="onnx",
+    weights=("u2netp",),
 )

@@ -112,3 +112,16 @@ def test_clicks_move_to_the_edge():
     assert_rises(shallowness)
     assert_flat(lambda dial: shallowness(0.3, loud=dial))
     assert not PlantedClicks().click_map(image, mask, np.zeros_like(mask), True).any()
+
+
+def test_pictures_of_another_world_get_discs_around_positive_clicks():
+    """A floor for real images: every pixel goes with its nearest click, up to a fifth of the shorter side."""
+    image = np.random.default_rng(0).integers(0, 256, (50, 80, 3)).astype(np.uint8)
+    prompt = Clicks(np.array([[20, 25], [60, 25], [60, 30]], np.float32), np.array([True, True, False]))
+    [answer] = Disc(fragility=1.0).open(image).predict([prompt])
+    expected = np.zeros((50, 80), bool)
+    for row in range(50):
+        for column in range(80):
+            away = [(column - x) ** 2 + (row - y) ** 2 for x, y in prompt.points]
+            expected[row, column] = bool(prompt.positive[int(np.argmin(away))]) and min(away) <= 100
+    assert (answer.mask == expected).all()

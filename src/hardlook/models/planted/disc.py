@@ -27,9 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.models.planted.dials import checked
+from hardlook.models.planted.plain_discs import PlainDiscs
 from hardlook.models.registry import register
-from hardlook.models.roles import Clicks, Image, Mask, Prompted
-from hardlook.world.signature import Signature, read
+from hardlook.models.roles import Clicks, Image, Mask, Prompted, Session
+from hardlook.world.signature import Signature, is_signed, read
 from hardlook.world.vocabulary import BY_CODE, VOID
 
 MOST_LOST = 0.8
@@ -45,6 +46,7 @@ class Disc:
 
     `fragility`: how much an off-centre first click costs; `blunt`: share of the rim, up to 5 % of the area, that is
     lost wherever the clicks are. Both from 0 to 1. `seed` is taken as by the other planted models; nothing is drawn.
+    A picture that is not of the planted world gets discs around its positive clicks, whatever the dials say.
     """
 
     def __init__(self, fragility: float = 0.0, blunt: float = 0.0, seed: int = 0) -> None:
@@ -53,8 +55,15 @@ class Disc:
         self.blunt = blunt
         self.seed = seed
 
-    def open(self, image: Image) -> DiscSession:
-        """The regions of the picture, ready to be clicked."""
+    @property
+    def conduct(self) -> str:
+        """What it does, in words."""
+        return "the clicked object of the planted world; on other pictures a disc around each positive click"
+
+    def open(self, image: Image) -> Session:
+        """The regions of the picture, ready to be clicked; a picture without a signature gets plain discs."""
+        if not is_signed(image):
+            return PlainDiscs(*image.shape[:2])
         return DiscSession(_regions(read(image)), self.fragility, self.blunt)
 
 

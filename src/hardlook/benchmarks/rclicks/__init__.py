@@ -1,0 +1,1 @@
+"""RClicks: clicks as people make them."""

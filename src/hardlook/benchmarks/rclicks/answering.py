@@ -1,0 +1,87 @@
+"""Letting a model answer: each image is opened once, the courses of an instance go in lock-step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, cast
+
+from hardlook.benchmarks.rclicks.units import CourseSettings, InstanceUnit
+from hardlook.clicks.courses import BASE, HALVES, Course, clicking_groups
+from hardlook.clicks.first_clicks import FirstClicks, first_clicks
+from hardlook.clicks.rules import Rules
+from hardlook.clicks.together import run_together
+from hardlook.clicks.trajectories import Trajectories, play
+from hardlook.contract.benchmark import Unit
+from hardlook.models.click_models import registered_name
+from hardlook.models.inner_model import InnerModel, build_inner
+from hardlook.models.roles import Image, Session
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came of one instance; `opened` says whether its image was opened for it (1) or for another one (0)."""
+
+    trajectories: Trajectories
+    people: FirstClicks | None
+    opened: int
+
+
+class OpenedOnce:
+    """An image that is opened when the first of its instances asks for it, and never again."""
+
+    def __init__(self, image: Image, model: Any) -> None:
+        self.image = image
+        self.model = model
+        self.session: Session | None = None
+        self.times = 0
+
+    def __call__(self) -> Session:
+        """The session, opened by now."""
+        if self.session is None:
+            self.session = self.model.open(self.image)
+            self.times += 1
+        return self.session
+
+
+@lru_cache(maxsize=2)
+def click_model(name: str, args: str) -> InnerModel:
+    """The click model of that name, made once in each process."""
+    return build_inner(registered_name(name), "click-model", args)
+
+
+def courses_of(settings: CourseSettings) -> tuple[Course, ...]:
+    """Everybody who clicks: the centre rule, the groups, and the two halves where asked for."""
+    return (BASE, *clicking_groups(settings.groups), *(HALVES if settings.halves else ()))
+
+
+def answer_units(units: Sequence[Unit], model: Any) -> list[Answer]:
+    """One answer a prepared unit."""
+    settings: CourseSettings = units[0].payload.settings
+    who = click_model(settings.clicks, settings.clicks_args).model
+    rules = Rules(
+        settings.rounds,
+        cast("Literal['threshold', 'exact']", settings.group_rule),
+        cast("Literal['ours', 'released']", settings.perfect),
+        settings.seed,
+    )
+    images: dict[str, OpenedOnce] = {}
+    plays: list[tuple[Callable[[], Session], Any]] = []
+    for unit in units:
+        payload: InstanceUnit = unit.payload
+        assert payload.instance is not None
+        opened = images.setdefault(unit.group, OpenedOnce(payload.instance.image, model))
+        plays.append((opened, play(payload.instance, courses_of(settings), who, rules)))
+        if payload.people is not None and len(payload.people):
+            plays.append((opened, first_clicks(payload.instance, payload.people)))
+    results = iter(run_together(plays, prompts_a_call=settings.prompts_a_call))
+    answers = []
+    for unit in units:
+        payload = unit.payload
+        trajectories = next(results)
+        people = next(results) if payload.people is not None and len(payload.people) else None
+        opened = images[unit.group]
+        answers.append(Answer(trajectories, people, opened.times))
+        opened.times = 0
+    return answers

@@ -1,0 +1,56 @@
+"""IoU against clicks: the centre rule, the extreme groups and the mean of all, then every group in a heat map."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hardlook.benchmarks.rclicks.dataset_means import mean_over_datasets
+from hardlook.benchmarks.rclicks.played import Played
+from hardlook.contract.sections import CurveChart, HeatMap, Line
+from hardlook.randomness import generator
+
+RESAMPLES = 400
+
+
+def iou_curves(table: Played) -> CurveChart:
+    """The centre rule, the least and the most probable group, and the mean over groups, with bands."""
+    groups = table.groups
+    lines = {
+        "centre": table.iou[:, table.base],
+        table.courses[groups[0]]: table.iou[:, groups[0]],
+        "all groups": table.iou[:, groups].mean(1),
+        table.courses[groups[-1]]: table.iou[:, groups[-1]],
+    }
+    rounds = table.iou.shape[2]
+    drawn = []
+    for name, values in lines.items():
+        band = mean_over_datasets(values, table, rng=generator(0, "rclicks", "curves"), resamples=RESAMPLES)
+        low, high = [one.interval.low for one in band], [one.interval.high for one in band]
+        drawn.append(Line(name, tuple(range(1, rounds + 1)), [one.value for one in band], low, high))
+    return CurveChart(
+        "IoU against clicks",
+        "Mean IoU, over datasets where there are several. The first group clicks where people click least, the last "
+        "where they click most. Bands: 95 %, over images.",
+        tuple(drawn),
+        x_axis="clicks",
+        y_axis="IoU",
+    )
+
+
+def group_map(table: Played) -> HeatMap:
+    """Mean IoU of every course after some of its clicks."""
+    rounds = table.iou.shape[2]
+    shown = sorted({round(step) for step in np.linspace(1, rounds, min(rounds, 8))})
+    flat = table.iou.reshape(len(table), -1)
+    estimates = mean_over_datasets(flat, table, rng=generator(0, "rclicks", "map"), resamples=0)
+    means = np.array([one.value for one in estimates]).reshape(len(table.courses), rounds)
+    return HeatMap(
+        "IoU of every group",
+        "Rows from the centre rule to the most probable group, columns by number of clicks.",
+        table.courses,
+        tuple(str(step) for step in shown),
+        tuple(tuple(float(means[place, step - 1]) for step in shown) for place in range(len(table.courses))),
+        row_axis="who clicks",
+        column_axis="clicks",
+        decimals=3,
+    )

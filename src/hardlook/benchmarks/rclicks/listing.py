@@ -1,0 +1,30 @@
+"""The list of units: instances of all datasets with people's clicks, those of one image as one group."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hardlook.benchmarks.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions
+from hardlook.benchmarks.rclicks.people import with_people
+from hardlook.benchmarks.rclicks.units import InstanceUnit, planted_instances, stored_instances
+from hardlook.contract.benchmark import Unit, UnitList
+from hardlook.data.click_file import read_clicks
+
+
+def list_units(options: RClicksOptions) -> UnitList:
+    """Every instance, and what was left out.
+
+    >>> [unit.id for unit in list_units(RClicksOptions(scenes=2))]
+    ['planted/000001', 'planted/000002']
+    """
+    if options.planted:
+        return UnitList(_unit(one) for one in planted_instances(options))
+    instances, left_out = stored_instances(options)
+    if options.users not in (PLANTED_USERS, NO_USERS):
+        instances, notes = with_people(instances, read_clicks(Path(options.users).expanduser()))
+        left_out += notes
+    return UnitList((_unit(one) for one in instances), left_out)
+
+
+def _unit(payload: InstanceUnit) -> Unit:
+    return Unit(f"{payload.dataset}/{payload.name}", payload, group=f"{payload.dataset}/{payload.image}")

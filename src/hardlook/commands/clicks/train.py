@@ -1,0 +1,235 @@
+"""`hardlook clicks train`: the clickability network, trained on people's clicks or on simulated people."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardlook.commands import study_flags
+from hardlook.commands.clicks.evaluate import Data, PreviousMasks, UserClicks
+from hardlook.errors import OptionError
+
+if TYPE_CHECKING:
+    from hardlook.clicks.training.history import EpochRecord
+    from hardlook.clicks.training.loop import Trained
+    from hardlook.clicks.training.settings import TrainingSettings
+    from hardlook.commands.clicks.training_samples import TrainingSplit
+
+WIDTHS = ("base", "small")
+PRECISIONS = ("auto", "float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """The settings of the weights, the network's width, and where and how the work is done."""
+
+    settings: TrainingSettings
+    width: str = "base"
+    backbone: Path | None = None
+    device: str = "cpu"
+    workers: int = 0
+    threads: int | None = None
+    keep: bool = False
+
+
+def train(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the checkpoint, history.jsonl, page.html; resumes.")],
+    user_clicks: UserClicks = None,
+    data: Data = None,
+    previous_masks: PreviousMasks = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option("--validation", help="Image stems for validation, one a line; without it one image in five."),
+    ] = None,
+    scenes: Annotated[
+        int,
+        typer.Option(
+            "--scenes", min=5, help="Planted scenes to train on, without --user-clicks; a fifth more to validate."
+        ),
+    ] = 400,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Rounds through the samples.")] = 20,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Samples a step.")] = 16,
+    lr: Annotated[float, typer.Option("--lr", help="Highest learning rate.")] = 0.01,
+    backbone: Annotated[
+        Path | None, typer.Option("--backbone", help="MSCAN-B weights of ImageNet to start from; else random ones.")
+    ] = None,
+    backbone_rate: Annotated[
+        float, typer.Option("--backbone-rate", min=0, help="The backbone's share of the learning rate.")
+    ] = 1.0,
+    clip: Annotated[
+        float | None, typer.Option("--clip", help="Bound of the gradient's length; from random weights 1 is prudent.")
+    ] = None,
+    sigma: Annotated[float, typer.Option("--sigma", help="Blur of clicks, in pixels of 1920x1080.")] = 5.0,
+    size: Annotated[int, typer.Option("--size", min=64, help="Side of the network's grid in pixels.")] = 416,
+    width: Annotated[
+        str, typer.Option("--width", help="base: SegNeXt-B as published; small: a network to try things with.")
+    ] = "base",
+    precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or float16.")] = "auto",
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Threads that prepare samples ahead.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Processor threads; without it torch decides.")
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Hold prepared samples in memory.")] = False,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="mask-sigma=released|paper, of the click maps.")
+    ] = None,
+    seed: study_flags.Seed = 0,
+    as_json: study_flags.Json = False,
+    quiet: study_flags.Quiet = False,
+) -> None:
+    """Train the clickability network; the best epoch by SIM on validation is kept.
+
+    A stopped training goes on when the command is given again with the same --out; other settings are refused.
+
+    [bold]Examples[/bold]
+
+      hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --validation TETRIS_val.txt
+      --previous-masks masks --device cuda --out training
+
+      hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
+    """
+    from hardlook.clicks.training.settings import TrainingSettings
+    from hardlook.commands.clicks.readings import TRAINING, chosen_readings
+    from hardlook.commands.clicks.training_samples import split_samples
+
+    for flag, value, known in (("--width", width, WIDTHS), ("--precision", precision, PRECISIONS)):
+        if value not in known:
+            raise OptionError(f"{flag} {value}: there is no such choice", remedy=f"choose one of {', '.join(known)}")
+    readings: dict[str, Any] = chosen_readings(reading, TRAINING)
+    settings = TrainingSettings(
+        epochs=epochs,
+        batch=batch_size,
+        lr=lr,
+        backbone_rate=backbone_rate,
+        clip=clip,
+        size=size,
+        sigma=sigma,
+        mask_sigma=readings["mask-sigma"],
+        precision=precision,  # type: ignore[arg-type]  # checked above
+        seed=seed,
+    )
+    plan = TrainingPlan(settings, width, backbone, device, workers, threads, keep)
+    split = split_samples(user_clicks, data, previous_masks, validation, scenes=scenes, seed=seed)
+    given = {**asdict(settings), "width": width, "backbone": _printed(backbone), **split.facts()}
+    refuse_changes(out, given)
+    trained = train_network(plan, split, out, given, quiet=quiet)
+    document = write_training(plan, split, trained, out, given)
+    words = "\n\n".join([*document["in_words"], f"checkpoint: {trained.checkpoint}\npage: {out / 'page.html'}"])
+    typer.echo(json.dumps(document, indent=1) if as_json else words)
+
+
+def refuse_changes(out: Path, given: Mapping[str, Any]) -> None:
+    """An error that names each setting in which the training in the folder differs from this one."""
+    from hardlook.errors import ChangedRun
+
+    path = out / "settings.json"
+    if not path.is_file():
+        return
+    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
+    changed = [
+        f"{name} was {before.get(name)}, is {now.get(name)}"
+        for name in sorted(before.keys() | now.keys())
+        if before.get(name) != now.get(name)
+    ]
+    if changed:
+        raise ChangedRun(
+            f"the folder holds another training: {'; '.join(changed)}",
+            file=out,
+            remedy="train in another folder, or give the same settings to go on",
+        )
+
+
+def train_network(
+    plan: TrainingPlan, split: TrainingSplit, out: Path, given: Mapping[str, Any], *, quiet: bool
+) -> Trained:
+    """Train with a bar over epochs, going on from the folder's state."""
+    from hardlook.clicks.training.history import read_history
+    from hardlook.clicks.training.loop import HISTORY
+    from hardlook.clicks.training.loop import train as run
+    from hardlook.commands.build.inputs import showing_progress
+    from hardlook.commands.clicks.training_samples import architecture_of
+    from hardlook.extras import require
+    from hardlook.runs.folder import write_whole
+    from hardlook.runs.worker import pin_threads
+
+    require("torch", extra="torch")
+    if plan.threads is not None:
+        import torch  # noqa: F401  # only what is loaded already can be told
+
+        pin_threads(plan.threads)
+    write_whole(out / "settings.json", json.dumps(dict(given), indent=1))
+    done = len(read_history(out / HISTORY))
+    with showing_progress(quiet) as start:
+        advance = start(plan.settings.epochs, done)
+
+        def told(record: EpochRecord) -> None:
+            advance(1, 0)
+
+        return run(
+            split.training,
+            split.validation,
+            out,
+            plan.settings,
+            architecture=architecture_of(plan.width),
+            backbone=plan.backbone,
+            device=plan.device,
+            workers=plan.workers,
+            keep=plan.keep,
+            progress=told,
+        )
+
+
+def write_training(
+    plan: TrainingPlan, split: TrainingSplit, trained: Trained, out: Path, given: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
+    import hardlook
+    from hardlook.commands.clicks.train_page import (
+        choose_shown,
+        training_in_words,
+        training_pictures,
+        training_sections,
+    )
+    from hardlook.report.page import render_study
+    from hardlook.runs.folder import write_whole
+
+    words = training_in_words(trained, split)
+    document = {
+        "schema": "hardlook.clicks-training/1",
+        "hardlook": hardlook.__version__,
+        "settings": dict(given),
+        "in_words": words,
+        "best_epoch": trained.best_epoch,
+        "checkpoint": trained.checkpoint.name,
+        "history": [asdict(record) for record in trained.history],
+        "left_out": [asdict(note) for note in split.left_out],
+    }
+    shown: Sequence[Any] = choose_shown(split)
+    page = render_study(
+        training_sections(trained, split, shown, words, plan.settings.mask_sigma),
+        title="A clickability network",
+        summary="A network that says where people click, trained on click maps.",
+        provenance={name: document[name] for name in ("schema", "hardlook", "settings")},
+        pictures=training_pictures(shown, trained.checkpoint, plan),
+    )
+    write_whole(out / "training.json", json.dumps(document, indent=1))
+    write_whole(out / "page.html", page)
+    return document
+
+
+def _printed(backbone: Path | None) -> str | None:
+    """The content of the weights to start from, since their place may change."""
+    from hardlook.errors import DataError
+    from hardlook.fingerprint import of_file
+
+    if backbone is None:
+        return None
+    if not backbone.is_file():
+        raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
+    return of_file(backbone)

@@ -1,0 +1,1 @@
+"""Promptable segmenters: an image is opened once, then clicks are answered."""

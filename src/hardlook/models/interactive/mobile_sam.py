@@ -1,0 +1,158 @@
+"""MobileSAM: SAM's prompt encoder and mask decoder behind a small image encoder.
+
+Zhang et al., "Faster Segment Anything: Towards lightweight SAM for mobile applications", 2023.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardlook.errors import ModelError, OptionError
+from hardlook.extras import require
+from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
+from hardlook.models.interactive.sam_decoder import build_mask_decoder
+from hardlook.models.interactive.sam_frame import Frame
+from hardlook.models.interactive.sam_prompts import SIDE, build_prompt_encoder
+from hardlook.models.interactive.tiny_vit import build_tiny_vit
+from hardlook.models.roles import Clicks, Image, Prompted
+from hardlook.models.torch_inference import exact_inference
+from hardlook.models.weights.install import where
+from hardlook.models.weights.loading import load_into, load_state_dict
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+ON_GPU = 64
+
+
+class MobileSam:
+    """An image is encoded once when it is opened; each prompt then costs a pass of the decoder.
+
+    `multimask` and `previous` are the prompt policy; a pixel belongs to the mask where its logit is over
+    `mask_threshold` (0 is a probability of .5). `weights` is a state dict with the published names (default: the
+    installed `mobile-sam`). At most `batch` prompts pass the decoder together (default: 1 on the CPU, where more are no
+    faster and one has the same bits in any company; 64 on a GPU).
+    """
+
+    def __init__(
+        self,
+        weights: Path | None = None,
+        device: str = "cpu",
+        multimask: Multimask = "always",
+        previous: bool = True,
+        mask_threshold: float = 0.0,
+        batch: int | None = None,
+    ) -> None:
+        torch = require("torch", extra="torch")
+        policy = PromptPolicy(multimask, previous)
+        if batch is not None and batch < 1:
+            raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
+        if device.startswith("cuda") and not torch.cuda.is_available():
+            raise ModelError(f"torch finds no GPU for device={device!r}", remedy="device=cpu, or a torch built for it")
+        path = Path(weights) if weights else where("mobile-sam")["mobile_sam.pt"]
+        self._network: Any = build_network()
+        load_into(self._network, load_state_dict(path))
+        self._network.eval().requires_grad_(False).to(device)
+        self._policy, self._threshold = policy, mask_threshold
+        self._batch = batch or (1 if device == "cpu" else ON_GPU)
+        self.device = device
+        self.conduct = (
+            f"{policy.words()[:-1]}; longest side {SIDE} pixels; a mask is where the logit is over {mask_threshold:g}."
+        )
+        self.weights_files: tuple[Path, ...] = (path,)
+
+    def open(self, image: Image) -> MobileSamSession:
+        """Encode the image and return the session that answers prompts on it."""
+        import torch
+
+        frame = Frame.of(image)
+        with exact_inference():
+            square = torch.from_numpy(frame.square(image)).to(self.device)
+            cells = self._network.image_encoder(square[None]).flatten(2).mT
+            grid = self._network.prompt_encoder.grid()
+        return MobileSamSession(self._network, frame, cells, grid, self._policy, self._threshold, self._batch)
+
+
+class MobileSamSession:
+    """An opened image: `cells` (1, 4096, 256) is what the encoder made of it, `grid` (4096, 256) where they lie."""
+
+    def __init__(
+        self,
+        network: Any,
+        frame: Frame,
+        cells: Tensor,
+        grid: Tensor,
+        policy: PromptPolicy,
+        threshold: float,
+        batch: int,
+    ) -> None:
+        self._network, self._frame, self._cells, self._grid = network, frame, cells, grid
+        self._policy, self._threshold, self._batch = policy, threshold, batch
+
+    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
+        """One mask a prompt; the state is the mask's logits, (256, 256) float32."""
+        answers: dict[int, Prompted] = {}
+        for group in alike(prompts, self._policy, self._batch):
+            with exact_inference():
+                logits = self._logits([prompts[place] for place in group])
+                masks = self._frame.masks(logits, self._threshold)
+                for place, mask, state in zip(group, masks, logits.cpu().numpy(), strict=True):
+                    answers[place] = Prompted(mask.copy(), state.copy())
+        return [answers[place] for place in range(len(prompts))]
+
+    def _logits(self, prompts: Sequence[Clicks]) -> Tensor:
+        """(N, 256, 256) of the masks that the policy chooses; the prompts are alike."""
+        import torch
+
+        device = self._cells.device
+        points = torch.from_numpy(np.stack([self._frame.points(prompt.points) for prompt in prompts])).to(device)
+        positive = torch.from_numpy(np.stack([np.asarray(prompt.positive, bool) for prompt in prompts])).to(device)
+        states = None
+        if sees_state(prompts[0], self._policy):
+            states = torch.from_numpy(np.stack([prompt.state for prompt in prompts])).to(device)
+        encoder, decoder = self._network.prompt_encoder, self._network.mask_decoder
+        # Without states the image's cells are the same for all prompts: what depends on them alone is computed once.
+        logits, ious = decoder(encoder.tokens(points, positive), self._cells + encoder.mask(states), self._grid)
+        chosen: Tensor = logits[:, 0]
+        if self._policy.several(points.shape[1]):
+            chosen = logits[torch.arange(len(prompts), device=device), 1 + ious[:, 1:].argmax(dim=1)]
+        return chosen
+
+
+def sees_state(prompt: Clicks, policy: PromptPolicy) -> bool:
+    """Whether the logits of the click before are part of the prompt."""
+    return policy.previous and prompt.state is not None
+
+
+def alike(prompts: Sequence[Clicks], policy: PromptPolicy, batch: int) -> Iterator[list[int]]:
+    """The places of prompts that can be one forward: as many clicks, and all or none with a state.
+
+    >>> one, two = (Clicks(np.zeros((n, 2), np.float32), np.ones(n, bool)) for n in (1, 2))
+    >>> list(alike([one, two, one, one], PromptPolicy(), batch=2))
+    [[0, 2], [3], [1]]
+    """
+    groups: dict[tuple[int, bool], list[int]] = {}
+    for place, prompt in enumerate(prompts):
+        groups.setdefault((len(prompt.points), sees_state(prompt, policy)), []).append(place)
+    for places in groups.values():
+        yield from (places[start : start + batch] for start in range(0, len(places), batch))
+
+
+def build_network() -> nn.Module:
+    """The three parts with random weights, named as in the published file."""
+    from torch import nn
+
+    class MobileSamNetwork(nn.Module):
+        """Parts that are called one by one."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.image_encoder = build_tiny_vit()
+            self.prompt_encoder = build_prompt_encoder()
+            self.mask_decoder = build_mask_decoder()
+
+    return MobileSamNetwork()

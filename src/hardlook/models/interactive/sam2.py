@@ -1,0 +1,110 @@
+"""SAM 2 and 2.1 on single images through transformers, from a local folder.
+
+Ravi et al., "SAM 2: Segment anything in images and videos", ICLR 2025.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
+from hardlook.models.interactive.sam2_pixels import sam2_pixels
+from hardlook.models.interactive.transformers_sam_folder import open_network
+from hardlook.models.interactive.transformers_sam_session import SamSession, check_device_and_batch
+from hardlook.models.roles import Image
+from hardlook.models.torch_inference import exact_inference
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+CLIPPED = 32.0
+"""SAM 2 gives its logits back between -32 and 32."""
+
+
+class Sam2:
+    """SAM 2 from the folder `path`; folders of the video model serve too, whose memory is left out.
+
+    `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        multimask: Multimask = "never",
+        previous: bool = True,
+        device: str = "cpu",
+        batch: int = 64,
+    ) -> None:
+        self._policy = PromptPolicy(multimask, previous)
+        check_device_and_batch(device, batch)
+        self._network, self.weights_files = open_network(
+            path, families=("sam2", "sam2_video"), architecture="Sam2Model", device=device
+        )
+        self.device, self._batch = device, batch
+        side = self._network.prompt_encoder.input_image_size
+        unstable = multimask != "always" and self._network.mask_decoder.dynamic_multimask_via_stability
+        self.conduct = (
+            f"{self._policy.words()[:-1]}; {'the best of three where the one is unstable; ' if unstable else ''}"
+            f"stretched to {side} x {side} pixels; a mask is where the logit is over 0."
+        )
+
+    def open(self, image: Image) -> SamSession:
+        """Encode the image, once."""
+        return sam2_session(self._network, image, self._policy, batch=self._batch)
+
+
+def sam2_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
+    """A session of a Sam2Model on the device that the network is on."""
+    import torch
+
+    device = str(network.device)
+    side = int(network.prompt_encoder.input_image_size)
+    with exact_inference():
+        maps = network.get_image_embeddings(torch.from_numpy(sam2_pixels(image, side)).to(device))
+        positions = network.get_image_wide_positional_embeddings()
+    opened = OpenedBySam2(network, tuple(maps), positions, (image.shape[0], image.shape[1]), side)
+    return SamSession(opened, policy, device, batch)
+
+
+@dataclass(frozen=True)
+class OpenedBySam2:
+    """An encoded image: `maps` (1, C, h, w) of three resolutions, finest first; `positions` of the coarsest."""
+
+    network: Any
+    maps: tuple[Tensor, ...]
+    positions: Tensor
+    shape: tuple[int, int]
+    side: int
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """Pixels of the input a pixel of the image, along x and y."""
+        return self.side / self.shape[1], self.side / self.shape[0]
+
+    def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
+        """Logits (P, k, h, w) and predicted IoUs (P, k)."""
+        sparse, dense = self.network.prompt_encoder(
+            input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
+        )
+        logits, scores, *_ = self.network.mask_decoder(
+            image_embeddings=self.maps[-1].expand(len(points), -1, -1, -1),
+            image_positional_embeddings=self.positions.expand(len(points), -1, -1, -1),
+            sparse_prompt_embeddings=sparse,
+            dense_prompt_embeddings=dense,
+            multimask_output=several,
+            # One of each is enough: they are added to every prompt's maps.
+            high_resolution_features=list(self.maps[:-1]),
+        )
+        return logits[:, 0], scores[:, 0]
+
+    def given_back(self, logits: Tensor) -> Tensor:
+        """The logits between -32 and 32."""
+        return logits.clamp(-CLIPPED, CLIPPED)
+
+    def enlarge(self, logits: Tensor) -> Tensor:
+        """Straight to the image's size."""
+        from torch.nn.functional import interpolate
+
+        return interpolate(logits, self.shape, mode="bilinear", align_corners=False)

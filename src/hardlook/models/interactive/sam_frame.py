@@ -1,0 +1,72 @@
+"""How an image lies in SAM's square of 1024 x 1024 pixels: at the top left, its longest side filling it.
+
+>>> frame = Frame.of(np.zeros((300, 400, 3), np.uint8))
+>>> frame.scaled, frame.points(np.array([[200, 30]])).tolist()
+((768, 1024), [[512.0, 76.80000305175781]])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import PIL.Image
+from numpy.typing import NDArray
+
+from hardlook.models.interactive.sam_prompts import SIDE
+from hardlook.models.roles import Image, Mask
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+MEAN = np.array([123.675, 116.28, 103.53], np.float32)
+SPREAD = np.array([58.395, 57.12, 57.375], np.float32)
+"""Of ImageNet's pixels, in 0-255."""
+ELEMENTS = 2**25
+"""At most so many floats (128 MiB) are made at once when masks grow to the image's size."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """`size` (height, width) of the image and `scaled` of its copy in the square, in pixels."""
+
+    size: tuple[int, int]
+    scaled: tuple[int, int]
+
+    @classmethod
+    def of(cls, image: Image) -> Frame:
+        """The frame of an image (H, W, 3); sides round half up, and none vanishes."""
+        height, width = image.shape[:2]
+        scale = SIDE / max(height, width)
+        return cls((height, width), (max(1, int(height * scale + 0.5)), max(1, int(width * scale + 0.5))))
+
+    def square(self, image: Image) -> NDArray[np.float32]:
+        """The image (H, W, 3) uint8 as the encoder takes it, (3, 1024, 1024): resized, normalised, zeros beyond it."""
+        height, width = self.scaled
+        # Pillow's filter averages over all pixels when it shrinks, as the reference does; OpenCV's does not.
+        resized = PIL.Image.fromarray(image).resize((width, height), PIL.Image.Resampling.BILINEAR)
+        square = np.zeros((3, SIDE, SIDE), np.float32)
+        square[:, :height, :width] = ((np.asarray(resized, np.float32) - MEAN) / SPREAD).transpose(2, 0, 1)
+        return square
+
+    def points(self, points: NDArray[np.generic]) -> NDArray[np.float32]:
+        """Points (n, 2) as x, y in the image to pixels of the square."""
+        (height, width), (scaled_height, scaled_width) = self.size, self.scaled
+        factors = np.array([scaled_width / width, scaled_height / height])
+        scaled: NDArray[np.float64] = np.asarray(points, np.float64).reshape(-1, 2) * factors
+        return scaled.astype(np.float32)
+
+    def masks(self, logits: Tensor, threshold: float) -> Iterator[Mask]:
+        """One (H, W) bool a logit map of (N, h, w), which covers the square: enlarged twice, cut, compared."""
+        from torch.nn.functional import interpolate
+
+        def enlarged(maps: Tensor, size: tuple[int, int]) -> Tensor:
+            return interpolate(maps, size, mode="bilinear", align_corners=False)
+
+        height, width = self.scaled
+        at_once = max(1, ELEMENTS // (SIDE * SIDE + self.size[0] * self.size[1]))
+        for start in range(0, len(logits), at_once):
+            cut = enlarged(logits[start : start + at_once, None], (SIDE, SIDE))[..., :height, :width]
+            yield from (enlarged(cut, self.size)[:, 0] > threshold).cpu().numpy()

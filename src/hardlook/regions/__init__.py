@@ -1,0 +1,1 @@
+"""Regions of masks: boxes and exact distances, on arrays alone."""

@@ -1,0 +1,87 @@
+"""What the report shows of a run: that pictures, galleries and words are of the numbers in the records."""
+
+import numpy as np
+import pytest
+
+from hardlook.benchmarks.rclicks.benchmark import RCLICKS
+from hardlook.benchmarks.rclicks.difficulty import difficulty_of
+from hardlook.benchmarks.rclicks.played import played
+from hardlook.benchmarks.rclicks.records import decode_shares, encode_shares
+from hardlook.contract.sections import CurveChart, Gallery, ScatterChart
+from hardlook.models.planted.disc import Disc
+from hardlook.runs.in_memory import Rehearsal
+
+
+@pytest.fixture(scope="module")
+def ran():
+    rehearsal = Rehearsal("rclicks", {"scenes": 5, "rounds": 5, "resamples": 20})
+    units = [unit for batch in rehearsal.prepared for unit in batch.units]
+    rows = RCLICKS.evaluate(units, Disc(fragility=0.8))
+    whole = RCLICKS.schema.frame(rows).sort("unit")
+    light = whole.select(RCLICKS.schema.light)
+    return units, whole, light, RCLICKS.score(light, rehearsal.options)
+
+
+def blocks(ran, kind):
+    _, _, light, card = ran
+    return [block for section in RCLICKS.sections(light, card) for block in section.blocks if isinstance(block, kind)]
+
+
+def test_curves_are_the_mean_ious_of_the_courses(ran):
+    _, _, light, _ = ran
+    (chart,) = blocks(ran, CurveChart)
+    lines = {line.name: line for line in chart.lines}
+    table = played(light)
+    assert list(lines) == ["centre", "G1", "all groups", "G10"]
+    assert lines["G1"].y == pytest.approx(table.iou[:, 1].mean(0))
+    assert lines["all groups"].y == pytest.approx(table.iou[:, 1:].mean((0, 1)))
+    assert all(low <= y <= high for low, y, high in zip(lines["G1"].low, lines["G1"].y, lines["G1"].high, strict=True))
+
+
+def test_the_scatter_has_every_instance_at_its_mean_and_spread(ran):
+    _, _, light, _ = ran
+    chart, *_ = blocks(ran, ScatterChart)
+    for spot, row in zip(chart.spots, light.to_dicts(), strict=True):
+        ious = np.divide(row["user_intersection"], row["user_union"])
+        assert (spot.label, spot.x, spot.y) == (row["unit"], pytest.approx(ious.mean()), pytest.approx(ious.std()))
+
+
+def test_galleries_are_ordered_by_what_they_say(ran):
+    _, _, light, _ = ran
+    hardest, easiest, *_ = blocks(ran, Gallery)
+    ratio = difficulty_of(played(light)).ratio
+    units = light["unit"].to_list()
+    assert hardest.examples[0].unit == units[int(ratio.argmax())]
+    assert easiest.examples[0].unit == units[int(ratio.argmin())]
+
+
+def test_pictures_show_the_clicks_of_two_courses_and_all_people(ran):
+    units, whole, _, _ = ran
+    row = whole.to_dicts()[0]
+    unit = next(unit for unit in units if unit.id == row["unit"])
+    truth, base, worst, people = RCLICKS.pictures(unit, row)
+    assert truth.mask.any()
+    assert len(base.points) == sum(x >= 0 for x in row["x"][:5])
+    assert 1 <= len(worst.points) <= 5
+    assert (len(people.points), people.ordered) == (24, False)
+    for picture in (base, worst):
+        height, width = picture.image.shape[:2]
+        assert all(0 <= x < width and 0 <= y < height for x, y, _ in picture.points)
+        assert picture.mask.shape == (height, width)
+    # The first click of the centre rule lies on the object, in the part that is shown, too.
+    x, y, positive = base.points[0]
+    assert positive
+    assert truth.image.shape == base.image.shape
+    assert truth.mask[round(y), round(x)]
+
+
+def test_shares_come_back_as_they_were_kept():
+    shares = np.linspace(0, 1, 12, dtype=np.float32).reshape(3, 4)
+    assert np.abs(decode_shares(encode_shares(shares)) - shares).max() <= 0.5 / 255 + 1e-6
+    assert decode_shares(encode_shares(np.ones((640, 1000), np.float32))).shape == (205, 320)
+
+
+def test_the_words_tell_how_often_images_were_opened(ran):
+    _, _, light, card = ran
+    (section,) = [one for one in RCLICKS.sections(light, card) if one.title == "How it was driven"]
+    assert "5 instances of 5 images; images were opened 5 times" in section.text

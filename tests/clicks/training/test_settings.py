@@ -1,0 +1,36 @@
+"""The published settings and the course of the learning rate."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardlook.clicks.training.settings import TrainingSettings, learning_rate
+from hardlook.errors import OptionError
+
+
+def test_the_defaults_are_the_published_ones():
+    settings = TrainingSettings()
+    assert (settings.epochs, settings.batch, settings.lr, settings.warm_up) == (20, 16, 0.01, 0.1)
+    assert (settings.size, settings.sigma, settings.flip, settings.clip) == (416, 5, True, None)
+
+
+@given(st.integers(1, 500), st.floats(0, 0.9))
+def test_the_rate_rises_to_its_peak_and_falls_along_a_cosine(steps, warm_up):
+    settings = TrainingSettings(warm_up=warm_up)
+    rates = [learning_rate(settings, step, steps) for step in range(steps)]
+    rising = int(warm_up * steps)
+    assert all(0 < rate <= 0.01 for rate in rates)
+    assert rates[rising] == 0.01
+    assert rates[:rising] == sorted(rates[:rising])
+    assert rates[rising:] == sorted(rates[rising:], reverse=True)
+    halfway = rising + (steps - rising) // 2
+    if (steps - rising) % 2 == 0:
+        assert math.isclose(rates[halfway], 0.005)
+
+
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"size": 16}, {"lr": 0.0}, {"warm_up": 1.0}, {"clip": 0.0}])
+def test_settings_that_cannot_be(wrong):
+    with pytest.raises(OptionError):
+        TrainingSettings(**wrong)

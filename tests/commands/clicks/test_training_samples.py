@@ -1,0 +1,28 @@
+"""Which samples train and which judge."""
+
+from hardlook.commands.clicks.clicked_sources import planted_sources
+from hardlook.commands.clicks.training_samples import split_samples
+
+
+def test_planted_scenes_of_training_validation_and_evaluation_differ():
+    split = split_samples(None, None, None, None, scenes=6, seed=0)
+    keys = [{stem.source.key for stem in part} for part in (split.training, split.validation)]
+    judged = {source.key for source in planted_sources(0, 6)}
+    assert not keys[0] & keys[1] and not (keys[0] | keys[1]) & judged
+
+
+def test_an_image_is_never_on_both_sides(clicked):
+    data = [f"grabcut={clicked.folder}"]
+    for seed in range(4):
+        split = split_samples(clicked.clicks, data, clicked.previous, None, scenes=6, seed=seed)
+        train, judge = ({stem.source.image for stem in part} for part in (split.training, split.validation))
+        assert train and judge and not train & judge
+        assert len(split.training) + len(split.validation) == 6
+
+
+def test_clicks_are_whole_pixels_of_the_error(clicked):
+    split = split_samples(clicked.clicks, [f"grabcut={clicked.folder}"], clicked.previous, None, scenes=6, seed=0)
+    for stem in (*split.training, *split.validation):
+        image, _, error, clicks = stem.read()
+        assert image.shape[:2] == error.shape and clicks.dtype.kind == "i"
+        assert error[clicks[:, 1], clicks[:, 0]].all()

@@ -1,0 +1,202 @@
+"""SAM and SAM-HQ from a local folder, against transformers' own forward pass for one prompt at a time."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import shutil
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+from tiny_sam import SIDE, network, picture, prompt, prompts
+
+from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.models.conformance import check_model
+from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.transformers_sam import Sam, SamHQ, sam_session
+from hardlook.models.interactive.transformers_sam_pixels import sam_pixels
+from hardlook.models.registry import build
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+FAMILIES = {"sam": Sam, "sam_hq": SamHQ}
+SHAPES = [(64, 64), (40, 57), (90, 131), (7, 200)]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    made = {}
+    for family in FAMILIES:
+        made[family] = tmp_path_factory.mktemp(family)
+        network(family).save_pretrained(made[family])
+    return made
+
+
+def reference(made, image, asked, *, several=True, previous=None):
+    """Logits and scores of the whole network for one prompt, its points scaled by hand."""
+    height, width = image.shape[:2]
+    longest = max(height, width)
+    inside = int(height * SIDE / longest + 0.5), int(width * SIDE / longest + 0.5)
+    points = asked.points * (inside[1] / width, inside[0] / height)
+    with torch.inference_mode():
+        answer = made(
+            pixel_values=sam_pixels(image, SIDE),
+            input_points=torch.tensor(points, dtype=torch.float32)[None, None],
+            input_labels=torch.tensor(asked.positive.astype(int))[None, None],
+            input_masks=None if previous is None else previous[None],
+            multimask_output=several,
+        )
+    return answer.pred_masks[0, 0], answer.iou_scores[0, 0], inside
+
+
+def enlarged(logits, inside, shape):
+    """SAM's two steps from the network's logits to the image, on one map."""
+    square = torch.nn.functional.interpolate(logits[None, None], (SIDE, SIDE), mode="bilinear", align_corners=False)
+    part = square[..., : inside[0], : inside[1]]
+    return torch.nn.functional.interpolate(part, shape, mode="bilinear", align_corners=False)[0, 0].numpy()
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("shape", SHAPES)
+def test_answers_are_those_of_the_whole_network(folders, family, shape):
+    made, image = network(family), picture(*shape)
+    session = FAMILIES[family](folders[family]).open(image)
+    asked = [*prompts(*shape, clicks=1, count=3), *prompts(*shape, clicks=3, count=3)]
+    for one, answer in zip(asked, session.predict(asked), strict=True):
+        logits, scores, inside = reference(made, image, one)
+        best = int(scores.argmax())
+        assert np.allclose(answer.state[0], logits[best], atol=1e-4)
+        full = enlarged(logits[best], inside, shape)
+        certain = np.abs(full) > 1e-3
+        assert np.array_equal(answer.mask[certain], full[certain] > 0)
+        assert answer.mask.shape == shape
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_each_prompt_has_its_own_previous_logits(folders, family):
+    made, image = network(family), picture(40, 57)
+    session = FAMILIES[family](folders[family]).open(image)
+    first = prompts(40, 57, clicks=1, count=3)
+    states = [answer.state for answer in session.predict(first)]
+    second = [
+        prompt(*((x, y, p) for (x, y), p in zip(one.points, one.positive, strict=True)), (5, 9, True), state=state)
+        for one, state in zip(first, states, strict=True)
+    ]
+    mixed = [second[0], first[0], *second[1:]]
+    answers = session.predict(mixed)
+    for one, answer in zip(mixed, answers, strict=True):
+        logits, scores, _ = reference(made, image, one, previous=one.state)
+        assert np.allclose(answer.state[0], logits[int(scores.argmax())], atol=1e-4)
+    without = reference(made, image, second[0])[0]
+    assert not np.allclose(answers[0].state[0], without[0], atol=1e-2)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize(("multimask", "masks"), [("always", (3, 3)), ("first", (3, 1)), ("never", (1, 1))])
+def test_the_policy_says_how_many_masks_are_asked_for(folders, family, multimask, masks):
+    made, image = network(family), picture(40, 57)
+    session = FAMILIES[family](folders[family], multimask=multimask).open(image)
+    for clicks, count in zip((1, 2), masks, strict=True):
+        [one] = prompts(40, 57, clicks=clicks, count=1)
+        logits, scores, _ = reference(made, image, one, several=count == 3)
+        assert len(logits) == count
+        assert np.allclose(session.predict([one])[0].state[0], logits[int(scores.argmax())], atol=1e-4)
+
+
+def test_without_previous_logits_nothing_is_given_back(folders):
+    model = Sam(folders["sam"], previous=False)
+    session = model.open(picture(40, 57))
+    [one] = prompts(40, 57, clicks=2, count=1)
+    [answer] = session.predict([one])
+    given = prompt((1, 1, True), state=torch.ones(1, 16, 16))
+    assert answer.state is None
+    assert np.array_equal(session.predict([given])[0].mask, session.predict([prompt((1, 1, True))])[0].mask)
+    assert "previous logits not given back" in model.conduct
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("batch", [1, 4, 64])
+def test_batches_answer_as_single_prompts_do(folders, family, batch):
+    session = FAMILIES[family](folders[family], batch=batch).open(picture(90, 131))
+    asked = [one for clicks in (1, 2, 1, 3) for one in prompts(90, 131, clicks=clicks, count=5, seed=clicks)]
+    together = session.predict(asked)
+    for one, answer in zip(asked, together, strict=True):
+        [alone] = session.predict([one])
+        assert np.allclose(answer.state, alone.state, atol=1e-4)
+        assert np.mean(answer.mask != alone.mask) < 1e-3
+    assert session.predict([]) == []
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_image_is_encoded_once(family):
+    made, encodings = network(family), []
+    made.vision_encoder.register_forward_hook(lambda *_: encodings.append(1))
+    session = sam_session(made, picture(40, 57), PromptPolicy(), batch=2)
+    for clicks in (1, 2, 3):
+        session.predict(prompts(40, 57, clicks=clicks, count=5))
+    assert len(encodings) == 1
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_roles_contract(folders, family):
+    findings = check_model(functools.partial(FAMILIES[family], folders[family]), "promptable-segmenter")
+    assert [finding.line() for finding in findings if not finding.passed] == []
+
+
+@pytest.mark.parametrize("shape", [(480, 640), (333, 217), (64, 64), (50, 1000), (9, 20)])
+def test_pixels_are_sams(shape):
+    image = picture(*shape)
+    longest = max(shape)
+    height, width = (int(side * SIDE / longest + 0.5) for side in shape)
+    expected = np.zeros((SIDE, SIDE, 3))
+    resized = PIL.Image.fromarray(image).resize((width, height), PIL.Image.Resampling.BILINEAR)
+    colours = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
+    expected[:height, :width] = (np.asarray(resized) / 255 - colours[0]) / colours[1]
+    before = image.copy()
+    assert np.allclose(sam_pixels(image, SIDE)[0].permute(1, 2, 0).numpy(), expected, atol=1e-5)
+    assert np.array_equal(image, before)
+
+
+def test_the_report_is_told_how_it_is_driven(folders):
+    assert build("sam", "promptable-segmenter", {"path": str(folders["sam"])}).conduct == (
+        "Three masks at every click, the one with the highest predicted IoU; previous logits given back; "
+        "longest side 64 pixels; a mask is where the logit is over 0."
+    )
+    model = build("sam-hq", "promptable-segmenter", {"path": str(folders["sam_hq"]), "multimask": "never"})
+    assert model.conduct.startswith("One mask at every click")
+    assert [path.name for path in model.weights_files] == ["config.json", "model.safetensors"]
+
+
+def test_folders_that_will_not_do(folders, tmp_path):
+    with pytest.raises(ModelError, match="holds a 'sam_hq' model, expected 'sam'"):
+        Sam(folders["sam_hq"])
+    bare = tmp_path / "bare"
+    shutil.copytree(folders["sam"], bare)
+    (bare / "model.safetensors").unlink()
+    with pytest.raises(DataError, match="no weights"):
+        Sam(bare)
+    with pytest.raises(DataError, match=r"no config\.json"):
+        Sam(tmp_path)
+    with pytest.raises(OptionError, match="batch 0"):
+        Sam(folders["sam"], batch=0)
+
+
+def test_weights_that_lack_a_part_are_an_error(folders, tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    shutil.copytree(folders["sam"], tmp_path / "cut")
+    file = tmp_path / "cut" / "model.safetensors"
+    state = load_file(file)
+    del state["mask_decoder.iou_token.weight"]
+    save_file(state, file, metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"lack 1 tensors: mask_decoder\.iou_token\.weight"):
+        Sam(tmp_path / "cut")
+
+
+@pytest.mark.parametrize("name", ["SamModel", "SamHQModel", "Sam2Model"])
+def test_torchvision_is_not_needed(name):
+    transformers = pytest.importorskip("transformers")
+    source = Path(inspect.getfile(getattr(transformers, name))).read_text(encoding="utf-8")
+    assert "torchvision" not in source and "image_processing" not in source
