@@ -27,7 +27,8 @@ def clicks(path, rows):
         [
             {
                 "dataset": dataset, "image_stem": stem, "object_stem": "", "click_type": kind,
-                "model_type": "" if kind == "first" else "sam", "full_stem": stem if kind == "first" else f"{stem}_sam_{kind}_{device}_0",
+                "model_type": "" if kind == "first" else "sam",
+                "full_stem": stem if kind == "first" else f"{stem}_sam_{kind}_{device}_0",
                 "device": device, "x": x, "y": y, "w": SIZE[0], "h": SIZE[1],
             }
             for dataset, stem, kind, device, x, y in rows

@@ -118,7 +118,11 @@ def test_pictures_of_another_world_get_discs_around_positive_clicks():
     """A floor for real images: every pixel goes with its nearest click, up to a fifth of the shorter side."""
     image = np.random.default_rng(0).integers(0, 256, (50, 80, 3)).astype(np.uint8)
     prompt = Clicks(np.array([[20, 25], [60, 25], [60, 30]], np.float32), np.array([True, True, False]))
-    [answer] = Disc(fragility=1.0).open(image).predict([prompt])
+    session = Disc(fragility=1.0).open(image)
+    [answer] = session.predict([prompt])
+    [before] = session.predict([Clicks(prompt.points[:2], prompt.positive[:2])])
+    [after] = session.predict([Clicks(prompt.points, prompt.positive, before.state)])
+    assert (answer.mask == after.mask).all()
     expected = np.zeros((50, 80), bool)
     for row in range(50):
         for column in range(80):

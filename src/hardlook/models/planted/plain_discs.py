@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hardlook.models.roles import Clicks, Mask, Prompted
+from hardlook.models.roles import Clicks, Prompted
 
 RADIUS = 0.2  # of the picture's shorter side
 
@@ -30,17 +30,20 @@ class PlainDiscs:
     width: int
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt."""
-        return [Prompted(self._mask(prompt)) for prompt in prompts]
+        """One mask a prompt; the state is how far each pixel is from its nearest click so far, squared."""
+        return [self._answer(prompt) for prompt in prompts]
 
-    def _mask(self, prompt: Clicks) -> Mask:
-        mask = np.zeros((self.height, self.width), bool)
-        nearest = np.full(mask.shape, np.inf)
+    def _answer(self, prompt: Clicks) -> Prompted:
+        known = 0
+        mask, nearest = np.zeros((self.height, self.width), bool), np.full((self.height, self.width), np.inf)
+        if prompt.state is not None:
+            known, mask, nearest = prompt.state
         rows, columns = np.ogrid[: self.height, : self.width]
         farthest = (RADIUS * min(self.height, self.width)) ** 2
-        for (x, y), positive in zip(np.asarray(prompt.points, float).reshape(-1, 2), prompt.positive, strict=True):
+        points = np.asarray(prompt.points, float).reshape(-1, 2)
+        for (x, y), positive in zip(points[known:], prompt.positive[known:], strict=True):
             squared = (columns - x) ** 2 + (rows - y) ** 2
             nearer = squared < nearest
-            nearest = np.where(nearer, squared, nearest)
+            nearest = np.minimum(squared, nearest)
             mask = np.where(nearer, bool(positive) & (squared <= farthest), mask)
-        return mask
+        return Prompted(mask, (len(points), mask, nearest))
