@@ -1,6 +1,8 @@
-"""RClicks: the time of everything that is not the network, per course and click, beside a full-frame implementation.
+"""RClicks on one thread: everything that is not the network, distances between clicks, and encodings an image.
 
-Run `python benchmarks/rclicks.py`. One instance of a quarter of the frame, the centre rule and ten groups, 20 rounds,
+Run `python benchmarks/rclicks.py`; the GPU's part is `rclicks_gpu.py`. Distances between sets of clicks are those of
+`click_distances.py`. Encodings are counted in a run on the planted world. Then everything that is not the network is
+timed, per course and click, beside a full-frame implementation. One instance of a quarter of the frame, the centre rule and ten groups, 20 rounds,
 at two frame sizes and for two click models. The masks come from a segmenter that is told the object and errs along
 its border, ever less with further clicks and not at all near them. Only our side is timed: errors, distances, click
 maps, groups, draws, counts and prompts. The full-frame implementation does the same by its words, over the whole
@@ -15,12 +17,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+import click_distances
 from hardlook.clicks.courses import BASE, Course, clicking_groups
 from hardlook.clicks.instance import Instance
 from hardlook.clicks.rules import Rules
 from hardlook.clicks.trajectories import Trajectories, play
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks, Mask, Prompted
+from hardlook.runs.in_memory import Rehearsal
 from hardlook.runs.worker import announce_threads, pin_threads
 
 SIZES = ((480, 640, 3.0), (1365, 2048, 25.0))  # height, width, most milliseconds
@@ -133,6 +137,19 @@ def full_frame(instance: Instance, asked: list[Any], courses: Sequence[Course], 
 
 def main() -> None:
     announce_threads(1)
+    click_distances.main()
+    print_encodings()
+    time_courses()
+
+
+def print_encodings() -> None:
+    """How often a run opens an image: counted by the run itself."""
+    records = Rehearsal("rclicks", {"scenes": 4, "rounds": 5, "resamples": 0}).records("disc", {"fragility": 1.0})
+    images = records["image"].n_unique()
+    print(f"encodings an image: {records['opened'].sum() / images:g} (target exactly 1)")
+
+
+def time_courses() -> None:
     pin_threads(1)
     for height, width, most in SIZES:
         session = Improving(height, width)

@@ -13,6 +13,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -62,8 +63,9 @@ def build(device: str, small: bool, side: int) -> torch.nn.Module:
     vision = {**(SMALL if small else HUGE), "image_size": side}
     torch.manual_seed(0)
     config = transformers.SamConfig(vision_config=vision, prompt_encoder_config={"image_size": side})
-    network = transformers.SamModel(config)
-    return network.float().eval().requires_grad_(False).to(device)
+    sam: Any = transformers.SamModel
+    network: torch.nn.Module = sam(config).float().eval().requires_grad_(False).to(device)
+    return network
 
 
 def all_clicks(work: Work) -> tuple[list[list[Clicks]], list[Clicks]]:
@@ -121,13 +123,14 @@ def seconds(call: Callable[[], list[np.ndarray]], device: str) -> tuple[float, l
         start = time.perf_counter()
         result = call()
         return time.perf_counter() - start, result
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    event: Any = torch.cuda.Event
+    begin, end = (event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     begin.record()
     result = call()
     end.record()
     torch.cuda.synchronize()
-    return begin.elapsed_time(end) / 1000, result
+    return float(begin.elapsed_time(end)) / 1000, result
 
 
 def main() -> None:
@@ -140,7 +143,7 @@ def main() -> None:
     network = build(device, chosen.small, work.side)
     image = np.random.default_rng(1).integers(0, 256, (work.side, work.side, 3), dtype=np.uint8)
     encodings: list[int] = []
-    network.vision_encoder.register_forward_hook(lambda *_: encodings.append(1))
+    network.get_submodule("vision_encoder").register_forward_hook(lambda *_: encodings.append(1))
     parameters = sum(value.numel() for value in network.parameters()) / 1e6
     where = torch.cuda.get_device_name() if device.startswith("cuda") else "the processor"
     print(f"{where}, torch {torch.__version__}, transformers {transformers.__version__}, {parameters:.0f} M parameters")

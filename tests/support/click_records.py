@@ -32,6 +32,7 @@ def record(unit, base, groups, *, dataset="grabcut", image="", size="medium", pe
         "intersection": [value for trajectory in trajectories for value in trajectory],
         "union": [100] * cells,
         "fallbacks": 0,
+        "people": "people" if people else "",
         "user_x": [2.0] * len(people),
         "user_y": [2.0] * len(people),
         "user_mobile": [0] * len(people),

@@ -30,7 +30,14 @@ def test_the_rate_rises_to_its_peak_and_falls_along_a_cosine(steps, warm_up):
         assert math.isclose(rates[halfway], 0.005)
 
 
-@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"size": 16}, {"lr": 0.0}, {"warm_up": 1.0}, {"clip": 0.0}])
+@pytest.mark.parametrize("wrong", [{"epochs": 0}, {"lr": 0.0}, {"warm_up": 1.0}, {"clip": 0.0}])
 def test_settings_that_cannot_be(wrong):
     with pytest.raises(OptionError):
         TrainingSettings(**wrong)
+
+
+def test_a_grid_too_small_for_the_last_stage_is_refused():
+    with pytest.raises(OptionError, match="a grid of 63 pixels") as refused:
+        TrainingSettings(size=63)
+    assert "size is at least 64" in str(refused.value)
+    assert TrainingSettings(size=64).size == 64

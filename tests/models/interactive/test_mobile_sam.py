@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import itertools
 
 import numpy as np
 import pytest
@@ -12,7 +11,7 @@ from PIL import Image
 from scipy.ndimage import distance_transform_edt
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.models.interactive.mobile_sam import MobileSam, MobileSamSession, alike, build_network
+from hardlook.models.interactive.mobile_sam import MobileSam, MobileSamSession, build_network
 from hardlook.models.interactive.prompt_policy import PromptPolicy
 from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.registry import find
@@ -80,16 +79,6 @@ def test_one_prompt_at_a_time_has_the_same_bits_in_any_company(session) -> None:
     for one, answer in zip(prompts, together, strict=True):
         [alone] = session(batch=1).predict([one])
         assert np.array_equal(answer.state, alone.state) and np.array_equal(answer.mask, alone.mask)
-
-
-def test_groups_are_of_one_kind_and_lose_nobody() -> None:
-    prompts = several_prompts()
-    for previous, batch in itertools.product((True, False), (1, 2, 32)):
-        groups = list(alike(prompts, PromptPolicy(previous=previous), batch))
-        assert sorted(itertools.chain(*groups)) == list(range(len(prompts)))
-        for group in groups:
-            kinds = {(len(prompts[place].points), previous and prompts[place].state is not None) for place in group}
-            assert len(kinds) == 1 and len(group) <= batch
 
 
 def test_the_mask_with_the_highest_predicted_iou_is_taken(session, network, cells) -> None:

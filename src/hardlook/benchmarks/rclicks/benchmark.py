@@ -44,7 +44,7 @@ CARD = BenchmarkCard(
         Dial("fragile off the centre", "disc", lambda v: {"fragility": v}, "noc90-base", moves=False),
         Dial("loses the rim", "disc", lambda v: {"blunt": v}, "auc-base"),
     ),
-    calibrated={"scenes": 24, "rounds": 10, "resamples": 0},
+    calibrated={"scenes": 12, "rounds": 8, "resamples": 0},
     example="hardlook run rclicks --data grabcut=GrabCut --model mobile-sam --clicks distance --out runs/mobile-sam",
 )
 

@@ -42,5 +42,5 @@ class Difficulty:
 def difficulty_of(table: Played) -> Difficulty:
     """Over people's clicks where all instances have them, else over the groups' first clicks."""
     if len(table) and all(len(ious) >= 2 for ious in table.people):
-        return Difficulty(*sample_and_deviation(table.people), "people's clicks")
+        return Difficulty(*sample_and_deviation(table.people), f"the clicks of {table.whose}")
     return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), "the groups' clicks")

@@ -57,7 +57,7 @@ class RClicksOptions(BenchmarkOptions):
     split: str | None = option(None, "Which list of a VOC devkit (default: the only one, else val).", changes="units")
     prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
     scenes: int = option(
-        48, "How many scenes of the planted world, when no data is given.", changes="units", ge=2, le=100_000
+        24, "How many scenes of the planted world, when no data is given.", changes="units", ge=2, le=100_000
     )
     resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)

@@ -87,7 +87,8 @@ def _disagreement(record: Record, image: NDArray[np.uint8]) -> Picture:
     people = list(zip(record["user_x"], record["user_y"], strict=True))
     if people:
         points = [(float(x), float(y), True) for x, y in people]
-        return Picture(f"mean mask over {len(people)} people's clicks", _pixels(drawn), points=points, ordered=False)
+        label = f"mean mask over clicks of {len(people)} {record['people']}"
+        return Picture(label, _pixels(drawn), points=points, ordered=False)
     firsts = range(1, record["courses"].count(",G") + 1)
     rounds = record["rounds"]
     points = [(float(record["x"][c * rounds]), float(record["y"][c * rounds]), True) for c in firsts]

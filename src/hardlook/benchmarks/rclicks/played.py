@@ -24,7 +24,8 @@ class Played:
     """What was clicked and found on N instances by C courses in R rounds.
 
     `dataset` and `image` (N,) texts; `courses` their C names; `intersection` and `union` (N, C, R); `people` holds
-    for each instance the IoUs (n,) after people's first clicks, none where nobody clicked.
+    for each instance the IoUs (n,) after people's first clicks, none where nobody clicked, and `whose` says what
+    people these are.
     """
 
     units: tuple[str, ...]
@@ -35,6 +36,7 @@ class Played:
     intersection: Counts
     union: Counts
     people: tuple[Numbers, ...]
+    whose: str = "people"
 
     def __len__(self) -> int:
         return len(self.units)
@@ -72,6 +74,7 @@ class Played:
             self.intersection[keep],
             self.union[keep],
             tuple(self.people[i] for i in keep),
+            self.whose,
         )
 
 
@@ -94,6 +97,7 @@ def played(records: pl.DataFrame) -> Played:
         cube("intersection"),
         cube("union"),
         tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
+        next((whose for whose in records["people"].to_list() if whose), "nobody"),
     )
 
 

@@ -31,6 +31,7 @@ SCHEMA = RecordSchema(
         Column("intersection", "ints", "of each course and round: pixels of mask and object"),
         Column("union", "ints", "of each course and round: pixels of mask or object"),
         Column("fallbacks", "int", "clicks that fell back to the centre, since the click model left nothing"),
+        Column("people", "text", "whose first clicks follow: people's, simulated people's, or nobody's"),
         Column("user_x", "floats", "column of each person's first click"),
         Column("user_y", "floats", "row of each person's first click"),
         Column("user_mobile", "ints", "of each of them: 1 on a mobile device"),
@@ -71,6 +72,7 @@ def record_of(unit: Unit, answer: Answer, model: Any) -> Record:
         "intersection": _flat(clicked.intersection),
         "union": _flat(clicked.union),
         "fallbacks": int(clicked.fallbacks),
+        "people": _whose(payload) if len(points) else "",
         "user_x": points[:, 0].tolist(),
         "user_y": points[:, 1].tolist(),
         "user_mobile": _flat(mobile) if len(points) else [],
@@ -116,6 +118,10 @@ def _last_masks(answer: Answer) -> str:
     clicked = answer.trajectories
     worst = worst_group(list(clicked.courses), clicked.intersection / np.maximum(clicked.union, 1))
     return json.dumps([encode(clicked.last[0]), encode(clicked.last[worst])])
+
+
+def _whose(payload: InstanceUnit) -> str:
+    return "simulated people" if payload.simulated_people else "people"
 
 
 def _flat(numbers: NDArray[Any]) -> list[int]:

@@ -7,6 +7,7 @@ failures are those of a dataset. Intervals resample images within datasets.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -99,9 +100,7 @@ def _dataset_sizes(table: Played) -> Numbers:
 def _as_one_dataset(table: Played) -> Played:
     image = np.char.add(np.char.add(table.dataset, "/"), table.image)
     everywhere = np.full(len(table), "all")
-    return Played(
-        table.units, everywhere, image, table.size, table.courses, table.intersection, table.union, table.people
-    )
+    return replace(table, dataset=everywhere, image=image)
 
 
 def _left_out(table: Played, records: pl.DataFrame) -> tuple[LeftOut, ...]:

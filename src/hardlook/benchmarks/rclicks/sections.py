@@ -111,12 +111,13 @@ def _one_click(table: Played, scorecard: Scorecard, difficulty: Difficulty) -> S
         where = {"dataset": dataset} if dataset else {}
         scores = [_found(scorecard, name, **where) for name in names]
         rows.append((dataset or "all datasets", *(score.value if score else None for score in scores)))
+    whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "Nobody's own clicks were given. "
     columns = ("dataset", "User@1", "spread", "Sample@1", "spread of groups", "Base@1", "NSR@1 %")
     blocks = (
         Table("After one click", "IoU x 100: people, groups of the click model, centre rule.", columns, tuple(rows), 2),
         _scatter(table, difficulty),
     )
-    return Section("One click", f"Difficulty is measured over {difficulty.who}.", blocks)
+    return Section("One click", f"{whose}Difficulty is measured over {difficulty.who}.", blocks)
 
 
 def _scatter(table: Played, difficulty: Difficulty) -> ScatterChart:

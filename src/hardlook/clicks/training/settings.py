@@ -15,6 +15,8 @@ from hardlook.clicks.training.click_maps import SIGMA, MaskSigma
 from hardlook.errors import OptionError
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
+SMALLEST = 64
+"""Side of the smallest grid: its last stage has a 32nd of it, and a batch norm over one cell of one sample fails."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,12 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch) < 1 or self.size < 32:
+        if min(self.epochs, self.batch) < 1:
+            raise OptionError(f"epochs {self.epochs}, batch {self.batch}", remedy="epochs and batch are at least 1")
+        if self.size < SMALLEST:
             raise OptionError(
-                f"epochs {self.epochs}, batch {self.batch}, size {self.size}",
-                remedy="epochs and batch are at least 1, size at least 32",
+                f"a grid of {self.size} pixels leaves the network's last stage nothing to normalise over",
+                remedy=f"size is at least {SMALLEST}",
             )
         if not (self.lr > 0 and 0 <= self.warm_up < 1 and (self.clip is None or self.clip > 0)):
             raise OptionError(

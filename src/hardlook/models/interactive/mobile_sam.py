@@ -5,7 +5,7 @@ Zhang et al., "Faster Segment Anything: Towards lightweight SAM for mobile appli
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ import numpy as np
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
+from hardlook.models.interactive.alike_prompts import AlikePrompts, alike
 from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
 from hardlook.models.interactive.sam_decoder import build_mask_decoder
 from hardlook.models.interactive.sam_frame import Frame
@@ -98,48 +99,27 @@ class MobileSamSession:
         answers: dict[int, Prompted] = {}
         for group in alike(prompts, self._policy, self._batch):
             with exact_inference():
-                logits = self._logits([prompts[place] for place in group])
+                logits = self._logits(group)
                 masks = self._frame.masks(logits, self._threshold)
-                for place, mask, state in zip(group, masks, logits.cpu().numpy(), strict=True):
+                for place, mask, state in zip(group.places, masks, logits.cpu().numpy(), strict=True):
                     answers[place] = Prompted(mask.copy(), state.copy())
         return [answers[place] for place in range(len(prompts))]
 
-    def _logits(self, prompts: Sequence[Clicks]) -> Tensor:
-        """(N, 256, 256) of the masks that the policy chooses; the prompts are alike."""
+    def _logits(self, group: AlikePrompts) -> Tensor:
+        """(N, 256, 256) of the masks that the policy chooses."""
         import torch
 
         device = self._cells.device
-        points = torch.from_numpy(np.stack([self._frame.points(prompt.points) for prompt in prompts])).to(device)
-        positive = torch.from_numpy(np.stack([np.asarray(prompt.positive, bool) for prompt in prompts])).to(device)
-        states = None
-        if sees_state(prompts[0], self._policy):
-            states = torch.from_numpy(np.stack([prompt.state for prompt in prompts])).to(device)
+        points = torch.from_numpy(self._frame.points(group.points)).to(device)
+        positive = torch.from_numpy(group.labels == 1).to(device)
+        states = torch.from_numpy(np.stack(group.states)).to(device) if group.states else None
         encoder, decoder = self._network.prompt_encoder, self._network.mask_decoder
         # Without states the image's cells are the same for all prompts: what depends on them alone is computed once.
         logits, ious = decoder(encoder.tokens(points, positive), self._cells + encoder.mask(states), self._grid)
         chosen: Tensor = logits[:, 0]
-        if self._policy.several(points.shape[1]):
-            chosen = logits[torch.arange(len(prompts), device=device), 1 + ious[:, 1:].argmax(dim=1)]
+        if group.several:
+            chosen = logits[torch.arange(len(logits), device=device), 1 + ious[:, 1:].argmax(dim=1)]
         return chosen
-
-
-def sees_state(prompt: Clicks, policy: PromptPolicy) -> bool:
-    """Whether the logits of the click before are part of the prompt."""
-    return policy.previous and prompt.state is not None
-
-
-def alike(prompts: Sequence[Clicks], policy: PromptPolicy, batch: int) -> Iterator[list[int]]:
-    """The places of prompts that can be one forward: as many clicks, and all or none with a state.
-
-    >>> one, two = (Clicks(np.zeros((n, 2), np.float32), np.ones(n, bool)) for n in (1, 2))
-    >>> list(alike([one, two, one, one], PromptPolicy(), batch=2))
-    [[0, 2], [3], [1]]
-    """
-    groups: dict[tuple[int, bool], list[int]] = {}
-    for place, prompt in enumerate(prompts):
-        groups.setdefault((len(prompt.points), sees_state(prompt, policy)), []).append(place)
-    for places in groups.values():
-        yield from (places[start : start + batch] for start in range(0, len(places), batch))
 
 
 def build_network() -> nn.Module:

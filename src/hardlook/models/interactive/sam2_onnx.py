@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
+from hardlook.models.interactive.alike_prompts import AlikePrompts, alike
 from hardlook.models.interactive.prompt_policy import PromptPolicy
 from hardlook.models.interactive.sam2_pixels import sam2_pixels
-from hardlook.models.interactive.transformers_sam_prompts import AlikePrompts, alike
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.weights.install import where
 

@@ -52,10 +52,10 @@ class Frame:
         return square
 
     def points(self, points: NDArray[np.generic]) -> NDArray[np.float32]:
-        """Points (n, 2) as x, y in the image to pixels of the square."""
+        """Points (..., 2) as x, y in the image to pixels of the square."""
         (height, width), (scaled_height, scaled_width) = self.size, self.scaled
         factors = np.array([scaled_width / width, scaled_height / height])
-        scaled: NDArray[np.float64] = np.asarray(points, np.float64).reshape(-1, 2) * factors
+        scaled: NDArray[np.float64] = np.asarray(points, np.float64) * factors
         return scaled.astype(np.float32)
 
     def masks(self, logits: Tensor, threshold: float) -> Iterator[Mask]:

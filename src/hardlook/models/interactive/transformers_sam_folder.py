@@ -6,14 +6,13 @@ processor's files nothing is read: images are prepared here.
 
 from __future__ import annotations
 
-import json
 import pickle
 from pathlib import Path
 from typing import Any
 
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import ModelError
 from hardlook.extras import require
-from hardlook.models.text.transformers_folder import WEIGHTS, _quiet_and_offline
+from hardlook.models.text.transformers_folder import check_folder, quiet_and_offline
 
 _GET = "download the model's whole page (config and weights) and give that folder with --model-arg path=FOLDER"
 
@@ -28,8 +27,8 @@ def open_network(
     """
     require("torch", extra="torch")
     folder = Path(path).expanduser()
-    files = check_network_folder(folder, families)
-    with _quiet_and_offline():
+    files = check_folder(folder, families, tokenizer=False, remedy=_GET)
+    with quiet_and_offline():
         transformers = require("transformers", extra="hf")
         known = getattr(transformers, architecture, None)
         if known is None:
@@ -47,41 +46,3 @@ def open_network(
         shown = ", ".join(lacking[:6]) + (f" and {len(lacking) - 6} more" if len(lacking) > 6 else "")
         raise ModelError(f"the weights lack {len(lacking)} tensors: {shown}", file=folder, remedy=_GET)
     return network.float().eval().requires_grad_(False).to(device), files
-
-
-def check_network_folder(folder: Path, families: tuple[str, ...]) -> tuple[Path, ...]:
-    """The config and the weights; an error that names the first one missing.
-
-    >>> check_network_folder(Path("nowhere"), ("sam",))
-    Traceback (most recent call last):
-    ...
-    hardlook.errors.DataError: the model's folder does not exist
-      file: nowhere
-      remedy: download the model's whole page (config and weights) and give that folder with --model-arg path=FOLDER
-    """
-    if not folder.is_dir():
-        raise DataError("the model's folder does not exist", file=folder, remedy=_GET)
-    config = folder / "config.json"
-    if not config.is_file():
-        raise DataError("the folder has no config.json", file=folder, remedy=_GET)
-    try:
-        kind = json.loads(config.read_text(encoding="utf-8")).get("model_type")
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"not a readable configuration: {error}", file=config, remedy=_GET) from error
-    if kind not in families:
-        raise ModelError(
-            f"the folder holds a {kind!r} model, expected {' or '.join(map(repr, families))}",
-            file=config,
-            remedy="give a folder of that family, or name the model that is for this one (sam, sam-hq, sam2)",
-        )
-    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-    if weights is None:
-        raise DataError(f"the folder has no weights ({' or '.join(WEIGHTS[::2])})", file=folder, remedy=_GET)
-    parts = [weights]
-    if weights.suffix == ".json":
-        named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
-        parts += [folder / name for name in sorted(set(named))]
-    absent = [part for part in parts if not part.is_file()]
-    if absent:
-        raise DataError("a part of the weights is missing", file=absent[0], remedy=_GET)
-    return (config, *parts)

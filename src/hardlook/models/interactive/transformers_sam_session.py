@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
+from hardlook.models.interactive.alike_prompts import AlikePrompts, alike
 from hardlook.models.interactive.prompt_policy import PromptPolicy
-from hardlook.models.interactive.transformers_sam_prompts import AlikePrompts, alike
 from hardlook.models.roles import Clicks, Prompted
 from hardlook.models.torch_inference import exact_inference
 

@@ -43,8 +43,8 @@ def open_folder(
     """
     require("torch", extra="torch")
     folder = Path(path).expanduser()
-    files = check_folder(folder, family)
-    with _quiet_and_offline():
+    files = check_folder(folder, (family,), remedy=_GET)
+    with quiet_and_offline():
         transformers = require("transformers", extra="hf")
         try:
             network, report = getattr(transformers, architecture).from_pretrained(
@@ -62,40 +62,55 @@ def open_folder(
     return TransformersFolder(network, network.config, tokenizer, files)
 
 
-def check_folder(folder: Path, family: str) -> tuple[Path, ...]:
-    """The files of the folder that matter; an error that names the first one missing."""
+def check_folder(folder: Path, families: tuple[str, ...], *, tokenizer: bool = True, remedy: str) -> tuple[Path, ...]:
+    """The files of the folder that matter; an error with `remedy` that names the first one missing.
+
+    `families` are the kinds that its config may say it is; `tokenizer`: whether it must hold one.
+
+    >>> check_folder(Path("nowhere"), ("bert",), remedy="download it")
+    Traceback (most recent call last):
+    ...
+    hardlook.errors.DataError: the model's folder does not exist
+      file: nowhere
+      remedy: download it
+    """
     if not folder.is_dir():
-        raise DataError("the model's folder does not exist", file=folder, remedy=_GET)
+        raise DataError("the model's folder does not exist", file=folder, remedy=remedy)
     config = folder / "config.json"
     if not config.is_file():
-        raise DataError("the folder has no config.json", file=folder, remedy=_GET)
+        raise DataError("the folder has no config.json", file=folder, remedy=remedy)
     try:
         kind = json.loads(config.read_text(encoding="utf-8")).get("model_type")
     except (ValueError, AttributeError) as error:
-        raise DataError(f"not a readable configuration: {error}", file=config, remedy=_GET) from error
-    if kind != family:
+        raise DataError(f"not a readable configuration: {error}", file=config, remedy=remedy) from error
+    if kind not in families:
         raise ModelError(
-            f"the folder holds a {kind!r} model, expected {family!r}",
+            f"the folder holds a {kind!r} model, expected {' or '.join(map(repr, families))}",
             file=config,
-            remedy=f"give a folder of the {family} family, or the model that is for {kind}",
+            remedy=f"give a folder of the {' or '.join(families)} family, or the model that is for {kind}",
         )
     weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
     if weights is None:
-        raise DataError(f"the folder has no weights ({' or '.join(WEIGHTS[::2])})", file=folder, remedy=_GET)
-    # Without these transformers makes an empty tokenizer and says nothing.
-    words = next((names for names in TOKENIZERS if all((folder / name).is_file() for name in names)), None)
-    if words is None:
-        known = " or ".join(" + ".join(names) for names in TOKENIZERS)
-        raise DataError(f"the folder has no tokenizer ({known})", file=folder, remedy=_GET)
+        raise DataError(f"the folder has no weights ({' or '.join(WEIGHTS[::2])})", file=folder, remedy=remedy)
     parts = [weights]
     if weights.suffix == ".json":
         named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
         parts += [folder / name for name in sorted(set(named))]
-    files = (config, *parts, *(folder / name for name in words))
-    absent = [file for file in files if not file.is_file()]
+    if tokenizer:
+        parts += _tokenizer_files(folder, remedy)
+    absent = [part for part in parts if not part.is_file()]
     if absent:
-        raise DataError("a part of the weights is missing", file=absent[0], remedy=_GET)
-    return files
+        raise DataError("a part of the weights is missing", file=absent[0], remedy=remedy)
+    return (config, *parts)
+
+
+def _tokenizer_files(folder: Path, remedy: str) -> list[Path]:
+    # Without these transformers makes an empty tokenizer and says nothing.
+    words = next((names for names in TOKENIZERS if all((folder / name).is_file() for name in names)), None)
+    if words is None:
+        known = " or ".join(" + ".join(names) for names in TOKENIZERS)
+        raise DataError(f"the folder has no tokenizer ({known})", file=folder, remedy=remedy)
+    return [folder / name for name in words]
 
 
 def token_numbers(tokenizer: Any, texts: Sequence[str], longest: int) -> list[list[int]]:
@@ -116,7 +131,7 @@ def padded(numbers: Sequence[Sequence[int]], device: str, fill: int = 0) -> tupl
 
 
 @contextmanager
-def _quiet_and_offline() -> Iterator[None]:
+def quiet_and_offline() -> Iterator[None]:
     """Loading without progress bars and tables of keys, and with the hub switched off, whoever imports it first."""
     before = {name: os.environ.get(name) for name in _OFFLINE}
     os.environ.update(_OFFLINE)
