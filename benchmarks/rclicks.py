@@ -2,11 +2,11 @@
 
 Run `python benchmarks/rclicks.py`; the GPU's part is `rclicks_gpu.py`. Distances between sets of clicks are those of
 `click_distances.py`. Encodings are counted in a run on the planted world. Then everything that is not the network is
-timed, per course and click, beside a full-frame implementation. One instance of a quarter of the frame, the centre rule and ten groups, 20 rounds,
-at two frame sizes and for two click models. The masks come from a segmenter that is told the object and errs along
-its border, ever less with further clicks and not at all near them. Only our side is timed: errors, distances, click
-maps, groups, draws, counts and prompts. The full-frame implementation does the same by its words, over the whole
-frame and with OpenCV's transform, for the same masks and clicks. One thread each; processor time.
+timed, per course and click, beside a full-frame implementation: one instance of a quarter of the frame, the centre
+rule and ten groups, 20 rounds, at two frame sizes and for two click models. The masks come from a segmenter that is
+told the object and errs along its border, ever less with further clicks and not at all near them. Only our side is
+timed: errors, distances, click maps, groups, draws, counts and prompts. The full-frame implementation does the same
+by its words, over the whole frame and with OpenCV's transform, for the same masks and clicks. Processor time.
 """
 
 import time

@@ -25,6 +25,7 @@ DIALS = {
     "planted-learner": {"context": 0.5, "noise": 0.5},
     "disc": {"fragility": 0.5, "blunt": 0.5},
     "planted-clicks": {"edge": 0.5, "loud": 0.5},
+    "planted-users": {"clumsy": 0.5},
 }
 BATCHED = [role for role in ROLES if EXERCISES[role].batched]
 WITH_ARRAYS = [role for role in ROLES if role != "text-encoder"]

@@ -28,21 +28,19 @@ class Answer:
     opened: int
 
 
-class OpenedOnce:
-    """An image that is opened when the first of its instances asks for it, and never again."""
+class Opening:
+    """How an image is opened, and how often it was; all plays on the image share what is opened."""
 
     def __init__(self, image: Image, model: Any) -> None:
         self.image = image
         self.model = model
-        self.session: Session | None = None
         self.times = 0
 
     def __call__(self) -> Session:
-        """The session, opened by now."""
-        if self.session is None:
-            self.session = self.model.open(self.image)
-            self.times += 1
-        return self.session
+        """Open it."""
+        self.times += 1
+        session: Session = self.model.open(self.image)
+        return session
 
 
 @lru_cache(maxsize=2)
@@ -66,12 +64,12 @@ def answer_units(units: Sequence[Unit], model: Any) -> list[Answer]:
         cast("Literal['ours', 'released']", settings.perfect),
         settings.seed,
     )
-    images: dict[str, OpenedOnce] = {}
+    images: dict[str, Opening] = {}
     plays: list[tuple[Callable[[], Session], Any]] = []
     for unit in units:
         payload: InstanceUnit = unit.payload
         assert payload.instance is not None
-        opened = images.setdefault(unit.group, OpenedOnce(payload.instance.image, model))
+        opened = images.setdefault(unit.group, Opening(payload.instance.image, model))
         plays.append((opened, play(payload.instance, courses_of(settings), who, rules)))
         if payload.people is not None and len(payload.people):
             plays.append((opened, first_clicks(payload.instance, payload.people)))
