@@ -61,6 +61,7 @@ def test_failures_are_counted_and_both_readings_exist():
     assert released.get("dhh-nof").value == 1
     assert released.get("nof-std").value == pytest.approx(0.5)
     assert released.get("nof").reading == "nof=released"
+    assert ours.get("dhh-nof").reading == "dhh=released, nof=ours"
 
 
 def test_the_papers_halves_need_their_clicks():

@@ -1,7 +1,8 @@
 """Scores of RClicks from records: over all datasets, by dataset, by object size, by group.
 
 A score of several datasets is the mean over datasets of their scores, as in the paper's main table; numbers of
-failures are those of a dataset. Intervals resample images within datasets.
+failures are those of a dataset. Slices by size pool the instances of all datasets. Intervals resample images within
+datasets.
 """
 
 from __future__ import annotations
@@ -67,7 +68,8 @@ def _scores(
     estimates = _estimates(columns, pooled, options, "/".join(where.values()))
     scores = []
     for (name, values), estimate in zip(found.items(), estimates, strict=True):
-        reading = f"dhh={dhh}" if name.startswith("dhh") else f"nof={nof}" if "nof" in name else ""
+        ran = {"dhh": dhh, "nof": nof}
+        reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
         words = comparable_words(where.get("dataset", ""), len(table), options, name) if by_dataset else ""
         n = int((~np.isnan(values)).sum())
         scores.append(score_of(name, estimate, n, slice=dict(where), reading=reading, comparable=words))
