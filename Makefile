@@ -9,7 +9,7 @@ demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
 
 test: $(VENV)/everything-installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile
 
 lint: $(VENV)/everything-installed
 	$(BIN)/ruff check .

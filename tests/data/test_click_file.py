@@ -59,9 +59,9 @@ def test_clicks_outside_go_to_the_edge_and_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("d,a,,,second,a,pc,1,1,20,10", "click_type is not first or fn or fp; the first: row 5 with 'second'"),
-        ("d,a,,,first,a,tablet,1,1,20,10", "device is not pc or mobile; the first: row 5 with 'tablet'"),
-        ("d,a,,,first,a,pc,left,1,20,10", "x is not a finite number; the first: row 5 with 'left'"),
+        ("d,a,,,second,a,pc,1,1,20,10", "row 5: its click_type is not first or fn or fp but 'second'"),
+        ("d,a,,,first,a,tablet,1,1,20,10", "row 5: its device is not pc or mobile but 'tablet'"),
+        ("d,a,,,first,a,pc,left,1,20,10", "row 5: its x is not a finite number but 'left'"),
         ("d,a,,,first,a,pc,1,nan,20,10", "y is not a finite number"),
         ("d,a,,,first,a,pc,inf,1,20,10", "x is not a finite number"),
         ("d,a,,,first,a,pc,,1,20,10", "x is not a finite number"),
@@ -86,6 +86,12 @@ def test_rows_that_cannot_be_are_named(tmp_path: Path, row: str, told: str) -> N
         read_clicks(path)
     assert caught.value.file == str(path)
     assert caught.value.remedy
+
+
+def test_several_rows_with_one_fault_are_counted(tmp_path: Path) -> None:
+    rows = [f"d,a,,,first,a,{device},1,1,20,10" for device in ("pc", "tablet", "phone")]
+    with pytest.raises(DataError, match="2 rows whose device is not pc or mobile; the first: row 2 with 'tablet'"):
+        read_clicks(_file(tmp_path, *rows))
 
 
 def test_columns_are_named(tmp_path: Path) -> None:

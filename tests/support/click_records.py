@@ -40,6 +40,7 @@ def record(unit, base, groups, *, dataset="grabcut", image="", size="medium", pe
         "user_union": [100] * len(people),
         "opened": 1,
         "conduct": "",
+        "clicks": "distance",
         "mean_mask": b"",
         "last_masks": "[]",
     }

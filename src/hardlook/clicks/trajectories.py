@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.clicks.asking import ask
-from hardlook.clicks.courses import Course
+from hardlook.clicks.courses import HALVES, Course
 from hardlook.clicks.error_regions import Truth, compare
 from hardlook.clicks.first_clicks import mean_mask
 from hardlook.clicks.instance import Instance
@@ -48,8 +48,8 @@ class Trajectories:
     `x`, `y` in pixels; `intersection`, `union` in pixels, ignored ones out. Rounds that were not clicked, since nothing
     was left to click, have x = y = -1, are not positive and repeat the counts; `clicked` (courses,) says how many were.
     `last` holds each course's last mask (H, W); `first_mean` (H, W) float32 in [0, 1] is the mean first mask of the
-    courses that draw, of all where none does. `fallbacks` counts the clicks of all courses that fell back to the
-    centre rule because no free pixel had a chance.
+    clicking groups, of all courses where there is none. `fallbacks` counts the clicks of all courses that fell back
+    to the centre rule because no free pixel had a chance.
     """
 
     courses: tuple[str, ...]
@@ -90,8 +90,8 @@ def play(
             player.mask, player.state = answer.mask, answer.state
             player.counts.append((player.found.intersection, player.found.union))
         if number == 1:
-            drawing = [one.mask for one in players if one.course.draws]
-            first_mean = mean_mask(drawing or [one.mask for one in players], instance.shape)
+            groups = [one.mask for one in players if one.course.draws and one.course not in HALVES]
+            first_mean = mean_mask(groups or [one.mask for one in players], instance.shape)
     return _gather(names, players, rules.rounds, first_mean, fallbacks)
 
 

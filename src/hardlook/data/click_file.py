@@ -21,14 +21,16 @@ from pathlib import Path
 import polars as pl
 
 from hardlook.data.click_table import COLUMNS, NUMBERS, TEXTS, ClickTable
-from hardlook.data.full_stem import CLICK_TYPES, DEVICES, instance_stem, parse_full_stem
+from hardlook.data.full_stem import CLICK_TYPES, DEVICES, instance_stem, parse_full_stem, parse_shown
 from hardlook.data.images import read_bytes
+from hardlook.data.object_instances.dataset_names import dataset_name
 from hardlook.errors import DataError
 
 _REMEDY = "correct or remove the row; nothing is left out silently"
 _HEADER = f"the columns are {', '.join(COLUMNS)}"
 _ROW = "row"
-_KIND = ("dataset", "full_stem", "image_stem", "object_stem", "click_type", "w", "h")
+_SET = "dataset by its one spelling"
+_KIND = ("dataset", "full_stem", "image_stem", "object_stem", "model_type", "click_type", "w", "h")
 
 
 def read_clicks(path: Path | str) -> ClickTable:
@@ -66,6 +68,8 @@ def check_clicks(frame: pl.DataFrame, *, file: Path | str | None = None) -> Clic
     _refuse_values(numbered, given, file)
     # The long names are compared once for all checks, which then look at a few thousand rows.
     kinds = numbered.group_by(*_KIND).agg(pl.col(_ROW).min()).sort(_ROW)
+    spelt = {name: dataset_name(name) for name in kinds["dataset"].unique()}
+    kinds = kinds.with_columns(pl.col("dataset").replace_strict(spelt, return_dtype=pl.String).alias(_SET))
     _refuse_sizes(kinds, file)
     _refuse_stems(kinds, file)
     inside = frame.with_columns(
@@ -95,12 +99,14 @@ def _refuse_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | N
         if wrong.height:
             row = int(wrong[_ROW][0])
             came = given[name][row - 1]
-            what = f"{wrong.height} rows whose {name} is not {expected}; the first: row {row} with {came!r}"
+            what = f"row {row}: its {name} is not {expected} but {came!r}"
+            if wrong.height > 1:
+                what = f"{wrong.height} rows whose {name} is not {expected}; the first: row {row} with {came!r}"
             raise DataError(what, file=file, unit=wrong["full_stem"][0], remedy=_REMEDY)
 
 
 def _refuse_sizes(kinds: pl.DataFrame, file: Path | str | None) -> None:
-    of_stem = ("dataset", "full_stem")
+    of_stem = (_SET, "full_stem")
     twice = kinds.filter(pl.struct("w", "h").n_unique().over(of_stem) > 1)
     if twice.height:
         same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
@@ -110,12 +116,24 @@ def _refuse_sizes(kinds: pl.DataFrame, file: Path | str | None) -> None:
 
 
 def _refuse_stems(kinds: pl.DataFrame, file: Path | str | None) -> None:
-    names = ("full_stem", "click_type", "image_stem", "object_stem", _ROW)
-    for stem, click_type, image, number, row in kinds.select(names).iter_rows():
+    names = ("full_stem", "click_type", "image_stem", "object_stem", "model_type", _ROW)
+    for stem, click_type, image, number, model, row in kinds.select(names).iter_rows():
+        instance = instance_stem(image, number)
         try:
             parsed = parse_full_stem(stem, click_type) if click_type != "first" else None
         except DataError as error:
             raise DataError(f"row {row}: {error.what}", file=file, unit=stem, remedy=error.remedy) from error
-        if (instance_stem(parsed.image, parsed.object) if parsed else stem) != instance_stem(image, number):
-            what = f"row {row}: the full stem is not of the image {image!r} and the object {number!r}"
-            raise DataError(what, file=file, unit=stem, remedy=_REMEDY)
+        if (instance_stem(parsed.image, parsed.object) if parsed else stem) == instance:
+            continue
+        # A method with underscores in its name, unless the row's own method says that the image has them.
+        if parsed and parsed.method != model and parse_shown(stem, instance):
+            continue
+        what = f"row {row}: the full stem is not of the image {image!r} and the object {number!r}"
+        raise DataError(what, file=file, unit=stem, remedy=_REMEDY)
+    of_stem = (_SET, "full_stem")
+    twice = kinds.filter(pl.struct("image_stem", "object_stem", "click_type").n_unique().over(of_stem) > 1)
+    if twice.height:
+        same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
+        rows = ", ".join(map(str, same[_ROW]))
+        what = f"one full stem of several images, objects or click types (rows {rows})"
+        raise DataError(what, file=file, unit=twice["full_stem"][0], remedy=_REMEDY)

@@ -88,18 +88,22 @@ class ClickTable:
         return found
 
     def by_full_stem(self) -> Mapping[str, StemClicks]:
-        """The clicks by full stem, stems sorted; of one dataset, since GrabCut and Berkeley share stems."""
-        if len(names := self.datasets()) > 1:
+        """The clicks by full stem, stems sorted; of one dataset, since GrabCut and Berkeley share stems.
+
+        Several spellings of one dataset count as one; the clicks carry the first spelling of their stem.
+        """
+        names = self.datasets()
+        if len(set(map(dataset_name, names))) > 1:
             remedy = "choose one with for_dataset first: datasets share stems"
             raise OptionError(f"clicks of {len(names)} datasets ({', '.join(names[:5])}) by stem", remedy=remedy)
-        same = [name for name in COLUMNS if name not in ("x", "y", "device", "model_type")]
-        grouped = self.frame.group_by(same, maintain_order=True).agg("x", "y", "device").sort("full_stem")
+        same = [name for name in COLUMNS if name not in ("x", "y", "device", "model_type", "dataset")]
+        grouped = self.frame.group_by(same, maintain_order=True).agg(pl.col("dataset").first(), "x", "y", "device")
         found = {}
-        for dataset, image, number, click_type, stem, width, height, x, y, devices in grouped.iter_rows():
+        for image, number, click_type, stem, *size, dataset, x, y, devices in grouped.sort("full_stem").iter_rows():
             points = np.array([x, y], np.float64).T.copy()
-            size = (width, height)
+            width, height = size
             on = np.array(devices, np.str_)
-            found[stem] = StemClicks(dataset, stem, image, number, click_type, size, points, on)
+            found[stem] = StemClicks(dataset, stem, image, number, click_type, (width, height), points, on)
         return found
 
     def _where(self, condition: pl.Expr) -> ClickTable:

@@ -29,6 +29,7 @@ _ERROR = re.compile(
     rf"|(?P<bare>{WITHOUT_DEVICE})_(?P<bare_type>fn|fp))",
     re.DOTALL,
 )
+_SHOWN = re.compile(r"(?P<method>[^_].*)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,21 @@ def parse_full_stem(name: str, click_type: str | None = None) -> FullStem:
     number = None if found["number"] is None else int(found["number"])
     method = found["method"] or found["bare"]
     return FullStem(*_instance(found["instance"]), method, cast("ClickType", kind), found["device"] or "", number)
+
+
+def parse_shown(name: str, instance: str) -> FullStem | None:
+    """The parts of a later round's name on a known instance; None where it is no name of this form.
+
+    Where the instance is known, its method may contain underscores. Only names with device and number are read.
+
+    >>> parse_shown("llama_cfr_icl_fn_pc_7", "llama")
+    FullStem(image='llama', object='', method='cfr_icl', click_type='fn', device='pc', number=7)
+    """
+    found = _SHOWN.fullmatch(name.removeprefix(f"{instance}_")) if name.startswith(f"{instance}_") else None
+    if found is None:
+        return None
+    kind = cast("ClickType", found["type"])
+    return FullStem(*_instance(instance), found["method"], kind, found["device"], int(found["number"]))
 
 
 def _instance(name: str) -> tuple[str, str]:

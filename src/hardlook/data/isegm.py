@@ -66,11 +66,7 @@ class InteractiveInstance:
 
     def read_target(self, size: tuple[int, int] | None = None) -> Target:
         """The object and what is to be ignored; an empty object or another `size` (w, h) is a `DataError`."""
-        if self.rule == "integers":
-            labels = read_label_map(self.mask_path)
-            target = Target(labels == int(self.object_stem), np.zeros(labels.shape, bool))
-        else:
-            target = _from_brightness(self.mask_path, self.rule)
+        target = self.stored_target()
         if size is not None and target.mask.shape != (size[1], size[0]):
             had = f"{target.mask.shape[1]}x{target.mask.shape[0]}"
             raise DataError(
@@ -82,6 +78,13 @@ class InteractiveInstance:
         if not target.mask.any():
             raise DataError("the mask is empty", file=self.mask_path, unit=self.image_stem, remedy="leave it out")
         return target
+
+    def stored_target(self) -> Target:
+        """The object and what is to be ignored as they are stored; the object may be empty."""
+        if self.rule == "integers":
+            labels = read_label_map(self.mask_path)
+            return Target(labels == int(self.object_stem), np.zeros(labels.shape, bool))
+        return _from_brightness(self.mask_path, self.rule)
 
     def files(self) -> tuple[Path, ...]:
         """Image and mask."""

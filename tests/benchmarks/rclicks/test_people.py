@@ -55,12 +55,23 @@ def test_first_clicks_are_joined_by_dataset_and_stem(folder, tmp_path):
     notes = {note.what: note for note in units.left_out}
     assert notes["stems of people's clicks"].examples == ("grabcut/000009",)
     assert notes["datasets of people's clicks"].examples == ("Berkeley",)
+    assert notes["people's clicks of later rounds (fn, fp)"].count == 1
 
 
 def test_clicks_that_meet_no_instance_are_refused(folder, tmp_path):
     path = clicks(tmp_path / "c.csv", [("DAVIS", "1", "first", "pc", 1.0, 1.0)])
     with pytest.raises(DataError, match=r"no first click.*grabcut"):
         list_units(RClicksOptions(data={"grabcut": folder}, user_clicks=str(path)))
+
+
+def test_clicks_on_a_turned_image_are_refused_by_stem(folder, tmp_path):
+    path = clicks(tmp_path / "c.csv", [("GrabCut", "000002", "first", "pc", 1.0, 1.0)])
+    frame = pl.read_csv(path, infer_schema=False).with_columns(w=pl.lit("120"), h=pl.lit("160"))
+    frame.write_csv(path)
+    with pytest.raises(DataError, match="120x160") as caught:
+        list_units(RClicksOptions(data={"grabcut": folder}, user_clicks=str(path)))
+    assert caught.value.unit == "grabcut/000002"
+    assert caught.value.remedy
 
 
 def test_every_person_has_an_iou_of_their_own(folder, tmp_path):

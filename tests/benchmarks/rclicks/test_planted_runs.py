@@ -158,3 +158,19 @@ def test_records_are_whole_numbers_that_give_the_scores_again(rehearsal, records
     assert single.get("noc90-base").value == first[0]
     assert single.get("noc90").value == pytest.approx(np.mean(first[1:]))
     assert card.get("noc90").n == 4
+
+
+@pytest.mark.parametrize("given", [{"at_most": 2}, {"min_area": 9}, {"split": "val"}, {"user_clicks": "clicks.csv"}])
+def test_options_of_data_are_refused_without_data(given):
+    with pytest.raises(OptionError, match="without data"):
+        list_units(RClicksOptions(**given))
+
+
+def test_the_report_names_the_click_model_and_what_it_says_of_itself():
+    given = {**SMALL, "scenes": 2, "clicks": "saliency", "clicks_args": "model=planted-saliency"}
+    rehearsal = Rehearsal("rclicks", given)
+    rows = rehearsal.records("disc")
+    sections = RCLICKS.sections(rows, RCLICKS.score(rows, rehearsal.options))
+    (driven,) = [section.text for section in sections if section.title == "How it was driven"]
+    assert "saliency (model=planted-saliency): SM: salience by planted-saliency" in driven
+    assert "clicks by `saliency (model=planted-saliency)`" in sections[0].text

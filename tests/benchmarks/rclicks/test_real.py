@@ -16,16 +16,26 @@ STEMS = ("grabcut/banana1", "grabcut/flower")
 
 
 class OpenedBefore:
-    """A model whose images are encoded once for all layouts of one test: the encoding is not what is compared."""
+    """A model whose images are encoded once for all layouts of one test: the encoding is not what is compared.
+
+    `calls` are the numbers of prompts that each call had.
+    """
 
     def __init__(self, model):
-        self.model, self.sessions, self.conduct = model, {}, model.conduct
+        self.model, self.sessions, self.conduct, self.calls = model, {}, model.conduct, []
 
     def open(self, image):
         key = hash(image.tobytes())
         if key not in self.sessions:
             self.sessions[key] = self.model.open(image)
-        return self.sessions[key]
+        inner, calls = self.sessions[key], self.calls
+
+        class Session:
+            def predict(self, prompts):
+                calls.append(len(prompts))
+                return inner.predict(prompts)
+
+        return Session()
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +70,13 @@ def clicks_needed(rows):
 
 def test_the_number_of_trajectories_a_batch_changes_no_count_of_clicks(grabcut, model):
     """The network's last bits may differ between layouts; clicks, and the clicks needed, do not."""
-    one, four, eleven = (records(grabcut, model, prompts_a_call=together) for together in (1, 4, 11))
+    found = {}
+    for together in (1, 4, 11):
+        model.calls.clear()
+        found[together] = records(grabcut, model, prompts_a_call=together)
+        # The first round has eleven prompts: were the option ignored, all layouts would be one.
+        assert max(model.calls) == together
+    one, four, eleven = found.values()
     for other in (one, four):
         assert (clicks_needed(other) == clicks_needed(eleven)).all()
         for column in ("x", "y", "positive"):

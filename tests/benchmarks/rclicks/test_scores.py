@@ -125,3 +125,27 @@ def test_scores_are_the_formulas_of_the_specification(clicks):
     assert card.get("dgr").value == pytest.approx(100 * sum(gr) / len(gr))
     assert card.get("dhh").value == pytest.approx(100 * sum(hh) / len(hh))
     assert card.get("noc90-std").value == pytest.approx(sum(spread) / len(spread), abs=1e-9)
+
+
+def test_one_persons_click_has_no_spread_and_is_named():
+    card = card_of([record("a", [80] * 3, [[60] * 3, [70] * 3], people=[50]),
+                    record("b", [80] * 3, [[60] * 3, [70] * 3], people=[40, 80])])  # fmt: skip
+    assert (card.get("user-iou1").n, card.get("nsr1").n, card.get("user-iou1-std").n) == (2, 1, 1)
+    assert card.get("nsr1").value == pytest.approx(100 * 20 / 60)
+    assert [note.examples for note in card.left_out if "NSR@1" in note.what] == [("grabcut/a",)]
+
+
+def test_an_odd_number_of_groups_has_no_halves_and_says_so():
+    card = card_of([record("a", [80] * 3, [[60] * 3, [70] * 3, [75] * 3])])
+    assert not [score for score in card.scores if score.name.startswith("dhh")]
+    assert [note.examples for note in card.left_out] == [("dhh", "dhh-nof", "dhh-iou")]
+
+
+def test_scores_of_a_few_peoples_instances_are_not_called_comparable():
+    rows = [record(str(n), [80] * 20, [[60] * 20] * 10, people=[50, 60] if n < 3 else ()) for n in range(50)]
+    given = {"data": {"grabcut": "x"}, "user_clicks": "clicks.csv", "clicks": "clickability", "clicks_args": "path=x"}
+    card = card_of(rows, **given)
+    assert card.get("user-iou1").comparable.startswith("not comparable: 3 instances")
+    assert card.get("base-iou1").comparable.startswith("comparable")
+    assert card.get("nof-std").reading == "nof=released"
+    assert card.get("nof-std").comparable.startswith("comparable")

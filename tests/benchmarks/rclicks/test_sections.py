@@ -1,10 +1,13 @@
 """What the report shows of a run: that pictures, galleries and words are of the numbers in the records."""
 
+import click_records
 import numpy as np
 import pytest
+from click_records import record
 
 from hardlook.benchmarks.rclicks.benchmark import RCLICKS
 from hardlook.benchmarks.rclicks.difficulty import difficulty_of
+from hardlook.benchmarks.rclicks.options import RClicksOptions
 from hardlook.benchmarks.rclicks.played import played
 from hardlook.benchmarks.rclicks.records import decode_shares, encode_shares
 from hardlook.contract.sections import CurveChart, Gallery, ScatterChart
@@ -51,8 +54,26 @@ def test_galleries_are_ordered_by_what_they_say(ran):
     hardest, easiest, *_ = blocks(ran, Gallery)
     ratio = difficulty_of(played(light)).ratio
     units = light["unit"].to_list()
-    assert hardest.examples[0].unit == units[int(ratio.argmax())]
-    assert easiest.examples[0].unit == units[int(ratio.argmin())]
+    shown = [example.unit for example in hardest.examples]
+    assert shown == [units[row] for row in np.argsort(-ratio, kind="stable")]
+    # Five instances are all among the hardest six: none is shown as an easy one, too.
+    assert not easiest.examples
+
+
+def test_easy_instances_are_none_of_the_hard_ones():
+    rows = [record(str(n), [50] * 2, [[50 - n] * 2, [50 + n] * 2]) for n in range(8)]
+    light = click_records.frame(rows)
+    card = RCLICKS.score(light, RClicksOptions(resamples=0))
+    galleries = [block for section in RCLICKS.sections(light, card) for block in section.blocks]
+    hardest, easiest, *_ = [block for block in galleries if isinstance(block, Gallery)]
+    assert [example.unit for example in hardest.examples] == [f"grabcut/{n}" for n in (7, 6, 5, 4, 3, 2)]
+    assert [example.unit for example in easiest.examples] == ["grabcut/0", "grabcut/1"]
+
+
+def test_courses_that_never_reach_the_goal_are_told_of():
+    light = click_records.frame([record("a", [50] * 3, [[50] * 3, [95] * 3, [50] * 3])])
+    first, *_ = RCLICKS.sections(light, RCLICKS.score(light, RClicksOptions(resamples=0)))
+    assert "75% of all courses never reach 90 % and count as 3 clicks" in first.text
 
 
 def test_pictures_show_the_clicks_of_two_courses_and_all_people(ran):

@@ -65,3 +65,15 @@ def test_a_sample_that_cannot_be_is_named(scenes, brief):
 
     with pytest.raises(DataError, match="sample 1"):
         list(GridSamples([scenes[0], Nowhere()], brief).batches(range(2), 2))
+
+
+def test_a_sample_with_a_key_is_named_by_it(scenes, brief):
+    class Named:
+        key = "grabcut/llama"
+
+        def read(self):
+            image, target, error, _ = scenes[0].read()
+            return image, target, error & False, np.array([[1, 1]])
+
+    with pytest.raises(DataError, match="grabcut/llama"):
+        list(GridSamples([scenes[0], Named()], brief).batches(range(2), 2))

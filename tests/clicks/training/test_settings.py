@@ -41,3 +41,15 @@ def test_a_grid_too_small_for_the_last_stage_is_refused():
         TrainingSettings(size=63)
     assert "size is at least 64" in str(refused.value)
     assert TrainingSettings(size=64).size == 64
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sigma": -1.0}, {"sigma": math.nan}, {"backbone_rate": math.nan}, {"backbone_rate": -0.1}, {"lr": math.inf},
+        {"mask_sigma": "bogus"}, {"precision": "bogus"},
+    ],
+)  # fmt: skip
+def test_nonsense_is_refused_by_name(wrong):
+    with pytest.raises(OptionError, match=next(iter(wrong))):
+        TrainingSettings(**wrong)

@@ -5,6 +5,7 @@ import pytest
 
 from hardlook.clicks.training.samples import GridSamples
 from hardlook.clicks.training.validation import validate
+from hardlook.errors import RunError
 
 torch = pytest.importorskip("torch")
 
@@ -34,3 +35,9 @@ def test_the_truth_scores_best_and_an_even_map_nothing(scenes, brief):
     assert even["sim"] == pytest.approx(np.mean([np.minimum(one, 1 / 4096).sum() for one in shares]))
     entropies = [-(one[one > 0] * np.log(one[one > 0])).sum() for one in shares]
     assert even["kl"] == pytest.approx(np.log(4096) - np.mean(entropies), abs=1e-3)
+
+
+def test_maps_that_are_not_finite_are_no_result(scenes, brief):
+    samples = GridSamples(scenes, brief)
+    with pytest.raises(RunError, match="diverged"):
+        validate(Fixed([np.full((64, 64), np.nan, np.float32)] * 10), samples, device="cpu", batch=4)

@@ -1,6 +1,7 @@
 """A small world in GrabCut's layout, and files of clicks that simulated visitors left on it."""
 
 import csv
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,3 +66,23 @@ def clicked(tmp_path_factory):
     write_rows(where / "clicks.csv", rows)
     write_rows(where / "previews.csv", previews)
     return ClickedWorld(where / "world", masks, where / "clicks.csv", where / "previews.csv", where / "previous")
+
+
+@pytest.fixture
+def broken(tmp_path, clicked):
+    """The same world with a mask of 000003 that has another size than its image."""
+    folder = tmp_path / "broken"
+    shutil.copytree(clicked.folder, folder)
+    [mask] = (folder / "boundary_GT").glob("000003*")
+    Image.fromarray(np.full((9, 9), 255, np.uint8)).save(mask)
+    return folder
+
+
+@pytest.fixture
+def turned(tmp_path, clicked):
+    """The clicks, with width and height of 000002 the wrong way round."""
+    with clicked.clicks.open() as stream:
+        rows = list(csv.DictReader(stream))
+    sides = {"w": SIZE[1], "h": SIZE[0]}
+    write_rows(tmp_path / "turned.csv", [row | sides if row["image_stem"] == "000002" else row for row in rows])
+    return tmp_path / "turned.csv"

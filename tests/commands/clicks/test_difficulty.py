@@ -33,7 +33,7 @@ def records(folder):
 
 def test_spreads_and_means_are_averaged_over_runs_first(hardlook, tmp_path, runs):
     answer = hardlook("clicks", "difficulty", runs / "soft", runs / "hard", "--out", tmp_path / "out")
-    assert answer.code == 0 and "5 instances that all 2 runs have, by people's clicks" in answer.out
+    assert answer.code == 0 and "5 instances that all 2 runs have, by the clicks of simulated people" in answer.out
     with (tmp_path / "out/difficulty.csv").open() as stream:
         rows = list(csv.DictReader(stream))
     assert [float(row["difficulty"]) for row in rows] == sorted(

@@ -2,12 +2,16 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from hardlook.commands.clicks import judging
+from hardlook.commands.clicks.evaluate import gather
+from hardlook.contract.scorecard import LeftOut
+from hardlook.data import object_instances
 
 WORLD = ("clicks", "evaluate", "--models", "uniform,distance,planted-users", "--scenes", 4, "--draws", 4, "-q")
 
@@ -74,7 +78,9 @@ def test_files_of_clicks_are_joined_and_what_is_left_out_is_counted(hardlook, tm
     sliced = {(row["model"], row["slice"], row["value"]): row["stems"] for row in document["scores"]}
     assert sliced["uniform", "all", ""] == 6
     assert sliced["uniform", "click_type", "first"] == 5 and sliced["uniform", "click_type", "fn"] == 1
-    assert sliced["uniform", "device", "mobile"] == 5 and sliced["uniform", "device", "pc"] == 6
+    # The later round was on a PC alone, so no device is judged by it.
+    assert sliced["uniform", "device", "mobile"] == 5 and sliced["uniform", "device", "pc"] == 5
+    assert any(text.startswith("1 stem of later rounds was left out") for text in document["in_words"])
     assert sliced["uniform", "display_mode", "object-cutout"] == 5
     assert document["pc_against_mobile"][0]["stems"] == 5
     assert list(document["modes_against_text"]) == ["object-cutout"]
@@ -84,8 +90,62 @@ def test_files_of_clicks_are_joined_and_what_is_left_out_is_counted(hardlook, tm
             share = clicked.masks[row["full_stem"]].mean()
             assert float(row["nss"]) == pytest.approx(np.sqrt((1 - share) / share), rel=1e-3)
     page = (tmp_path / "page.html").read_text()
-    for said in ("Beside the published numbers", "Table 8", "Ways of showing the object", "nowhere", "0.630"):
+    for said in (
+        "Beside the published numbers",
+        "Table 8",
+        "stems that both devices have",
+        "Ways of showing the object",
+        "nowhere",
+        "0.630",
+    ):
         assert said in page
+
+
+@pytest.fixture
+def devkit(tmp_path, clicked):
+    """Two scenes as a VOC devkit, 000001 in train and 000002 in val, one object each; clicks on both."""
+    folder = tmp_path / "devkit"
+    for kind in ("JPEGImages", "SegmentationClass", "SegmentationObject", "ImageSets/Segmentation"):
+        (folder / kind).mkdir(parents=True)
+    rows = []
+    for stem, name in (("000001", "train"), ("000002", "val")):
+        mask = clicked.masks[stem]
+        (folder / f"ImageSets/Segmentation/{name}.txt").write_text(stem)
+        Image.fromarray(np.zeros((*mask.shape, 3), np.uint8)).save(folder / f"JPEGImages/{stem}.jpg")
+        for kind in ("SegmentationClass", "SegmentationObject"):
+            Image.fromarray(mask.astype(np.uint8)).save(folder / kind / f"{stem}.png")
+        ys, xs = np.nonzero(mask)
+        row = f"voc,{stem},1,,first,{stem}_______1,pc"
+        rows += [f"{row},{xs[i]},{ys[i]},{mask.shape[1]},{mask.shape[0]}" for i in range(0, len(xs), len(xs) // 9)]
+    header = "dataset,image_stem,object_stem,model_type,click_type,full_stem,device,x,y,w,h"
+    (tmp_path / "voc.csv").write_text("\n".join([header, *rows, ""]))
+    return ("--user-clicks", tmp_path / "voc.csv", "--data", f"voc={folder}")
+
+
+def test_a_list_of_a_devkit_is_chosen(hardlook, tmp_path, devkit):
+    words = ("clicks", "evaluate", *devkit, "--models", "uniform", "--draws", 2, "-q", "--json", "--out", tmp_path)
+    answer = hardlook(*words)
+    assert answer.code == 1 and "2 lists" in answer.err
+    answer = hardlook(*words, "--split", "val")
+    assert answer.code == 0, answer.err
+    document = json.loads(answer.out)
+    assert document["split"] == "val" and document["scores"][0]["stems"] == 1
+    [note] = document["left_out"][:1]
+    assert note["what"] == "stems without an instance" and note["examples"] == ["voc/000001_______1"]
+    # One device has no other to be set beside.
+    assert "device" not in {row["slice"] for row in document["scores"]}
+    # Training reads the same list, in which one image is too few.
+    answer = hardlook("clicks", "train", *devkit, "--split", "val", "--out", tmp_path / "out")
+    assert answer.code == 1 and "0 stems to train on and 1 to validate" in answer.err
+
+
+def test_what_the_listing_leaves_out_is_told(clicked, monkeypatch):
+    listed = object_instances.list_instances({"grabcut": clicked.folder})
+    crowd = object_instances.LeftOutNote("crowds of grabcut", 2, "a crowd is not one object", ("a", "b"))
+    noted = replace(listed, left_out=(crowd,))
+    monkeypatch.setattr(object_instances, "list_instances", lambda paths, **more: noted)
+    asked = gather(clicked.clicks, [f"grabcut={clicked.folder}"], None, None, scenes=2, seed=0)
+    assert asked.left_out[0] == LeftOut("crowds of grabcut", 2, "a crowd is not one object", ("a", "b"))
 
 
 def test_the_paper_reading_of_wd_changes_wd_alone(hardlook, tmp_path, words):
@@ -98,20 +158,31 @@ def test_the_paper_reading_of_wd_changes_wd_alone(hardlook, tmp_path, words):
     }
 
 
-def test_a_broken_image_is_left_out_with_exit_code_3(hardlook, tmp_path, clicked):
-    for part in ("data_GT", "boundary_GT"):
-        (tmp_path / "world" / part).mkdir(parents=True)
-        for path in (clicked.folder / part).iterdir():
-            (tmp_path / "world" / part / path.name).write_bytes(path.read_bytes())
-    [broken] = (tmp_path / "world/boundary_GT").glob("000003*")
-    Image.fromarray(np.full((9, 9), 255, np.uint8)).save(broken)
-    given = ("--user-clicks", clicked.clicks, "--data", f"grabcut={tmp_path / 'world'}", "--draws", 2, "-q")
+def test_a_broken_image_is_left_out_with_exit_code_3(hardlook, tmp_path, clicked, broken):
+    given = ("--user-clicks", clicked.clicks, "--data", f"grabcut={broken}", "--draws", 2, "-q")
     answer = hardlook("clicks", "evaluate", *given, "--out", tmp_path / "out", "--json")
     assert answer.code == 3
     document = json.loads(answer.out)
     [note] = [note for note in document["left_out"] if note["what"] == "stems that cannot be read"]
     assert note["count"] == 1 and "000003" in note["examples"][0]
     assert document["scores"][0]["stems"] == 4
+    assert document["in_words"][-1].startswith("1 stem could not be read: grabcut/000003 (")
+
+
+def test_clicks_on_an_image_of_another_shape_are_left_out_by_name(hardlook, tmp_path, clicked, turned):
+    given = ("--user-clicks", turned, "--data", f"grabcut={clicked.folder}", "--models", "uniform", "--draws", 2, "-q")
+    answer = hardlook("clicks", "evaluate", *given, "--out", tmp_path / "out")
+    assert answer.code == 3
+    assert "1 click model against the clicks of people on 4 stems." in answer.out
+    said = "1 stem could not be read: grabcut/000002 (clicks on an image of 72x96, but here it has 96x72)"
+    assert said in answer.out and said in (tmp_path / "out/page.html").read_text()
+
+
+def test_previews_of_another_shape_are_refused_by_stem(hardlook, tmp_path, words, clicked):
+    text = clicked.previews.read_text().replace(",96,72", ",72,96")
+    (tmp_path / "previews.csv").write_text(text)
+    answer = hardlook(*words, "--previews", tmp_path / "previews.csv", "--out", tmp_path / "out")
+    assert answer.code == 1 and "72x96" in answer.err and "object-cutout/grabcut/000001" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -124,6 +195,10 @@ def test_a_broken_image_is_left_out_with_exit_code_3(hardlook, tmp_path, clicked
         (("--reading", "wd=mine"), "choose one of: released"),
         (("--reading", "ks=paper"), "there are wd, maps"),
         (("--data", "grabcut=somewhere"), "--data without --user-clicks"),
+        (("--previews", "previews.csv"), "--previews without --user-clicks"),
+        (("--split", "val"), "--split without --user-clicks"),
+        (("--previous-masks", "masks"), "--previous-masks without --user-clicks"),
+        (("--previews", "a.csv", "--previous-masks", "b"), "--previous-masks, --previews without --user-clicks"),
     ],
 )
 def test_mistakes_are_named_before_any_work(hardlook, tmp_path, more, said):
@@ -136,6 +211,10 @@ def test_files_that_do_not_fit_are_named(hardlook, tmp_path, words, clicked):
     given = ("clicks", "evaluate", "--user-clicks", clicked.clicks, "--data")
     answer = hardlook(*given, f"mine={clicked.folder}", *out)
     assert answer.code == 1 and "no stem of the file can be used" in answer.err and "DAVIS, GrabCut" in answer.err
+    few = tmp_path / "few.csv"
+    few.write_text("".join(line for line in clicked.clicks.open() if "GrabCut" not in line))
+    answer = hardlook(*given[:3], few, "--data", f"grabcut={clicked.folder}", *out)
+    assert answer.code == 1 and "no stem of the file can be used: 1 dataset of the file" in answer.err
     answer = hardlook(*given, f"grabcut={tmp_path / 'gone'}", *out)
     assert answer.code == 1 and "gone" in answer.err
     answer = hardlook("clicks", "evaluate", "--user-clicks", tmp_path / "no.csv", "--data", f"a={clicked.folder}", *out)

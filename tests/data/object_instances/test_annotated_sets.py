@@ -63,7 +63,7 @@ def test_coco_s_faults(tmp_path: Path) -> None:
         list_instances(data).instances[0].read_target()
     assert caught.value.unit == "instances/007_______1"
     (tmp_path / "images" / "008.png").unlink()
-    with pytest.raises(DataError, match=r"1 images are missing: 008\.png"):
+    with pytest.raises(DataError, match=r"1 image is missing: 008\.png"):
         list_instances(data)
 
 

@@ -57,6 +57,19 @@ def test_tetris_has_an_instance_an_integer_and_images_are_shared(tmp_path: Path)
     )
 
 
+def test_an_empty_mask_is_noted_where_areas_are_asked_for(tmp_path: Path) -> None:
+    folder = _folder(tmp_path, "data_GT", "boundary_GT", {"a": [[255, 255]], "b": [[0, 128]], "c": [[255, 0]]})
+    listed = list_instances({"grabcut": folder}, min_area=2)
+    assert [one.full_stem for one in listed.instances] == ["a"]
+    assert {note.what: note.examples for note in listed.left_out} == {
+        "objects of grabcut without a pixel": ("b",),
+        "objects of grabcut below 2 pixels": ("c",),
+    }
+    empty = list_instances({"grabcut": folder}).instances[1]
+    with pytest.raises(DataError, match="the mask is empty"):
+        empty.read_target()
+
+
 def test_images_of_equal_bytes_share_a_key(tmp_path: Path) -> None:
     mask = [[255, 0, 128]]
     folder = _folder(tmp_path, "images", "masks", {"1": mask, "1a": mask, "2": mask})
@@ -121,7 +134,7 @@ def test_options_that_do_not_fit(tmp_path: Path, interactive: Path) -> None:
         list_instances({"a": interactive}, at_most=0)
     with pytest.raises(DataError, match="no interactive dataset"):
         list_instances({"a": tmp_path / "none"})
-    with pytest.raises(DataError, match=r"no instance of a .*12 objects of a below"):
+    with pytest.raises(DataError, match=r"no instance of a .*objects of a below 1000000 pixels: 12"):
         list_instances({"a": interactive}, min_area=10**6)
     with pytest.raises(DataError, match="no folder of images"):
         list_instances({"instances": tmp_path / "a.json", "images": tmp_path / "none"})

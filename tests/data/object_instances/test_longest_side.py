@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.data.object_instances.longest_side import limited_image, limited_mask, limited_size, scaled_points
+from hardlook.errors import DataError
 
 SIDES = st.integers(1, 5000)
 
@@ -52,3 +53,19 @@ def test_points_move_with_the_pixels() -> None:
     moved = scaled_points(np.array([[0.0, 0.0], [11.0, 8.0]]), (12, 9), (24, 18))
     assert moved.min() >= 0
     assert (moved <= [23, 17]).all()
+
+
+@given(SIDES, SIDES, st.integers(1, 3000), st.integers(1, 3000))
+def test_sizes_rounded_from_one_image_have_its_proportions(width: int, height: int, one: int, other: int) -> None:
+    clicked, shown = limited_size((width, height), one), limited_size((width, height), other)
+    # A side of less than a pixel is made one, which is no rounding.
+    if min(*clicked, *shown) > 1:
+        assert scaled_points(np.zeros((1, 2)), clicked, shown).shape == (1, 2)
+
+
+@pytest.mark.parametrize("shown", [(480, 640), (640, 360), (642, 480), (1280, 720), (320, 245)])
+def test_clicks_on_an_image_of_other_proportions_are_refused(shown: tuple[int, int]) -> None:
+    with pytest.raises(DataError, match=f"640x480, but here it has {shown[0]}x{shown[1]}") as caught:
+        scaled_points(np.zeros((1, 2)), (640, 480), shown, unit="grabcut/llama")
+    assert caught.value.unit == "grabcut/llama"
+    assert "neither turned nor cut" in (caught.value.remedy or "")

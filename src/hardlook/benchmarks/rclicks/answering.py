@@ -49,6 +49,16 @@ def click_model(name: str, args: str) -> InnerModel:
     return build_inner(registered_name(name), "click-model", args)
 
 
+def click_model_words(name: str, args: str) -> str:
+    """The click model by name, with its arguments and what it says of itself.
+
+    >>> click_model_words("planted-clicks", "edge=1")
+    'planted-clicks (edge=1)'
+    """
+    conduct = getattr(click_model(name, args).model, "conduct", "")
+    return name + (f" ({args})" if args else "") + (f": {conduct}" if conduct else "")
+
+
 def courses_of(settings: CourseSettings) -> tuple[Course, ...]:
     """Everybody who clicks: the centre rule, the groups, and the two halves where asked for."""
     return (BASE, *clicking_groups(settings.groups), *(HALVES if settings.halves else ()))

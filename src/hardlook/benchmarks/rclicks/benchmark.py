@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.benchmarks.rclicks.answering import answer_units, click_model
+from hardlook.benchmarks.rclicks.answering import answer_units, click_model, click_model_words
 from hardlook.benchmarks.rclicks.listing import list_units
 from hardlook.benchmarks.rclicks.meanings import SCORES
 from hardlook.benchmarks.rclicks.options import RClicksOptions, chosen_readings
@@ -75,7 +75,9 @@ class RClicks:
             remedy = "`hardlook models --role promptable-segmenter` lists some"
             raise ModelError("RClicks needs a model that answers clicks", remedy=remedy)
         answers = answer_units(units, model)
-        return [record_of(unit, answer, model) for unit, answer in zip(units, answers, strict=True)]
+        settings = units[0].payload.settings
+        who = click_model_words(settings.clicks, settings.clicks_args)
+        return [record_of(unit, answer, model, who) for unit, answer in zip(units, answers, strict=True)]
 
     def score(self, records: pl.DataFrame, options: RClicksOptions) -> Scorecard:
         """Every score, from the counts of pixels alone."""

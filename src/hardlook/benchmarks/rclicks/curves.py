@@ -29,8 +29,8 @@ def iou_curves(table: Played) -> CurveChart:
         drawn.append(Line(name, tuple(range(1, rounds + 1)), [one.value for one in band], low, high))
     return CurveChart(
         "IoU against clicks",
-        "Mean IoU, over datasets where there are several. The first group clicks where people click least, the last "
-        "where they click most. Bands: 95 %, over images.",
+        "Mean IoU, over datasets where there are several. The first group clicks in the places that the click model "
+        "finds least probable, the last in the most probable ones. Bands: 95 %, over images.",
         tuple(drawn),
         x_axis="clicks",
         y_axis="IoU",

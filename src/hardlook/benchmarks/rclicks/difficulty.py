@@ -40,7 +40,7 @@ class Difficulty:
 
 
 def difficulty_of(table: Played) -> Difficulty:
-    """Over people's clicks where all instances have them, else over the groups' first clicks."""
+    """Over people's clicks where all instances have at least two, else over the groups' first clicks."""
     if len(table) and all(len(ious) >= 2 for ious in table.people):
         return Difficulty(*sample_and_deviation(table.people), f"the clicks of {table.whose}")
     return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), "the groups' clicks")

@@ -1,4 +1,4 @@
-"""Instances worth looking at: where clicks decide, where they do not, and the most ordinary ones."""
+"""Instances worth looking at: where clicks decide, where they do not, and what remains badly segmented."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ SHOWN = 6
 
 
 def galleries(table: Played, difficulty: Difficulty) -> Section:
-    """The hardest, the easiest, and those that clicks off the centre cost most."""
+    """The hardest, the easiest, those that clicks off the centre cost most, and the worst at the end."""
     order = np.argsort(-difficulty.ratio, kind="stable")
-    base, groups = table.iou[:, table.base, -1], table.iou[:, table.groups].mean((1, 2))
+    best, groups = table.iou[:, :, -1].max(1), table.iou[:, table.groups].mean((1, 2))
     lost = table.iou[:, table.base].mean(1) - groups
     blocks = (
         Gallery(
@@ -25,8 +25,8 @@ def galleries(table: Played, difficulty: Difficulty) -> Section:
         ),
         Gallery(
             "The easiest instances",
-            "Lowest spread over mean: any click will do.",
-            _examples(table, order[::-1][:SHOWN], difficulty),
+            "Lowest spread over mean: it matters least which click it is.",
+            _examples(table, order[SHOWN:][::-1][:SHOWN], difficulty),
         ),
         Gallery(
             "Clicks off the centre cost most",
@@ -34,9 +34,9 @@ def galleries(table: Played, difficulty: Difficulty) -> Section:
             _examples(table, np.argsort(-lost, kind="stable")[:SHOWN], difficulty),
         ),
         Gallery(
-            "Missed by everybody",
-            "Lowest IoU of the centre rule after the last click.",
-            _examples(table, np.argsort(base, kind="stable")[:SHOWN], difficulty),
+            "Worst at the end",
+            "Lowest IoU after the last click, of the best course.",
+            _examples(table, np.argsort(best, kind="stable")[:SHOWN], difficulty),
         ),
     )
     text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of "

@@ -20,7 +20,12 @@ SCORES = (
     ),
     _lower("dsb", "dSB", "how many more clicks the groups need than the centre rule, in % of it", True),
     _lower("dgr", "dGR", "how many more clicks the least probable group needs than the most probable one, in %", True),
-    _lower("nsr", "NSR@20", "spread of IoU-AuC between groups over its mean, in %", True),
+    _lower(
+        "nsr",
+        "NSR of IoU-AuC",
+        "NSR@20 when there are 20 rounds: spread of IoU-AuC between groups over its mean, in %",
+        True,
+    ),
     _lower("dhh", "dHH", "how many more clicks the improbable half needs than the probable one, in %"),
     _lower("noc90-std", "NoC@90, spread", "standard deviation between groups, mean over instances"),
     _lower("noc85", "NoC@85, sampled clicks", "clicks to 85 % IoU"),

@@ -21,7 +21,7 @@ FAILURES = {
     "ours": "the IoU is not reached in any round",
 }
 HALVES = {
-    "released": "groups paired with those of the other half (G1 with G6, ...)",
+    "released": "each group of the improbable half against its counterpart in the probable one",
     "paper": "two further courses that click in the lower and in the upper half of the mass",
 }
 PLANTED_USERS = "planted"
@@ -54,7 +54,7 @@ class RClicksOptions(BenchmarkOptions):
     )  # fmt: skip
     at_most: int | None = option(None, "At most so many instances of each dataset, drawn.", changes="units", ge=1)
     min_area: int = option(0, "Leave out objects of fewer pixels.", changes="units", ge=0)
-    split: str | None = option(None, "Which list of a VOC devkit (default: the only one, else val).", changes="units")
+    split: str | None = option(None, "Which list of a VOC devkit, where it has several.", changes="units")
     prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
     scenes: int = option(
         24, "How many scenes of the planted world, when no data is given.", changes="units", ge=2, le=100_000

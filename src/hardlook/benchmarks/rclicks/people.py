@@ -26,7 +26,7 @@ def with_people(units: Sequence[InstanceUnit], table: ClickTable) -> tuple[list[
                 lonely.append(f"{dataset}/{stem}")
                 continue
             assert unit.source is not None
-            points = scaled_points(clicks.points, clicks.size, unit.source.size())
+            points = scaled_points(clicks.points, clicks.size, unit.source.size(), unit=f"{dataset}/{stem}")
             joined[f"{dataset}/{stem}"] = replace(unit, people=points, mobile=clicks.devices == "mobile")
     if not any(unit.people is not None for unit in joined.values()):
         spelt = ", ".join(first.datasets()) or "none"
@@ -47,6 +47,8 @@ def _notes(units: Sequence[InstanceUnit], table: ClickTable, lonely: Sequence[st
     absent = [name for name in table.first().datasets() if dataset_name(name) not in here]
     if absent:
         notes.append(LeftOut("datasets of people's clicks", len(absent), "not given as --data", tuple(absent)))
+    if later := len(table) - len(table.first()):
+        notes.append(LeftOut("people's clicks of later rounds (fn, fp)", later, "only first clicks are used here"))
     if table.clipped:
         notes.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
     return notes

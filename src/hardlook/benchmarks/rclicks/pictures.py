@@ -44,14 +44,13 @@ def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
 
 
 def _close_up(picture: Picture, target: Mask) -> Picture:
-    """The part of a picture around the object, wide enough for all clicks of a course on it."""
+    """The part of a picture around the object, wide enough for all clicks on it."""
     height, width = target.shape
     box = box_of(target)
     assert box is not None
     rows, columns = [box.top, box.bottom], [box.left, box.right]
-    if picture.ordered:
-        rows += [round(y) for _, y, _ in picture.points]
-        columns += [round(x) for x, _, _ in picture.points]
+    rows += [round(y) for _, y, _ in picture.points]
+    columns += [round(x) for x, _, _ in picture.points]
     margin = round(MARGIN * max(box.height, box.width, LEAST_SHOWN))
     top, bottom = max(0, min(rows) - margin), min(height, max(rows) + margin)
     left, right = max(0, min(columns) - margin), min(width, max(columns) + margin)

@@ -39,6 +39,7 @@ SCHEMA = RecordSchema(
         Column("user_union", "ints", "of each of them: pixels of mask or object"),
         Column("opened", "int", "1 where the image was opened for this instance, 0 where another one had opened it"),
         Column("conduct", "text", "how the model was driven"),
+        Column("clicks", "text", "the click model: its name, arguments and what it says of itself"),
         Column("mean_mask", "bytes", "PNG of the mean mask after one click, over people or else groups", "picture"),
         Column("last_masks", "text", "run lengths of the last masks: centre rule, worst group", "picture"),
     )
@@ -47,8 +48,8 @@ LONGEST_KEPT = 320
 SIZES = (("small", 0.01), ("medium", 0.1), ("large", 1.01))
 
 
-def record_of(unit: Unit, answer: Answer, model: Any) -> Record:
-    """The record of one answered instance."""
+def record_of(unit: Unit, answer: Answer, model: Any, who: str) -> Record:
+    """The record of one answered instance; `who` is the click model in words."""
     payload: InstanceUnit = unit.payload
     assert payload.instance is not None
     target, clicked = payload.instance.target, answer.trajectories
@@ -80,6 +81,7 @@ def record_of(unit: Unit, answer: Answer, model: Any) -> Record:
         "user_union": _flat(people.union) if people else [],
         "opened": answer.opened,
         "conduct": str(getattr(model, "conduct", "")),
+        "clicks": who,
         "mean_mask": encode_shares(people.mean_mask if people else clicked.first_mean),
         "last_masks": _last_masks(answer),
     }

@@ -70,11 +70,13 @@ def _scores(
     for (name, values), estimate in zip(found.items(), estimates, strict=True):
         ran = {"dhh": dhh, "nof": nof}
         reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
-        words = comparable_words(where.get("dataset", ""), len(table), options, name) if by_dataset else ""
         n = int((~np.isnan(values)).sum())
+        words = comparable_words(where.get("dataset", ""), n, options, name) if by_dataset else ""
         scores.append(score_of(name, estimate, n, slice=dict(where), reading=reading, comparable=words))
     if where.keys() == {"dataset"} or len(set(table.dataset.tolist())) == 1:
-        scores.append(Score("nof-std", _failure_spread(table, nof), len(table), slice=dict(where)))
+        words = comparable_words(where.get("dataset", ""), len(table), options, "nof-std") if by_dataset else ""
+        spread, how = _failure_spread(table, nof), f"nof={nof}"
+        scores.append(Score("nof-std", spread, len(table), slice=dict(where), reading=how, comparable=words))
     return sorted(scores, key=lambda score: ORDER[score.name])
 
 
@@ -111,6 +113,13 @@ def _left_out(table: Played, records: pl.DataFrame) -> tuple[LeftOut, ...]:
     if silent and len(silent) < len(table):
         why = "nobody's first click on them is in the file"
         notes.append(LeftOut("instances without people's clicks", len(silent), why, tuple(silent[:5])))
+    if len(table.groups) % 2 and not table.halves:
+        why = f"{len(table.groups)} groups have no two halves; an even --groups, or --halves with dhh=paper, has"
+        notes.append(LeftOut("dHH", 3, why, ("dhh", "dhh-nof", "dhh-iou")))
+    alone = [unit for unit, ious in zip(table.units, table.people, strict=True) if len(ious) == 1]
+    if alone:
+        why = "one person's click has no spread"
+        notes.append(LeftOut("instances in NSR@1 and the spread of User@1", len(alone), why, tuple(alone[:5])))
     lost = np.flatnonzero(table.iou[:, table.groups].max((1, 2)) == 0)
     if len(lost):
         why = "no group's mask ever met the object, so that NSR is undefined"

@@ -14,6 +14,7 @@ from hardlook.benchmarks.rclicks.leaderboard import leaderboard
 from hardlook.benchmarks.rclicks.played import Played, played
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table, dot_of
+from hardlook.metrics.click_counts import failures
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,8 +28,9 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The sections, those without content left out."""
     table = played(records)
     difficulty = difficulty_of(table)
+    who = records["clicks"][0].partition(":")[0]
     sections: list[Section | None] = [
-        _costs(scorecard),
+        _costs(table, scorecard, who),
         _curves(table, scorecard),
         _one_click(table, scorecard, difficulty),
     ]
@@ -49,7 +51,7 @@ def _named(scorecard: Scorecard, *keys: str) -> list[str]:
     return ["/".join(values) for values in dict.fromkeys(found)]
 
 
-def _costs(scorecard: Scorecard) -> Section:
+def _costs(table: Played, scorecard: Scorecard, who: str) -> Section:
     rows = []
     datasets = _named(scorecard, "dataset")
     for name, title in COSTS:
@@ -62,24 +64,37 @@ def _costs(scorecard: Scorecard) -> Section:
     chart = DotChart(
         "More clicks needed, in %",
         "dSB: groups against the centre rule. dGR: the least probable clicks against the most probable ones. "
-        "dHH: the improbable half against the probable one. 0 means that it does not matter where people click.",
+        "dHH: the improbable half against the probable one. 0 means that it does not matter where one clicks.",
         tuple(rows),
         axis="% more clicks to 90 % IoU",
         references=(("no difference", 0.0),),
     )
-    text = " ".join(_cost_words(scorecard))
+    text = " ".join(_cost_words(table, scorecard, who))
     return Section("What clicks off the centre cost", text, (chart,))
 
 
-def _cost_words(scorecard: Scorecard) -> list[str]:
+def _cost_words(table: Played, scorecard: Scorecard, who: str) -> list[str]:
     sample, base, spread, range_ = (_found(scorecard, name) for name in ("noc90", "noc90-base", "dsb", "dgr"))
     if sample is None or base is None or spread is None or range_ is None:
         return []
-    return [
-        f"To reach 90 % IoU the centre rule takes {base.value:.2f} clicks and people-like clicks take "
-        f"{sample.value:.2f}: {_more(spread.value)}, in the mean over instances.",
-        f"Clicks where few people click take {_more(range_.value)} than clicks where most do.",
+    datasets = " of each dataset" if len(_named(scorecard, "dataset")) > 1 else ""
+    words = [
+        f"To reach 90 % IoU the centre rule takes {base.value:.2f} clicks and clicks by `{who}` take "
+        f"{sample.value:.2f}: {_more(spread.value)}, in the mean over instances{datasets}.",
+        f"Clicks in places that it finds improbable take {_more(range_.value)} than those in probable ones.",
     ]
+    share = _never_reached(table)
+    if share:
+        words.append(
+            f"{share:.0%} of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that more "
+            "cannot be told apart there."
+        )
+    return words
+
+
+def _never_reached(table: Played) -> float:
+    """The share of courses that end below 90 % in every round."""
+    return float(failures(table.intersection, table.union, 90, "ours").mean())
 
 
 def _more(percent: float) -> str:
@@ -158,9 +173,10 @@ def _slices(scorecard: Scorecard) -> Section | None:
 
 
 def _conduct(records: pl.DataFrame, table: Played) -> Section:
-    words = sorted(set(records["conduct"].to_list()) - {""})
+    words = sorted({text.rstrip(".") for text in records["conduct"].to_list()} - {""})
     images = len(set(zip(table.dataset.tolist(), table.image.tolist(), strict=True)))
     text = f"The model: {'; '.join(words)}. " if words else ""
+    text += f"Clicks: `{records['clicks'][0]}`. "
     text += f"{len(table)} instances of {images} images; images were opened {int(records['opened'].sum())} times. "
     fallbacks = int(records["fallbacks"].sum())
     text += f"{fallbacks} clicks fell back to the centre, since the click model left nothing to choose from."

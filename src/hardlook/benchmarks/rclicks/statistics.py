@@ -87,10 +87,11 @@ def _one_click(table: Played) -> dict[str, Numbers]:
     }
     if any(len(ious) for ious in table.people):
         found["user-iou1"] = _of_people(table, lambda ious: 100 * float(ious.mean()))
-        found["user-iou1-std"] = _of_people(table, lambda ious: 100 * float(ious.std()))
-        found["nsr1"] = _of_people(table, lambda ious: float(noise_to_signal(ious[None]).percent[0]))
+        found["user-iou1-std"] = _of_people(table, lambda ious: 100 * float(ious.std()), least=2)
+        found["nsr1"] = _of_people(table, lambda ious: float(noise_to_signal(ious[None]).percent[0]), least=2)
     return found
 
 
-def _of_people(table: Played, measure: Callable[[Numbers], float]) -> Numbers:
-    return np.array([measure(ious) if len(ious) else np.nan for ious in table.people])
+def _of_people(table: Played, measure: Callable[[Numbers], float], least: int = 1) -> Numbers:
+    """Of instances that at least so many people clicked on; one click has no spread."""
+    return np.array([measure(ious) if len(ious) >= least else np.nan for ious in table.people])

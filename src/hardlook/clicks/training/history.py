@@ -44,5 +44,8 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
 def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:
     """Keep the first `epochs` epochs: those that the saved state knows of."""
     kept = tuple(record for record in read_history(path) if record.epoch <= epochs)
-    path.write_text("".join(json.dumps(asdict(record)) + "\n" for record in kept), encoding="utf-8")
+    # Beside it first: a kill between emptying and writing would lose all epochs.
+    beside = path.with_name(path.name + ".new")
+    beside.write_text("".join(json.dumps(asdict(record)) + "\n" for record in kept), encoding="utf-8")
+    beside.replace(path)
     return kept

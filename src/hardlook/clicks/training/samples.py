@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class TrainingSample(Protocol):
-    """One region that people clicked."""
+    """One region that people clicked; errors name it by its `key`, a text, where it has one."""
 
     def read(self) -> tuple[Image, Mask, Mask, NDArray[np.integer]]:
         """Image (H, W, 3) uint8, the object's and the error's masks (H, W) bool, clicks (n, 2) x, y in pixels."""
@@ -78,7 +78,7 @@ class GridSamples:
         try:
             prepared = on_grid(self._samples[index], self._settings)
         except HardlookError as error:
-            raise error.at(unit=f"sample {index}") from error
+            raise error.at(unit=getattr(self._samples[index], "key", f"sample {index}")) from error
         if self._kept is not None:
             self._kept[index] = prepared
         return prepared

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from hardlook.clicks.training.click_maps import SIGMA, MaskSigma
 from hardlook.errors import OptionError
@@ -56,6 +56,17 @@ class TrainingSettings:
                 f"lr {self.lr}, warm_up {self.warm_up}, clip {self.clip}",
                 remedy="lr and clip are above 0, warm_up from 0 to below 1",
             )
+        if not (0 <= self.backbone_rate < math.inf and 0 < self.sigma < math.inf and self.lr < math.inf):
+            raise OptionError(
+                f"backbone_rate {self.backbone_rate}, sigma {self.sigma}, lr {self.lr}",
+                remedy="finite numbers: backbone_rate at least 0, sigma and lr above 0",
+            )
+        for name, value, known in (
+            ("mask_sigma", self.mask_sigma, get_args(MaskSigma)),
+            ("precision", self.precision, get_args(Precision)),
+        ):
+            if value not in known:
+                raise OptionError(f"{name} {value!r} is not known", remedy=f"one of {', '.join(known)}")
 
 
 def learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:

@@ -15,22 +15,25 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hardlook.errors import RunError
+from hardlook.runs.folder import write_whole
+
 Rows = list[dict[str, Any]]
 
 
 class AnswerFile:
-    """All answers of a file; new ones are added to its end."""
+    """All answers of a file; new ones are added to its end. A damaged line is a `RunError` with its number."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._rows: dict[tuple[str, str], Rows] = {}
         if path.is_file():
-            lines = path.read_text(encoding="utf-8").split("\n")
+            *whole, rest = path.read_bytes().split(b"\n")
+            for number, line in enumerate(whole, 1):
+                self._take(line, number)
             # What follows the last line end is a line that a killed process left unfinished.
-            for line in lines[:-1]:
-                self._take(line)
-            if lines[-1]:
-                path.write_text("".join(f"{line}\n" for line in lines[:-1]), encoding="utf-8")
+            if rest:
+                write_whole(path, b"".join(line + b"\n" for line in whole))
 
     def get(self, fingerprint: str, key: str) -> Rows | None:
         """The rows of one answer, None where there is none."""
@@ -43,6 +46,17 @@ class AnswerFile:
         with self._path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps({"answers": fingerprint, "key": key, "rows": rows}) + "\n")
 
-    def _take(self, line: str) -> None:
-        answer = json.loads(line)
-        self._rows[answer["answers"], answer["key"]] = answer["rows"]
+    def _take(self, line: bytes, number: int) -> None:
+        try:
+            answer = json.loads(line)
+            fingerprint, key, rows = answer["answers"], answer["key"], answer["rows"]
+            if not (isinstance(fingerprint, str) and isinstance(key, str) and isinstance(rows, list)):
+                raise TypeError("another kind of value than expected")
+        # A line that is no JSON or no UTF-8 is a ValueError, one without a part a KeyError.
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(
+                f"line {number} is damaged: {error}",
+                file=self._path,
+                remedy="delete this line, and its answer is made again; or choose another --out",
+            ) from error
+        self._rows[fingerprint, key] = rows

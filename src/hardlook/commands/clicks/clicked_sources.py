@@ -90,7 +90,7 @@ class StoredSource:
             error = error_mask(target, None, "first")
         else:
             error = self.previous.error(clicks.full_stem, target, clicks.click_type, dataset)
-        points = scaled_points(clicks.points, clicks.size, self.instance.size())
+        points = scaled_points(clicks.points, clicks.size, self.instance.size(), unit=self.key)
         stem = ClickedStem(
             clicks.full_stem,
             dataset,
@@ -151,10 +151,16 @@ class TrainingStem:
 
     source: ClickedSource
 
+    @property
+    def key(self) -> str:
+        """The source's name."""
+        return self.source.key
+
     def read(self) -> tuple[Image, Mask, Mask, NDArray[np.integer]]:
-        """Image, target, error, clicks (n, 2) int64."""
+        """Image, target, error, clicks (n, 2) int64; errors name the source."""
         try:
             stem = self.source.read().stem
         except HardlookError as error:
-            raise error.at(unit=self.source.key) from error
+            # Readers of images and masks name the object, which several rounds share.
+            raise type(error)(error.what, file=error.file, unit=self.key, remedy=error.remedy) from error
         return stem.image, stem.target, stem.error, np.floor(stem.clicks).astype(np.int64)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardlook.commands.clicks.run_differences import differences, differences_in_words
 from hardlook.contract.sections import DistributionChart, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.errors import HardlookError
+from hardlook.report.numerals import counted
 from hardlook.stats import spearman
 
 if TYPE_CHECKING:
@@ -28,9 +30,18 @@ def difficulty_document(joined: JoinedRuns) -> dict[str, Any]:
         "schema": "hardlook.clicks-difficulty/1",
         "hardlook": hardlook.__version__,
         "runs": [
-            {"name": run.name, "folder": str(run.folder), "model": run.model, "clicks": run.clicks, "alone": alone}
+            {
+                "name": run.name,
+                "folder": str(run.folder),
+                "model": run.model,
+                "clicks": run.clicks,
+                "answered": len(run.table),
+                "planned": run.planned,
+                "alone": alone,
+            }
             for run, alone in zip(joined.runs, joined.alone, strict=True)
         ],
+        "differences": {one.setting: list(one.values) for one in differences(joined.runs)},
         "clicks_of": joined.who,
         "in_words": in_words(joined),
         "instances": [
@@ -50,7 +61,7 @@ def in_words(joined: JoinedRuns) -> list[str]:
     """What was found."""
     hardest, easiest = (joined.hardest_first[place] for place in (0, -1))
     finite = joined.difficulty[np.isfinite(joined.difficulty)]
-    text = f"{len(joined.units)} instances that all {len(joined.runs)} runs have, by {joined.who}."
+    text = f"{counted(len(joined.units), 'instance')} that all {len(joined.runs)} runs have, by {joined.who}."
     if len(finite):
         text += (
             f" The median difficulty is {np.median(finite):.3f}; the hardest is {joined.units[hardest]}, the easiest "
@@ -58,21 +69,19 @@ def in_words(joined: JoinedRuns) -> list[str]:
         )
     words = [text]
     if lost := len(joined.difficulty) - len(finite):
-        words.append(f"On {lost} instances no click of any run found anything: they count as the hardest.")
+        which = "it counts" if lost == 1 else "they count"
+        words.append(f"On {counted(lost, 'instance')} no click of any run found anything: {which} as the hardest.")
     if any(joined.alone):
         each = ", ".join(
             f"{count} of {run.name}" for run, count in zip(joined.runs, joined.alone, strict=True) if count
         )
         words.append(f"Left out, since another run lacks them: {each}.")
-    if len({run.clicks for run in joined.runs}) > 1 and "group" in joined.who:
-        each = ", ".join(f"{run.name} by {run.clicks}" for run in joined.runs)
-        words.append(f"The runs were clicked on by different click models ({each}), which shifts their spreads.")
-    return words
+    return [*words, *differences_in_words(joined)]
 
 
 def difficulty_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
     """What the page shows."""
-    order = joined.hardest_first
+    hardest, easiest = _extremes(joined)
     scatter = ScatterChart(
         "Mean against spread",
         "One spot an instance: mean IoU after one click, and its standard deviation over clicks, both averaged over "
@@ -95,19 +104,21 @@ def difficulty_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Sectio
         [(name, joined.difficulty[finite & (own == name)].tolist()) for name in datasets],
         axis="difficulty",
     )
-    galleries = (
+    galleries = [
         Gallery(
             "The hardest instances",
             f"Pictures of {joined.widest.name}, whose clicks matter most.",
-            _examples(joined, order[:SHOWN].tolist()),
-        ),
-        Gallery("The easiest instances", "Any click will do.", _examples(joined, order[::-1][:SHOWN].tolist())),
-    )
+            _examples(joined, hardest),
+        )
+    ]
+    if easiest:
+        caption = "Of all instances, here it matters least which click is made."
+        galleries.append(Gallery("The easiest instances", caption, _examples(joined, easiest)))
     text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a "
     text += "row green is what all masks agree on after one click, and dots are those clicks."
     return [
         Section("What this means", "\n\n".join(words), (scatter, spread)),
-        Section("Do the runs agree", "", (_agreement(joined), _runs(joined))),
+        Section("Do the runs agree", "", (_agreement(joined), _runs(joined), *_differences(joined))),
         Section("Instances to look at", text, galleries),
         Section("Every instance", "", (_instances(joined),)),
     ]
@@ -162,6 +173,21 @@ def _runs(joined: JoinedRuns) -> Table:
     ]
     columns = ("run", "model", "clicks", "instances", "left out", "mean IoU after one click", "mean spread")
     return Table("The runs", "Left out are instances that another run lacks.", columns, rows)
+
+
+def _differences(joined: JoinedRuns) -> tuple[Table, ...]:
+    found = differences(joined.runs)
+    columns = ("setting", *(run.name for run in joined.runs))
+    rows = [(one.setting, *one.values) for one in found]
+    return (Table("What differs between the runs", "", columns, rows),) if found else ()
+
+
+def _extremes(joined: JoinedRuns) -> tuple[list[int], list[int]]:
+    """Places of the hardest and of the easiest, no instance among both; without a difficulty none is easy."""
+    order = joined.hardest_first.tolist()
+    hardest = order[: min(SHOWN, -(-len(order) // 2))]
+    left = [place for place in order[len(hardest) :] if math.isfinite(joined.difficulty[place])]
+    return hardest, left[::-1][:SHOWN]
 
 
 def _instances(joined: JoinedRuns) -> Table:

@@ -36,7 +36,10 @@ def _click_sets(together: Sequence[StoredSource]) -> ClickSets:
     box = box_of(instance.read_target().mask)
     if box is None:
         raise DataError("the object's mask is empty", unit=instance.full_stem, remedy="leave the stem out")
-    points = {one.display_mode: scaled_points(one.clicks.points, one.clicks.size, instance.size()) for one in together}
+    size = instance.size()
+    points = {
+        one.display_mode: scaled_points(one.clicks.points, one.clicks.size, size, unit=one.key) for one in together
+    }
     return ClickSets(
         instance.dataset, instance.full_stem, (box.width, box.height), points, image_key=instance.image_key
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from hardlook.commands.clicks.judging import NamedClickModel
     from hardlook.contract.scorecard import LeftOut
 
-_SOME_UNREAD = 3
 UserClicks = Annotated[
     Path | None, typer.Option("--user-clicks", help="A clicks.csv; without it simulated people of the planted world.")
 ]
@@ -31,6 +30,7 @@ Data = Annotated[
 PreviousMasks = Annotated[
     Path | None, typer.Option("--previous-masks", help="Folder of the masks before later rounds, by full stem.")
 ]
+Split = Annotated[str | None, typer.Option("--split", help="Which list of a VOC devkit, where it has several.")]
 Scenes = Annotated[int, typer.Option("--scenes", min=2, help="Scenes of the planted world, without --user-clicks.")]
 
 
@@ -54,6 +54,7 @@ def evaluate(
     user_clicks: UserClicks = None,
     data: Data = None,
     previous_masks: PreviousMasks = None,
+    split: Split = None,
     previews: Annotated[
         Path | None, typer.Option("--previews", help="A previews.csv, whose dataset is a display mode.")
     ] = None,
@@ -81,15 +82,19 @@ def evaluate(
       --model-arg clickability.path=clickability.safetensors --out evaluation
     """
     from hardlook.commands.clicks.readings import EVALUATION, chosen_readings
+    from hardlook.commands.clicks.unread_stems import SOME_UNREAD
 
     readings = chosen_readings(reading, EVALUATION)
     named = named_click_models(models, model_arg)
-    asked = gather(user_clicks, data, previous_masks, previews, scenes=scenes, seed=seed, wd=readings["wd"])
+    asked = gather(
+        user_clicks, data, previous_masks, previews, split=split, scenes=scenes, seed=seed, wd=readings["wd"]
+    )
     study = study_models(named, asked, out, draws=draws, seed=seed, readings=readings, quiet=quiet)
     given = {
         "user_clicks": str(user_clicks) if user_clicks else None,
         "data": dict(grammar.pairs(data, "--data")),
         "previous_masks": str(previous_masks) if previous_masks else None,
+        "split": split,
         "previews": str(previews) if previews else None,
         "scenes": scenes if asked.planted else None,
         "draws": draws,
@@ -101,7 +106,7 @@ def evaluate(
     words = "\n\n".join([*document["in_words"], f"page: {out / 'page.html'}"])
     typer.echo(json.dumps(document, indent=1) if as_json else words)
     if study.judged.unread:
-        raise typer.Exit(_SOME_UNREAD)
+        raise typer.Exit(SOME_UNREAD)
 
 
 def named_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedClickModel]:
@@ -123,6 +128,16 @@ def named_click_models(models: str, model_arg: list[str] | None) -> dict[str, Na
     return found
 
 
+def refuse_without_clicks(options: Mapping[str, Any]) -> None:
+    """An `OptionError` that names those of the options, by flag, that are given though no clicks are."""
+    given = [flag for flag, value in options.items() if value]
+    if given:
+        raise OptionError(
+            f"{', '.join(given)} without --user-clicks",
+            remedy=f"give the clicks, or leave {'it' if len(given) == 1 else 'them'} out for the planted world",
+        )
+
+
 def gather(
     user_clicks: Path | None,
     data: list[str] | None,
@@ -131,22 +146,23 @@ def gather(
     *,
     scenes: int,
     seed: int,
+    split: str | None = None,
     wd: Any = "released",
 ) -> Asked:
     """The stems to judge on, from files or from the planted world."""
     from hardlook.commands.clicks.clicked_sources import planted_sources
     from hardlook.commands.clicks.display_modes import compare_modes
     from hardlook.commands.clicks.joined_clicks import join_clicks, join_previews
+    from hardlook.contract.scorecard import LeftOut
     from hardlook.data.click_file import read_clicks
     from hardlook.data.object_instances import list_instances
     from hardlook.data.previous_masks import PreviousMasks as Masks
     from hardlook.fingerprint import of_data, of_value
 
     if user_clicks is None:
-        if data or previous_masks or previews:
-            raise OptionError(
-                "--data without --user-clicks", remedy="give the clicks, or neither for the planted world"
-            )
+        refuse_without_clicks(
+            {"--data": data, "--previous-masks": previous_masks, "--split": split, "--previews": previews}
+        )
         return Asked(planted_sources(seed, scenes), {}, (), of_value(["planted", seed, scenes]), planted=True)
     paths = grammar.paths(data, "--data")
     files = {"--user-clicks": user_clicks, "--previous-masks": previous_masks, "--previews": previews, **paths}
@@ -155,10 +171,11 @@ def gather(
         if not path.exists():
             raise DataError(f"there is no such {'file' if path.suffix else 'folder'} ({name})", file=path)
     table = read_clicks(user_clicks)
-    listed = list_instances(paths)
+    listed = list_instances(paths, split=split)
     masks = Masks(previous_masks) if previous_masks else None
     joined = join_clicks(table, listed.instances, masks, file=user_clicks)
-    sources, notes, modes = list(joined.sources), list(joined.left_out), {}
+    unlisted = [LeftOut(**asdict(note)) for note in listed.left_out]
+    sources, notes, modes = list(joined.sources), [*unlisted, *joined.left_out], {}
     if previews:
         shown = join_previews(read_clicks(previews), listed.instances, file=previews)
         modes = compare_modes(shown.sources, file=previews, reading=wd)

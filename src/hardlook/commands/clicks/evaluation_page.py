@@ -10,10 +10,13 @@ from hardlook.bias.estimate_words import number, said
 from hardlook.clicks.device_comparison import PAIR_METRICS
 from hardlook.clicks.evaluation_summary import HIGHER_IS_BETTER, METRICS, GroupScores
 from hardlook.commands.clicks.evaluation_pictures import device_gallery, model_galleries
+from hardlook.commands.clicks.joined_clicks import unmasked_in_words
 from hardlook.commands.clicks.model_pairs import TITLES, standings_in_words
 from hardlook.commands.clicks.published_beside import published_sections
 from hardlook.commands.clicks.readings import EVALUATION, reading_rows
+from hardlook.commands.clicks.unread_stems import unread_in_words
 from hardlook.contract.sections import Block, Dot, DotChart, Section, Table
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.commands.clicks.evaluation_study import EvaluationStudy
@@ -35,14 +38,17 @@ def in_words(study: EvaluationStudy) -> list[str]:
     """What was found, in plain sentences."""
     first = next(iter(study.overall.values()))
     who = "simulated people" if study.planted else "people"
-    text = f"{len(study.models)} click models against the clicks of {who} on {first.stems} stems."
+    models, stems = counted(len(study.models), "click model"), counted(first.stems, "stem")
+    text = f"{models} against the clicks of {who} on {stems}."
     words = [text, *standings_in_words(study.standings)]
     rows = study.judged.devices.rows
     if rows:
         alike = sum(row.ks for row in rows)
-        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike} of {len(rows)} stems.")
+        stems = counted(len(rows), "stem")
+        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike} of {stems}.")
+    words += unmasked_in_words(study.left_out)
     if study.judged.unread:
-        words.append(f"{len(study.judged.unread)} stems could not be read.")
+        words.append(unread_in_words(study.judged.unread))
     return words
 
 
@@ -152,9 +158,8 @@ def _leads(study: EvaluationStudy) -> Table:
         for name, lead in one.leads.items():
             factor = SCALE.get(one.metric, 1.0)
             ends = (scaled(one.metric, lead.interval.low), scaled(one.metric, lead.interval.high))
-            verdict = "better" if one.beats(name) else "cannot be told apart"
             head = HEADS[METRICS.index(one.metric)]
-            rows.append((head, one.best, name, factor * lead.value, *ends, verdict))
+            rows.append((head, one.best, name, factor * lead.value, *ends, one.says(name)))
     return Table(
         "The best model's lead",
         "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0.",
@@ -183,7 +188,8 @@ _PAIRS = (
 )
 _SLICES = (
     "Click types: first is the whole object, fn what a segmentation missed, fp what it had too much. A device's row "
-    "judges the models against that device's clicks alone, so it has fewer clicks a stem and a milder test."
+    "judges the models against that device's clicks alone, so it has fewer clicks a stem and a milder test; the rows "
+    "are of the stems that both devices have clicks on. A later round is of one device, so it is in neither."
 )
 _LOOK = (
     "The first picture shows where people clicked, with the region they were asked for. The others show a model's map "

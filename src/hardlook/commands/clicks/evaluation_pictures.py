@@ -14,6 +14,7 @@ from hardlook.commands.clicks.judging import Judging, NamedClickModel, distribut
 from hardlook.contract.sections import Example, Gallery, Picture
 from hardlook.errors import DataError
 from hardlook.metrics.click_ks import fasano_franceschini
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.clicks.device_comparison import PairScores
@@ -82,7 +83,7 @@ def evaluation_pictures(
             continue
         if unit.endswith(BESIDE):
             parts = [part for part in map(crowd.on, ("pc", "mobile")) if part is not None]
-            found[unit] = [_clicked(part, f"{part.device}: {len(part.clicks)} clicks") for part in parts]
+            found[unit] = [_clicked(part, f"{part.device}: {counted(len(part.clicks), 'click')}") for part in parts]
         else:
             found[unit] = stem_pictures(crowd.stem, models, judging)
     return found

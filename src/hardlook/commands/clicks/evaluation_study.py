@@ -9,9 +9,10 @@ from functools import cached_property
 from hardlook.clicks.device_comparison import PAIR_METRICS, Comparison, PairScores
 from hardlook.clicks.evaluation import StemScores
 from hardlook.clicks.evaluation_summary import METRICS, GroupScores, summarise_rows
-from hardlook.commands.clicks.clicked_sources import ClickedSource
+from hardlook.commands.clicks.clicked_sources import DEVICES, ClickedSource
 from hardlook.commands.clicks.judging import Judged, Judging, NamedClickModel
 from hardlook.commands.clicks.model_pairs import Standing, better
+from hardlook.commands.clicks.unread_stems import unread_note
 from hardlook.contract.scorecard import LeftOut
 
 SLICES = ("dataset", "click_type", "device", "display_mode")
@@ -68,8 +69,7 @@ class EvaluationStudy:
         """Everything that did not enter a number."""
         notes = list(self.noted)
         if self.judged.unread:
-            examples = tuple(f"{key} ({why})" for key, why in self.judged.unread[:5])
-            notes.append(LeftOut("stems that cannot be read", len(self.judged.unread), "see the examples", examples))
+            notes.append(unread_note(self.judged.unread))
         if self.judged.devices.too_few:
             why = "fewer than 10 clicks on one of the two devices"
             notes.append(LeftOut("stems in the comparison of devices", self.judged.devices.too_few, why))
@@ -89,7 +89,13 @@ class EvaluationStudy:
     def _rows(self, name: str, column: str) -> tuple[StemScores, ...]:
         if column in ("dataset", "click_type"):
             return self.judged.whole(name)
-        return tuple(row for row in self.judged.rows[name] if getattr(row, column))
+        rows = tuple(row for row in self.judged.rows[name] if getattr(row, column))
+        if column != "device":
+            return rows
+        # Later rounds are of one device each, so on all stems the devices would differ in what was clicked on.
+        here = {device: {(row.dataset, row.full_stem) for row in rows if row.device == device} for device in DEVICES}
+        both = set.intersection(*here.values())
+        return tuple(row for row in rows if (row.dataset, row.full_stem) in both)
 
     def _summed(self, rows: Sequence[StemScores], by: Sequence[str] = ()) -> tuple[GroupScores, ...]:
         return summarise_rows(rows, METRICS, by=by, resamples=RESAMPLES, seed=self.judging.seed)

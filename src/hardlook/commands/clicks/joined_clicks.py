@@ -12,6 +12,7 @@ from hardlook.contract.scorecard import LeftOut
 from hardlook.data.full_stem import instance_stem
 from hardlook.data.object_instances import ObjectInstance, dataset_name
 from hardlook.errors import DataError
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.data.click_table import ClickTable, StemClicks
@@ -19,11 +20,25 @@ if TYPE_CHECKING:
 
 LEAST = 2
 SHOWN = 5
-NO_INSTANCE = ("stems without an instance", "no object of that name is in the data given")
-FEW = (f"stems with fewer than {LEAST} clicks", "no test compares a single click")
-NO_MASK = ("stems of later rounds", "their previous masks are not given or not there (--previous-masks)")
-NO_DATA = ("datasets of the file", "not given as --data")
-TWINS = ("stems of previews in several datasets", "it is not known which object was clicked")
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """What is left out, a noun and what follows it, and why."""
+
+    noun: str
+    more: str
+    why: str
+
+    def counted(self, count: int) -> str:
+        return f"{counted(count, self.noun)} {self.more}"
+
+
+NO_INSTANCE = _Kind("stem", "without an instance", "no object of that name is in the data given")
+FEW = _Kind("stem", f"with fewer than {LEAST} clicks", "no test compares a single click")
+NO_MASK = _Kind("stem", "of later rounds", "their previous masks are not given or not there (--previous-masks)")
+NO_DATA = _Kind("dataset", "of the file", "not given as --data")
+TWINS = _Kind("stem", "of previews in several datasets", "it is not known which object was clicked")
 
 
 @dataclass(frozen=True)
@@ -36,13 +51,19 @@ class JoinedClicks:
 
 class _Notes:
     def __init__(self) -> None:
-        self._names: dict[tuple[str, str], list[str]] = {}
+        self._names: dict[_Kind, list[str]] = {}
 
-    def add(self, kind: tuple[str, str], name: str) -> None:
+    def add(self, kind: _Kind, name: str) -> None:
         self._names.setdefault(kind, []).append(name)
 
+    def in_words(self) -> str:
+        return "; ".join(kind.counted(len(names)) for kind, names in self._names.items())
+
     def listed(self) -> tuple[LeftOut, ...]:
-        return tuple(LeftOut(what, len(names), why, tuple(names[:SHOWN])) for (what, why), names in self._names.items())
+        return tuple(
+            LeftOut(f"{kind.noun}s {kind.more}", len(names), kind.why, tuple(names[:SHOWN]))
+            for kind, names in self._names.items()
+        )
 
 
 def join_clicks(
@@ -75,7 +96,7 @@ def join_clicks(
         if dataset_name(name) not in here:
             notes.add(NO_DATA, name)
     if not sources:
-        left = "; ".join(f"{note.count} {note.what}" for note in notes.listed()) or "the file is empty"
+        left = notes.in_words() or "the file is empty"
         raise DataError(
             f"no stem of the file can be used: {left}",
             file=file,
@@ -107,6 +128,22 @@ def join_previews(table: ClickTable, instances: Sequence[ObjectInstance], *, fil
             remedy="give the dataset that the previews show as --data",
         )
     return JoinedClicks(tuple(sources), notes.listed())
+
+
+def unmasked_in_words(notes: Iterable[LeftOut]) -> list[str]:
+    """A sentence where stems of later rounds are left out for want of a previous mask, else none.
+
+    >>> unmasked_in_words([LeftOut("stems of later rounds", 1, NO_MASK.why)])
+    ['1 stem of later rounds was left out: the masks before it are not given or not there (--previous-masks).']
+    """
+    count = sum(note.count for note in notes if note.why == NO_MASK.why)
+    if not count:
+        return []
+    was, them = ("was", "it") if count == 1 else ("were", "them")
+    return [
+        f"{NO_MASK.counted(count)} {was} left out: the masks before {them} are not given or not there "
+        "(--previous-masks)."
+    ]
 
 
 def text_mode(modes: Iterable[str], *, file: Path) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +22,28 @@ GROUPS = "the groups' clicks"
 
 @dataclass(frozen=True)
 class ClickRun:
-    """A run's folder, a name of its own, its model, its clicks and what they found."""
+    """A run's folder, a name of its own, its model, its clicks and what they found.
+
+    `options` are those it was started with, `planned` its instances, answered or not, and `people_file` the
+    fingerprint of the file of people's clicks, "" where there is none.
+    """
 
     folder: Path
     name: str
     model: str
     clicks: str
     table: Played = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    planned: int
+    people_file: str = ""
 
 
 @dataclass(frozen=True)
 class JoinedRuns:
     """The instances that all runs have: `mean` and `std` (runs, N) of the IoU after one click, in [0, 1].
 
-    `who` says whose clicks; `alone` counts, for each run, its instances that another run lacks.
+    `who` says whose clicks; `alone` counts, for each run, its instances that another run lacks, and `clicked` those
+    of the N on which people clicked twice or more.
     """
 
     runs: tuple[ClickRun, ...]
@@ -44,6 +53,12 @@ class JoinedRuns:
     std: Numbers
     who: str
     alone: tuple[int, ...]
+    clicked: tuple[int, ...]
+
+    @property
+    def by_groups(self) -> bool:
+        """Whether the groups' clicks count, not people's."""
+        return self.who == GROUPS
 
     @cached_property
     def difficulty(self) -> Numbers:
@@ -78,7 +93,10 @@ def read_run(folder: Path) -> ClickRun:
     if not len(records):
         raise RunError("the run has no answer yet", file=folder, remedy="give its command again to finish it")
     model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
-    return ClickRun(folder, folder.name, model, manifest["options"].get("clicks", ""), played(records))
+    options = manifest["options"]
+    people = str(manifest["answers"].get("parts", {}).get("data user_clicks", ""))
+    clicks = options.get("clicks", "")
+    return ClickRun(folder, folder.name, model, clicks, played(records), options, manifest["units"], people)
 
 
 def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
@@ -101,15 +119,14 @@ def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
         found = [_by_groups(table) for table in tables]
     names = _own_names(runs)
     return JoinedRuns(
-        tuple(
-            ClickRun(run.folder, name, run.model, run.clicks, run.table) for run, name in zip(runs, names, strict=True)
-        ),
+        tuple(replace(run, name=name) for run, name in zip(runs, names, strict=True)),
         tables[0].units,
         tuple(tables[0].dataset.tolist()),
         np.stack([one.mean for one in found]),
         np.stack([one.deviation for one in found]),
         found[0].who,
         tuple(len(run.table) - len(shared) for run in runs),
+        tuple(sum(len(ious) >= 2 for ious in table.people) for table in tables),
     )
 
 

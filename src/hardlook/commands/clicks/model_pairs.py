@@ -36,8 +36,16 @@ class Standing:
         interval = self.leads[model].interval
         return interval.low > 0 if HIGHER_IS_BETTER[self.metric] else interval.high < 0
 
+    def says(self, model: str) -> str:
+        """What the lead over a model means; with a single image there is no interval to tell it by."""
+        if not self.leads[model].interval.defined:
+            return "too few images to compare"
+        return "better" if self.beats(model) else "cannot be told apart"
+
     def verdict(self) -> str:
         """Whom it beats and whom not, without the metric."""
+        if not any(lead.interval.defined for lead in self.leads.values()):
+            return f"there are too few images to compare {_listed(sorted([self.best, *self.leads]))}."
         beaten = [name for name in self.leads if self.beats(name)]
         alike = sorted(name for name in self.leads if name not in beaten)
         if not beaten:

@@ -58,6 +58,11 @@ def show(
     for flag, value, known in (("--group-rule", group_rule, _RULES), ("--error", error, _KINDS)):
         if value not in known:
             raise OptionError(f"{flag} {value}: there is no such choice", remedy=f"choose one of {', '.join(known)}")
+    if error != "auto" and previous is None:
+        raise OptionError(
+            f"--error {error} without --previous: an object alone has no error",
+            remedy="give IMAGE MASK --previous MASK, or leave --error out",
+        )
     named = named_click_models(model, model_arg)
     if image is None or mask is None:
         if previous or number:
@@ -68,6 +73,7 @@ def show(
     given = {
         "image": str(image) if image else None,
         "mask": str(mask) if mask else None,
+        "object": number,
         "previous": str(previous) if previous else None,
         "click_type": region.click_type,
         "groups": groups,

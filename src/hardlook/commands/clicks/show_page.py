@@ -23,6 +23,7 @@ from hardlook.contract.sections import Example, Gallery, Picture, Section, Table
 from hardlook.models.roles import Image
 from hardlook.randomness import generator
 from hardlook.regions.distances import innermost
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.report.galleries import Pictures
@@ -130,8 +131,8 @@ def _pictures(region: ShownRegion, one: ShownModel, close: CloseUp) -> list[Pict
     groups = close.cut(painted(region.image, one.numbers, len(one.parts)))
     return [
         Picture(f"{one.name}: the map", close.cut(heat(region.image, one.chances.chances))),
-        Picture(f"{len(one.parts)} groups", groups),
-        Picture(f"{len(one.drawn)} samples", close.cut(region.image), points=points, ordered=False),
+        Picture(counted(len(one.parts), "group"), groups),
+        Picture(counted(len(one.drawn), "sample"), close.cut(region.image), points=points, ordered=False),
     ]
 
 

@@ -11,8 +11,9 @@ import numpy as np
 from hardlook.clicks.clicked_stem import ClickType
 from hardlook.clicks.error_regions import Truth, compare
 from hardlook.clicks.next_click import choose_error
+from hardlook.commands.clicks.object_mask import read_answer, read_object
 from hardlook.data.images import read_image
-from hardlook.data.isegm import InteractiveInstance, Target
+from hardlook.data.isegm import Target
 from hardlook.data.previous_masks import error_mask
 from hardlook.errors import DataError
 from hardlook.models.roles import Image, Mask
@@ -42,15 +43,17 @@ def region_of_files(
 ) -> ShownRegion:
     """The object of a mask's file, or what `previous` gets wrong of it: of the two errors the chosen `kind`.
 
-    In a mask brighter than 128 is the object and 128 is ignored; where nothing is brighter, all above 0 is the object.
-    `number` takes one integer of the mask instead. `auto` is the error that the benchmark would correct first.
+    `number` chooses an integer of the mask. `auto` is the error that the benchmark would correct first; an empty
+    `previous` is the round before any click, which asks for the object.
     """
     picture = read_image(image)
     size = (picture.shape[1], picture.shape[0])
-    target = _target(image, mask, number, size)
+    target = read_object(mask, number, size=size)
     if previous is None:
         return ShownRegion(image.stem, picture, target.mask, target.mask, "first")
-    before = _target(image, previous, None, size).mask
+    before = read_answer(previous, size=size)
+    if kind == "auto" and not before.any():
+        return ShownRegion(image.stem, picture, target.mask, target.mask, "first")
     found: ClickType = kind if kind != "auto" else _first_error(target, before, previous)
     error = error_mask(target.mask, before, found) & ~target.ignore
     if not error.any():
@@ -62,19 +65,6 @@ def planted_region(seed: int) -> ShownRegion:
     """The object of the first scene of the planted world."""
     rendered = PlantedWorld(seed=seed, count=1)[0]
     return ShownRegion(f"scene-{seed}-0", rendered.image, rendered.target_mask, rendered.target_mask, "first")
-
-
-def _target(image: Path, mask: Path, number: int | None, size: tuple[int, int]) -> Target:
-    stem = image.stem
-    if number is not None:
-        return InteractiveInstance(stem, str(number), image, mask, "integers").read_target(size)
-    grey = InteractiveInstance(stem, "", image, mask, "grey")
-    try:
-        return grey.read_target(size)
-    except DataError as error:
-        if "empty" not in error.what:
-            raise
-    return InteractiveInstance(stem, "", image, mask, "any").read_target(size)
 
 
 def _first_error(target: Target, before: Mask, file: Path) -> ClickType:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hardlook.commands import study_flags
-from hardlook.commands.clicks.evaluate import Data, PreviousMasks, UserClicks
+from hardlook.commands.clicks.evaluate import Data, PreviousMasks, Split, UserClicks
 from hardlook.errors import OptionError
 
 if TYPE_CHECKING:
@@ -42,6 +42,7 @@ def train(
     user_clicks: UserClicks = None,
     data: Data = None,
     previous_masks: PreviousMasks = None,
+    split: Split = None,
     validation: Annotated[
         Path | None,
         typer.Option("--validation", help="Image stems for validation, one a line; without it one image in five."),
@@ -73,7 +74,8 @@ def train(
     device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
     workers: Annotated[int, typer.Option("--workers", min=0, help="Threads that prepare samples ahead.")] = 0,
     threads: Annotated[
-        int | None, typer.Option("--threads", min=1, help="Processor threads; without it torch decides.")
+        int | None,
+        typer.Option("--threads", min=1, help="Processor threads: 1, or as the libraries choose beside a GPU."),
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Hold prepared samples in memory.")] = False,
     reading: Annotated[
@@ -85,7 +87,9 @@ def train(
 ) -> None:
     """Train the clickability network; the best epoch by SIM on validation is kept.
 
-    A stopped training goes on when the command is given again with the same --out; other settings are refused.
+    A stopped training goes on when the command is given again with the same --out; other settings are refused. On
+    a processor the number of threads changes the weights a little, so it is a setting too. Stems that cannot be used
+    are found first and left out; exit 3 when there were any.
 
     [bold]Examples[/bold]
 
@@ -96,11 +100,21 @@ def train(
     """
     from hardlook.clicks.training.settings import TrainingSettings
     from hardlook.commands.clicks.readings import TRAINING, chosen_readings
-    from hardlook.commands.clicks.training_samples import split_samples
+    from hardlook.commands.clicks.training_samples import split_samples, without_unusable
+    from hardlook.commands.clicks.training_settings import (
+        COUNTS,
+        backbone_fingerprint,
+        check_device,
+        refuse_changes,
+        summing_threads,
+        threads_on,
+    )
+    from hardlook.commands.clicks.unread_stems import SOME_UNREAD
 
     for flag, value, known in (("--width", width, WIDTHS), ("--precision", precision, PRECISIONS)):
         if value not in known:
             raise OptionError(f"{flag} {value}: there is no such choice", remedy=f"choose one of {', '.join(known)}")
+    check_device(device)
     readings: dict[str, Any] = chosen_readings(reading, TRAINING)
     settings = TrainingSettings(
         epochs=epochs,
@@ -114,35 +128,39 @@ def train(
         precision=precision,  # type: ignore[arg-type]  # checked above
         seed=seed,
     )
-    plan = TrainingPlan(settings, width, backbone, device, workers, threads, keep)
-    split = split_samples(user_clicks, data, previous_masks, validation, scenes=scenes, seed=seed)
-    given = {**asdict(settings), "width": width, "backbone": _printed(backbone), **split.facts()}
+    plan = TrainingPlan(settings, width, backbone, device, workers, threads_on(device, threads), keep)
+    parts = split_samples(user_clicks, data, previous_masks, validation, split=split, scenes=scenes, seed=seed)
+    given = {
+        **asdict(settings),
+        "width": width,
+        "backbone": backbone_fingerprint(backbone),
+        "threads": summing_threads(device, plan.threads),
+        **parts.facts(),
+    }
+    # Twice, since reading all samples takes a while.
+    refuse_changes(out, given, unknown=COUNTS)
+    ready_torch(plan.threads)
+    parts = without_unusable(parts, settings, workers=workers, quiet=quiet)
+    given |= parts.facts()
     refuse_changes(out, given)
-    trained = train_network(plan, split, out, given, quiet=quiet)
-    document = write_training(plan, split, trained, out, given)
+    trained = train_network(plan, parts, out, given, quiet=quiet)
+    document = write_training(plan, parts, trained, out, given)
     words = "\n\n".join([*document["in_words"], f"checkpoint: {trained.checkpoint}\npage: {out / 'page.html'}"])
     typer.echo(json.dumps(document, indent=1) if as_json else words)
+    if parts.unread:
+        raise typer.Exit(SOME_UNREAD)
 
 
-def refuse_changes(out: Path, given: Mapping[str, Any]) -> None:
-    """An error that names each setting in which the training in the folder differs from this one."""
-    from hardlook.errors import ChangedRun
+def ready_torch(threads: int | None) -> None:
+    """Load torch and tell it, and all that is loaded beside it, the number of threads."""
+    from hardlook.extras import require
+    from hardlook.runs.worker import pin_threads
 
-    path = out / "settings.json"
-    if not path.is_file():
-        return
-    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
-    changed = [
-        f"{name} was {before.get(name)}, is {now.get(name)}"
-        for name in sorted(before.keys() | now.keys())
-        if before.get(name) != now.get(name)
-    ]
-    if changed:
-        raise ChangedRun(
-            f"the folder holds another training: {'; '.join(changed)}",
-            file=out,
-            remedy="train in another folder, or give the same settings to go on",
-        )
+    require("torch", extra="torch")
+    if threads is not None:
+        import torch  # noqa: F401  # only what is loaded already can be told
+
+        pin_threads(threads)
 
 
 def train_network(
@@ -154,16 +172,10 @@ def train_network(
     from hardlook.clicks.training.loop import train as run
     from hardlook.commands.build.inputs import showing_progress
     from hardlook.commands.clicks.training_samples import architecture_of
-    from hardlook.extras import require
+    from hardlook.commands.clicks.training_settings import FILE
     from hardlook.runs.folder import write_whole
-    from hardlook.runs.worker import pin_threads
 
-    require("torch", extra="torch")
-    if plan.threads is not None:
-        import torch  # noqa: F401  # only what is loaded already can be told
-
-        pin_threads(plan.threads)
-    write_whole(out / "settings.json", json.dumps(dict(given), indent=1))
+    write_whole(out / FILE, json.dumps(dict(given), indent=1))
     done = len(read_history(out / HISTORY))
     with showing_progress(quiet) as start:
         advance = start(plan.settings.epochs, done)
@@ -209,6 +221,7 @@ def write_training(
         "checkpoint": trained.checkpoint.name,
         "history": [asdict(record) for record in trained.history],
         "left_out": [asdict(note) for note in split.left_out],
+        "unread": [{"stem": key, "why": why} for key, why in split.unread],
     }
     shown: Sequence[Any] = choose_shown(split)
     page = render_study(
@@ -221,15 +234,3 @@ def write_training(
     write_whole(out / "training.json", json.dumps(document, indent=1))
     write_whole(out / "page.html", page)
     return document
-
-
-def _printed(backbone: Path | None) -> str | None:
-    """The content of the weights to start from, since their place may change."""
-    from hardlook.errors import DataError
-    from hardlook.fingerprint import of_file
-
-    if backbone is None:
-        return None
-    if not backbone.is_file():
-        raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
-    return of_file(backbone)

@@ -10,10 +10,13 @@ import numpy as np
 
 from hardlook.clicks.training.click_maps import click_map
 from hardlook.commands.clicks.close_ups import close_up, heat
+from hardlook.commands.clicks.joined_clicks import unmasked_in_words
 from hardlook.commands.clicks.readings import TRAINING, reading_rows
+from hardlook.commands.clicks.unread_stems import unread_in_words
 from hardlook.contract.sections import CurveChart, Example, Gallery, Line, Picture, Section, Table
 from hardlook.errors import HardlookError
 from hardlook.models.click_models.clickability.click_model import Clickability
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.clicks.training.loop import Trained
@@ -28,12 +31,14 @@ def training_in_words(trained: Trained, split: TrainingSplit) -> list[str]:
     """What came of it."""
     best, first = trained.history[trained.best_epoch - 1], trained.history[0]
     who = "simulated people" if split.planted else "people"
-    return [
-        f"Trained on the clicks of {who} on {len(split.training)} stems, validated on {len(split.validation)} of other "
-        f"images. Epoch {best.epoch} of {len(trained.history)} is the best by SIM: {best.validation['sim']:.3f}, after "
-        f"{first.validation['sim']:.3f} in the first epoch; its KL is {best.validation['kl']:.3f} nats and its NSS "
-        f"{best.validation['nss']:.2f}."
+    words = [
+        f"Trained on the clicks of {who} on {counted(len(split.training), 'stem')}, validated on "
+        f"{len(split.validation)} of other images. Epoch {best.epoch} of {len(trained.history)} is the best by SIM: "
+        f"{best.validation['sim']:.3f}, after {first.validation['sim']:.3f} in the first epoch; its KL is "
+        f"{best.validation['kl']:.3f} nats and its NSS {best.validation['nss']:.2f}."
     ]
+    words += unmasked_in_words(split.left_out)
+    return [*words, unread_in_words(split.unread, "used")] if split.unread else words
 
 
 def training_sections(

@@ -81,7 +81,8 @@ def coco_instances(
                     found.append(instance)
     if missing:
         names = ", ".join(path.name for path in missing[:5]) + (", ..." if len(missing) > 5 else "")
-        raise DataError(f"{len(missing)} images are missing: {names}", file=images, remedy="check images=DIR")
+        what = "1 image is missing" if len(missing) == 1 else f"{len(missing)} images are missing"
+        raise DataError(f"{what}: {names}", file=images, remedy="check images=DIR")
     return found
 
 

@@ -56,4 +56,4 @@ def first_of_equals(paths: Sequence[Path]) -> dict[Path, Path]:
 
 
 def _area(instance: InteractiveInstance) -> int:
-    return int(instance.read_target().mask.sum()) if instance.area is None else instance.area
+    return int(instance.stored_target().mask.sum()) if instance.area is None else instance.area

@@ -87,7 +87,7 @@ def _read(
     else:
         found = interactive_instances(dataset, path, min_area, notes)
     if not found:
-        left = "; ".join(f"{note.count} {note.what}" for note in notes.listed()) or "there is none"
+        left = "; ".join(f"{note.what}: {note.count}" for note in notes.listed()) or "there is none"
         raise DataError(f"no instance of {dataset} to click on ({left})", file=path, remedy="lower the minimal area")
     return found
 
@@ -117,5 +117,6 @@ def _refuse(data: Mapping[str, Path], given: Mapping[str, Path], at_most: int | 
 def _refuse_twins(dataset: str, found: Sequence[ObjectInstance], path: Path) -> None:
     twins = [stem for stem, number in Counter(one.full_stem for one in found).items() if number > 1]
     if twins:
-        what = f"{len(twins)} names of {dataset} stand for two instances"
-        raise DataError(what, file=path, unit=twins[0], remedy="give images of different folders different names")
+        what = f"{len(twins)} names of {dataset} stand" if len(twins) > 1 else f"1 name of {dataset} stands"
+        remedy = "give images of different folders different names"
+        raise DataError(f"{what} for two instances", file=path, unit=twins[0], remedy=remedy)

@@ -10,6 +10,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.errors import DataError
+
 LONGEST = 2048
 
 Size = tuple[int, int]
@@ -54,16 +56,24 @@ def limited_mask(mask: NDArray[np.bool_], longest: int | None = LONGEST) -> NDAr
     return np.ascontiguousarray(mask[np.ix_(rows, columns)])
 
 
-def scaled_points(points: NDArray[np.float64], clicked: Size, shown: Size) -> NDArray[np.float64]:
+def scaled_points(
+    points: NDArray[np.float64], clicked: Size, shown: Size, *, unit: str | None = None
+) -> NDArray[np.float64]:
     """Points (n, 2) as x, y on an image of size `clicked`, moved to one of size `shown` (both width, height).
 
-    Pixel centres are whole numbers, so the middle of an image stays its middle. Results lie in 0..side - 1.
+    Pixel centres are whole numbers, so the middle of an image stays its middle. Results lie in 0..side - 1. Sizes of
+    different proportions are a `DataError` that names `unit`: the image was turned or cut, or it is another one.
 
     >>> scaled_points(np.array([[3.5, 0.0]]), (8, 4), (4, 2)).tolist()
     [[1.5, 0.0]]
     """
     if clicked == shown:
         return points
+    # Both may be rounded from a third size, each by half a pixel.
+    if abs(clicked[0] * shown[1] - shown[0] * clicked[1]) > max(*clicked, *shown):
+        came, here = ("x".join(map(str, size)) for size in (clicked, shown))
+        remedy = "give the image that was clicked on, neither turned nor cut, or correct w and h"
+        raise DataError(f"clicks on an image of {came}, but here it has {here}", unit=unit, remedy=remedy)
     ratio = np.array(shown, np.float64) / np.array(clicked, np.float64)
     moved = (points + 0.5) * ratio - 0.5
     return np.asarray(np.clip(moved, 0.0, np.array(shown, np.float64) - 1.0))
