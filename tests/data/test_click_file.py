@@ -113,3 +113,40 @@ def test_one_stem_may_have_another_size_in_another_dataset(tmp_path: Path) -> No
 def test_a_file_with_a_header_alone_has_no_clicks(tmp_path: Path) -> None:
     table = read_clicks(_file(tmp_path))
     assert (len(table), table.clipped, table.repeated, table.by_full_stem()) == (0, 0, 0, {})
+
+
+def test_one_stem_has_one_size_however_its_dataset_is_spelt(tmp_path: Path) -> None:
+    rows = ("GrabCut,21077,,,first,21077,pc,1,1,20,10", "grabcut,21077,,,first,21077,pc,1,1,30,10")
+    with pytest.raises(DataError, match=r"several sizes: 20x10 \(row 1\), 30x10 \(row 2\)"):
+        read_clicks(_file(tmp_path, *rows))
+
+
+def test_a_method_may_have_underscores_where_the_row_names_its_image(tmp_path: Path) -> None:
+    rows = (
+        "d,a_b,,cfr_icl,fn,a_b_cfr_icl_fn_pc_7,pc,1,1,20,10",
+        "d,a_b,3,cfr_icl,fp,a_b_______3_cfr_icl_fp_mobile_1,pc,1,1,20,10",
+        "d,a,,CFR-ICL,fn,a_cfr_icl_fn_pc_7,mobile,1,1,20,10",
+    )
+    assert list(read_clicks(_file(tmp_path, *rows)).by_full_stem()) == sorted(row.split(",")[5] for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("row", "told"),
+    [
+        # The method of the row says that these names go on with the image's.
+        ("d,a,,ritm,fn,a_b_ritm_fn_pc_7,pc,1,1,20,10", "not of the image 'a'"),
+        ("d,a,,ritm,fn,a_______3_ritm_fn_pc_7,pc,1,1,20,10", "not of the image 'a' and the object ''"),
+        ("d,a,,cfr_icl,fn,a_______3_cfr_icl_fn_pc_7,pc,1,1,20,10", "not of the image 'a' and the object ''"),
+        ("d,a,,cfr_icl,fn,ab_cfr_icl_fn_pc_7,pc,1,1,20,10", "not of the image 'a'"),
+        ("d,a,,cfr_icl,fp,a_cfr_icl_fn_pc_7,pc,1,1,20,10", "click type fn in a row of type fp"),
+    ],
+)
+def test_names_that_another_image_explains_are_refused(tmp_path: Path, row: str, told: str) -> None:
+    with pytest.raises(DataError, match=f"row 1: .*{told}"):
+        read_clicks(_file(tmp_path, row))
+
+
+def test_one_name_of_two_things_is_refused(tmp_path: Path) -> None:
+    rows = ("d,a_b,,ritm,fn,a_b_ritm_fn_pc_7,pc,1,1,20,10", "d,a,,b_ritm,fn,a_b_ritm_fn_pc_7,pc,1,1,20,10")
+    with pytest.raises(DataError, match=r"several images, objects or click types \(rows 1, 2\)"):
+        read_clicks(_file(tmp_path, *rows))

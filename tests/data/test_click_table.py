@@ -86,3 +86,15 @@ def test_datasets_are_known_by_any_spelling_and_share_stems() -> None:
     assert len(both.for_dataset("davis")) == 0
     assert len(_table(row, "COCO").for_dataset("coco-mval")) == 1
     assert len(_table(row, "Shifted CutOut").for_dataset("shifted_cutout")) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), [("GrabCut", "grabcut"), ("COCO", "COCO_MVal")])
+def test_two_spellings_of_one_dataset_are_one(one: str, other: str) -> None:
+    rows = [("a", "", "first", "pc", 1, 1), ("b", "", "first", "pc", 4, 4)]
+    again = [("a", "", "first", "mobile", 2, 3)]
+    both = check_clicks(pl.concat([_table(rows, one).frame, _table(again, other).frame]))
+    assert both.datasets() == tuple(sorted((one, other)))
+    found = both.by_full_stem()
+    assert list(found) == ["a", "b"]
+    assert found["a"].points.tolist() == [[1, 1], [2, 3]] and found["a"].devices.tolist() == ["pc", "mobile"]
+    assert found["a"].dataset == one

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.data.full_stem import FullStem, full_stem, instance_stem, parse_full_stem
+from hardlook.data.full_stem import FullStem, full_stem, instance_stem, parse_full_stem, parse_shown
 from hardlook.errors import DataError
 
 NUMBERS = st.integers(0, 10**6)
@@ -64,6 +64,13 @@ def test_the_click_type_decides_what_an_ending_means() -> None:
         parse_full_stem("a", "fn")
     with pytest.raises(DataError):
         parse_full_stem("")
+
+
+@given(IMAGES, st.one_of(st.just(""), NUMBERS.map(str)), st.from_regex(r"[a-c][a-c_2]{0,7}", fullmatch=True), NUMBERS)
+def test_a_known_instance_tells_any_method(image: str, number: str, method: str, count: int) -> None:
+    parts = FullStem(image, number, method, "fp", "mobile", count)
+    assert parse_shown(str(parts), instance_stem(image, number)) == parts
+    assert parse_shown(str(parts), instance_stem(image, number) + "x") is None
 
 
 @pytest.mark.real

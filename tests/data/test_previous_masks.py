@@ -75,3 +75,13 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         PreviousMasks(tmp_path / "none").read("a")
     with pytest.raises(DataError, match="click type 'second'"):
         error_mask(TRUTH, TRUTH, "second")
+
+
+def test_what_jpeg_leaves_around_an_edge_is_not_the_mask(tmp_path: Path) -> None:
+    truth = np.zeros((24, 24), bool)
+    truth[5:19, 3:13] = True
+    path = tmp_path / "a_mivos_fn.jpg"
+    PIL.Image.fromarray(truth.astype(np.uint8) * 255).save(path, quality=60)
+    # The file does have such noise: pixels that are not 0 around the object.
+    assert (np.asarray(PIL.Image.open(path))[~truth] > 0).any()
+    assert np.array_equal(PreviousMasks(tmp_path).read("a_mivos_fn", (24, 24)), truth)

@@ -2,7 +2,10 @@
 
 import math
 
+import pytest
+
 from hardlook.commands.clicks.answer_file import AnswerFile
+from hardlook.errors import RunError
 
 
 def test_an_unfinished_line_is_dropped_and_the_next_answer_starts_a_line(tmp_path):
@@ -16,3 +19,23 @@ def test_an_unfinished_line_is_dropped_and_the_next_answer_starts_a_line(tmp_pat
     assert again.get("a", "two") == [] and again.get("a", "one")[0]["ks"] is True
     assert math.isnan(again.get("a", "one")[0]["p"])
     assert again.get("b", "one") is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [b'{"answers": "a", "ke', b'{"answers": "a", "rows": []}', b"[1]", b"\xff\xfe", b'{"answers": 1, "key": "b"}'],
+)
+def test_a_damaged_line_is_named_and_nothing_is_changed(tmp_path, line):
+    path = tmp_path / "answers.jsonl"
+    AnswerFile(path).add("a", "one", [])
+    path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes() + b"unfinished")
+    before = path.read_bytes()
+    with pytest.raises(RunError, match="line 2 is damaged") as caught:
+        AnswerFile(path)
+    assert caught.value.file == str(path) and "delete this line" in caught.value.remedy
+    assert path.read_bytes() == before
+    # The remedy works.
+    first, _, last, _ = before.split(b"\n")
+    path.write_bytes(first + b"\n" + last + b"\n")
+    assert AnswerFile(path).get("a", "one") == []
+    assert [one.name for one in tmp_path.iterdir()] == ["answers.jsonl"]

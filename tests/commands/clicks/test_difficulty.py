@@ -2,10 +2,16 @@
 
 import csv
 import json
+import shutil
 
 import numpy as np
 import polars as pl
 import pytest
+
+from hardlook.commands.clicks.difficulty_page import difficulty_sections
+from hardlook.commands.clicks.joined_runs import join_runs, read_run
+from hardlook.commands.clicks.run_differences import differences, differences_in_words
+from hardlook.contract.sections import Gallery
 
 
 @pytest.fixture(scope="module")
@@ -19,6 +25,7 @@ def runs(tmp_path_factory):
         ("soft", ["--model-arg", "fragility=.3", "--scenes", "5"]),
         ("hard", ["--model-arg", "fragility=.9", "--scenes", "5"]),
         ("few", ["--model-arg", "blunt=.5", "--scenes", "3"]),
+        ("other", ["--scenes", "5", "--groups", "4", "--group-rule", "exact", "--user-clicks", "none"]),
     ):
         with pytest.raises(SystemExit) as left:
             app([*plain, *more, "--out", str(where / name)])
@@ -48,7 +55,8 @@ def test_spreads_and_means_are_averaged_over_runs_first(hardlook, tmp_path, runs
         expected = sum(np.std(part) for part in ious) / sum(np.mean(part) for part in ious)
         assert float(row["difficulty"]) == pytest.approx(expected, rel=1e-4)
     page = (tmp_path / "out/page.html").read_text()
-    assert "Pictures of hard" in page and page.count("data:image/jpeg") == 2 * 5 * 4
+    assert "Pictures of hard" in page and page.count("data:image/jpeg") == 5 * 4
+    assert "it matters least which click" in page
 
 
 def test_only_shared_instances_count_and_the_rest_is_said(hardlook, tmp_path, runs):
@@ -57,6 +65,57 @@ def test_only_shared_instances_count_and_the_rest_is_said(hardlook, tmp_path, ru
     assert len(document["instances"]) == 3
     assert [run["alone"] for run in document["runs"]] == [2, 0]
     assert any("2 of soft" in words for words in document["in_words"])
+
+
+def test_no_instance_is_among_the_hardest_and_the_easiest(runs):
+    joined = join_runs([read_run(runs / name) for name in ("soft", "hard")])
+    sections = difficulty_sections(joined, [])
+    hardest, easiest = (block for section in sections for block in section.blocks if isinstance(block, Gallery))
+    names = [[example.unit for example in gallery.examples] for gallery in (hardest, easiest)]
+    ordered = [joined.units[place] for place in joined.hardest_first]
+    assert names == [ordered[:3], ordered[:2:-1]]
+
+
+def test_what_differs_between_runs_is_said(hardlook, tmp_path, runs):
+    answer = hardlook("clicks", "difficulty", runs / "soft", runs / "other", "--out", tmp_path, "--json")
+    document = json.loads(answer.out)
+    assert document["differences"] == {
+        "groups": ["3", "4"],
+        "group rule": ["threshold", "exact"],
+        "people": ["simulated people", "nobody"],
+    }
+    words = "\n".join(document["in_words"])
+    assert "The runs differ in groups (soft: 3, other: 4); group rule (soft: threshold, other: exact); people" in words
+    assert "The groups' clicks count here, so this shifts their spreads." in words
+    assert "People's clicks are not used, since not every run has two or more of them on every instance" in words
+    assert "(soft: 5 of 5, other: 0 of 5)" in words
+    assert "What differs between the runs" in (tmp_path / "page.html").read_text()
+
+
+def test_runs_that_differ_in_their_models_alone_have_nothing_to_say(runs):
+    joined = join_runs([read_run(runs / name) for name in ("soft", "hard")])
+    assert differences(joined.runs) == () and differences_in_words(joined) == []
+
+
+def test_an_unfinished_run_and_other_people_are_said(tmp_path, runs):
+    """As after a kill, and as with a second file of clicks."""
+    for name in ("soft", "hard"):
+        shutil.copytree(runs / name, tmp_path / name)
+    path = tmp_path / "hard" / "run.json"
+    manifest = json.loads(path.read_text())
+    manifest["units"], manifest["seed"] = 7, 4
+    manifest["options"] |= {"seed": 4, "rounds": 9, "user_clicks": "there/clicks.csv"}
+    manifest["answers"]["parts"]["data user_clicks"] = "0123456789abcdef"
+    path.write_text(json.dumps(manifest))
+    joined = join_runs([read_run(tmp_path / name) for name in ("soft", "hard")])
+    assert {one.setting: one.values for one in differences(joined.runs)} == {
+        "rounds": ("2", "9"),
+        "seed": ("0", "4"),
+        "people": ("simulated people", "clicks.csv 01234567"),
+    }
+    words = differences_in_words(joined)
+    assert words[0] == "The run hard is not finished: 5 of its 7 instances have an answer."
+    assert len(words) == 2 and "shifts" not in words[1]
 
 
 def test_what_cannot_be_joined_is_named(hardlook, tmp_path, runs):

@@ -44,3 +44,19 @@ def test_metrics_with_one_verdict_share_a_sentence():
     models = {name: rows([0.5] * 5, "ks") for name in ("b", "a")}
     standings = [better(metric, models, resamples=50) for metric in ("ks", "wd")]
     assert standings_in_words(standings) == ["By KS and WD, a and b cannot be told apart."]
+
+
+def test_one_image_is_too_few_however_far_the_models_are_apart():
+    models = {"near": rows([0.1], "wd"), "far": rows([9.0], "wd")}
+    standings = [better(metric, models, resamples=50) for metric in ("ks", "wd")]
+    assert standings[1].best == "near" and standings[1].says("far") == "too few images to compare"
+    words = standings_in_words(standings)
+    assert words == ["By KS and WD, there are too few images to compare far and near."]
+
+
+def test_what_a_lead_means_in_a_table():
+    stems = np.linspace(0.1, 5, 30)
+    models = {"far": rows(stems + 1, "wd"), "near": rows(stems, "wd"), "same": rows(stems, "wd")}
+    standing = better("wd", models, resamples=100)
+    assert standing.best == "near"
+    assert (standing.says("far"), standing.says("same")) == ("better", "cannot be told apart")

@@ -65,8 +65,29 @@ def test_an_integer_of_the_mask_is_an_object(hardlook, files):
     given = ("clicks", "show", files / "image.png", files / "integers.png", "--json")
     assert json.loads(hardlook(*given, "--object", 3, "--out", files / "a").out)["pixels"] == 40 * 40
     assert json.loads(hardlook(*given, "--object", 2, "--out", files / "b").out)["pixels"] == 40
-    # Nothing is brighter than 128, so all above 0 is the object.
-    assert json.loads(hardlook(*given, "--out", files / "c").out)["pixels"] == 41 * 40
+    answer = hardlook(*given, "--out", files / "c")
+    assert answer.code == 1 and "several objects: 2, 3" in answer.err and "--object N" in answer.err
+
+
+def test_what_is_ignored_is_no_error(hardlook, files):
+    # The previous mask also covers row 9, which the truth ignores, and row 8, which it does not.
+    previous = pixels(files / "mask.png")
+    previous[8:10, 20:60] = 255
+    Image.fromarray(previous.astype(np.uint8)).save(files / "beyond.png")
+    given = ("clicks", "show", files / "image.png", files / "mask.png", "--previous", files / "beyond.png", "--json")
+    document = json.loads(hardlook(*given, "--out", files / "a").out)
+    assert document["click_type"] == "fp" and document["pixels"] == 40
+
+
+def test_an_empty_previous_mask_is_the_round_before_any_click(hardlook, files):
+    Image.fromarray(np.zeros((60, 80), np.uint8)).save(files / "nothing.png")
+    given = ("clicks", "show", files / "image.png", files / "mask.png", "--previous", files / "nothing.png", "--json")
+    first = json.loads(hardlook(*given, "--out", files / "a").out)
+    missing = json.loads(hardlook(*given, "--error", "fn", "--out", files / "b").out)
+    assert (first["click_type"], missing["click_type"]) == ("first", "fn")
+    assert first["pixels"] == missing["pixels"] == 40 * 40
+    answer = hardlook(*given, "--error", "fp", "--out", files / "c")
+    assert answer.code == 1 and "no error of type fp" in answer.err
 
 
 @pytest.mark.parametrize(
@@ -74,7 +95,10 @@ def test_an_integer_of_the_mask_is_an_object(hardlook, files):
     [
         (("image.png",), "an image without a mask"),
         (("image.png", "gone.png"), "gone.png"),
-        (("image.png", "mask.png", "--object", 9), "the mask is empty"),
+        (("image.png", "mask.png", "--object", 9), "no object 9 in the mask: it has 128, 255"),
+        (("image.png", "mask.png", "--error", "fp"), "--error fp without --previous"),
+        (("image.png", "mask.png", "--previous", "integers.png"), "the previous mask has several objects: 2, 3"),
+        (("--error", "fn"), "--error fn without --previous"),
         (("image.png", "mask.png", "--previous", "mask.png"), "the previous mask is perfect"),
         (("image.png", "mask.png", "--group-rule", "even"), "threshold, exact"),
         (("image.png", "mask.png", "--model", "disc"), "is no click-model"),

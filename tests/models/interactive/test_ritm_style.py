@@ -15,7 +15,7 @@ from hardlook.models.roles import Clicks
 
 from . import ritm_predictors
 
-STATEFUL = ("Zooming", "Forgetful", "Scribbling")
+STATEFUL = ("Zooming", "Forgetful", "Scribbling", "Fading")
 ALL = (*STATEFUL, "Remembering")
 
 
@@ -98,14 +98,15 @@ def test_states_save_the_replay():
     assert calls == {False: 6, True: 1 + 2 + 3 + 4 + 5 + 6}
 
 
-def test_a_prompt_may_be_asked_again_and_a_state_of_other_clicks_not():
+@pytest.mark.parametrize("kind", STATEFUL)
+def test_a_prompt_may_be_asked_again_and_a_state_of_other_clicks_not(kind):
     image, (points, positive) = picture(1), trajectory(5)
-    session = RitmStyle(named("Zooming")).open(image)
+    session = RitmStyle(named(kind)).open(image)
     [first] = session.predict([Clicks(points[:2], positive[:2])])
     asked = Clicks(points[:4], positive[:4], first.state)
     one, two = session.predict([asked, asked])
     assert np.array_equal(one.mask, two.mask)
-    assert np.array_equal(one.mask, driven_alone("Zooming", image, points[:4], positive[:4])[-1])
+    assert np.array_equal(one.mask, driven_alone(kind, image, points[:4], positive[:4])[-1])
     with pytest.raises(ModelError, match="earlier clicks"):
         session.predict([Clicks(points[2:5], positive[2:5], first.state)])
 
