@@ -237,7 +237,7 @@ def test_click_maps_are_asked_at_once_and_full_frames_where_not_local():
 def test_a_segmenter_that_breaks_its_word_is_told(mask):
     playing = play(plain(SQUARE), COURSES[:1], Uniform(), Rules())
     next(playing)
-    with pytest.raises(ModelError, match="expected bool masks"):
+    with pytest.raises(ModelError, match="expected answers with bool masks"):
         playing.send([Prompted(mask)])
 
 

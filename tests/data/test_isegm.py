@@ -96,3 +96,32 @@ def test_real_grabcut(shared_data: Path) -> None:
     for instance in instances:
         height, width, _ = instance.read().shape
         assert 0.01 < instance.read_target(size=(width, height)).mask.mean() < 0.9
+
+
+def berkeley_like(folder, values):
+    (folder / "images").mkdir(parents=True)
+    (folder / "masks").mkdir()
+    PIL.Image.fromarray(np.zeros((4, 6, 3), np.uint8)).save(folder / "images" / "cat.png")
+    mask = np.resize(np.array(values, np.uint8), (4, 6))
+    PIL.Image.fromarray(mask).save(folder / "masks" / "cat.png")
+    return mask
+
+
+def test_a_mask_of_zeros_and_ones_is_what_it_looks_like(tmp_path):
+    mask = berkeley_like(tmp_path, [0, 1, 1])
+    (instance,) = read_instances(tmp_path)
+    target = instance.read_target((6, 4))
+    assert (target.mask == (mask == 1)).all()
+    assert not target.ignore.any()
+
+
+def test_dark_labels_are_refused_with_their_values(tmp_path):
+    berkeley_like(tmp_path, [0, 1, 2])
+    (instance,) = read_instances(tmp_path)
+    with pytest.raises(DataError, match="brighter than 128; its values are 0, 1, 2"):
+        instance.read_target((6, 4))
+
+
+def test_a_folder_that_is_not_there_is_called_that(tmp_path):
+    with pytest.raises(DataError, match="no such folder"):
+        read_instances(tmp_path / "nowhere")

@@ -34,9 +34,13 @@ def ask(prompts: list[Clicks], instance: Instance) -> Generator[list[Clicks], li
     if len(answers) != len(prompts):
         raise ModelError(f"the segmenter: expected {len(prompts)} answers, got {len(answers)}", unit=instance.name)
     for answer in answers:
-        shape, kind = getattr(answer.mask, "shape", ""), getattr(answer.mask, "dtype", type(answer.mask).__name__)
-        if shape != instance.shape or kind != np.bool_:
+        mask = getattr(answer, "mask", None)
+        shape, kind = getattr(mask, "shape", ""), getattr(mask, "dtype", type(mask).__name__)
+        if mask is None or shape != instance.shape or kind != np.bool_:
+            got = f"{kind} {shape}" if mask is not None else f"a {type(answer).__name__} without a mask"
             raise ModelError(
-                f"the segmenter: expected bool masks {instance.shape}, got {kind} {shape}", unit=instance.name
+                f"the segmenter: expected answers with bool masks {instance.shape}, got {got}",
+                unit=instance.name,
+                remedy="`hardlook check promptable-segmenter MODEL` says what does not fit",
             )
     return answers

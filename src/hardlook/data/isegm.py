@@ -97,6 +97,8 @@ def read_instances(folder: Path | str, layout: Layout | None = None) -> tuple[In
     Without a `layout` the folder's own is taken, by the names of its folders.
     """
     folder = Path(folder)
+    if not folder.is_dir():
+        raise DataError("there is no such folder", file=folder, remedy="check the path given as --data")
     expected = LAYOUTS if layout is None else (layout,)
     layout = next((a for a in expected if (folder / a.images).is_dir() and (folder / a.masks).is_dir()), None)
     if layout is None:
@@ -141,4 +143,11 @@ def _from_brightness(path: Path, rule: str) -> Target:
     if rule == "any":
         mask = stored.max(axis=2) > 0
         return Target(mask, np.zeros(mask.shape, bool))
+    if 0 < stored.max() < IGNORE_GREY:
+        values = np.unique(stored)
+        if values.tolist() == [0, 1]:
+            return Target(stored == 1, np.zeros(stored.shape, bool))
+        listed = ", ".join(map(str, values[:6])) + (", ..." if len(values) > 6 else "")
+        remedy = "store 255 on the object, 128 where nothing is to be judged and 0 elsewhere; or 1 and 0"
+        raise DataError(f"no pixel of the mask is brighter than 128; its values are {listed}", file=path, remedy=remedy)
     return Target(stored > IGNORE_GREY, stored == IGNORE_GREY)

@@ -45,7 +45,7 @@ def print_scorecard(
         names = [", ".join(f"{key}: {value}" for key, value in score.slice.items()) for score in shown]
         console.print()
         console.print(Text(f"{name}, {title}", style="bold"))
-        console.print(_table(shown, first="slice", names=names))
+        console.print(_table(shown, first="slice", names=names, one_scale=True))
     _fine_print(scorecard, console)
 
 
@@ -70,7 +70,8 @@ def interval_bar(score: Score, low: float, high: float, width: int = _BAR) -> st
     return "".join(cells)
 
 
-def _table(scores: Sequence[Score], *, first: str, names: Sequence[str]) -> Table:
+def _table(scores: Sequence[Score], *, first: str, names: Sequence[str], one_scale: bool = False) -> Table:
+    """Scores with bars: on one scale where all are of one name, else shares on 0 to 1 and the rest on their own."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -81,7 +82,7 @@ def _table(scores: Sequence[Score], *, first: str, names: Sequence[str]) -> Tabl
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("")
     for score, name in zip(scores, names, strict=True):
-        low, high = _range([other for other in scores if _unit(other) == _unit(score)])
+        low, high = _range([other for other in scores if one_scale or _unit(other) == _unit(score)])
         bar = Text(interval_bar(score, low, high), style="cyan", no_wrap=True)
         value = numeral(score.value, score_decimals(score))
         table.add_row(Text(name), Text(value, style="bold"), interval_text(score), numeral(score.n, 0), bar)

@@ -41,7 +41,7 @@ def test_a_lead_that_comes_and_goes_is_none():
 
 
 def test_metrics_with_one_verdict_share_a_sentence():
-    models = {name: rows([0.5] * 5, "ks") for name in ("b", "a")}
+    models = {name: rows([0.5] * 6, "ks") for name in ("b", "a")}
     standings = [better(metric, models, resamples=50) for metric in ("ks", "wd")]
     assert standings_in_words(standings) == ["By KS and WD, a and b cannot be told apart."]
 
@@ -60,3 +60,10 @@ def test_what_a_lead_means_in_a_table():
     standing = better("wd", models, resamples=100)
     assert standing.best == "near"
     assert (standing.says("far"), standing.says("same")) == ("better", "cannot be told apart")
+
+
+@pytest.mark.parametrize(("images", "said"), [(5, "too few images to compare"), (6, "better")])
+def test_five_images_on_one_side_are_no_verdict(images, said):
+    stems = np.linspace(0.1, 5, images)
+    standing = better("wd", {"far": rows(stems + 1, "wd"), "near": rows(stems, "wd")}, resamples=100)
+    assert standing.says("far") == said

@@ -120,7 +120,7 @@ def _dataset_table(scorecard: Scorecard, dataset: str) -> Table:
 def _scatter(scorecard: Scorecard, ours: Values, theirs: Theirs, where: str) -> ScatterChart:
     spots = [Spot(values["noc90"], values["dgr"], one.label, "published") for one, values in theirs]
     if "dgr" in ours:
-        spots.append(Spot(ours["noc90"], ours["dgr"], _name(scorecard), "this run"))
+        spots.append(Spot(ours["noc90"], ours["dgr"], _name(scorecard), _group(scorecard)))
     return ScatterChart(
         f"Clicks needed, and how much it matters who clicks: {where}",
         "Left and low is better: few clicks are needed, and no more where few people click than where most do.",
@@ -128,6 +128,12 @@ def _scatter(scorecard: Scorecard, ours: Values, theirs: Theirs, where: str) -> 
         x_axis="NoC@90",
         y_axis="dGR, %",
     )
+
+
+def _group(scorecard: Scorecard) -> str:
+    """What this run's spot is called: whether it may be compared is said beside it."""
+    words = {score.comparable for score in scorecard.scores if score.name == "noc90" and "group" not in score.slice}
+    return "this run, not comparable" if any(text.startswith("not comparable") for text in words) else "this run"
 
 
 def _name(scorecard: Scorecard) -> str:

@@ -120,6 +120,12 @@ def _left_out(table: Played, records: pl.DataFrame) -> tuple[LeftOut, ...]:
     if alone:
         why = "one person's click has no spread"
         notes.append(LeftOut("instances in NSR@1 and the spread of User@1", len(alone), why, tuple(alone[:5])))
+    never = int(failures(table.intersection, table.union, TARGET, "ours").sum())
+    if never:
+        why = (
+            f"kept, as {table.iou.shape[2]} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
+        )
+        notes.append(LeftOut("courses that never reach 90 % IoU", never, why))
     lost = np.flatnonzero(table.iou[:, table.groups].max((1, 2)) == 0)
     if len(lost):
         why = "no group's mask ever met the object, so that NSR is undefined"

@@ -125,9 +125,20 @@ def _one_click(table: Played, scorecard: Scorecard, difficulty: Difficulty) -> S
     for dataset in ([""] if len(datasets) > 1 else []) + datasets:
         where = {"dataset": dataset} if dataset else {}
         scores = [_found(scorecard, name, **where) for name in names]
-        rows.append((dataset or "all datasets", *(score.value if score else None for score in scores)))
+        counts = (scores[0].n if scores[0] else 0, scores[4].n if scores[4] else 0)
+        rows.append((dataset or "all datasets", *(score.value if score else None for score in scores), *counts))
     whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "Nobody's own clicks were given. "
-    columns = ("dataset", "User@1", "spread", "Sample@1", "spread of groups", "Base@1", "NSR@1 %")
+    columns = (
+        "dataset",
+        "User@1",
+        "spread",
+        "Sample@1",
+        "spread of groups",
+        "Base@1",
+        "NSR@1 %",
+        "clicked by people",
+        "instances",
+    )
     blocks = (
         Table("After one click", "IoU x 100: people, groups of the click model, centre rule.", columns, tuple(rows), 2),
         _scatter(table, difficulty),
@@ -179,5 +190,6 @@ def _conduct(records: pl.DataFrame, table: Played) -> Section:
     text += f"Clicks: `{records['clicks'][0]}`. "
     text += f"{len(table)} instances of {images} images; images were opened {int(records['opened'].sum())} times. "
     fallbacks = int(records["fallbacks"].sum())
-    text += f"{fallbacks} clicks fell back to the centre, since the click model left nothing to choose from."
+    if fallbacks:
+        text += f"{fallbacks} clicks fell back to the centre, since the click model left nothing to choose from."
     return Section("How it was driven", text)

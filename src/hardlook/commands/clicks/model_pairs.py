@@ -2,7 +2,7 @@
 
 >>> from hardlook.clicks.evaluation import StemScores
 >>> def rows(ks):
-...     return [StemScores(f"s{i}", "d", "first", "", "", f"s{i}", 9, ks, .1, .1, 2, .01, 0, False) for i in range(5)]
+...     return [StemScores(f"s{i}", "d", "first", "", "", f"s{i}", 9, ks, .1, .1, 2, .01, 0, False) for i in range(6)]
 >>> standings_in_words([better("ks", {"uniform": rows(0.1), "distance": rows(0.4)})])
 ['By KS, distance is better than uniform.']
 """
@@ -21,6 +21,7 @@ from hardlook.randomness import generator
 from hardlook.stats import Estimate, paired_bootstrap
 
 TITLES = {"ks": "KS", "pl1": "PL1", "wd": "WD", "nss": "NSS", "pde": "PDE"}
+LEAST_IMAGES = 6
 
 
 @dataclass(frozen=True)
@@ -37,14 +38,14 @@ class Standing:
         return interval.low > 0 if HIGHER_IS_BETTER[self.metric] else interval.high < 0
 
     def says(self, model: str) -> str:
-        """What the lead over a model means; with a single image there is no interval to tell it by."""
-        if not self.leads[model].interval.defined:
+        """What the lead over a model means; a few images are too few to tell it by."""
+        if not _enough(self.leads[model]):
             return "too few images to compare"
         return "better" if self.beats(model) else "cannot be told apart"
 
     def verdict(self) -> str:
         """Whom it beats and whom not, without the metric."""
-        if not any(lead.interval.defined for lead in self.leads.values()):
+        if not any(_enough(lead) for lead in self.leads.values()):
             return f"there are too few images to compare {_listed(sorted([self.best, *self.leads]))}."
         beaten = [name for name in self.leads if self.beats(name)]
         alike = sorted(name for name in self.leads if name not in beaten)
@@ -52,6 +53,11 @@ class Standing:
             return f"{_listed(sorted([self.best, *alike]))} cannot be told apart."
         text = f"{self.best} is better than {_listed(sorted(beaten))}."
         return f"{text} It cannot be told apart from {_listed(alike)}." if alike else text
+
+
+def _enough(lead: Estimate) -> bool:
+    """Whether there are images enough: of five or fewer, all fall on one side by chance in one case of sixteen."""
+    return lead.interval.defined and lead.interval.n >= LEAST_IMAGES
 
 
 def standings_in_words(standings: Sequence[Standing]) -> list[str]:

@@ -102,7 +102,7 @@ def show_pictures(region: ShownRegion, models: Sequence[ShownModel]) -> Pictures
     centre = innermost(region.error)
     assert centre is not None
     at = [(*point, region.positive) for point in close.moved([(centre[1], centre[0])])]
-    whole = Picture("the image", region.image, mask=region.target)
+    whole = Picture("the image", region.image)
     part = Picture("the region and its centre", close.cut(region.image), mask=close.cut(region.error), points=at)
     found: dict[str, Sequence[Picture] | str] = {region.name: [whole, part]}
     for one in models:
