@@ -152,8 +152,9 @@ def expected_scores(rows, nof, dhh):
     scores |= {"sample-iou1": mean(list(map(mean, firsts))), "sample-iou1-std": mean(list(map(deviation, firsts)))}
     scores["base-iou1"] = mean([100 * p["base"][0][0] / p["base"][0][1] for p in played_by])
     people = [ious for ious in map(people_of, rows) if ious]
-    scores |= {"user-iou1": mean(list(map(mean, people))), "user-iou1-std": mean(list(map(deviation, people)))}
-    return scores | {"nsr1": mean(ratios(people))}
+    several = [ious for ious in people if len(ious) > 1]  # one click has no spread; the words leave this open
+    scores |= {"user-iou1": mean(list(map(mean, people))), "user-iou1-std": mean(list(map(deviation, several)))}
+    return scores | {"nsr1": mean(ratios(several))}
 
 
 def people_of(row):
