@@ -115,7 +115,7 @@ def _left_out(table: Played, records: pl.DataFrame) -> tuple[LeftOut, ...]:
         notes.append(LeftOut("instances without people's clicks", len(silent), why, tuple(silent[:5])))
     if len(table.groups) % 2 and not table.halves:
         why = f"{len(table.groups)} groups have no two halves; an even --groups, or --halves with dhh=paper, has"
-        notes.append(LeftOut("dHH", 3, why, ("dhh", "dhh-nof", "dhh-iou")))
+        notes.append(LeftOut("scores of dHH", 3, why, ("dhh", "dhh-nof", "dhh-iou")))
     alone = [unit for unit, ious in zip(table.units, table.people, strict=True) if len(ious) == 1]
     if alone:
         why = "one person's click has no spread"
