@@ -132,7 +132,7 @@ def test_options_that_do_not_fit(tmp_path: Path, interactive: Path) -> None:
         list_instances({"a": interactive}, split="val")
     with pytest.raises(OptionError, match="at most 0"):
         list_instances({"a": interactive}, at_most=0)
-    with pytest.raises(DataError, match="no interactive dataset"):
+    with pytest.raises(DataError, match="no such folder"):
         list_instances({"a": tmp_path / "none"})
     with pytest.raises(DataError, match=r"no instance of a .*objects of a below 1000000 pixels: 12"):
         list_instances({"a": interactive}, min_area=10**6)
