@@ -133,7 +133,7 @@ def test_the_plain_version_counts_where_numba_is_absent(monkeypatch):
             raise ImportError(name)
         return imports(name, *rest)
 
-    for name in ("numba", "hardlook.metrics.compiled", "hardlook.metrics.click_ks_kernel"):
+    for name in ("numba", "hardlook.compiled", "hardlook.metrics.click_ks_kernel"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(builtins, "__import__", without_numba)
     assert click_ks._fastest_gaps.__wrapped__() is gaps_plainly

@@ -22,7 +22,7 @@ def test_the_plain_version_counts_where_numba_is_absent(monkeypatch, module, ker
         return imports(name, *rest)
 
     assert module._fastest_count() is not plain
-    for name in ("numba", "hardlook.metrics.compiled", f"hardlook.metrics.{kernel}"):
+    for name in ("numba", "hardlook.compiled", f"hardlook.metrics.{kernel}"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(builtins, "__import__", without_numba)
     assert module._fastest_count.__wrapped__() is plain

@@ -121,6 +121,6 @@ def test_no_pixel_no_centre(way):
 
 def test_a_machine_without_numba_has_the_other_way(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    for module in ("compiled", "distance_kernel"):
-        monkeypatch.delitem(sys.modules, f"hardlook.regions.{module}", raising=False)
+    for module in ("compiled", "regions.distance_kernel"):
+        monkeypatch.delitem(sys.modules, f"hardlook.{module}", raising=False)
     assert distances._kernel.__wrapped__() is None

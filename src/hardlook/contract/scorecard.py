@@ -123,6 +123,19 @@ class Scorecard:
         )
 
 
+def found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
+    """A score that is there and defined, else None.
+
+    >>> card = Scorecard("toss", "1", "", (Score("lca", 0.5, 3), Score("hca", math.nan, 3)))
+    >>> found(card, "hca"), found(card, "lca").value
+    (None, 0.5)
+    """
+    for score in scorecard.scores:
+        if score.name == name and dict(score.slice) == where and not math.isnan(score.value):
+            return score
+    return None
+
+
 def _score(row: dict[str, Any]) -> Score:
     interval = row["interval"]
     if interval is not None:

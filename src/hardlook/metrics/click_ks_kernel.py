@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.compiled import compiled
+from hardlook.compiled import compiled
 
 
 def quadrant_gaps(draws: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.compiled import compiled
 from hardlook.metrics.array_input import flat_row
-from hardlook.metrics.compiled import compiled
 
 # The codes of a block, 8 or 16 kB, stay in the first cache.
 BLOCK = 4096

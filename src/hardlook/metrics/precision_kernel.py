@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.compiled import compiled
+from hardlook.compiled import compiled
 from hardlook.metrics.detection_matching import IGNORED, UNMATCHED
 
 EPSILON = np.spacing(1)

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.compiled import compiled
 from hardlook.metrics.array_input import flat_row
-from hardlook.metrics.compiled import compiled
 
 BLOCK = 4096
 # 2**64 over the golden ratio: its multiples spread consecutive ids over the whole table.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.regions.compiled import compiled
+from hardlook.compiled import compiled
 
 STRETCH = 32
 

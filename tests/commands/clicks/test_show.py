@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hardlook.commands.clicks.close_ups import ramp
+from hardlook.commands.clicks.map_colours import ramp
 
 
 def pixels(path):

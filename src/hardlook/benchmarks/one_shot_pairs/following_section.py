@@ -10,8 +10,8 @@ from hardlook.benchmarks.one_shot_pairs.following import (
     SALIENCE,
     TRUTH,
 )
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found, number_of
-from hardlook.contract.scorecard import Scorecard
+from hardlook.benchmarks.one_shot_pairs.shown_scores import number_of
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import DotChart, dot_of
 
 LABELS = {

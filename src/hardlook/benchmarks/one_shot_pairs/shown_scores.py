@@ -1,26 +1,11 @@
-"""Scores as reports show them: looked up, and in words.
-
->>> card = Scorecard("toss", "1", "", (Score("lca", 0.5, 3), Score("hca", math.nan, 3)))
->>> found(card, "hca"), found(card, "lca").value
-(None, 0.5)
-"""
+"""Scores in words, as reports of one-shot segmentation show them."""
 
 from __future__ import annotations
 
-import math
-
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.scorecard import Score
 
 # Of the right support's mIoU: what is left under a wrong one when the support is ignored, and when it is followed.
 IGNORED_FROM, FOLLOWED_TO = 0.75, 0.25
-
-
-def found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
-    """A score that is there and defined, else None."""
-    for score in scorecard.scores:
-        if score.name == name and dict(score.slice) == where and not math.isnan(score.value):
-            return score
-    return None
 
 
 def number_of(score: Score) -> str:

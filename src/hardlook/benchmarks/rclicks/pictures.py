@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import cv2
 import numpy as np
@@ -18,12 +17,9 @@ from hardlook.contract.records import Record
 from hardlook.contract.sections import Picture
 from hardlook.data.rle import decode
 from hardlook.models.roles import Mask
-from hardlook.regions.boxes import box_of
+from hardlook.regions.close_ups import close_up
 
 CERTAIN = (0, 158, 115)
-MARGIN = 0.4  # of the object's longer side
-LEAST_SHOWN = 48  # pixels
-LARGE_ENOUGH = 240  # pixels: smaller parts are enlarged
 
 
 def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
@@ -45,30 +41,15 @@ def pictures_of(unit: Unit, record: Record) -> Sequence[Picture]:
 
 def _close_up(picture: Picture, target: Mask) -> Picture:
     """The part of a picture around the object, wide enough for all clicks on it."""
-    height, width = target.shape
-    box = box_of(target)
-    assert box is not None
-    rows, columns = [box.top, box.bottom], [box.left, box.right]
-    rows += [round(y) for _, y, _ in picture.points]
-    columns += [round(x) for x, _, _ in picture.points]
-    margin = round(MARGIN * max(box.height, box.width, LEAST_SHOWN))
-    top, bottom = max(0, min(rows) - margin), min(height, max(rows) + margin)
-    left, right = max(0, min(columns) - margin), min(width, max(columns) + margin)
-    factor = max(1, LARGE_ENOUGH // max(bottom - top, right - left))
+    places = [(x, y) for x, y, _ in picture.points]
+    close = close_up(target, points=places)
+    signs = [positive for _, _, positive in picture.points]
     return replace(
         picture,
-        image=_enlarged(picture.image[top:bottom, left:right], factor),
-        mask=None if picture.mask is None else _enlarged(picture.mask[top:bottom, left:right], factor),
-        points=[
-            ((x - left + 0.5) * factor - 0.5, (y - top + 0.5) * factor - 0.5, positive)
-            for x, y, positive in picture.points
-        ],
+        image=close.cut(picture.image),
+        mask=None if picture.mask is None else close.cut(picture.mask),
+        points=[(x, y, positive) for (x, y), positive in zip(close.moved(places), signs, strict=True)],
     )
-
-
-def _enlarged(pixels: NDArray[Any], factor: int) -> NDArray[Any]:
-    """Every pixel as a square of `factor` a side."""
-    return np.ascontiguousarray(pixels.repeat(factor, 0).repeat(factor, 1))
 
 
 def _clicks(record: Record, course: int, rounds: int) -> list[tuple[float, float, bool]]:

@@ -12,7 +12,7 @@ from hardlook.benchmarks.rclicks.difficulty import Difficulty, difficulty_of
 from hardlook.benchmarks.rclicks.galleries import galleries
 from hardlook.benchmarks.rclicks.leaderboard import leaderboard
 from hardlook.benchmarks.rclicks.played import Played, played
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table, dot_of
 from hardlook.metrics.click_counts import failures
 
@@ -38,13 +38,6 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     return [section for section in sections if section is not None]
 
 
-def _found(scorecard: Scorecard, name: str, **where: str) -> Score | None:
-    try:
-        return scorecard.get(name, **where)
-    except KeyError:
-        return None
-
-
 def _named(scorecard: Scorecard, *keys: str) -> list[str]:
     """The values that slices of exactly these keys have, in the order of the scores."""
     found = [tuple(score.slice[key] for key in keys) for score in scorecard.scores if set(score.slice) == set(keys)]
@@ -55,11 +48,11 @@ def _costs(table: Played, scorecard: Scorecard, who: str) -> Section:
     rows = []
     datasets = _named(scorecard, "dataset")
     for name, title in COSTS:
-        whole = _found(scorecard, name)
+        whole = found(scorecard, name)
         if whole is not None:
             rows.append(dot_of(whole, "all datasets" if len(datasets) > 1 else "all instances", title))
         if len(datasets) > 1:
-            parts = [(dataset, _found(scorecard, name, dataset=dataset)) for dataset in datasets]
+            parts = [(dataset, found(scorecard, name, dataset=dataset)) for dataset in datasets]
             rows += [dot_of(score, dataset, title) for dataset, score in parts if score is not None]
     chart = DotChart(
         "More clicks needed, in %",
@@ -74,7 +67,7 @@ def _costs(table: Played, scorecard: Scorecard, who: str) -> Section:
 
 
 def _cost_words(table: Played, scorecard: Scorecard, who: str) -> list[str]:
-    sample, base, spread, range_ = (_found(scorecard, name) for name in ("noc90", "noc90-base", "dsb", "dgr"))
+    sample, base, spread, range_ = (found(scorecard, name) for name in ("noc90", "noc90-base", "dsb", "dgr"))
     if sample is None or base is None or spread is None or range_ is None:
         return []
     datasets = " of each dataset" if len(_named(scorecard, "dataset")) > 1 else ""
@@ -107,8 +100,8 @@ def _more(percent: float) -> str:
 
 
 def _curves(table: Played, scorecard: Scorecard) -> Section:
-    rows = [("base", _found(scorecard, "noc90-base"))]
-    rows += [(name, _found(scorecard, "noc90", group=name)) for name in _named(scorecard, "group")]
+    rows = [("base", found(scorecard, "noc90-base"))]
+    rows += [(name, found(scorecard, "noc90", group=name)) for name in _named(scorecard, "group")]
     chart = DotChart(
         "Clicks to 90 % IoU by group",
         "From the least probable clicks (top) to the most probable ones; the first row is the centre rule.",
@@ -124,7 +117,7 @@ def _one_click(table: Played, scorecard: Scorecard, difficulty: Difficulty) -> S
     rows = []
     for dataset in ([""] if len(datasets) > 1 else []) + datasets:
         where = {"dataset": dataset} if dataset else {}
-        scores = [_found(scorecard, name, **where) for name in names]
+        scores = [found(scorecard, name, **where) for name in names]
         counts = (scores[0].n if scores[0] else 0, scores[4].n if scores[4] else 0)
         rows.append((dataset or "all datasets", *(score.value if score else None for score in scores), *counts))
     whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "Nobody's own clicks were given. "
@@ -175,7 +168,7 @@ def _slices(scorecard: Scorecard) -> Section | None:
             continue
         rows = []
         for value in values:
-            scores = [_found(scorecard, name, **{key: value}) for name in TABLED]
+            scores = [found(scorecard, name, **{key: value}) for name in TABLED]
             number = next((score.n for score in scores if score is not None), 0)
             rows.append((value, number, *(score.value if score else None for score in scores)))
         caption = "Sizes are shares of the frame: small below 1 %, medium below 10 %." if key == "size" else ""

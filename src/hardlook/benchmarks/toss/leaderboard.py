@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found
 from hardlook.benchmarks.toss.published import PUBLISHED
-from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import Section, Table
 
 COLUMNS = ("lca", "hca", "scs", "gs")

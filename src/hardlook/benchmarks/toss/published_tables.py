@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found
 from hardlook.benchmarks.toss.published import METHODS, TIER_1, TIER_2, TIER_3, FoldResult
 from hardlook.benchmarks.toss.published_biases import REMEDIES
-from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import Dot, Table
 from hardlook.metrics.one_shot_scores import SPLITS
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.scorecard import Score, Scorecard, found
 from hardlook.contract.sections import HeatMap, Table
 
 

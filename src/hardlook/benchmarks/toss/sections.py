@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found
 from hardlook.benchmarks.toss.galleries import galleries
 from hardlook.benchmarks.toss.leaderboard import leaderboard
 from hardlook.benchmarks.toss.published_tables import fixed_table, general_table
 from hardlook.benchmarks.toss.score_tables import class_scores, fold_table
 from hardlook.benchmarks.toss.tier_sections import cognizance, complexity
-from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import DistributionChart, DotChart, Section, Table, dot_of
 
 if TYPE_CHECKING:

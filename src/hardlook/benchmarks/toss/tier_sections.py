@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from hardlook.benchmarks.one_shot_pairs.following_section import following_chart
-from hardlook.benchmarks.one_shot_pairs.shown_scores import found
 from hardlook.benchmarks.toss.published_tables import level_dots, level_table, split_dots, split_table
 from hardlook.benchmarks.toss.score_tables import class_heat, fold_table
 from hardlook.benchmarks.toss.verdicts import salience_words, support_words
-from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import Block, DotChart, Section, dot_of
 from hardlook.metrics.one_shot_scores import SPLITS
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hardlook.benchmarks.one_shot_pairs.following_section import following_words
-from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, found, number_of
-from hardlook.contract.scorecard import Scorecard
+from hardlook.benchmarks.one_shot_pairs.shown_scores import FOLLOWED_TO, IGNORED_FROM, number_of
+from hardlook.contract.scorecard import Scorecard, found
 
 NOBODY_ASKED = (
     "That is an association: salient targets may be easier for any model. Whether this one follows salience instead "

@@ -56,20 +56,12 @@ def end_with(unread: Sequence[Unread], numbers: Path) -> None:
 
 def read_run(folder: Path) -> tuple[OneShotAnswers, str]:
     """The answers of a finished toss run, and its model's name."""
-    from hardlook.benchmarks import find_benchmark
     from hardlook.bias.one_shot_answers import one_shot_answers
-    from hardlook.runs.folder import RunFolder
-    from hardlook.runs.record_store import read_records
+    from hardlook.commands.answers_of_runs import model_of, read_answers
 
-    run = RunFolder(folder)
-    manifest = run.read_manifest()
-    name = manifest["benchmark"]["name"]
-    if name != "toss":
-        raise RunError(f"this is a run of {name}", file=folder, remedy="give the folder of a `hardlook run toss`")
-    schema = find_benchmark(name).schema
-    records = read_records(run, schema, manifest["answers"]["fingerprint"], schema.light)
+    manifest, records = read_answers(folder, "toss")
     void = manifest["options"].get("reading", {}).get("void", "ignored")
-    model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
+    model = model_of(manifest)
     try:
         answers = one_shot_answers(records, void_ignored=void == "ignored")
     except RunError as error:

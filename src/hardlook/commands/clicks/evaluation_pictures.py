@@ -9,11 +9,12 @@ import numpy as np
 
 from hardlook.clicks.clicked_stem import ClickedStem
 from hardlook.clicks.evaluation import drawn_clicks
-from hardlook.commands.clicks.close_ups import close_up, heat
 from hardlook.commands.clicks.judging import Judging, NamedClickModel, distribution_of
+from hardlook.commands.clicks.map_colours import heat
 from hardlook.contract.sections import Example, Gallery, Picture
 from hardlook.errors import DataError
 from hardlook.metrics.click_ks import fasano_franceschini
+from hardlook.regions.close_ups import close_up
 from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:

@@ -79,20 +79,12 @@ class JoinedRuns:
 
 def read_run(folder: Path) -> ClickRun:
     """The answers of a run of RClicks; one without answers, or of another benchmark, is a `RunError`."""
-    from hardlook.benchmarks import find_benchmark
-    from hardlook.runs.folder import RunFolder
-    from hardlook.runs.record_store import read_records
+    from hardlook.commands.answers_of_runs import model_of, read_answers
 
-    run = RunFolder(folder)
-    manifest = run.read_manifest()
-    name = manifest["benchmark"]["name"]
-    if name != "rclicks":
-        raise RunError(f"this is a run of {name}", file=folder, remedy="give the folder of a `hardlook run rclicks`")
-    schema = find_benchmark(name).schema
-    records = read_records(run, schema, manifest["answers"]["fingerprint"], schema.light)
+    manifest, records = read_answers(folder, "rclicks")
     if not len(records):
         raise RunError("the run has no answer yet", file=folder, remedy="give its command again to finish it")
-    model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
+    model = model_of(manifest)
     options = manifest["options"]
     people = str(manifest["answers"].get("parts", {}).get("data user_clicks", ""))
     clicks = options.get("clicks", "")

@@ -13,15 +13,16 @@ from numpy.typing import NDArray
 
 from hardlook.clicks.click_distribution import ClickDistribution
 from hardlook.clicks.rules import GroupRule
-from hardlook.commands.clicks.close_ups import CloseUp, close_up, heat, painted, ramp
 from hardlook.commands.clicks.evaluation_page import model_table
 from hardlook.commands.clicks.evaluation_pictures import ASKED
 from hardlook.commands.clicks.group_map import GroupPart, group_numbers, group_parts
 from hardlook.commands.clicks.judging import NamedClickModel
+from hardlook.commands.clicks.map_colours import heat, painted, ramp
 from hardlook.commands.clicks.shown_region import ShownRegion
 from hardlook.contract.sections import Example, Gallery, Picture, Section, Table
 from hardlook.models.roles import Image
 from hardlook.randomness import generator
+from hardlook.regions.close_ups import CloseUp, close_up
 from hardlook.regions.distances import innermost
 from hardlook.report.numerals import counted
 

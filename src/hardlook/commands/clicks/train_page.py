@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardlook.clicks.training.click_maps import click_map
-from hardlook.commands.clicks.close_ups import close_up, heat
 from hardlook.commands.clicks.joined_clicks import unmasked_in_words
+from hardlook.commands.clicks.map_colours import heat
 from hardlook.commands.clicks.readings import TRAINING, reading_rows
 from hardlook.commands.clicks.unread_stems import unread_in_words
 from hardlook.contract.sections import CurveChart, Example, Gallery, Line, Picture, Section, Table
 from hardlook.errors import HardlookError
 from hardlook.models.click_models.clickability.click_model import Clickability
+from hardlook.regions.close_ups import close_up
 from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Functions compiled by numba, kept on disk so that only the first call ever on a machine waits.
 
-Only modules of kernels import this one, and only functions import those: numba takes a second to load.
+Other threads go on while they run. Only modules of kernels import this one, and only functions import those: numba
+takes a second to load, and where it is not installed the importing function has another way.
 """
 
 from __future__ import annotations
@@ -22,6 +23,6 @@ def compiled(function: Function) -> Function:
     3
     """
     try:
-        return cast(Function, numba.njit(cache=True)(function))
+        return cast(Function, numba.njit(cache=True, nogil=True)(function))
     except RuntimeError:
-        return cast(Function, numba.njit(function))
+        return cast(Function, numba.njit(nogil=True)(function))
