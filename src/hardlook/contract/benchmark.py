@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from hardlook.contract.options import BenchmarkOptions
+from hardlook.contract.published import PublishedResult, PublishedTable
 from hardlook.contract.records import Record, RecordSchema
 from hardlook.contract.scorecard import LeftOut, Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,13 +59,12 @@ class ScoreMeaning:
 
 
 @dataclass(frozen=True)
-class PublishedResult:
-    """A row of a published table: who, where it is printed, its values, and what makes it comparable or not."""
+class Quality:
+    """A number for each single unit, by which units are sorted, chosen for galleries and set side by side."""
 
-    method: str
-    source: str
-    values: Mapping[str, float]
-    comparable: str
+    name: str
+    title: str
+    higher_is_better: bool = True
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,12 @@ class BenchmarkCard:
     data_licence: str = ""
     default_model: str = ""
     batch_size: int = 8
+    qualities: tuple[Quality, ...] = ()
+    """What `JudgesUnits.qualities` gives of each unit; the first is what galleries and comparisons go by."""
     published: tuple[PublishedResult, ...] = ()
+    """Published rows in the terms of our scores, for leaderboards."""
+    published_tables: Callable[[], tuple[PublishedTable, ...]] = tuple
+    """Every table that was printed, whole."""
     dials: tuple[Dial, ...] = ()
     example: str = ""
     whole_groups: bool = False
@@ -109,6 +115,37 @@ class NeedsGettingReady(Protocol):
 
     def get_ready(self, units: Sequence[Unit], model: Any, show_progress: Callable[[int, int], Any] | None) -> None:
         """Do it, or find it done; what it leaves is found by every worker."""
+        ...
+
+
+@runtime_checkable
+class Tallied(Protocol):
+    """A benchmark whose runs can be compared: it says what its scores are made from."""
+
+    def tallies(self, records: pl.DataFrame, options: Any) -> Sequence[Tally]:
+        """What the scores that have units behind them follow from; of the same units, the same rows and columns."""
+        ...
+
+
+@runtime_checkable
+class SpeaksWords(Protocol):
+    """A benchmark whose models answer in vocabularies of their own."""
+
+    def in_one_vocabulary(self, runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+        """The records of several runs with one list of labels, so that their tallies have the same columns."""
+        ...
+
+
+@runtime_checkable
+class JudgesUnits(Protocol):
+    """A benchmark that can say how well a single unit was answered."""
+
+    def qualities(self, records: pl.DataFrame, options: Any) -> pl.DataFrame:
+        """`unit` and a Float64 column for each of the card's qualities, rows as in `records`; NaN where undefined."""
+        ...
+
+    def caption(self, record: Record) -> str:
+        """What happened at this unit, in one sentence, from its record without pictures."""
         ...
 
 

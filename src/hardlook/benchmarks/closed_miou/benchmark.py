@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardlook.benchmarks.closed_miou.options import ClosedMiouOptions, chosen_readings
-from hardlook.benchmarks.closed_miou.scores import score_images
+from hardlook.benchmarks.closed_miou.scores import score_images, tally_images
 from hardlook.benchmarks.closed_miou.sections import show
 from hardlook.benchmarks.semantic_images.answers import answered_maps
 from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
 from hardlook.benchmarks.semantic_images.pictures import pictures_of
+from hardlook.benchmarks.semantic_images.qualities import caption_of, image_qualities
 from hardlook.benchmarks.semantic_images.records import SCHEMA, record_of
 from hardlook.benchmarks.semantic_images.vocabulary import closed, translate
-from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
+from hardlook.contract.benchmark import BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -44,6 +46,7 @@ CARD = BenchmarkCard(
         ScoreMeaning("fw-iou", "fwIoU", "IoU of each class weighted by its share of the pixels"),
         ScoreMeaning("iou", "IoU", "pixels hit / pixels true or predicted, of one class"),
     ),
+    qualities=(Quality("image-miou", "mIoU of the image"),),
     dials=(
         Dial("a stranger's name", "planted-segmenter", lambda v: {"stranger": v}, "miou"),
         Dial("ragged borders", "planted-segmenter", lambda v: {"ragged": v}, "miou"),
@@ -92,6 +95,18 @@ class ClosedMiou:
     def score(self, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
         """All scores, from the counts alone."""
         return score_images(CARD, records, options)
+
+    def tallies(self, records: pl.DataFrame, options: ClosedMiouOptions) -> Sequence[Tally]:
+        """Pixels hit, true and predicted of each class: over all images, and of each context."""
+        return tally_images(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: ClosedMiouOptions) -> pl.DataFrame:
+        """The mIoU of each image by itself."""
+        return image_qualities(records)
+
+    def caption(self, record: Record) -> str:
+        """The image's mIoU, and its largest confusion."""
+        return caption_of(record)
 
     def readings(self, options: ClosedMiouOptions) -> tuple[Reading, ...]:
         """Which classes the mean runs over."""

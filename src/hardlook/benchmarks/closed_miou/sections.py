@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hardlook.benchmarks.semantic_images.records import confusion_of, image_counts, label_names
+from hardlook.benchmarks.semantic_images.qualities import per_image_miou
+from hardlook.benchmarks.semantic_images.records import confusion_of, label_names
 from hardlook.contract.scorecard import Scorecard
 from hardlook.contract.sections import (
     DistributionChart,
@@ -20,7 +20,6 @@ from hardlook.contract.sections import (
     Table,
     dot_of,
 )
-from hardlook.metrics import mean_iou as metric
 
 if TYPE_CHECKING:
     import polars as pl
@@ -131,8 +130,3 @@ def _images(records: pl.DataFrame) -> Section:
         gallery("Typical images", "Around the median.", known[middle : middle + SHOWN]),
     )
     return Section("Which images", "", blocks)
-
-
-def per_image_miou(records: pl.DataFrame) -> NDArray[np.float64]:
-    """(N,) mIoU of each image by itself; NaN without a labelled pixel."""
-    return metric.mean_iou(image_counts(records), "gt-only")

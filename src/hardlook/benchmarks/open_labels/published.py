@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardlook.contract.benchmark import PublishedResult
+from hardlook.contract.published import PublishedResult
 
 _NOTE = "comparable with the variant published and the measure path, on the same predictions"
 _TABLE_4: dict[str, dict[str, tuple[float, float]]] = {

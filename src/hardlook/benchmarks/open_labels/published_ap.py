@@ -9,7 +9,7 @@ ones (61.6 and 33.6 average to 54.3).
 
 from __future__ import annotations
 
-from hardlook.contract.benchmark import PublishedResult
+from hardlook.contract.published import PublishedResult
 
 Kinds = tuple[float, float, float]
 _NAMES = ("", "dagger-", "open-")

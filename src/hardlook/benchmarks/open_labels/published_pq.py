@@ -8,7 +8,7 @@ Printed in percent; here from 0 to 1.
 
 from __future__ import annotations
 
-from hardlook.contract.benchmark import PublishedResult
+from hardlook.contract.published import PublishedResult
 
 Printed = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from types import MappingProxyType
 
-from hardlook.contract.benchmark import PublishedResult
+from hardlook.contract.published import PublishedResult
 
 # Instances of each dataset, all of which the published scores count.
 INSTANCES = MappingProxyType({"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531})

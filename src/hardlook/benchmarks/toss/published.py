@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from hardlook.contract.benchmark import PublishedResult
+from hardlook.contract.published import PublishedResult
 
 
 @dataclass(frozen=True)
