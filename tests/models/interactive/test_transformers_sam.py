@@ -15,8 +15,8 @@ from tiny_sam import SIDE, network, picture, prompt, prompts
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.interactive.transformers_sam import Sam, SamHQ, sam_session
-from hardlook.models.interactive.transformers_sam_pixels import sam_pixels
 from hardlook.models.registry import build
 
 torch = pytest.importorskip("torch")
@@ -42,7 +42,7 @@ def reference(made, image, asked, *, several=True, previous=None):
     points = asked.points * (inside[1] / width, inside[0] / height)
     with torch.inference_mode():
         answer = made(
-            pixel_values=sam_pixels(image, SIDE),
+            pixel_values=torch.from_numpy(Frame.of(image, SIDE).square(image))[None],
             input_points=torch.tensor(points, dtype=torch.float32)[None, None],
             input_labels=torch.tensor(asked.positive.astype(int))[None, None],
             input_masks=None if previous is None else previous[None],
@@ -155,7 +155,7 @@ def test_pixels_are_sams(shape):
     colours = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
     expected[:height, :width] = (np.asarray(resized) / 255 - colours[0]) / colours[1]
     before = image.copy()
-    assert np.allclose(sam_pixels(image, SIDE)[0].permute(1, 2, 0).numpy(), expected, atol=1e-5)
+    assert np.allclose(Frame.of(image, SIDE).square(image).transpose(1, 2, 0), expected, atol=1e-5)
     assert np.array_equal(image, before)
 
 

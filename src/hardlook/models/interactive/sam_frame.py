@@ -1,4 +1,4 @@
-"""How an image lies in SAM's square of 1024 x 1024 pixels: at the top left, its longest side filling it.
+"""How an image lies in SAM's square, of 1024 x 1024 pixels as released: at the top left, its longest side filling it.
 
 >>> frame = Frame.of(np.zeros((300, 400, 3), np.uint8))
 >>> frame.scaled, frame.points(np.array([[200, 30]])).tolist()
@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import PIL.Image
 from numpy.typing import NDArray
 
 from hardlook.models.interactive.sam_prompts import SIDE
@@ -30,26 +29,36 @@ ELEMENTS = 2**25
 
 @dataclass(frozen=True)
 class Frame:
-    """`size` (height, width) of the image and `scaled` of its copy in the square, in pixels."""
+    """`size` (height, width) of the image, `scaled` of its copy in the square, and the square's `side`, in pixels."""
 
     size: tuple[int, int]
     scaled: tuple[int, int]
+    side: int = SIDE
 
     @classmethod
-    def of(cls, image: Image) -> Frame:
+    def of(cls, image: Image, side: int = SIDE) -> Frame:
         """The frame of an image (H, W, 3); sides round half up, and none vanishes."""
         height, width = image.shape[:2]
-        scale = SIDE / max(height, width)
-        return cls((height, width), (max(1, int(height * scale + 0.5)), max(1, int(width * scale + 0.5))))
+        scale = side / max(height, width)
+        return cls((height, width), (max(1, int(height * scale + 0.5)), max(1, int(width * scale + 0.5))), side)
 
     def square(self, image: Image) -> NDArray[np.float32]:
-        """The image (H, W, 3) uint8 as the encoder takes it, (3, 1024, 1024): resized, normalised, zeros beyond it."""
+        """The image (H, W, 3) uint8 as the encoder takes it, (3, side, side): resized, normalised, zeros beyond it."""
         height, width = self.scaled
-        # Pillow's filter averages over all pixels when it shrinks, as the reference does; OpenCV's does not.
-        resized = PIL.Image.fromarray(image).resize((width, height), PIL.Image.Resampling.BILINEAR)
-        square = np.zeros((3, SIDE, SIDE), np.float32)
-        square[:, :height, :width] = ((np.asarray(resized, np.float32) - MEAN) / SPREAD).transpose(2, 0, 1)
+        square = np.zeros((3, self.side, self.side), np.float32)
+        square[:, :height, :width] = ((self._resized(image).astype(np.float32) - MEAN) / SPREAD).transpose(2, 0, 1)
         return square
+
+    def _resized(self, image: Image) -> Image:
+        if self.size == self.scaled:
+            return image
+        # Imported here: where images have their size already, nothing else is needed.
+        import PIL.Image
+
+        # Pillow's filter averages over all pixels when it shrinks, as the reference does; OpenCV's does not.
+        height, width = self.scaled
+        picture = PIL.Image.fromarray(np.ascontiguousarray(image))
+        return np.asarray(picture.resize((width, height), PIL.Image.Resampling.BILINEAR))
 
     def points(self, points: NDArray[np.generic]) -> NDArray[np.float32]:
         """Points (..., 2) as x, y in the image to pixels of the square."""
@@ -66,7 +75,7 @@ class Frame:
             return interpolate(maps, size, mode="bilinear", align_corners=False)
 
         height, width = self.scaled
-        at_once = max(1, ELEMENTS // (SIDE * SIDE + self.size[0] * self.size[1]))
+        at_once = max(1, ELEMENTS // (self.side**2 + self.size[0] * self.size[1]))
         for start in range(0, len(logits), at_once):
-            cut = enlarged(logits[start : start + at_once, None], (SIDE, SIDE))[..., :height, :width]
+            cut = enlarged(logits[start : start + at_once, None], (self.side, self.side))[..., :height, :width]
             yield from (enlarged(cut, self.size)[:, 0] > threshold).cpu().numpy()

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
+from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.interactive.transformers_sam_checkpoint import open_checkpoint
 from hardlook.models.interactive.transformers_sam_folder import open_network
-from hardlook.models.interactive.transformers_sam_pixels import fitted, sam_pixels
 from hardlook.models.interactive.transformers_sam_session import SamSession, check_device_and_batch
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
@@ -71,19 +71,20 @@ class SamHQ(Sam):
 
 def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
     """A session of a SamModel or SamHQModel on the device that the network is on."""
+    import torch
+
     device = str(network.device)
-    side = int(network.prompt_encoder.input_image_size)
-    height, width = image.shape[:2]
+    frame = Frame.of(image, int(network.prompt_encoder.input_image_size))
     with exact_inference():
-        seen = network.vision_encoder(sam_pixels(image, side, device))
+        seen = network.vision_encoder(torch.from_numpy(frame.square(image))[None].to(device))
         opened = OpenedBySam(
             network=network,
             embeddings=seen.last_hidden_state,
             positions=network.get_image_wide_positional_embeddings(),
             intermediate=getattr(seen, "intermediate_embeddings", None),
-            shape=(height, width),
-            inside=fitted(height, width, side),
-            side=side,
+            shape=frame.size,
+            inside=frame.scaled,
+            side=frame.side,
         )
     return SamSession(opened, policy, device, batch)
 

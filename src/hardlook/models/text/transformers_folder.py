@@ -1,26 +1,20 @@
-"""A network and its tokenizer from a local folder in transformers' layout; nothing is ever fetched or unpickled.
+"""A text network and its tokenizer from a local folder in transformers' layout.
 
-The layout is what `save_pretrained` writes and what a model hub's page holds: `config.json`, the weights, and the
-tokenizer as `tokenizer.json` or in the older files of its family.
+The tokenizer lies beside the weights as `tokenizer.json` or in the older files of its family.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import pickle
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError
 from hardlook.extras import require
+from hardlook.models.transformers_network import check_folder, loading, quiet_and_offline, read_network
 
-WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 TOKENIZERS = (("tokenizer.json",), ("vocab.txt",), ("vocab.json", "merges.txt"), ("spiece.model",))
-_OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
 _GET = "download the model's whole page (config, weights, tokenizer) and give that folder with --model-arg path=FOLDER"
 
 
@@ -37,79 +31,22 @@ class TransformersFolder:
 def open_folder(
     path: Path | str, *, family: str, architecture: str, device: str = "cpu", **options: Any
 ) -> TransformersFolder:
-    """Load transformers' class `architecture` from a folder whose config says it is of `family`.
-
-    Weights that leave a part of the network without values are an error: transformers would fill it at random.
-    """
-    require("torch", extra="torch")
+    """Load transformers' class `architecture` from a folder whose config says it is of `family`."""
     folder = Path(path).expanduser()
-    files = check_folder(folder, (family,), remedy=_GET)
-    with quiet_and_offline():
+    files = (*check_folder(folder, (family,), remedy=_GET), *_tokenizer_files(folder))
+    network = read_network(folder, architecture, remedy=_GET, device=device, **options)
+    with quiet_and_offline(), loading(folder, _GET):
         transformers = require("transformers", extra="hf")
-        try:
-            network, report = getattr(transformers, architecture).from_pretrained(
-                str(folder), local_files_only=True, output_loading_info=True, **options
-            )
-            tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-        except (OSError, ValueError, ImportError, RuntimeError, KeyError, pickle.UnpicklingError) as error:
-            said = str(error).strip().splitlines() or [type(error).__name__]
-            raise ModelError(f"transformers cannot load this folder: {said[0]}", file=folder, remedy=_GET) from error
-    lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
-    if lacking:
-        shown = ", ".join(lacking[:6]) + (f" and {len(lacking) - 6} more" if len(lacking) > 6 else "")
-        raise ModelError(f"the weights lack {len(lacking)} tensors: {shown}", file=folder, remedy=_GET)
-    network.float().eval().requires_grad_(False).to(device)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     return TransformersFolder(network, network.config, tokenizer, files)
 
 
-def check_folder(folder: Path, families: tuple[str, ...], *, tokenizer: bool = True, remedy: str) -> tuple[Path, ...]:
-    """The files of the folder that matter; an error with `remedy` that names the first one missing.
-
-    `families` are the kinds that its config may say it is; `tokenizer`: whether it must hold one.
-
-    >>> check_folder(Path("nowhere"), ("bert",), remedy="download it")
-    Traceback (most recent call last):
-    ...
-    hardlook.errors.DataError: the model's folder does not exist
-      file: nowhere
-      remedy: download it
-    """
-    if not folder.is_dir():
-        raise DataError("the model's folder does not exist", file=folder, remedy=remedy)
-    config = folder / "config.json"
-    if not config.is_file():
-        raise DataError("the folder has no config.json", file=folder, remedy=remedy)
-    try:
-        kind = json.loads(config.read_text(encoding="utf-8")).get("model_type")
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"not a readable configuration: {error}", file=config, remedy=remedy) from error
-    if kind not in families:
-        raise ModelError(
-            f"the folder holds a {kind!r} model, expected {' or '.join(map(repr, families))}",
-            file=config,
-            remedy=f"give a folder of the {' or '.join(families)} family, or the model that is for {kind}",
-        )
-    weights = next((folder / name for name in WEIGHTS if (folder / name).is_file()), None)
-    if weights is None:
-        raise DataError(f"the folder has no weights ({' or '.join(WEIGHTS[::2])})", file=folder, remedy=remedy)
-    parts = [weights]
-    if weights.suffix == ".json":
-        named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
-        parts += [folder / name for name in sorted(set(named))]
-    if tokenizer:
-        parts += _tokenizer_files(folder, remedy)
-    absent = [part for part in parts if not part.is_file()]
-    if absent:
-        raise DataError("a part of the weights is missing", file=absent[0], remedy=remedy)
-    return (config, *parts)
-
-
-def _tokenizer_files(folder: Path, remedy: str) -> list[Path]:
+def _tokenizer_files(folder: Path) -> list[Path]:
     # Without these transformers makes an empty tokenizer and says nothing.
     words = next((names for names in TOKENIZERS if all((folder / name).is_file() for name in names)), None)
     if words is None:
         known = " or ".join(" + ".join(names) for names in TOKENIZERS)
-        raise DataError(f"the folder has no tokenizer ({known})", file=folder, remedy=remedy)
+        raise DataError(f"the folder has no tokenizer ({known})", file=folder, remedy=_GET)
     return [folder / name for name in words]
 
 
@@ -128,27 +65,3 @@ def padded(numbers: Sequence[Sequence[int]], device: str, fill: int = 0) -> tupl
     tokens = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in numbers], device=device)
     mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in numbers], device=device)
     return tokens, mask
-
-
-@contextmanager
-def quiet_and_offline() -> Iterator[None]:
-    """Loading without progress bars and tables of keys, and with the hub switched off, whoever imports it first."""
-    before = {name: os.environ.get(name) for name in _OFFLINE}
-    os.environ.update(_OFFLINE)
-    try:
-        logging = require("transformers.utils.logging", extra="hf")
-        level, bar = logging.get_verbosity(), logging.is_progress_bar_enabled()
-        logging.set_verbosity_error()
-        logging.disable_progress_bar()
-        try:
-            yield
-        finally:
-            logging.set_verbosity(level)
-            if bar:
-                logging.enable_progress_bar()
-    finally:
-        for name, value in before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
-                os.environ[name] = value
