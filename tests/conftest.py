@@ -44,3 +44,13 @@ def ray_cluster():
     )
     yield
     ray.shutdown()
+
+
+@pytest.fixture
+def one_thread():
+    """Torch on one thread: sums then come out alike on every machine, and two tests at once do not crowd each other."""
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,35 +1,18 @@
 """Runs of MetaCoCo that are torn, killed or shared between processes end as if nothing had happened."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
-
-import polars as pl
 import pytest
+from killed_runs import assert_alike, finish, kill_after_first_records, tear, whole_records
 
-from hardlook.benchmarks.metacoco.benchmark import METACOCO
 from hardlook.runs.engines import EngineOptions
 from hardlook.runs.execute import Conduct
-from hardlook.runs.folder import RunFolder
 from hardlook.runs.launch import launch
 
-SUPPORT = Path(__file__).parents[2] / "support"
 FAULTS = {"context": 0.5, "noise": 0.2}
 SMALL = {"tasks": 6, "resamples": 30, "modes": "iid,ood", "queries": 2}
-
-
-def whole_records(out):
-    """Every row of a run, pictures' columns and all, by unit."""
-    parts = sorted(RunFolder(out).records_path.glob("part-*.parquet"))
-    return (
-        pl.concat([pl.read_parquet(part) for part in parts])
-        .select(list(METACOCO.schema.polars_schema()))
-        .unique()
-        .sort("unit")
-    )
+COMMAND = [
+    *("metacoco", "--model", "troubled_few_shot:Slow", "--tasks", "25", "--modes", "iid,ood", "--queries", "1"),
+    *("--resamples", "30", "--batch-size", "2"),
+]
 
 
 def run(out, *, engine="inline", args=FAULTS, batch_size=5, **given):
@@ -50,44 +33,23 @@ def whole(tmp_path_factory):
 
 def test_processes_answer_as_this_one_does(whole, tmp_path):
     run(tmp_path / "run", engine="processes")
-    assert whole_records(tmp_path / "run").equals(whole_records(whole))
-    assert RunFolder(tmp_path / "run").scores_path.read_text() == RunFolder(whole).scores_path.read_text()
+    assert_alike(tmp_path / "run", whole)
 
 
 def test_a_resumed_run_is_the_uninterrupted_one(whole, tmp_path):
     run(tmp_path / "torn")
-    parts = sorted(RunFolder(tmp_path / "torn").records_path.glob("part-*.parquet"))
-    together = pl.concat([pl.read_parquet(part) for part in parts])
-    for part in parts[1:]:
-        part.unlink()
-    together.sample(7, seed=0).write_parquet(parts[0])
-    done = run(tmp_path / "torn")
-    assert done.progressed.answered == len(together) - 7
-    assert whole_records(tmp_path / "torn").equals(whole_records(whole))
-    assert RunFolder(tmp_path / "torn").scores_path.read_text() == RunFolder(whole).scores_path.read_text()
-
-
-def command(out):
-    words = [sys.executable, "-m", "hardlook", "run", "metacoco", "--model", "troubled_few_shot:Slow", "--tasks", "25"]
-    words += ["--modes", "iid,ood", "--queries", "1", "--resamples", "30", "--batch-size", "2", "--out", str(out), "-q"]
-    environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
-    return subprocess.Popen(words, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    lost = tear(tmp_path / "torn", kept=7)
+    assert run(tmp_path / "torn").progressed.answered == lost > 0
+    assert_alike(tmp_path / "torn", whole)
 
 
 def test_killed_and_resumed_equals_undisturbed(tmp_path):
     killed, undisturbed = tmp_path / "killed", tmp_path / "undisturbed"
-    process = command(killed)
-    deadline = time.monotonic() + 60
-    while not list((killed / "records").glob("part-*")) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    kill_after_first_records(COMMAND, killed)
     assert 0 < len(whole_records(killed)) < 50
     for out in (killed, undisturbed):
-        _, errors = command(out).communicate(timeout=120)
-        assert (RunFolder(out).scores_path).is_file(), errors.decode()
-    assert whole_records(killed).equals(whole_records(undisturbed))
-    assert RunFolder(killed).scores_path.read_text() == RunFolder(undisturbed).scores_path.read_text()
+        finish(COMMAND, out)
+    assert_alike(killed, undisturbed)
 
 
 def test_repeats_are_further_tasks(whole, tmp_path):

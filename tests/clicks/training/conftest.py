@@ -28,12 +28,8 @@ class Scene:
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def always_on_one_thread(one_thread):
+    """Every test of this folder."""
 
 
 @pytest.fixture

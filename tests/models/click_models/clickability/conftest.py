@@ -8,12 +8,8 @@ TINY = Architecture(dims=(8, 8, 16, 16), depths=(1, 1, 2, 1), mlp_ratios=(2, 2, 
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
-    torch = pytest.importorskip("torch")
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+def always_on_one_thread(one_thread):
+    """Every test of this folder."""
 
 
 @pytest.fixture

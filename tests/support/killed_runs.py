@@ -1,0 +1,61 @@
+"""Runs that are torn or killed, and what two runs have in common at the end."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+
+from hardlook.benchmarks import find_benchmark
+from hardlook.runs.folder import RunFolder
+
+
+def whole_records(out):
+    """Every row of a run, pictures' columns and all, by unit."""
+    folder = RunFolder(out)
+    schema = find_benchmark(folder.read_manifest()["benchmark"]["name"]).schema
+    parts = sorted(folder.records_path.glob("part-*.parquet"))
+    rows = pl.concat([pl.read_parquet(part) for part in parts])
+    return rows.select(list(schema.polars_schema())).unique().sort("unit")
+
+
+def assert_alike(one, other):
+    """The same records, and the same text of scores."""
+    assert whole_records(one).equals(whole_records(other))
+    assert RunFolder(one).scores_path.read_text() == RunFolder(other).scores_path.read_text()
+
+
+def tear(out, kept):
+    """Lose all records of a run but some, `kept` of its rows; how many were lost."""
+    parts = sorted(RunFolder(out).records_path.glob("part-*.parquet"))
+    together = pl.concat([pl.read_parquet(part) for part in parts])
+    for part in parts[1:]:
+        part.unlink()
+    together.sample(kept, seed=0).write_parquet(parts[0])
+    return len(together) - kept
+
+
+def start(words, out):
+    """`hardlook run` with these words and this folder, as a process of its own."""
+    command = [sys.executable, "-m", "hardlook", "run", *words, "--out", str(out), "-q"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def kill_after_first_records(words, out):
+    """Start the run, and kill it as soon as some records are on disk."""
+    process = start(words, out)
+    deadline = time.monotonic() + 90
+    while not list((out / "records").glob("part-*")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def finish(words, out):
+    """Run or resume to the end."""
+    _, errors = start(words, out).communicate(timeout=180)
+    assert RunFolder(out).scores_path.is_file(), errors.decode()
