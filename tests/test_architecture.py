@@ -46,9 +46,14 @@ ARROWS = {
     | {"tasks", "tiers", "wordnet", "world"},
     "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
     "report": GROUND | {"contract"},
+    "comparison": GROUND | {"benchmarks", "contract", "runs", "stats"},
+    "leaderboards": GROUND | {"benchmarks", "contract", "runs", "stats"},
+    "export": GROUND | {"benchmarks", "contract", "report", "runs"},
+    "explorer": GROUND | {"benchmarks", "comparison", "contract", "report", "runs"},
     "commands": GROUND
     | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
-    | {"clicks", "contexts", "metrics", "regions", "tasks", "tiers", "wordnet", "world"},
+    | {"clicks", "contexts", "metrics", "regions", "tasks", "tiers", "wordnet", "world"}
+    | {"comparison", "explorer", "export", "leaderboards"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

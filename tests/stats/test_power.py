@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from hardlook.stats import detectable_difference, permutation_test_mean, units_needed
+from hardlook.stats import detectable_difference, permutation_test_mean, units_needed, units_needed_for
 
 
 def test_by_hand() -> None:
@@ -69,3 +69,23 @@ def test_sign_does_not_matter_and_wrong_shares_are_refused() -> None:
         units_needed([1, math.nan])
     with pytest.raises(ValueError, match="standard_deviation: expected a finite number from 0, got -1"):
         detectable_difference(-1, 10)
+
+
+def test_from_a_standard_error_it_is_the_same_number() -> None:
+    differences = np.random.default_rng(4).normal(0.1, 0.5, 60)
+    error = differences.std(ddof=1) / math.sqrt(60)
+    assert units_needed_for(differences.mean(), error, 60) == units_needed(differences)
+    assert units_needed_for(-differences.mean(), error, 60) == units_needed(differences)
+    assert units_needed_for(0.1, 0.1, 50, alpha=0.01, power=0.9) == math.ceil(
+        50 * (stats.norm.ppf(0.995) + stats.norm.ppf(0.9)) ** 2
+    )
+
+
+def test_from_a_standard_error_at_the_edges() -> None:
+    assert units_needed_for(0.0, 0.1, 50) == math.inf
+    assert units_needed_for(1e-17, 0.1, 50) == math.inf
+    assert units_needed_for(0.0, 0.0, 50) == math.inf
+    assert units_needed_for(0.3, 0.0, 50) == 2
+    assert math.isnan(units_needed_for(0.3, math.nan, 50))
+    assert math.isnan(units_needed_for(math.nan, 0.1, 50))
+    assert math.isnan(units_needed_for(0.3, 0.1, 1))

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from hardlook.contract.scorecard import Scorecard
 
 PublishedCell = str | float | int | None
+
+
+def percent(fraction: float) -> float:
+    """A fraction of 1 in percent, without what binary numbers add behind the printed digits.
+
+    >>> 100 * 0.57, percent(0.57)
+    (56.99999999999999, 57.0)
+    """
+    return round(100 * fraction, 6)
 
 
 @dataclass(frozen=True)
@@ -38,3 +50,12 @@ class PublishedTable:
     rows: Sequence[Sequence[PublishedCell]]
     source: str = ""
     note: str = ""
+
+
+@runtime_checkable
+class PlacesScores(Protocol):
+    """A benchmark whose scores over all units stand for one slice of what is published, such as one dataset."""
+
+    def published_slice(self, scorecard: Scorecard, options: Any) -> Mapping[str, str]:
+        """The `where` of the published rows that the scores over all units stand beside; empty for all units."""
+        ...

@@ -109,6 +109,28 @@ class ScatterChart:
 
 
 @dataclass(frozen=True)
+class Slope:
+    """One thing measured twice: at the left and at the right of a slope chart; NaN where it was not."""
+
+    label: str
+    left: float
+    right: float
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class SlopeChart:
+    """What changes from one model to another: a line a row between two columns, which `left` and `right` name."""
+
+    title: str
+    caption: str
+    rows: Sequence[Slope]
+    left: str
+    right: str
+    axis: str = ""
+
+
+@dataclass(frozen=True)
 class DistributionChart:
     """How values spread: one histogram a group on a shared axis, with its mean and count."""
 
@@ -179,7 +201,8 @@ class Gallery:
     examples: Sequence[Example]
 
 
-Block = DotChart | CurveChart | HeatMap | ScatterChart | DistributionChart | DialChart | Table | Gallery
+Chart = DotChart | CurveChart | HeatMap | ScatterChart | SlopeChart | DistributionChart | DialChart
+Block = Chart | Table | Gallery
 
 
 @dataclass(frozen=True)

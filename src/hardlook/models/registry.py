@@ -16,7 +16,6 @@ import importlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
 
@@ -24,6 +23,7 @@ from hardlook.errors import HardlookError, ModelError
 from hardlook.models import outside
 from hardlook.models.arguments import convert
 from hardlook.models.card import Found, ModelCard, marks_of
+from hardlook.models.near_names import meant
 from hardlook.models.roles import ROLES
 
 __all__ = [
@@ -75,7 +75,6 @@ BUILT_IN = (
 )
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ROLES = f"the roles are {', '.join(ROLES)}"
-_LIST = "`hardlook models` lists them all"
 
 
 _REGISTERED: dict[str, Found] = {}
@@ -124,8 +123,8 @@ def register_lazily(
     _add(ModelCard(name, roles, summary, licence, extra, weights), target)
 
 
-def find(name: str) -> Found:
-    """The model of that name; a `ModelError` with near names when there is none."""
+def find(name: str, role: str | None = None) -> Found:
+    """The model of that name; a `ModelError` with near names when there is none, of `role` before others."""
     _import_built_in()
     if name in _REGISTERED:
         return _REGISTERED[name]
@@ -136,11 +135,10 @@ def find(name: str) -> Found:
             return _REGISTERED.get(name, found)  # an outside module may use the decorator, which knows more
     if ":" in name:
         return outside.from_dotted(name)
-    known = [*_REGISTERED, *(point.name for point in points)]
-    near = get_close_matches(name, known, n=3, cutoff=0.5)
-    meant = f"did you mean {' or '.join(map(repr, near))}? " if near else ""
+    hint = meant(name, role, (found.card for found in _REGISTERED.values()), [point.name for point in points])
+    listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
     raise ModelError(
-        f"there is no model {name!r}", remedy=f"{meant}{_LIST}; a class of your own is named package.module:Class"
+        f"there is no model {name!r}", remedy=f"{hint}{listed}; a class of your own is named package.module:Class"
     )
 
 
@@ -152,11 +150,12 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
     """
     if role not in ROLES:
         raise ModelError(f"there is no role {role!r}", remedy=_ROLES)
-    found = find(name)
+    found = find(name, role)
     if found.card.roles and role not in found.card.roles:
+        hint = meant(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
         raise ModelError(
             f"the model {name!r} is no {role}; it is a {' and '.join(found.card.roles)}",
-            remedy=f"`hardlook models --role {role}` lists those that are",
+            remedy=f"{hint}`hardlook models --role {role}` lists those that are",
         )
     factory = found.factory()
     return factory, convert(name, factory, args or {})

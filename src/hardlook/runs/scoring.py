@@ -87,7 +87,9 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
 def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
     """Refuse a reading that the benchmark does not have, before the work and not after it."""
     readings = benchmark.readings(options)
-    known = {reading.name for reading in readings if reading.choices}
+    # A reading that is an option of its own was settled when the units were answered.
+    settled = {name.replace("_", "-") for name in type(options).model_fields}
+    known = {reading.name for reading in readings if reading.choices and reading.name not in settled}
     unknown = sorted(set(options.reading) - known)
     if unknown and unknown[0] in {reading.name for reading in readings}:
         raise OptionError(

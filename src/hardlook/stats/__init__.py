@@ -22,7 +22,7 @@ from hardlook.stats.multiplicity import holm, significant_pairs
 from hardlook.stats.mutual_information import mutual_information, mutual_information_interval
 from hardlook.stats.paired import paired_bootstrap, paired_bootstrap_scores
 from hardlook.stats.permutation import PermutationTest, permutation_test, permutation_test_mean
-from hardlook.stats.power import detectable_difference, units_needed
+from hardlook.stats.power import detectable_difference, units_needed, units_needed_for
 from hardlook.stats.ranking import Standing, competition_ranks, rank_models
 
 __all__ = [
@@ -56,4 +56,5 @@ __all__ = [
     "spearman",
     "t_interval",
     "units_needed",
+    "units_needed_for",
 ]

@@ -5,7 +5,7 @@ sets of whole clusters and counts how often the difference gets at least as larg
 """
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,12 +15,7 @@ from hardlook.stats.bootstrap import Statistic, apply_statistic
 from hardlook.stats.clusters import Labels, find_clusters
 from hardlook.stats.finite import finite_vector
 from hardlook.stats.paired import paired_rows
-from hardlook.stats.resampling import block_sizes
-
-# Up to this many clusters all 2**n swaps are tried, and the p-value has no random part.
-EXACT_CLUSTERS = 14
-# Differences that are equal in exact arithmetic may differ by rounding; those closer than this are ties.
-TIE = 1e-12
+from hardlook.stats.swap_counts import SwapCounts, is_exact, swaps_of
 
 
 @dataclass(frozen=True)
@@ -126,45 +121,17 @@ def _test(
     rng: np.random.Generator,
     swapped: str,
 ) -> PermutationTest:
-    if swaps < 1:
-        raise ValueError(f"swaps: expected at least 1, got {swaps}")
-    exact = n <= EXACT_CLUSTERS
+    blocks = swaps_of(n, swaps, rng)
+    exact = is_exact(n)
     observed = float(difference(np.zeros((1, n)))[0])
     if not math.isfinite(observed):
         return PermutationTest(observed, math.nan, n, 0, exact, 0, swapped)
-    threshold = abs(observed) - TIE * scale
-    tried = reached = undefined = 0
-    for mask in all_swaps(n) if exact else random_swaps(n, swaps, rng):
-        apart = np.abs(difference(mask))
-        missing = ~np.isfinite(apart)
-        tried += len(apart)
-        undefined += int(missing.sum())
-        reached += int((missing | (apart >= threshold)).sum())
-    p_value = reached / tried if exact else (reached + 1) / (tried + 1)
-    return PermutationTest(observed, p_value, n, tried, exact, undefined, swapped)
+    counts = SwapCounts(np.array([observed]), np.array([scale]))
+    for mask in blocks:
+        counts.add(difference(mask)[:, None])
+    p_value = float(counts.p_values(exact=exact)[0])
+    return PermutationTest(observed, p_value, n, counts.tried, exact, int(counts.undefined[0]), swapped)
 
 
 def _name(clusters: Labels | None) -> str:
     return "unit" if clusters is None else "cluster"
-
-
-def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
-    """Yield all 2**n sets of clusters as rows of zeros and ones, shape (2**n, n), in one block.
-
-    >>> next(all_swaps(2))
-    array([[0., 0.],
-           [1., 0.],
-           [0., 1.],
-           [1., 1.]])
-    """
-    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
-
-
-def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
-
-    >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
-    [(26, 10000), (14, 10000)]
-    """
-    for rows in block_sizes(swaps, n):
-        yield (rng.random((rows, n)) < 0.5).astype(np.float64)

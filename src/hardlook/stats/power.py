@@ -1,6 +1,6 @@
 """How many units a comparison needs before it can tell two models apart.
 
-Both functions use the normal approximation to the paired t test and are meant for planning: the observed
+All functions here use the normal approximation to the paired t test and are meant for planning: the observed
 difference and spread stand in for the true ones, so treat the answer as an order of magnitude.
 """
 
@@ -31,6 +31,29 @@ def units_needed(differences: ArrayLike, *, alpha: float = 0.05, power: float = 
     if abs(mean) <= 1e-12 * float(np.abs(vector).mean()):
         return math.inf
     needed = (factor * float(vector.std(ddof=1)) / mean) ** 2
+    return float(max(2, math.ceil(needed)))
+
+
+def units_needed_for(
+    difference: float, standard_error: float, n: int, *, alpha: float = 0.05, power: float = 0.8
+) -> float:
+    """Units needed to tell an observed difference of any score from zero, given its standard error over n units.
+
+    For scores that are no means, such as an mIoU: `standard_error` is that of the paired difference, as a bootstrap
+    gives it, and shrinks with the root of the units. The answer is n * ((z(1 - alpha/2) + z(power)) * standard error
+    / difference)^2, rounded up and at least 2. It is infinite where the difference is zero, and NaN where the
+    difference or its error is not known or n < 2.
+
+    >>> units_needed_for(0.01, 0.02, 240)
+    7535.0
+    """
+    factor = _quantile_sum(alpha, power)
+    if n < 2 or not (math.isfinite(difference) and math.isfinite(standard_error)):
+        return math.nan
+    # A difference that is zero but for rounding would otherwise ask for 10**20 units instead of infinitely many.
+    if difference == 0 or abs(difference) < 1e-9 * standard_error:
+        return math.inf
+    needed = n * (factor * standard_error / difference) ** 2
     return float(max(2, math.ceil(needed)))
 
 

@@ -88,14 +88,28 @@ def test_one_context_for_all_supports_leaves_nothing_to_follow():
     assert sections["Where wrong answers go"].text.startswith("No wrong class was shown in a query's context")
 
 
-def test_the_hardest_tasks_are_of_the_lowest_accuracy(whole):
+def test_tasks_that_context_decided_are_those_that_lose_most(whole):
     records, _, sections = whole
-    for gallery in blocks(sections["Tasks to look at"], Gallery):
-        mode = gallery.title.split()[2]
-        first = records.filter(mode=mode, shots=1)
-        shares = dict(zip(first["unit"], first["correct"] / first["queries"], strict=True))
-        worst = sorted(shares.values())[: len(gallery.examples)]
-        assert [shares[example.unit] for example in gallery.examples] == worst
+    rows = {(row["mode"], row["index"]): row for row in records.filter(shots=1).to_dicts()}
+    galleries = {gallery.title: gallery for gallery in blocks(sections["Where context decided"], Gallery)}
+    modes = {"Tasks that another class's context misled most": "swapped"}
+    modes["Tasks that leaving the context cost most"] = "ood"
+    assert set(galleries) == set(modes)
+    for title, gallery in galleries.items():
+        losses = {}
+        for (mode, index), row in rows.items():
+            if mode == modes[title]:
+                home = rows["iid", index]
+                losses[row["unit"]] = home["correct"] / home["queries"] - row["correct"] / row["queries"]
+        most = sorted((loss for loss in losses.values() if loss > 0), reverse=True)[:4]
+        assert [losses[example.unit] for example in gallery.examples] == most
+        first = rows[modes[title], int(gallery.examples[0].unit[-5:])]
+        assert gallery.examples[0].caption.startswith(f"{first['correct']} of {first['queries']} right, and")
+
+
+def test_without_a_loss_no_task_is_shown():
+    for learner, modes in (({}, "iid,ood,swapped"), (FAULTS, "ood,swapped")):
+        assert "Where context decided" not in shown(learner, modes=modes, tasks=4)[2]
 
 
 def test_pictures_name_what_was_shown_and_what_was_answered():

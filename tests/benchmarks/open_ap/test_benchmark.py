@@ -224,12 +224,11 @@ def test_a_model_that_answers_nonsense_fails_its_unit(change, message):
     assert "hardlook check instance-segmenter" in failure.error
 
 
-def test_the_report_shows_classes_measures_confusions_and_images(rehearsal):
+def test_the_report_shows_classes_measures_confusions_and_slices(rehearsal):
     records = rehearsal.records("planted-instances", FAULTS)
     sections = BENCHMARK.sections(records, BENCHMARK.score(records, rehearsal.options))
     assert [section.title for section in sections] == [
         "What similarity gives back", "Which classes", "What the measure does", "What is taken for what", "Slices",
-        "Which images",
     ]  # fmt: skip
 
 

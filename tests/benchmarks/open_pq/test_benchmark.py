@@ -174,12 +174,11 @@ def test_calibration_similarity_gives_back_siblings_and_nothing_else():
     assert {curve.dial.score for curve in calibration.curves if not curve.dial.moves} == {"open-gain", "pq"}
 
 
-def test_the_report_shows_classes_measures_confusions_and_images(rehearsal, faulty):
+def test_the_report_shows_classes_measures_confusions_and_slices(rehearsal, faulty):
     card = BENCHMARK.score(faulty, rehearsal.options)
     titles = [section.title for section in BENCHMARK.sections(faulty, card)]
     assert titles == [
         "What similarity gives back", "Which classes", "What the measure does", "What is taken for what", "Slices",
-        "Which images",
     ]  # fmt: skip
 
 

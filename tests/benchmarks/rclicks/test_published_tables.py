@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from hardlook.benchmarks.rclicks import published_tables as ours
-from hardlook.benchmarks.rclicks.published import DATASETS, TITLES
+from hardlook.benchmarks.rclicks.published import DATASETS, INSTANCES, TITLES
 
 MODELS = dict(zip(("UD", "DT", "SI", "SM", "Ours"), ours.MODELS, strict=True))
 DATASET_NAMES = {title: name for name, title in TITLES.items()} | {"TETRIS (val)": "tetris"}
@@ -84,3 +84,17 @@ def test_sigma_5_is_the_network_of_table_6():
     sigma, network = ours.SIGMAS[5], ours.CLICK_MODELS["tetris"]["clickability"]
     assert (sigma.ks, sigma.wd, sigma.nss, sigma.pde) == (network.ks, network.wd, network.nss, network.pde)
     assert sigma.pl1 == pytest.approx(network.pl1, abs=0.005)
+
+
+def test_the_costs_of_the_published_evaluation_follow_from_its_counts():
+    """The specification's section 10: courses of the centre rule and of ten groups, and people's first clicks."""
+    instances, people = sum(INSTANCES.values()), sum(count.first for count in ours.CLICK_COUNTS.values())
+    images, rounds, groups = 3291, 20, 10
+    # One for each click of each course, two for each first click by people.
+    encodings = instances * rounds * (1 + groups) + 2 * people
+    assert encodings == 1_212_418
+    assert round(encodings / images) == 368
+    # The centre rule needs no click model.
+    assert instances * rounds * groups + people == 950_549
+    # In the first round all groups, and all people, meet the same map: one of each is no repeat.
+    assert instances * groups + people - 2 * instances == 215_957

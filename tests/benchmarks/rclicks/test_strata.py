@@ -6,9 +6,10 @@ import pytest
 from click_records import reaching, record
 
 from hardlook.benchmarks.rclicks.benchmark import RCLICKS
-from hardlook.benchmarks.rclicks.dataset_means import mean_over_datasets
+from hardlook.benchmarks.rclicks.dataset_means import tally_datasets
 from hardlook.benchmarks.rclicks.options import RClicksOptions
 from hardlook.benchmarks.rclicks.played import played
+from hardlook.contract.tally import Draws, Entry, estimates_of
 
 # Few images, so that drawing over all of them would leave one dataset out in many resamples.
 IMAGES = {"berkeley": 2, "grabcut": 3}
@@ -41,7 +42,8 @@ def test_what_varies_within_a_dataset_has_an_interval(frame):
     """Of two images with 0 and 1 a quarter of the resamples takes the first twice; the other dataset stays at 0."""
     table = played(frame)
     column = ((table.dataset == "berkeley") & (table.image == "1")).astype(float)
-    (estimate,) = mean_over_datasets(column[:, None], table, rng=np.random.default_rng(0), resamples=2000)
+    tally = tally_datasets(column[:, None], table, [Entry("share", len(table))], ("test",))
+    (estimate,) = estimates_of(tally, Draws(resamples=2000))
     assert (estimate.value, estimate.interval.low, estimate.interval.high) == pytest.approx((0.25, 0.0, 0.5))
-    (narrow,) = mean_over_datasets(column[:, None], table, rng=np.random.default_rng(0), resamples=2000, level=0.4)
+    (narrow,) = estimates_of(tally, Draws(resamples=2000, level=0.4))
     assert (narrow.interval.low, narrow.interval.high) == pytest.approx((0.25, 0.25))

@@ -4,6 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hardlook.contract.sections import Gallery
 from hardlook.runs.in_memory import Rehearsal
 
 FAULTS = {"saliency": 0.5, "support_blind": 0.5}
@@ -49,6 +50,40 @@ def test_the_studies_have_sections(benchmark, tmp_path, monkeypatch):
         records = rehearsal.records(model)
         card = rehearsal.benchmark.score(records, rehearsal.options)
         assert rehearsal.benchmark.sections(records, card)
+
+
+GALLERIES = {
+    "Salient and missed": (("easy_sal", "hard_sal"), False),
+    "Not salient and missed": (("easy_nsal", "hard_nsal"), False),
+    "Not salient and found": (("easy_nsal", "hard_nsal"), True),
+    "Found without being shown": (("L4", "L5", "L6"), True),
+    "Shown itself and missed": (("L0",), False),
+}
+
+
+def shown_galleries(rehearsal, records):
+    card = rehearsal.benchmark.score(records, rehearsal.options)
+    blocks = [block for section in rehearsal.benchmark.sections(records, card) for block in section.blocks]
+    return {block.title: [example.unit for example in block.examples] for block in blocks if isinstance(block, Gallery)}
+
+
+def test_galleries_show_what_their_titles_say(rehearsal, records):
+    known = records.join(rehearsal.benchmark.qualities(records, rehearsal.options), on="unit")
+    known = {row["unit"]: row for row in known.to_dicts()}
+    shown = shown_galleries(rehearsal, records)
+    assert {"Not salient and missed", "Not salient and found", "Found without being shown"} <= set(shown)
+    for title, units in shown.items():
+        splits, found = GALLERIES[title]
+        rows = [known[unit] for unit in units]
+        assert {row["split"] for row in rows} <= set(splits)
+        assert all((row["iou"] >= 0.5) == found for row in rows)
+        ious = [row["iou"] for row in rows]
+        assert ious == sorted(ious, reverse=found)
+        assert len({row["query"] for row in rows}) == len(rows)
+
+
+def test_a_model_without_fault_has_nothing_missed_and_nothing_found_unshown(rehearsal):
+    assert set(shown_galleries(rehearsal, rehearsal.records("planted-one-shot"))) == {"Not salient and found"}
 
 
 def test_pictures_show_support_truth_and_prediction(rehearsal):

@@ -8,23 +8,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.benchmarks.bias_saliency.options import BiasSaliencyOptions
-from hardlook.benchmarks.bias_saliency.scores import score_both
+from hardlook.benchmarks.bias_saliency.scores import score_both, tally_both
 from hardlook.benchmarks.bias_saliency.sections import show
-from hardlook.benchmarks.bias_saliency.suppression import with_salience
+from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED, with_salience
 from hardlook.benchmarks.bias_saliency.units import list_both
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
+from hardlook.benchmarks.one_shot_pairs.captions import caption_of
 from hardlook.benchmarks.one_shot_pairs.following import MEANINGS as FOLLOWING
 from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
-from hardlook.benchmarks.one_shot_pairs.options import shared_readings
+from hardlook.benchmarks.one_shot_pairs.options import shared_readings, void_reading
 from hardlook.benchmarks.one_shot_pairs.pairs import OneShotPair
+from hardlook.benchmarks.one_shot_pairs.qualities import IOU, pair_ious
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, decode_prediction, record_of
 from hardlook.benchmarks.one_shot_pairs.salience import SALIENT_COUNTS, salient_counts
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
+from hardlook.benchmarks.toss.printed_tables import salience_table, suppression_table
+from hardlook.benchmarks.toss.published_study_rows import SALIENCY_ROWS
 from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -57,7 +62,10 @@ CARD = BenchmarkCard(
         ScoreMeaning("salient-suppressed", "salient, blurred", "mIoU of salient targets in blurred queries"),
         ScoreMeaning("suppressed-all", "all blurred", "mIoU when every query is blurred"),
     ),
+    qualities=(IOU,),
     batch_size=64,
+    published=SALIENCY_ROWS,
+    published_tables=lambda: (salience_table(), suppression_table()),
     dials=(Dial("follows salience", "planted-one-shot", lambda v: {"saliency": v}, "gain"),),
     example="hardlook bias saliency --data voc=VOC2012 --model prototype --saliency u2netp --out bias/saliency",
 )
@@ -98,6 +106,19 @@ class BiasSaliency:
     def score(self, records: pl.DataFrame, options: BiasSaliencyOptions) -> Scorecard:
         """All scores, from the counts alone."""
         return score_both(CARD, records, options)
+
+    def tallies(self, records: pl.DataFrame, options: BiasSaliencyOptions) -> Sequence[Tally]:
+        """Pixels by condition, salience, fold and class; then what masks go with where the target is not salient."""
+        return tally_both(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: BiasSaliencyOptions) -> pl.DataFrame:
+        """The IoU of each pair under each condition: every support here shows the class."""
+        return pair_ious(records, void_ignored=void_reading(options) == "ignored")
+
+    def caption(self, record: Record) -> str:
+        """Whether the query was blurred, how salient its target is, and what the mask goes with."""
+        seen = "salient region blurred" if record["condition"] == SUPPRESSED else "query as it is"
+        return caption_of(record, f"{seen}, target salient by {record['salience']:.2f}")
 
     def readings(self, options: BiasSaliencyOptions) -> tuple[Reading, ...]:
         """Void pixels and size."""

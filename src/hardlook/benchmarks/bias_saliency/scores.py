@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 from hardlook.benchmarks.bias_saliency.options import BiasSaliencyOptions
 from hardlook.benchmarks.bias_saliency.suppression import SUPPRESSED
 from hardlook.benchmarks.bias_saliency.units import PLAIN
-from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, score_cells
-from hardlook.benchmarks.one_shot_pairs.following import score_following
+from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, scores_of_pairs, tally_cells
+from hardlook.benchmarks.one_shot_pairs.following import tally_following
 from hardlook.benchmarks.one_shot_pairs.means import class_ious, mean_iou
 from hardlook.benchmarks.one_shot_pairs.options import void_reading
 from hardlook.contract.benchmark import BenchmarkCard
 from hardlook.contract.scorecard import LeftOut, Scorecard
-from hardlook.randomness import generator
+from hardlook.contract.tally import SumTally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -30,11 +30,15 @@ COMPARABLE = "beside the paper's: its split of the pairs is not published, so on
 
 def score_both(card: BenchmarkCard, records: pl.DataFrame, options: BiasSaliencyOptions) -> Scorecard:
     """Every score with its interval over query images."""
+    scores = scores_of_pairs(tally_both(records, options), options)
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(_marked(records, options)))
+
+
+def tally_both(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[SumTally]:
+    """The pixels of both conditions, of salient and other targets; then what masks go with where targets are others."""
     import polars as pl
 
-    # NaN is above everything to polars: a target without a pixel, where nothing is salient, is not salient.
-    above = pl.col("salience").is_not_nan() & (pl.col("salience") > options.salient_above)
-    marked = records.with_columns(is_salient=above)
+    marked = _marked(records, options)
     void_ignored = void_reading(options) == "ignored"
     cells = add_up(marked, LABELS, void_ignored=void_ignored)
 
@@ -69,23 +73,21 @@ def score_both(card: BenchmarkCard, records: pl.DataFrame, options: BiasSaliency
             ]
         return scores
 
-    scores = score_cells(
-        cells,
-        name_scores,
-        rng=generator(options.seed, "bias-saliency", "bootstrap"),
-        resamples=options.resamples,
-        level=options.level,
-        more=lambda score: {"comparable": COMPARABLE if not score.slice else ""},
-    )
-    scores += score_following(
-        marked.filter((pl.col("condition") == PLAIN) & ~pl.col("is_salient")),
-        void_ignored=void_ignored,
-        rng=generator(options.seed, "bias-saliency", "following"),
-        resamples=options.resamples,
-        level=options.level,
-        where={},
-    )
-    return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(marked))
+    def more(score: NamedScore) -> dict[str, str]:
+        return {"comparable": COMPARABLE if not score.slice else ""}
+
+    tallies = tally_cells(cells, name_scores, key=("bias-saliency", "bootstrap"), more=more)
+    others = marked.filter((pl.col("condition") == PLAIN) & ~pl.col("is_salient"))
+    key = ("bias-saliency", "following")
+    return tallies + tally_following(others, void_ignored=void_ignored, key=key, where={})
+
+
+def _marked(records: pl.DataFrame, options: BiasSaliencyOptions) -> pl.DataFrame:
+    import polars as pl
+
+    # NaN is above everything to polars: a target without a pixel, where nothing is salient, is not salient.
+    above = pl.col("salience").is_not_nan() & (pl.col("salience") > options.salient_above)
+    return records.with_columns(is_salient=above)
 
 
 def _left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:

@@ -7,22 +7,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT
+from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, condition_words
 from hardlook.benchmarks.bias_support.options import BiasSupportOptions
-from hardlook.benchmarks.bias_support.scores import score_conditions
+from hardlook.benchmarks.bias_support.scores import score_conditions, tally_conditions
 from hardlook.benchmarks.bias_support.sections import show
 from hardlook.benchmarks.bias_support.units import list_conditions
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
+from hardlook.benchmarks.one_shot_pairs.captions import caption_of
 from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
-from hardlook.benchmarks.one_shot_pairs.options import shared_readings
+from hardlook.benchmarks.one_shot_pairs.options import shared_readings, void_reading
 from hardlook.benchmarks.one_shot_pairs.pictures import pictures_of
+from hardlook.benchmarks.one_shot_pairs.qualities import CREDIT, IOU, pair_credits
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, record_of
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
+from hardlook.benchmarks.toss.printed_tables import support_table
+from hardlook.benchmarks.toss.published_study_rows import SUPPORT_ROWS
 from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,7 +56,10 @@ CARD = BenchmarkCard(
         ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs"),
         ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class"),
     ),
+    qualities=(CREDIT, IOU),
     batch_size=64,
+    published=SUPPORT_ROWS,
+    published_tables=lambda: (support_table(),),
     dials=(Dial("ignores the support", "planted-one-shot", lambda v: {"support_blind": v}, "no-mask"),),
     example="hardlook bias support --data voc=VOC2012 --model prototype --out bias/support",
 )
@@ -88,6 +96,22 @@ class BiasSupport:
     def score(self, records: pl.DataFrame, options: BiasSupportOptions) -> Scorecard:
         """All scores, from the counts alone."""
         return score_conditions(CARD, records, options)
+
+    def tallies(self, records: pl.DataFrame, options: BiasSupportOptions) -> Sequence[Tally]:
+        """Pixels by condition, fold and class."""
+        return tally_conditions(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: BiasSupportOptions) -> pl.DataFrame:
+        """Credit and IoU of each pair."""
+        import polars as pl
+
+        void_ignored = void_reading(options) == "ignored"
+        return pair_credits(records, void_ignored=void_ignored, spurious=pl.col("condition") != CORRECT.name)
+
+    def caption(self, record: Record) -> str:
+        """What the support showed, and how well the query's object was found."""
+        condition = str(record["condition"])
+        return caption_of(record, f"support: {condition_words(condition)}", spurious=condition != CORRECT.name)
 
     def readings(self, options: BiasSupportOptions) -> tuple[Reading, ...]:
         """Void pixels and size."""

@@ -34,3 +34,13 @@ CONDITIONS = (
 )
 CORRECT, *SPURIOUS = CONDITIONS
 """The first is the yardstick; `published` are the paper's means over folds of its baseline."""
+
+
+def condition_words(name: str) -> str:
+    """A condition in words, without its formula.
+
+    >>> condition_words("other-class")
+    'another class'
+    """
+    [words] = [one.words for one in CONDITIONS if one.name == name]
+    return words.partition(":")[0]

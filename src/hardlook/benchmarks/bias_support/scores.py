@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, SPURIOUS
-from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, score_cells
+from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, scores_of_pairs, tally_cells
 from hardlook.benchmarks.one_shot_pairs.means import class_ious, mean_iou, pair_iou
 from hardlook.benchmarks.one_shot_pairs.options import void_reading
 from hardlook.benchmarks.one_shot_pairs.study_lists import StudyOptions
 from hardlook.contract.benchmark import BenchmarkCard
 from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.tally import SumTally
 from hardlook.metrics.one_shot_scores import class_iou
-from hardlook.randomness import generator
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +26,12 @@ COMPARABLE = "beside the paper's: its pairs are not published, so only the patte
 
 def score_conditions(card: BenchmarkCard, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
     """Every score with its interval over query images."""
+    scores = scores_of_pairs(tally_conditions(records, options), options)
+    return Scorecard(card.name, card.version, "", tuple(scores))
+
+
+def tally_conditions(records: pl.DataFrame, options: StudyOptions) -> list[SumTally]:
+    """The pixels of every condition, fold and class."""
     cells = add_up(records, LABELS, void_ignored=void_reading(options) == "ignored")
     present = [one for one in CONDITIONS if cells.where(condition=one.name).any()]
 
@@ -53,12 +59,7 @@ def score_conditions(card: BenchmarkCard, records: pl.DataFrame, options: StudyO
             ]
         return scores
 
-    scores = score_cells(
-        cells,
-        name_scores,
-        rng=generator(options.seed, "bias-support", "bootstrap"),
-        resamples=options.resamples,
-        level=options.level,
-        more=lambda score: {"comparable": COMPARABLE if not score.slice else ""},
-    )
-    return Scorecard(card.name, card.version, "", tuple(scores))
+    def more(score: NamedScore) -> dict[str, str]:
+        return {"comparable": COMPARABLE if not score.slice else ""}
+
+    return tally_cells(cells, name_scores, key=("bias-support", "bootstrap"), more=more)

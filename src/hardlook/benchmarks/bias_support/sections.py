@@ -18,8 +18,9 @@ OURS, PAPER = "this model", "the paper's baseline"
 
 
 def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
-    """The picture, what it means, the classes, and pairs to look at."""
-    return [_conditions(scorecard), _classes(scorecard), _pairs(records, scorecard)]
+    """The picture, what it means, the classes, and pairs whose object is found all the same."""
+    sections = [_conditions(scorecard), _classes(scorecard), _pairs(records, scorecard)]
+    return [section for section in sections if section is not None]
 
 
 def _conditions(scorecard: Scorecard) -> Section:
@@ -74,7 +75,8 @@ def _classes(scorecard: Scorecard) -> Section:
     return Section("Which classes", "", (heat,))
 
 
-def _pairs(records: pl.DataFrame, scorecard: Scorecard) -> Section:
+def _pairs(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
+    """What is found although the support does not show it; nothing where the support is followed."""
     pairs = with_iou(records, scorecard)
     blocks = [
         pair_gallery(
@@ -82,4 +84,5 @@ def _pairs(records: pl.DataFrame, scorecard: Scorecard) -> Section:
         )
         for one in SPURIOUS
     ]
-    return Section("Pairs to look at", "One pair a query image.", tuple(block for block in blocks if block.examples))
+    shown = tuple(block for block in blocks if block.examples)
+    return Section("Found all the same", "One pair a query image.", shown) if shown else None

@@ -17,9 +17,10 @@ from hardlook.benchmarks.closed_miou.scores import score_images, tally_images
 from hardlook.benchmarks.closed_miou.sections import show
 from hardlook.benchmarks.semantic_images.answers import answered_maps
 from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
+from hardlook.benchmarks.semantic_images.one_vocabulary import refuse_other_truths
 from hardlook.benchmarks.semantic_images.pictures import pictures_of
 from hardlook.benchmarks.semantic_images.qualities import caption_of, image_qualities
-from hardlook.benchmarks.semantic_images.records import SCHEMA, record_of
+from hardlook.benchmarks.semantic_images.records import SCHEMA, label_names, record_of
 from hardlook.benchmarks.semantic_images.vocabulary import closed, translate
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.contract.records import Record
@@ -99,6 +100,12 @@ class ClosedMiou:
     def tallies(self, records: pl.DataFrame, options: ClosedMiouOptions) -> Sequence[Tally]:
         """Pixels hit, true and predicted of each class: over all images, and of each context."""
         return tally_images(records, options)
+
+    def in_one_vocabulary(self, runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+        """The runs as they are: all records are in the truth's labels, which must be the same ones."""
+        lists = [label_names(records) for records in runs]
+        refuse_other_truths(lists, max(map(len, lists), default=0))
+        return runs
 
     def qualities(self, records: pl.DataFrame, options: ClosedMiouOptions) -> pl.DataFrame:
         """The mIoU of each image by itself."""

@@ -1,4 +1,4 @@
-"""What the report of closed mIoU shows: classes, contexts, confusions, and images to look at."""
+"""What the report of closed mIoU shows: classes, contexts, confusions, and how single images spread."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from hardlook.contract.scorecard import Scorecard
 from hardlook.contract.sections import (
     DistributionChart,
     DotChart,
-    Example,
-    Gallery,
     HeatMap,
     Section,
     Table,
@@ -24,7 +22,6 @@ from hardlook.contract.sections import (
 if TYPE_CHECKING:
     import polars as pl
 
-SHOWN = 6
 MOST_CONFUSIONS = 20
 
 
@@ -108,25 +105,15 @@ def _confusions(records: pl.DataFrame) -> Section | None:
     return Section("What is taken for what", "", (table,))
 
 
-def _images(records: pl.DataFrame) -> Section:
+def _images(records: pl.DataFrame) -> Section | None:
     values = per_image_miou(records)
-    order = np.argsort(values, kind="stable")
-    known = [int(row) for row in order if not np.isnan(values[row])]
-    units = records["unit"].to_list()
-    middle = max(0, len(known) // 2 - SHOWN // 2)
-
-    def gallery(title: str, caption: str, rows: Sequence[int]) -> Gallery:
-        return Gallery(title, caption, tuple(Example(units[row], f"mIoU {values[row]:.3f}") for row in rows))
-
+    known = values[~np.isnan(values)].tolist()
+    if not known:
+        return None
     spread = DistributionChart(
         "mIoU of single images",
         "The mean over these is not the headline: the headline sums pixels over images first.",
-        (("images", [float(values[row]) for row in known]),),
+        (("images", known),),
         axis="mIoU of one image",
     )
-    blocks = (
-        spread,
-        gallery("The hardest images", "Lowest mIoU first.", known[:SHOWN]),
-        gallery("Typical images", "Around the median.", known[middle : middle + SHOWN]),
-    )
-    return Section("Which images", "", blocks)
+    return Section("Which images", "", (spread,))

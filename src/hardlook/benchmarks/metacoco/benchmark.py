@@ -12,8 +12,11 @@ from hardlook.benchmarks.metacoco.images import open_images
 from hardlook.benchmarks.metacoco.meanings import SCORES
 from hardlook.benchmarks.metacoco.options import MetaCocoOptions, chosen_readings
 from hardlook.benchmarks.metacoco.pictures import pictures_of
+from hardlook.benchmarks.metacoco.printed_tables import printed_tables
+from hardlook.benchmarks.metacoco.published_rows import PUBLISHED_ROWS, published_slice
+from hardlook.benchmarks.metacoco.qualities import QUALITIES, caption_of, task_qualities
 from hardlook.benchmarks.metacoco.records import SCHEMA, records_of
-from hardlook.benchmarks.metacoco.scores import score_tasks
+from hardlook.benchmarks.metacoco.scores import score_tasks, tally_tasks
 from hardlook.benchmarks.metacoco.sections import show
 from hardlook.benchmarks.metacoco.sources import sources
 from hardlook.benchmarks.metacoco.units import list_tasks
@@ -21,6 +24,7 @@ from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 from hardlook.errors import ModelError
 
 if TYPE_CHECKING:
@@ -39,7 +43,10 @@ CARD = BenchmarkCard(
     citation="MetaCoCo: A New Few-Shot Classification Benchmark with Spurious Correlation, ICLR 2024.",
     data_licence="the planted world: MIT; your own data: yours",
     scores=SCORES,
+    qualities=QUALITIES,
     batch_size=64,
+    published=PUBLISHED_ROWS,
+    published_tables=printed_tables,
     dials=(
         Dial("follows context", "planted-learner", lambda v: {"context": v}, "gap"),
         Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "excess-attraction"),
@@ -97,9 +104,25 @@ class MetaCoco:
         """All scores, from the answers alone."""
         return score_tasks(CARD, records, options)
 
+    def tallies(self, records: pl.DataFrame, options: MetaCocoOptions) -> Sequence[Tally]:
+        """Accuracies of tasks by mode, right answers by concept and by context, and where wrong ones went."""
+        return tally_tasks(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: MetaCocoOptions) -> pl.DataFrame:
+        """The accuracy of each task."""
+        return task_qualities(records)
+
+    def caption(self, record: Record) -> str:
+        """Classes, mode, right answers, and the most frequent error."""
+        return caption_of(record)
+
     def readings(self, options: MetaCocoOptions) -> tuple[Reading, ...]:
         """Which supports blind tasks have."""
         return chosen_readings(options)
+
+    def published_slice(self, scorecard: Scorecard, options: MetaCocoOptions) -> Mapping[str, str]:
+        """The ways and shots of the headline scores."""
+        return published_slice(scorecard, options)
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         """Modes, contexts, errors, concepts, curves, tasks."""

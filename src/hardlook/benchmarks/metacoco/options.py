@@ -117,4 +117,4 @@ class MetaCocoOptions(BenchmarkOptions):
 def chosen_readings(options: MetaCocoOptions) -> tuple[Reading, ...]:
     """Which supports blind tasks have."""
     value = options.blind_supports
-    return (Reading("blind-supports", value, BLIND_SUPPORTS[value], (), "ours"),)
+    return (Reading("blind-supports", value, BLIND_SUPPORTS[value], tuple(BLIND_SUPPORTS), "ours"),)

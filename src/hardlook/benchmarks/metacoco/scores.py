@@ -2,43 +2,40 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
-
-from hardlook.benchmarks.metacoco.comparison import comparable_words
 from hardlook.benchmarks.metacoco.options import MetaCocoOptions
-from hardlook.benchmarks.metacoco.slices import query_slices
+from hardlook.benchmarks.metacoco.slices import tally_queries
+from hardlook.benchmarks.metacoco.task_means import TaskMean, tally_means, task_means
 from hardlook.contract.benchmark import BenchmarkCard
 from hardlook.contract.scorecard import LeftOut, Score, Scorecard
+from hardlook.contract.tally import SumTally, scores_of
 from hardlook.stats import t_interval
 
 if TYPE_CHECKING:
     import polars as pl
-
-    from hardlook.stats.intervals import Interval
-
-GAPS = {"gap": ("iid", "ood"), "swapped-gap": ("iid", "swapped"), "blind-gap": ("iid", "blind")}
-Numbers = NDArray[np.float64]
 
 
 def score_tasks(card: BenchmarkCard, records: pl.DataFrame, options: MetaCocoOptions) -> Scorecard:
     """Every score; those of the first ways and shots are the headline, the others are slices."""
     scores: list[Score] = []
     left_out: list[LeftOut] = []
-    combinations = sorted(set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True)))
-    order = {ways: place for place, ways in enumerate(options.ways)}
-    shots_order = {shots: place for place, shots in enumerate(options.resolved()[0])}
-    combinations.sort(key=lambda pair: (order.get(pair[0], 99), shots_order.get(pair[1], 99)))
-    for place, (ways, shots) in enumerate(combinations):
-        chosen = records.filter((records["ways"] == ways) & (records["shots"] == shots))
-        where = {} if place == 0 else {"ways": str(ways), "shots": str(shots)}
-        scores += _accuracies(chosen, where, options, ways, shots) + _gaps(chosen, where, options)
-        slices, notes = query_slices(chosen, where, options)
-        scores += slices
+    for chosen, where in _choices(records, options):
+        scores += [_mean(one, where, options) for one in task_means(chosen, options) if len(one.values)]
+        tallies, notes = tally_queries(chosen, where, options)
+        scores += [score for tally in tallies for score in scores_of(tally, options)]
         left_out += notes
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=(*_left_out(records), *left_out))
+
+
+def tally_tasks(records: pl.DataFrame, options: MetaCocoOptions) -> list[SumTally]:
+    """What all these scores are made from, those with a t interval too."""
+    tallies: list[SumTally] = []
+    for chosen, where in _choices(records, options):
+        tallies.append(tally_means(task_means(chosen, options), where))
+        tallies += tally_queries(chosen, where, options)[0]
+    return tallies
 
 
 def headline_choice(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, int]:
@@ -52,47 +49,26 @@ def headline_choice(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, i
     return min(drawn - sliced)
 
 
-def task_accuracies(records: pl.DataFrame, mode: str) -> tuple[NDArray[np.int64], Numbers]:
-    """The numbers of a mode's tasks, ascending, and the accuracy of each."""
-    chosen = records.filter(records["mode"] == mode).sort("index")
-    return chosen["index"].to_numpy(), chosen["correct"].to_numpy() / chosen["queries"].to_numpy()
+def _choices(records: pl.DataFrame, options: MetaCocoOptions) -> Iterator[tuple[pl.DataFrame, dict[str, str]]]:
+    """The records of each choice of ways and shots, in the order of the options, and the slice it is."""
+    combinations = sorted(set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True)))
+    order = {ways: place for place, ways in enumerate(options.ways)}
+    shots_order = {shots: place for place, shots in enumerate(options.resolved()[0])}
+    combinations.sort(key=lambda pair: (order.get(pair[0], 99), shots_order.get(pair[1], 99)))
+    for place, (ways, shots) in enumerate(combinations):
+        chosen = records.filter((records["ways"] == ways) & (records["shots"] == shots))
+        yield chosen, {} if place == 0 else {"ways": str(ways), "shots": str(shots)}
 
 
-def _accuracies(
-    records: pl.DataFrame, where: dict[str, str], options: MetaCocoOptions, ways: int, shots: int
-) -> list[Score]:
-    scores = []
-    for mode in options.modes:
-        _, values = task_accuracies(records, mode)
-        if len(values):
-            words = comparable_words(mode, ways, shots, options)
-            scores.append(_mean(mode, values, where, options, words))
-    return scores
-
-
-def _gaps(records: pl.DataFrame, where: dict[str, str], options: MetaCocoOptions) -> list[Score]:
-    """Differences of the same task in two modes: same classes, same supports, other queries."""
-    scores = []
-    for name, (first, second) in GAPS.items():
-        if name == "blind-gap" and options.blind_supports != "ours":
-            continue  # its supports are not those of the other modes
-        one, other = task_accuracies(records, first), task_accuracies(records, second)
-        both = np.intersect1d(one[0], other[0])
-        if len(both):
-            paired = one[1][np.isin(one[0], both)] - other[1][np.isin(other[0], both)]
-            scores.append(_mean(name, paired, where, options))
-    return scores
-
-
-def _mean(name: str, values: Numbers, where: dict[str, str], options: MetaCocoOptions, words: str = "") -> Score:
-    interval: Interval | None = t_interval(values, options.level, "task")
+def _mean(one: TaskMean, where: dict[str, str], options: MetaCocoOptions) -> Score:
+    interval = t_interval(one.values, options.level, "task")
     return Score(
-        name,
-        float(values.mean()),
-        len(values),
-        interval if interval is not None and interval.defined else None,
+        one.name,
+        float(one.values.mean()),
+        len(one.values),
+        interval if interval.defined else None,
         where,
-        comparable=words,
+        comparable=one.comparable,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from hardlook.benchmarks.metacoco.galleries import context_galleries
 from hardlook.benchmarks.metacoco.leaderboard import leaderboard
 from hardlook.benchmarks.metacoco.mode_words import MODE_WORDS, pooled_modes, same_tasks
 from hardlook.benchmarks.metacoco.scores import headline_choice
@@ -15,8 +16,6 @@ from hardlook.contract.sections import (
     CurveChart,
     Dot,
     DotChart,
-    Example,
-    Gallery,
     HeatMap,
     Line,
     Section,
@@ -26,7 +25,7 @@ from hardlook.contract.sections import (
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_CONTEXTS, MOST_CONCEPTS, SHOWN = 24, 40, 4
+MOST_CONTEXTS, MOST_CONCEPTS = 24, 40
 BY_CHANCE = "by chance"
 
 
@@ -39,7 +38,7 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         _concepts(scorecard),
         _curves(records, scorecard),
     ]
-    found += [leaderboard(records, scorecard), _tasks(records)]
+    found += [leaderboard(records, scorecard), context_galleries(records, *headline_choice(records, scorecard))]
     return [section for section in found if section is not None]
 
 
@@ -191,21 +190,6 @@ def _line(name: str, points: list[tuple[int, Score]]) -> Line:
     lows = [score.interval.low if score.interval else score.value for _, score in points]
     highs = [score.interval.high if score.interval else score.value for _, score in points]
     return Line(name, [float(x) for x, _ in points], [score.value for _, score in points], lows, highs)
-
-
-def _tasks(records: pl.DataFrame) -> Section | None:
-    import polars as pl
-
-    first = records.filter((pl.col("ways") == records["ways"][0]) & (pl.col("shots") == records["shots"].min()))
-    rated = first.with_columns(accuracy=pl.col("correct") / pl.col("queries")).sort("accuracy", "unit")
-    blocks = []
-    for mode in ("swapped", "ood", "blind"):
-        worst = rated.filter(pl.col("mode") == mode).head(SHOWN)
-        if len(worst):
-            examples = [Example(row["unit"], f"accuracy {row['accuracy']:.2f}") for row in worst.iter_rows(named=True)]
-            title = f"The hardest {mode} tasks"
-            blocks.append(Gallery(title, "A support of each class, then wrongly answered queries.", tuple(examples)))
-    return Section("Tasks to look at", "", tuple(blocks)) if blocks else None
 
 
 def _points(score: Score) -> str:

@@ -6,6 +6,7 @@ are pixels (whole numbers) except the last two, from which the mean IoU over sin
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -13,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.contract.scorecard import Score, score_of
-from hardlook.stats import bootstrap_scores
+from hardlook.contract.scorecard import Score
+from hardlook.contract.tally import DrawOptions, Entry, SumTally, scores_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -107,48 +108,50 @@ def add_up(records: pl.DataFrame, labels: Sequence[str], *, void_ignored: bool) 
     return Cells(cell_labels, sums, row_cell, row_query, np.bincount(row))
 
 
-def score_cells(
+def tally_cells(
     cells: Cells,
     name_scores: Callable[[Totals], Sequence[NamedScore]],
     *,
-    rng: np.random.Generator,
-    resamples: int,
-    level: float,
+    key: tuple[str | int, ...],
     more: Callable[[NamedScore], Mapping[str, Any]] = lambda score: {},
-) -> list[Score]:
-    """Every named score with its interval over query images.
+) -> list[SumTally]:
+    """The tally of the named scores, which draws query images; none where there is nothing to score.
 
-    `name_scores` maps totals (m, cells, 5) to scores; `more` gives the reading and comparability of one.
+    `name_scores` maps totals (m, cells, 5) to scores; names, slices and cells must not depend on the totals. `key`
+    names the draws. `more` gives what else the entry of a score says: its reading, comparability, another `n`.
     """
 
-    def shaped(totals: NDArray[np.float64]) -> Totals:
-        return totals.reshape(len(totals), len(cells), len(MEASURES))
-
     def statistic(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.stack([score.values for score in name_scores(shaped(totals))], axis=-1)
+        shaped = totals.reshape(len(totals), len(cells), len(MEASURES))
+        return np.stack([score.values for score in name_scores(shaped)], axis=-1)
 
-    named = name_scores(shaped(np.asarray(cells.sums.sum(axis=0), np.float64).reshape(1, -1))) if len(cells) else ()
+    # Any totals serve: the names are those of every answer.
+    named = name_scores(np.ones((1, len(cells), len(MEASURES)))) if len(cells) else ()
     if not named:
         return []
-    estimates = bootstrap_scores(
-        cells.sums,
-        statistic,
-        rng=rng,
-        clusters=cells.row_query,
-        resamples=resamples,
-        level=level,
-        resampled="query image",
-    )
-    scores = []
-    for score, estimate in zip(named, estimates, strict=True):
+    entries = []
+    for score in named:
         rows = score.chosen[cells.row_cell]
-        queries = len(np.unique(cells.row_query[rows]))
-        # All slices are drawn together; each says how many query images are its own.
-        own = replace(estimate, interval=replace(estimate.interval, n=queries))
-        if queries < 2:
-            own = replace(own, interval=replace(own.interval, low=np.nan, high=np.nan))
-        scores.append(score_of(score.name, own, int(cells.row_pairs[rows].sum()), slice=score.slice, **more(score)))
+        queries, pairs = len(np.unique(cells.row_query[rows])), int(cells.row_pairs[rows].sum())
+        entry = Entry(score.name, pairs, score.slice, clusters=queries)
+        entries.append(replace(entry, **more(score)))
+    return [SumTally(tuple(entries), cells.sums, statistic, key, "query image", cells.row_query)]
+
+
+def scores_of_pairs(tallies: Sequence[SumTally], options: DrawOptions) -> list[Score]:
+    """Every score with its interval over query images.
+
+    A score that no pair belongs to, such as that of salient targets where none is, is told too, as undefined.
+    """
+    scores = []
+    for tally in tallies:
+        defined = iter(scores_of(tally, options))
+        scores += [next(defined) if entry.n else _undefined(entry) for entry in tally.entries]
     return scores
+
+
+def _undefined(entry: Entry) -> Score:
+    return Score(entry.name, math.nan, 0, slice=entry.slice, reading=entry.reading, comparable=entry.comparable)
 
 
 def _rows(

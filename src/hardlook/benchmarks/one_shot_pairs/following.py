@@ -9,15 +9,12 @@ only salient are looked at too: which of them do the masks cover?
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, score_cells
+from hardlook.benchmarks.one_shot_pairs.cells import NamedScore, Totals, add_up, tally_cells
 from hardlook.benchmarks.one_shot_pairs.means import mean_iou
 from hardlook.contract.benchmark import ScoreMeaning
-from hardlook.contract.scorecard import Score
+from hardlook.contract.tally import SumTally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -38,16 +35,14 @@ MEANINGS = (
 )
 
 
-def score_following(
+def tally_following(
     others: pl.DataFrame,
     *,
     void_ignored: bool,
-    rng: np.random.Generator,
-    resamples: int,
-    level: float,
+    key: tuple[str | int, ...],
     where: Mapping[str, str],
     comparable: str = "",
-) -> list[Score]:
+) -> list[SumTally]:
     """The six scores over records of targets that are not salient; none where no saliency model was asked.
 
     Each is a ratio of sums for every class, the mean over classes, then over folds. A saliency mask leaves no pixel
@@ -70,8 +65,9 @@ def score_following(
         scores += [NamedScore(name, where, means[one] - means[two], chosen[one]) for name, one, two in differences]
         return scores
 
-    scores = score_cells(cells, name_scores, rng=rng, resamples=resamples, level=level)
-    return [replace(score, n=len(asked), comparable=comparable) for score in scores]
+    # A row of the copies may stand for several pairs.
+    more = {"n": len(asked), "comparable": comparable}
+    return tally_cells(cells, name_scores, key=key, more=lambda score: more)
 
 
 def _copies(asked: pl.DataFrame) -> pl.DataFrame:

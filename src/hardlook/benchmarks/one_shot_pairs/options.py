@@ -46,5 +46,5 @@ def shared_readings(options: OneShotOptions) -> tuple[Reading, ...]:
     void = void_reading(options)
     return (
         Reading("void", void, VOID[void], tuple(VOID), "ignored"),
-        Reading("size", options.size, SIZES[options.size], (), "original"),
+        Reading("size", options.size, SIZES[options.size], tuple(SIZES), "original"),
     )

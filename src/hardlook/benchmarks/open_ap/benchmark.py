@@ -15,15 +15,19 @@ from hardlook.benchmarks.open_ap.dataset import list_images, read_unit, sources_
 from hardlook.benchmarks.open_ap.meanings import MEANINGS
 from hardlook.benchmarks.open_ap.options import OpenApOptions, all_readings
 from hardlook.benchmarks.open_ap.pictures import pictures_of
-from hardlook.benchmarks.open_ap.records import SCHEMA, record_of
-from hardlook.benchmarks.open_ap.scores import score_images
+from hardlook.benchmarks.open_ap.qualities import caption_of, judged_images
+from hardlook.benchmarks.open_ap.records import SCHEMA, in_one_vocabulary, record_of
+from hardlook.benchmarks.open_ap.scores import score_images, tally_images
 from hardlook.benchmarks.open_ap.sections import show
 from hardlook.benchmarks.open_labels.comparison import with_comparison
+from hardlook.benchmarks.open_labels.printed_tables import ap_tables
 from hardlook.benchmarks.open_labels.published_ap import PUBLISHED_AP
-from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
+from hardlook.benchmarks.open_labels.published_datasets import published_slice
+from hardlook.contract.benchmark import BenchmarkCard, Dial, Quality, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 
 if TYPE_CHECKING:
     import polars as pl
@@ -51,7 +55,12 @@ CARD = BenchmarkCard(
     citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
     data_licence="the planted world: MIT; your own data: yours",
     scores=MEANINGS,
+    qualities=(
+        Quality("image-open-ap50", "open AP50 of the image, all labels in one ranking"),
+        Quality("image-ap50", "AP50 of the image, all labels in one ranking, right labels only"),
+    ),
     published=PUBLISHED_AP,
+    published_tables=ap_tables,
     dials=(
         Dial("a sibling's name, up to half", MODEL, _up_to_half, "open-gain"),
         Dial("missed objects", MODEL, lambda v: {"missed": v}, "open-gain", moves=False),
@@ -93,9 +102,30 @@ class OpenAp:
         """All scores, from the overlaps and the similarity."""
         return with_comparison(score_images(CARD, records, options), options)
 
+    def tallies(self, records: pl.DataFrame, options: OpenApOptions) -> Sequence[Tally]:
+        """The matches of detections and objects: over all images, and of each context."""
+        return tally_images(records, options)
+
+    def in_one_vocabulary(self, runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+        """The records of several runs in the words of the truth and of all their models."""
+        return in_one_vocabulary(runs)
+
+    def qualities(self, records: pl.DataFrame, options: OpenApOptions) -> pl.DataFrame:
+        """How well the objects of each image were found and ranked, by similar names and by right ones."""
+        return judged_images(records, options)
+
+    def caption(self, record: Record) -> str:
+        """How many objects were found and named, and the most frequent confusion."""
+        return caption_of(record)
+
     def readings(self, options: OpenApOptions) -> tuple[Reading, ...]:
         """How matches are read, which senses and which measure."""
         return all_readings(options)
+
+    def published_slice(self, scorecard: Scorecard, options: OpenApOptions) -> Mapping[str, str]:
+        """The paper's dataset whose labels these are, and what overlaps."""
+        where = published_slice(options.labels, options)
+        return {**where, "iou": options.iou} if where else where
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         """What similarity gives back, and where."""

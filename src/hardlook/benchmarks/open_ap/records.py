@@ -6,7 +6,7 @@ classes, every reading and any number of detections. Overlaps below .5 match at 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.benchmarks.open_ap.dataset import InstanceImage
 from hardlook.benchmarks.open_ap.kept_detections import pack
+from hardlook.benchmarks.semantic_images.one_vocabulary import one_list, relabelled
 from hardlook.benchmarks.semantic_images.vocabulary import together
 from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Column, Record, RecordSchema
@@ -93,6 +94,25 @@ def record_of(unit: Unit, found: ImageDetections, spoken: Mapping[int, str]) -> 
 def label_names(records: pl.DataFrame) -> list[str]:
     """The labels of a run."""
     return str(records["names"][0]).split("\n")
+
+
+def in_one_vocabulary(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The records of several runs in one list of labels, without their pictures, which keep their own numbers.
+
+    Scores stay what they are, to the last bit, as long as no two detections of an image have equal scores: such are
+    settled by the number of their label, and other numbers may settle them otherwise.
+    """
+    import polars as pl
+
+    lists, known = [label_names(records) for records in runs], [int(records["known"][0]) for records in runs]
+    names, tables = one_list(lists, known)
+    text = pl.lit("\n".join(names)).alias("names")
+
+    def changed(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
+        columns = [relabelled(records[name], lambda labels: table[labels]) for name in ("object_labels", "labels")]
+        return records.drop("detections", strict=False).with_columns(*columns, text)
+
+    return [changed(records, table) for records, table in zip(runs, tables, strict=True)]
 
 
 def image_inputs(records: pl.DataFrame) -> list[ImageInput]:

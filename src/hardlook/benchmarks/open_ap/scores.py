@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,20 +11,18 @@ from numpy.typing import NDArray
 
 from hardlook.benchmarks.open_ap.class_sets import chosen_sets
 from hardlook.benchmarks.open_ap.left_out import left_out
-from hardlook.benchmarks.open_ap.matches import ClassMasks, RunTables, run_tables
+from hardlook.benchmarks.open_ap.matches import WHOLE, ClassMasks, RunMatches, run_matches
 from hardlook.benchmarks.open_ap.options import OpenApOptions, unmatched
 from hardlook.benchmarks.open_ap.records import label_names
-from hardlook.benchmarks.open_ap.resampling import bootstrap_weights
+from hardlook.benchmarks.open_ap.weighted_tally import Results, WeightedTally
 from hardlook.benchmarks.open_ap.words import refuse_strangers
-from hardlook.benchmarks.open_labels.matrix import free_similarities, label_similarity
+from hardlook.benchmarks.open_labels.matrix import free_similarities, label_similarity, similarity_in_use
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import Score, Scorecard, score_of
+from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.tally import Entry, scores_of
 from hardlook.metrics.average_precision import soft_precision
 from hardlook.metrics.confusion_costs import confusion_costs
 from hardlook.metrics.match_table import MatchTable
-from hardlook.metrics.open_ap import open_average_precision
-from hardlook.randomness import generator
-from hardlook.stats.intervals import Estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,99 +30,111 @@ if TYPE_CHECKING:
 KINDS = {"": "vanilla", "dagger-": "dagger", "open-": "open"}
 QUANTITIES = {"ap": "AP", "ap50": "AP50", "ap75": "AP75", "aps": "APs", "apm": "APm", "apl": "APl", "ar": "AR"}
 OF_SETS = ("ap", "ap50")
+ONLY_AP = ("ap", "dagger-ap", "open-ap", "open-gain")
+KEY = ("open-ap", "bootstrap")
 MOST_CONFUSIONS = 25
 Matrix = NDArray[np.float64]
-Where = tuple[tuple[str, str], ...]
-Named = tuple[str, Where]
 
 
 def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOptions) -> Scorecard:
     """Every score with its interval over images, the dearest confusions, and what was left out."""
-    # Equal scores are settled by image id, whatever the units are called.
-    records = records.sort("image_id")
+    records = _in_order(records)
     names = label_names(records)
     refuse_strangers(names[: int(records["known"][0])], options)
     similarity = label_similarity(names, options.labels, options)
-    sets = chosen_sets(options.class_sets, names)
-    released = unmatched(options) == "released"
-    tables = run_tables(records, max_detections=options.max_detections, released=released, sets=sets)
-    scores = _scores(tables, similarity.matrix, names, sets, options)
-    for context in sorted(set(records["context"]) - {""}):
-        inside = records.filter((records["context"] == context).to_numpy())
-        alone = run_tables(inside, max_detections=options.max_detections, released=released)
-        scores += _scores(alone, similarity.matrix, [], {}, options, context)
-    scores += _by_measure(tables.whole, names, options)
-    scores += _costs(tables.whole, similarity.matrix, names)
-    notes = left_out(records, tables.whole, names, options.max_detections)
+    tallies = _tallies(records, similarity.matrix, options)
+    scores = [score for tally in tallies for score in scores_of(tally, options)]
+    table = tallies[0].tables[WHOLE]
+    scores += _by_measure(table, names, options)
+    scores += _costs(table, similarity.matrix, names)
+    notes = left_out(records, table, names, options.max_detections)
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=(*notes, *similarity.notes))
 
 
-def _scores(
-    tables: RunTables, similarity: Matrix, names: Sequence[str], sets: ClassMasks, options: OpenApOptions,
-    context: str = "",
-) -> list[Score]:  # fmt: skip
-    images, present = len(tables.whole.multiplicity), tables.whole.objects()[0] > 0
-    classes = {row: name for row, name in enumerate(names) if present[row]}
+def tally_images(records: pl.DataFrame, options: OpenApOptions) -> list[WeightedTally]:
+    """The matches of all images, then of those of each context; labels may be those of several runs."""
+    return _tallies(_in_order(records), similarity_of_run(records, options), options)
 
-    def statistic(multiplicity: NDArray[np.int64]) -> dict[Named, float]:
-        drawn = tables.weighted(multiplicity)
-        return _only_ap(drawn.whole, similarity) if context else _figures(drawn, similarity, classes, sets)
 
-    estimates: dict[Named, Estimate] = bootstrap_weights(
-        images, statistic, rng=generator(options.seed, "open-ap", "bootstrap", context),
-        resamples=options.resamples, level=options.level, resampled="image",
-    )  # fmt: skip
+def similarity_of_run(records: pl.DataFrame, options: OpenApOptions) -> Matrix:
+    """(K, K) the similarity that the options choose, of the labels that the records use."""
+    names = label_names(records)
+    used = np.zeros(len(names), bool)
+    for column in ("object_labels", "labels"):
+        used[records[column].explode().drop_nulls().to_numpy()] = True
+    return similarity_in_use(names, used, options.labels, options)
+
+
+def _in_order(records: pl.DataFrame) -> pl.DataFrame:
+    # Equal scores are settled by image id, whatever the units are called.
+    return records.sort("image_id")
+
+
+def _tallies(records: pl.DataFrame, similarity: Matrix, options: OpenApOptions) -> list[WeightedTally]:
+    names = label_names(records)
+    sets = chosen_sets(options.class_sets, names)
+    released = unmatched(options) == "released"
+    matches = run_matches(records, max_detections=options.max_detections, released=released, sets=sets)
     reading = f"unmatched={unmatched(options)}"
-    holding = _images_of(tables.whole)
-    places = {name: row for row, name in classes.items()}
-    scores = []
-    for (name, where), estimate in estimates.items():
-        sliced = dict(where) | ({"context": context} if context else {})
-        n = int(holding[places[sliced["class"]]]) if "class" in sliced else images
-        scores.append(score_of(name, estimate, n, slice=sliced, reading=reading))
-    return scores
+    holding = dict(zip(names, _images_of(matches), strict=True))
+
+    def entry(name: str, where: Mapping[str, str], n: int) -> Entry:
+        return Entry(name, holding[where["class"]] if "class" in where else n, where, reading)
+
+    entries = tuple(entry(name, where, matches.images) for name, where in _named(names, sets))
+    tallies = [WeightedTally(entries, matches, similarity, partial(_figures, sets=sets), (*KEY, ""))]
+    contexts = records["context"].to_numpy()
+    for context in sorted(set(contexts) - {""}):
+        inside = np.flatnonzero(contexts == context)
+        entries = tuple(entry(name, {"context": context}, len(inside)) for name in ONLY_AP)
+        tallies.append(WeightedTally(entries, matches.only(inside), similarity, _only_ap, (*KEY, context)))
+    return tallies
 
 
-def _figures(tables: RunTables, similarity: Matrix, classes: Mapping[int, str], sets: ClassMasks) -> dict[Named, float]:
-    """All scores of one resample by name and slice."""
-    result = open_average_precision(tables.whole, similarity)
+def _named(names: Sequence[str], sets: ClassMasks) -> list[tuple[str, dict[str, str]]]:
+    """Name and slice of each of `_figures`."""
+    found: list[tuple[str, dict[str, str]]] = [(prefix + name, {}) for name in QUANTITIES for prefix in KINDS]
+    found.insert(len(KINDS), ("open-gain", {}))
+    for name in sets:
+        for setting in ("generalised", "constrained"):
+            where = {"classes": name, "setting": setting}
+            found += [(prefix + one, where) for prefix in KINDS for one in OF_SETS]
+    return found + [(f"{prefix}ap", {"class": name}) for prefix in KINDS for name in names]
+
+
+def _figures(results: Results, sets: ClassMasks) -> list[float]:
+    """All scores of one weighting of the images."""
+    result = results[WHOLE]
     summary = result.summary()
-    found: dict[Named, float] = {}
-    for name, figure in QUANTITIES.items():
-        found |= {(prefix + name, ()): summary[kind][figure] for prefix, kind in KINDS.items()}
-        if name == "ap":
-            found["open-gain", ()] = found["open-ap", ()] - found["dagger-ap", ()]
+    found = [summary[kind][figure] for figure in QUANTITIES.values() for kind in KINDS.values()]
+    found.insert(len(KINDS), summary["open"]["AP"] - summary["dagger"]["AP"])
     for name, mask in sets.items():
-        alone = open_average_precision(tables.constrained[name], similarity).summary()
-        among = result.summary(np.flatnonzero(mask))
-        for setting, figures in (("generalised", among), ("constrained", alone)):
-            where = (("classes", name), ("setting", setting))
-            for prefix, kind in KINDS.items():
-                found |= {(prefix + one, where): figures[kind][QUANTITIES[one]] for one in OF_SETS}
-    for prefix, kind in KINDS.items():
-        values = getattr(result, kind).per_class()
-        found |= {(f"{prefix}ap", (("class", name),)): float(values[row]) for row, name in classes.items()}
+        for figures in (result.summary(np.flatnonzero(mask)), results[name].summary()):
+            found += [figures[kind][QUANTITIES[one]] for kind in KINDS.values() for one in OF_SETS]
+    for kind in KINDS.values():
+        found += getattr(result, kind).per_class().tolist()
     return found
 
 
-def _only_ap(table: MatchTable, similarity: Matrix) -> dict[Named, float]:
+def _only_ap(results: Results) -> list[float]:
     """What the slices by context show."""
-    result = open_average_precision(table, similarity)
-    found: dict[Named, float] = {}
-    for prefix, kind in KINDS.items():
-        values = getattr(result, kind).per_class()
+    means = []
+    for kind in KINDS.values():
+        values = getattr(results[WHOLE], kind).per_class()
         defined = values[~np.isnan(values)]
-        found[f"{prefix}ap", ()] = float(defined.mean()) if defined.size else float("nan")
-    found["open-gain", ()] = found["open-ap", ()] - found["dagger-ap", ()]
-    return found
+        means.append(float(defined.mean()) if defined.size else float("nan"))
+    _, dagger, opened = means
+    return [*means, opened - dagger]
 
 
-def _images_of(table: MatchTable) -> NDArray[np.int64]:
-    """(K,) images that have the class among their objects or their detections."""
-    held = np.zeros((len(table.multiplicity), table.classes), bool)
-    held[table.object_image, table.object_classes] = True
-    held[table.image, table.labels] = True
-    return np.asarray(held.sum(0))
+def _images_of(matches: RunMatches) -> list[int]:
+    """Of each class, the images that have it among objects or detections; 0 where there is no object to find."""
+    held, objects = np.zeros((matches.images, matches.classes), bool), np.zeros(matches.classes, bool)
+    for row, image in enumerate(matches.by_set[WHOLE]):
+        held[row, image.object_classes] = held[row, image.labels] = True
+        objects[image.object_classes[image.counted[0]]] = True
+    counts: list[int] = np.where(objects, held.sum(0), 0).tolist()
+    return counts
 
 
 def _by_measure(table: MatchTable, names: Sequence[str], options: OpenApOptions) -> list[Score]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hardlook.benchmarks.open_ap.galleries import confusion_examples, hardest_images
+from hardlook.benchmarks.open_ap.galleries import confusion_examples
 from hardlook.benchmarks.open_ap.scores import KINDS, QUANTITIES
 from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
 from hardlook.contract.scorecard import Score, Scorecard
@@ -27,7 +27,6 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         measures_section(scorecard, "open-ap", "open AP", ("dagger", "dagger-ap")),
         _confusions(records, scorecard),
         _slices(scorecard),
-        Section("Which images", "", (hardest_images(records),)),
     ]
     return [section for section in found if section is not None]
 
@@ -92,14 +91,15 @@ def _confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
     soft = {_pair(score): score.value for score in scorecard.scores if score.name == "unforgiven-objects"}
     if not hard:
         return None
+    similarity = {pair: 1 - soft[pair] / hard[pair] for pair in hard}
     table = Table(
         "The dearest confusions",
         "Objects that were found (IoU .5) under another label, and the part of them that similarity does not forgive.",
         ("true", "called", "similarity", "objects", "not forgiven"),
-        [(*pair, 1 - soft[pair] / hard[pair], int(hard[pair]), soft[pair]) for pair in hard],
+        [(*pair, similarity[pair], int(hard[pair]), soft[pair]) for pair in hard],
         decimals=2,
     )
-    examples = confusion_examples(records, list(hard)[:MOST_EXAMPLES])
+    examples = confusion_examples(records, {pair: similarity[pair] for pair in list(hard)[:MOST_EXAMPLES]})
     gallery = Gallery("Where they happen", "An image with the most objects so confused.", examples)
     return Section("What is taken for what", "", (table, gallery) if examples else (table,))
 

@@ -54,6 +54,31 @@ def label_similarity(names: Sequence[str], labels: str | None, options: OpenLabe
     return LabelSimilarity(result.matrix, notes)
 
 
+def similarity_in_use(
+    names: Sequence[str], used: NDArray[np.bool_], labels: str | None, options: OpenLabelOptions
+) -> NDArray[np.float64]:
+    """(K, K) similarity where the list may hold words of other runs; `used` (K,) says which this run uses.
+
+    Another model's words may have no sense under this run's options. They are then strange to every label, which no
+    score of this run can notice. A word that the run does use is refused as ever.
+
+    >>> used = np.array([True, True, False])
+    >>> similarity_in_use(["cat", "dog", "glorp"], used, None, OpenLabelOptions())
+    array([[1. , 0.2, 0. ],
+           [0.2, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    try:
+        return label_similarity(names, labels, options).matrix
+    except HardlookError:
+        rows = np.flatnonzero(used)
+        if len(rows) == len(names):
+            raise
+    matrix = np.eye(len(names))
+    matrix[np.ix_(rows, rows)] = label_similarity([names[row] for row in rows.tolist()], labels, options).matrix
+    return matrix
+
+
 def free_similarities(
     names: Sequence[str], labels: str | None, options: OpenLabelOptions
 ) -> dict[str, NDArray[np.float64]]:

@@ -15,7 +15,7 @@ Kinds = tuple[float, float, float]
 _NAMES = ("", "dagger-", "open-")
 _NOTE = "comparable with the variant published and the measure path, on the same detections"
 # Method, then vanilla, dagger and open of each quantity, in percent.
-_TABLE_7: dict[str, dict[str, Kinds]] = {
+TABLE_7: dict[str, dict[str, Kinds]] = {
     "ODISE": {
         "ap": (14.0, 12.7, 14.3),
         "ap50": (23.4, 20.9, 23.7),
@@ -36,7 +36,7 @@ _TABLE_7: dict[str, dict[str, Kinds]] = {
 _CONSTRAINED_BASE, _CONSTRAINED_NOVEL = "constrained, base", "constrained, novel"
 _BASE, _NOVEL, _ALL = "generalised, base", "generalised, novel", "generalised, all"
 # Tables 8 (masks) and 9 (boxes) print AP50 on COCO's 48 base and 17 novel classes.
-_TABLE_8: dict[str, dict[str, Kinds]] = {
+TABLE_8: dict[str, dict[str, Kinds]] = {
     "CGG": {
         _CONSTRAINED_BASE: (46.2, 44.2, 45.2),
         _CONSTRAINED_NOVEL: (29.5, 28.9, 30.0),
@@ -45,7 +45,7 @@ _TABLE_8: dict[str, dict[str, Kinds]] = {
         _ALL: (41.4, 39.1, 40.6),
     },
 }
-_TABLE_9: dict[str, dict[str, Kinds]] = {
+TABLE_9: dict[str, dict[str, Kinds]] = {
     "CGG": {
         _CONSTRAINED_BASE: (46.0, 44.3, 45.3),
         _CONSTRAINED_NOVEL: (30.4, 29.4, 30.6),
@@ -79,12 +79,22 @@ _MASKS = tuple(
         "Table 7, A-150, masks",
         {name: value for quantity, kinds in rows.items() for name, value in _named(quantity, kinds).items()},
         _NOTE,
+        {"dataset": "A-150", "iou": "segm"},
     )
-    for method, rows in _TABLE_7.items()
+    for method, rows in TABLE_7.items()
 )
 _BASE_AND_NOVEL = tuple(
-    PublishedResult(method, f"{table}, {setting}", _named("ap50", values), _NOTE)
-    for table, methods in (("Table 8, COCO 48/17, masks", _TABLE_8), ("Table 9, COCO 48/17, boxes", _TABLE_9))
+    PublishedResult(
+        method,
+        f"{source}, {setting}",
+        _named("ap50", values),
+        _NOTE,
+        {"dataset": "COCO", "iou": iou, **dict(zip(("setting", "classes"), setting.split(", "), strict=True))},
+    )
+    for source, iou, methods in (
+        ("Table 8, COCO 48/17, masks", "segm", TABLE_8),
+        ("Table 9, COCO 48/17, boxes", "bbox", TABLE_9),
+    )
     for method, settings in methods.items()
     for setting, values in settings.items()
 )

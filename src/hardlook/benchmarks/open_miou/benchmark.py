@@ -12,19 +12,23 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook.benchmarks.open_labels.comparison import with_comparison
 from hardlook.benchmarks.open_labels.matrix import label_similarity
+from hardlook.benchmarks.open_labels.printed_tables import miou_tables
 from hardlook.benchmarks.open_labels.published import PUBLISHED_MIOU
+from hardlook.benchmarks.open_labels.published_datasets import published_slice
 from hardlook.benchmarks.open_miou.options import OpenMiouOptions, all_readings
-from hardlook.benchmarks.open_miou.scores import score_images
+from hardlook.benchmarks.open_miou.scores import judged_images, score_images, tally_images
 from hardlook.benchmarks.open_miou.sections import show
 from hardlook.benchmarks.semantic_images.answers import answered_maps
 from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit, sources_of
 from hardlook.benchmarks.semantic_images.pictures import pictures_of
-from hardlook.benchmarks.semantic_images.records import SCHEMA, record_of
+from hardlook.benchmarks.semantic_images.qualities import caption_of
+from hardlook.benchmarks.semantic_images.records import SCHEMA, in_one_vocabulary, record_of
 from hardlook.benchmarks.semantic_images.vocabulary import together, translate
-from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
+from hardlook.contract.benchmark import BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 from hardlook.labels.load import load_label_set
 
 if TYPE_CHECKING:
@@ -71,7 +75,13 @@ CARD = BenchmarkCard(
             higher_is_better=False,
         ),
     ),
+    qualities=(
+        Quality("image-open-miou", "open mIoU of the image"),
+        Quality("image-miou", "vanilla mIoU of the image"),
+        Quality("image-gain", "what similarity gives back on the image"),
+    ),
     published=PUBLISHED_MIOU,
+    published_tables=miou_tables,
     dials=(
         Dial("a sibling's name", "planted-segmenter", lambda v: {"sibling": v}, "open-gain"),
         Dial("ragged borders", "planted-segmenter", lambda v: {"ragged": v}, "open-gain", moves=False),
@@ -123,9 +133,29 @@ class OpenMiou:
         """All scores, from the counts and the similarity."""
         return with_comparison(score_images(CARD, records, options), options)
 
+    def tallies(self, records: pl.DataFrame, options: OpenMiouOptions) -> Sequence[Tally]:
+        """Pixels of each class, hard and soft: over all images, and of each context."""
+        return tally_images(records, options)
+
+    def in_one_vocabulary(self, runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+        """The records of several runs in the words of the truth and of all their models."""
+        return in_one_vocabulary(runs)
+
+    def qualities(self, records: pl.DataFrame, options: OpenMiouOptions) -> pl.DataFrame:
+        """The open and the vanilla mIoU of each image by itself, and how far they are apart."""
+        return judged_images(records, options)
+
+    def caption(self, record: Record) -> str:
+        """The share of right pixels, and the image's largest confusion."""
+        return caption_of(record)
+
     def readings(self, options: OpenMiouOptions) -> tuple[Reading, ...]:
         """Which classes the mean runs over, which senses and which measure."""
         return all_readings(options)
+
+    def published_slice(self, scorecard: Scorecard, options: OpenMiouOptions) -> Mapping[str, str]:
+        """The paper's dataset whose labels these are."""
+        return published_slice(options.labels, options)
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         """What similarity gives back, and where."""

@@ -8,23 +8,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.closed_miou.options import mean_over
-from hardlook.benchmarks.open_labels.matrix import free_similarities, kinds_of, label_similarity, read_class_sets
+from hardlook.benchmarks.open_labels.matrix import (
+    free_similarities,
+    kinds_of,
+    label_similarity,
+    read_class_sets,
+    similarity_in_use,
+)
+from hardlook.benchmarks.open_labels.soft_tally import SoftTally
 from hardlook.benchmarks.open_miou.options import OpenMiouOptions
+from hardlook.benchmarks.semantic_images.qualities import NO_LABEL, per_image_miou, per_image_open_miou
 from hardlook.benchmarks.semantic_images.records import cells_of, confusion_of, image_counts, label_names
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard
+from hardlook.contract.tally import Entry, scores_of
 from hardlook.metrics import mean_iou as metric
 from hardlook.metrics.confusion_costs import confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean
 from hardlook.metrics.soft_counts import soft_counts, soft_counts_by_image
-from hardlook.randomness import generator
-from hardlook.stats import bootstrap_scores
 
 if TYPE_CHECKING:
     import polars as pl
 
 VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
-NO_LABEL = "(no such label)"
 MOST_CONFUSIONS = 25
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
 
@@ -33,14 +39,8 @@ def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOp
     """Every score with its interval over images, and the dearest confusions."""
     names = label_names(records)
     similarity = label_similarity(names, options.labels, options)
-    kinds = kinds_of(names, options.labels, options)
-    sets = read_class_sets(options.class_sets, names) if options.class_sets else {}
-    groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
-    groups += [({"classes": name}, mask) for name, mask in sets.items()]
-    scores = _scores(records, similarity.matrix, names, options, groups, {})
-    for context in sorted(set(records["context"]) - {""}):
-        inside = records.filter((records["context"] == context).to_numpy())
-        scores += _scores(inside, similarity.matrix, names, options, [], {"context": context})
+    tallies = _tallies(records, similarity.matrix, names, options)
+    scores = [score for tally in tallies for score in scores_of(tally, options)]
     scores += _by_measure(records, names, options)
     scores += _costs(records, similarity.matrix, names)
     empty = records.filter(records["cells"].list.len() == 0)["unit"].to_list()
@@ -50,14 +50,51 @@ def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOp
     )
 
 
-def _scores(
+def tally_images(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
+    """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
+    return _tallies(records, _similarity_of_run(records, options), label_names(records), options)
+
+
+def judged_images(records: pl.DataFrame, options: OpenMiouOptions) -> pl.DataFrame:
+    """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
+    import polars as pl
+
+    opened, closed = per_image_open_miou(records, _similarity_of_run(records, options)), per_image_miou(records)
+    columns = {"image-open-miou": opened, "image-miou": closed, "image-gain": opened - closed}
+    return pl.DataFrame({"unit": records["unit"], **columns})
+
+
+def _similarity_of_run(records: pl.DataFrame, options: OpenMiouOptions) -> NDArray[np.float64]:
+    """(K, K) the similarity that the options choose, of the labels that the records use."""
+    cells = cells_of(records)
+    used = np.zeros(cells.labels + 1, np.bool_)
+    used[cells.cell // (cells.labels + 1)] = True
+    used[cells.cell % (cells.labels + 1)] = True
+    return similarity_in_use(label_names(records), used[:-1], options.labels, options)
+
+
+def _tallies(
+    records: pl.DataFrame, similarity: NDArray[np.float64], names: list[str], options: OpenMiouOptions
+) -> list[SoftTally]:
+    kinds = kinds_of(names, options.labels, options)
+    sets = read_class_sets(options.class_sets, names) if options.class_sets else {}
+    groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
+    groups += [({"classes": name}, mask) for name, mask in sets.items()]
+    tallies = [_tally(records, similarity, names, options, groups, {})]
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        tallies.append(_tally(inside, similarity, names, options, [], {"context": context}))
+    return tallies
+
+
+def _tally(
     records: pl.DataFrame,
     similarity: NDArray[np.float64],
     names: list[str],
     options: OpenMiouOptions,
     groups: Groups,
     where: dict[str, str],
-) -> list[Score]:
+) -> SoftTally:
     cells, classes, over = cells_of(records), len(names), mean_over(options)
     sets = [where for where, _ in groups if "classes" in where]
     hard = image_counts(records).astype(np.float64)
@@ -79,34 +116,18 @@ def _scores(
         per_class = metric.class_iou(both)
         return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
 
-    estimates = iter(
-        bootstrap_scores(
-            np.stack([hard, soft], axis=1).reshape(len(hard), -1),
-            statistic,
-            rng=generator(options.seed, "open-miou", "bootstrap", *where.values()),
-            resamples=options.resamples,
-            level=options.level,
-            resampled="image",
-        )
-    )
     reading, n = f"mean-over={over}", len(hard)
-    scores = []
+    entries = []
     for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
         mean = name.endswith("miou") or name == "open-gain"
-        scores.append(score_of(name, next(estimates), n, slice=where, reading=reading if mean else ""))
-    for group, _ in groups:
-        for score in ("miou", "open-miou"):
-            scores.append(score_of(score, next(estimates), n, slice={**where, **group}))
-    if len(sets) == 2:
-        for score in ("miou", "open-miou"):
-            scores.append(score_of(score, next(estimates), n, slice={**where, "classes": "harmonic mean"}))
+        entries.append(Entry(name, n, where, reading if mean else ""))
+    slices = [group for group, _ in groups] + ([{"classes": "harmonic mean"}] if len(sets) == 2 else [])
+    entries += [Entry(score, n, {**where, **one}) for one in slices for score in ("miou", "open-miou")]
     present = (hard[:, 1:].sum(1) > 0).sum(0)
     for score in ("iou", "open-iou"):
-        for name, images in zip(names, present, strict=True):
-            estimate = next(estimates)
-            if images:
-                scores.append(score_of(score, estimate, int(images), slice={**where, "class": name}))
-    return scores
+        entries += [Entry(score, int(n), {**where, "class": name}) for name, n in zip(names, present, strict=True)]
+    sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
+    return SoftTally(tuple(entries), sums, statistic, ("open-miou", "bootstrap", *where.values()), "image")
 
 
 def _by_measure(records: pl.DataFrame, names: list[str], options: OpenMiouOptions) -> list[Score]:

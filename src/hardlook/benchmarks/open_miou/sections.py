@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
-from hardlook.benchmarks.open_miou.scores import NO_LABEL
-from hardlook.benchmarks.semantic_images.records import image_counts, label_names
+from hardlook.benchmarks.semantic_images.qualities import NO_LABEL
+from hardlook.benchmarks.semantic_images.records import cells_of, label_names
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DotChart, Example, Gallery, ScatterChart, Section, Spot, Table, dot_of
-from hardlook.metrics import mean_iou as metric
 
 if TYPE_CHECKING:
     import polars as pl
 
-SHOWN = 6
 MOST_EXAMPLES = 4
 
 
@@ -29,7 +27,6 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         measures_section(scorecard, "open-miou", "open mIoU", ("vanilla", "miou")),
         _confusions(records, scorecard),
         _slices(scorecard),
-        _images(records),
     ]
     return [section for section in found if section is not None]
 
@@ -89,31 +86,29 @@ def _confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
     soft = {_pair(score): score.value for score in scorecard.scores if score.name == "unforgiven-pixels"}
     if not hard:
         return None
-    rows = [(true, called, 1 - soft[true, called] / hard[true, called], int(hard[true, called]), soft[true, called])
-            for true, called in hard]  # fmt: skip
+    similarity = {pair: 1 - soft[pair] / hard[pair] for pair in hard}
     table = Table(
         "The dearest confusions",
         "Pixels of one label that were called another, and the part of them that similarity does not forgive.",
         ("true", "called", "similarity", "pixels", "not forgiven"),
-        rows,
+        [(*pair, similarity[pair], int(hard[pair]), soft[pair]) for pair in hard],
         decimals=2,
     )
-    examples = _examples(records, list(hard)[:MOST_EXAMPLES])
+    examples = _examples(records, {pair: similarity[pair] for pair in list(hard)[:MOST_EXAMPLES]})
     blocks = (table, Gallery("Where they happen", "The image with the most pixels of each.", examples))
     return Section("What is taken for what", "", blocks if examples else (table,))
 
 
-def _examples(records: pl.DataFrame, pairs: Sequence[tuple[str, str]]) -> list[Example]:
-    names = [*label_names(records), NO_LABEL]
+def _examples(records: pl.DataFrame, pairs: Mapping[tuple[str, str], float]) -> list[Example]:
+    names, cells = [*label_names(records), NO_LABEL], cells_of(records)
     examples: dict[str, Example] = {}
-    for true, called in pairs:
+    for (true, called), similarity in pairs.items():
         cell = names.index(true) * len(names) + names.index(called)
-        pixels = [
-            dict(zip(cells, counts, strict=True)).get(cell, 0)
-            for cells, counts in zip(records["cells"].to_list(), records["pixels"].to_list(), strict=True)
-        ]
+        meant = cells.cell == cell
+        pixels = np.bincount(cells.image[meant], cells.pixels[meant], minlength=cells.images)
         unit = records["unit"][int(np.argmax(pixels))]
-        examples.setdefault(unit, Example(unit, f"{true} called {called}: {max(pixels)} pixels"))
+        words = f"{true} called {called} (similarity {similarity:.2f}): {pixels.max():.0f} pixels"
+        examples.setdefault(unit, Example(unit, words))
     return list(examples.values())
 
 
@@ -128,14 +123,6 @@ def _slices(scorecard: Scorecard) -> Section | None:
         if rows:
             blocks.append(DotChart(title, "mIoU, vanilla and open.", rows, axis="mIoU"))
     return Section("Slices", "", tuple(blocks)) if blocks else None
-
-
-def _images(records: pl.DataFrame) -> Section:
-    values = metric.mean_iou(image_counts(records), "gt-only")
-    known = [int(row) for row in np.argsort(values, kind="stable") if not np.isnan(values[row])]
-    units = records["unit"].to_list()
-    shown = [Example(units[row], f"vanilla mIoU {values[row]:.3f}") for row in known[:SHOWN]]
-    return Section("Which images", "", (Gallery("The hardest images", "Lowest vanilla mIoU first.", shown),))
 
 
 def _pair(score: Score) -> tuple[str, str]:

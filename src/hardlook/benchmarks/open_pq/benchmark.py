@@ -11,19 +11,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.benchmarks.open_labels.comparison import with_comparison
+from hardlook.benchmarks.open_labels.printed_tables import pq_tables
+from hardlook.benchmarks.open_labels.published_datasets import published_slice
 from hardlook.benchmarks.open_labels.published_pq import PUBLISHED_PQ
 from hardlook.benchmarks.open_pq.answers import answered_sides
 from hardlook.benchmarks.open_pq.dataset import list_images, sources_of
 from hardlook.benchmarks.open_pq.options import OpenPqOptions, all_readings
 from hardlook.benchmarks.open_pq.pictures import pictures_of
-from hardlook.benchmarks.open_pq.records import SCHEMA, record_of
-from hardlook.benchmarks.open_pq.scores import score_images, similarity_of_words
+from hardlook.benchmarks.open_pq.qualities import caption_of, judged_images
+from hardlook.benchmarks.open_pq.records import SCHEMA, in_one_vocabulary, record_of
+from hardlook.benchmarks.open_pq.scores import score_images, similarity_of_words, tally_images
 from hardlook.benchmarks.open_pq.sections import show
 from hardlook.benchmarks.open_pq.unit_files import read_unit
-from hardlook.contract.benchmark import BenchmarkCard, Dial, ScoreMeaning, Unit
+from hardlook.contract.benchmark import BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 from hardlook.labels.measures import find_measure
 
 if TYPE_CHECKING:
@@ -69,7 +73,12 @@ CARD = BenchmarkCard(
             higher_is_better=False,
         ),
     ),
+    qualities=(
+        Quality("image-open-pq", "open PQ of the image"),
+        Quality("image-pq", "vanilla PQ of the image"),
+    ),
     published=PUBLISHED_PQ,
+    published_tables=pq_tables,
     dials=(
         Dial("a sibling's name", MODEL, lambda v: {"sibling": v}, "open-gain"),
         Dial("missed objects", MODEL, lambda v: {"missed": v}, "open-gain", moves=False),
@@ -113,9 +122,29 @@ class OpenPqBenchmark:
         """All scores, from the matches and the similarity."""
         return with_comparison(score_images(CARD, records, options), options)
 
+    def tallies(self, records: pl.DataFrame, options: OpenPqOptions) -> Sequence[Tally]:
+        """IoU, hits, false and missed segments of each class, hard and soft: over all images, and of each context."""
+        return tally_images(records, options)
+
+    def in_one_vocabulary(self, runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+        """The records of several runs in the words of the truth and of all their models."""
+        return in_one_vocabulary(runs)
+
+    def qualities(self, records: pl.DataFrame, options: OpenPqOptions) -> pl.DataFrame:
+        """The open and the vanilla PQ of each image by itself."""
+        return judged_images(records, options)
+
+    def caption(self, record: Record) -> str:
+        """How many segments were found and named, and the most frequent confusion."""
+        return caption_of(record)
+
     def readings(self, options: OpenPqOptions) -> tuple[Reading, ...]:
         """Which crowds excuse, which senses and which measure."""
         return all_readings(options)
+
+    def published_slice(self, scorecard: Scorecard, options: OpenPqOptions) -> Mapping[str, str]:
+        """The paper's dataset whose labels these are."""
+        return published_slice(options.labels, options)
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         """What similarity gives back, and where."""

@@ -5,6 +5,7 @@ All scores come from these: vanilla and open, of any subset of images, under any
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,11 +15,12 @@ from hardlook.benchmarks.open_pq.dataset import SegmentedImage, Side
 from hardlook.benchmarks.open_pq.pictures import drawn_labels
 from hardlook.benchmarks.open_pq.unit_files import table_misfits
 from hardlook.benchmarks.open_pq.words import Words, join_words
+from hardlook.benchmarks.semantic_images.one_vocabulary import one_list, relabelled
 from hardlook.benchmarks.semantic_images.pictures import encode_map
 from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.errors import DataError
-from hardlook.metrics.panoptic_matching import SegmentMatches, Segments, match_segments
+from hardlook.metrics.panoptic_matching import NOBODY, SegmentMatches, Segments, match_segments
 
 if TYPE_CHECKING:
     import polars as pl
@@ -89,6 +91,36 @@ def matches_of(records: pl.DataFrame, crowds: str = "last") -> SegmentMatches:
         excused=excused > 0 if crowds == "all" else excused == 1,
         images=len(records),
     )
+
+
+def in_one_vocabulary(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The records of several runs in one list of labels, without their pictures, which keep their own numbers.
+
+    Sums of every image and class stay what they are, to the last bit; means over classes can differ in the last
+    digit, since floats are then added with other zeros between them. A word that is a thing to one model and stuff to
+    another is refused: similarity counts only within a kind, so scores would change.
+    """
+    import polars as pl
+
+    spoken = [words_of_run(records) for records in runs]
+    largest = [int(matches_of(records).true.max(initial=-1)) for records in runs]
+    names, tables = one_list([words.names for words in spoken], [label + 1 for label in largest])
+    things = np.full(len(names), -1, np.int64)
+    for words, table in zip(spoken, tables, strict=True):
+        kinds = np.array(words.things, np.int64)
+        twofold = np.flatnonzero((things[table] >= 0) & (things[table] != kinds))
+        if len(twofold):
+            what = f"{words.names[twofold[0]]!r} is a thing in one run and stuff in another"
+            raise DataError(what, remedy="run again with models or files that agree on what is a thing")
+        things[table] = kinds
+    shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(things.tolist(), pl.List(pl.Int64)).alias("things")]
+
+    def changed(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
+        places = np.append(table, NOBODY)  # -1 is its last entry, and stays -1
+        columns = [relabelled(records[name], lambda labels: places[labels]) for name in ("true", "called")]
+        return records.drop("prediction", strict=False).with_columns(*columns, *shared)
+
+    return [changed(records, table) for records, table in zip(runs, tables, strict=True)]
 
 
 def _misfit(truth: Side, answer: Side, unit: str, error: ValueError) -> DataError:

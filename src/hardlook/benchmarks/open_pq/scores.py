@@ -8,18 +8,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.open_labels.matrix import LabelSimilarity, free_similarities, label_similarity, read_class_sets
+from hardlook.benchmarks.open_labels.matrix import (
+    LabelSimilarity,
+    free_similarities,
+    label_similarity,
+    read_class_sets,
+    similarity_in_use,
+)
+from hardlook.benchmarks.open_labels.soft_tally import SoftTally
 from hardlook.benchmarks.open_pq.options import OpenPqOptions, chosen_crowds
 from hardlook.benchmarks.open_pq.records import matches_of, words_of_run
 from hardlook.benchmarks.open_pq.words import Words
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard
+from hardlook.contract.tally import Entry, scores_of
 from hardlook.errors import DataError
 from hardlook.metrics.panoptic_matching import SegmentMatches
 from hardlook.metrics.panoptic_quality import class_quality, mean_quality, quality_sums, quality_sums_by_image
 from hardlook.metrics.segment_costs import segment_costs
-from hardlook.randomness import generator
-from hardlook.stats import bootstrap_scores
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,6 +34,7 @@ QUALITIES = ("pq", "sq", "rq")
 BOTH = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
 MOST_CONFUSIONS = 25
 Slice = Mapping[str, str]
+Groups = list[tuple[Slice, NDArray[np.bool_]]]
 Matrix = NDArray[np.float64]
 
 
@@ -35,16 +42,25 @@ def score_images(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpti
     """Every score with its interval over images, and the dearest confusions."""
     words = words_of_run(records)
     similarity = similarity_of_words(words, options)
-    sets = read_class_sets(options.class_sets, words.names) if options.class_sets else {}
-    scores = _scores(records, similarity.matrix, words, options, sets, {})
-    for context in sorted(set(records["context"]) - {""}):
-        inside = records.filter((records["context"] == context).to_numpy())
-        scores += _scores(inside, similarity.matrix, words, options, {}, {"context": context})
+    tallies = _tallies(records, similarity.matrix, words, options)
+    scores = [score for tally in tallies for score in scores_of(tally, options)]
     matches = matches_of(records, chosen_crowds(options))
     scores += _by_measure(matches, words, options)
     scores += _costs(matches, similarity.matrix, words)
     notes = (*_left_out(records, matches), *similarity.notes)
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=notes)
+
+
+def tally_images(records: pl.DataFrame, options: OpenPqOptions) -> list[SoftTally]:
+    """The sums of all images, hard and soft, then of those of each context; labels may be those of several runs."""
+    return _tallies(records, similarity_of_run(records, options), words_of_run(records), options)
+
+
+def similarity_of_run(records: pl.DataFrame, options: OpenPqOptions) -> Matrix:
+    """(K, K) the similarity that the options choose, of the labels that the records use."""
+    names, matches = words_of_run(records).names, matches_of(records)
+    used = np.isin(np.arange(len(names)), [matches.true, matches.called])
+    return similarity_in_use(names, used, options.labels, options)
 
 
 def similarity_of_words(words: Words, options: OpenPqOptions) -> LabelSimilarity:
@@ -58,27 +74,34 @@ def similarity_of_words(words: Words, options: OpenPqOptions) -> LabelSimilarity
         raise DataError(error.what, file=error.file, unit=error.unit, remedy=remedy) from None
 
 
-def _scores(
+def _tallies(records: pl.DataFrame, similarity: Matrix, words: Words, options: OpenPqOptions) -> list[SoftTally]:
+    sets = read_class_sets(options.class_sets, words.names) if options.class_sets else {}
+    things = np.array(words.things, np.bool_)
+    groups: Groups = [({"kind": "things"}, things), ({"kind": "stuff"}, ~things)]
+    groups += [({"classes": name}, mask) for name, mask in sets.items()]
+    every = np.arange(len(words.names))
+    tallies = [_tally(records, similarity, words, options, groups, every, {})]
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        # Slices by context together with kind or class would be thousands of numbers, each of a few images.
+        tallies.append(_tally(inside, similarity, words, options, [], every[:0], {"context": context}))
+    return tallies
+
+
+def _tally(
     records: pl.DataFrame,
     similarity: Matrix,
     words: Words,
     options: OpenPqOptions,
-    sets: Mapping[str, NDArray[np.bool_]],
+    groups: Groups,
+    shown: NDArray[np.int64],
     where: Slice,
-) -> list[Score]:
-    crowds, things, classes = chosen_crowds(options), np.array(words.things, np.bool_), len(words.names)
+) -> SoftTally:
+    crowds, classes = chosen_crowds(options), len(words.names)
     matches = matches_of(records, crowds)
-    hard = quality_sums_by_image(matches, np.eye(classes), things)
-    soft = quality_sums_by_image(matches, similarity, things)
-    occurs = np.asarray(hard.any(axis=1), np.bool_)  # (N, K)
-    present = occurs.any(0)
-    groups: list[tuple[Slice, NDArray[np.bool_]]] = [({}, np.ones(classes, np.bool_))]
-    # Slices by context together with kind or class would be thousands of numbers, each of a few images.
-    shown = np.flatnonzero(present) if not where else np.zeros(0, np.int64)
-    if not where:
-        groups += [({"kind": "things"}, things), ({"kind": "stuff"}, ~things)]
-        groups += [({"classes": name}, mask) for name, mask in sets.items()]
-        groups = [(key, mask) for key, mask in groups if not key or (mask & present).any()]
+    hard = quality_sums_by_image(matches, np.eye(classes), words.things)
+    soft = quality_sums_by_image(matches, similarity, words.things)
+    groups = [({}, np.ones(classes, np.bool_)), *groups]
 
     def statistic(totals: Matrix) -> Matrix:
         both = totals.reshape(len(totals), 2, 4, classes)  # vanilla, then open
@@ -89,24 +112,16 @@ def _scores(
         each = class_quality(both[..., shown]).reshape(len(totals), 6 * len(shown))
         return np.concatenate([*columns, each], axis=-1)
 
-    places: list[tuple[str, Slice, int]] = []
-    for key, _ in groups:
-        places += [(score, {**where, **key}, len(hard)) for score in (*BOTH, "open-gain")]
-    images = occurs.sum(0)
-    for score in BOTH:
-        places += [(score, {**where, "class": words.names[k]}, int(images[k])) for k in shown]
-    estimates = bootstrap_scores(
-        np.stack([hard, soft], axis=1).reshape(len(hard), -1),
-        statistic,
-        rng=generator(options.seed, "open-pq", "bootstrap", *where.values()),
-        resamples=options.resamples,
-        level=options.level,
-        resampled="image",
-    )
-    return [
-        score_of(name, estimate, n, slice=key, reading=f"crowds={crowds}")
-        for (name, key, n), estimate in zip(places, estimates, strict=True)
-    ]
+    images = np.asarray(hard.any(axis=1).sum(0))  # (K,) in which the class occurs
+    reading = f"crowds={crowds}"
+    entries = []
+    for key, mask in groups:
+        n = len(hard) if not key or images[mask].any() else 0
+        entries += [Entry(name, n, {**where, **key}, reading) for name in (*BOTH, "open-gain")]
+    for name in BOTH:
+        entries += [Entry(name, int(images[k]), {**where, "class": words.names[k]}, reading) for k in shown]
+    sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
+    return SoftTally(tuple(entries), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
 
 
 def _by_measure(matches: SegmentMatches, words: Words, options: OpenPqOptions) -> list[Score]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hardlook.benchmarks.open_labels.charts import is_slice, measures_section
-from hardlook.benchmarks.open_pq.examples import confusions, hardest_images
+from hardlook.benchmarks.open_pq.examples import confusions
 from hardlook.benchmarks.open_pq.records import matches_of, words_of_run
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DotChart, ScatterChart, Section, Spot, Table, dot_of
@@ -28,7 +28,6 @@ def show(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         measures_section(scorecard, "open-pq", "open PQ", ("vanilla", "pq")),
         confusions(records, scorecard),
         _slices(scorecard),
-        hardest_images(records),
     ]
     return [section for section in found if section is not None]
 

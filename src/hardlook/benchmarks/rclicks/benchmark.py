@@ -11,15 +11,18 @@ from hardlook.benchmarks.rclicks.listing import list_units
 from hardlook.benchmarks.rclicks.meanings import SCORES
 from hardlook.benchmarks.rclicks.options import RClicksOptions, chosen_readings
 from hardlook.benchmarks.rclicks.pictures import pictures_of
-from hardlook.benchmarks.rclicks.published import PUBLISHED
+from hardlook.benchmarks.rclicks.printed_tables import printed_tables
+from hardlook.benchmarks.rclicks.published import PUBLISHED, published_slice
+from hardlook.benchmarks.rclicks.qualities import QUALITIES, caption_of, instance_qualities
 from hardlook.benchmarks.rclicks.records import SCHEMA, record_of
-from hardlook.benchmarks.rclicks.scores import score_instances
+from hardlook.benchmarks.rclicks.scores import score_instances, tally_instances
 from hardlook.benchmarks.rclicks.sections import show
 from hardlook.benchmarks.rclicks.units import prepare, sources_of
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Record
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 from hardlook.errors import ModelError
 
 if TYPE_CHECKING:
@@ -35,8 +38,10 @@ CARD = BenchmarkCard(
     citation="RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation, NeurIPS 2024.",
     data_licence="datasets: their own; the planted world: MIT",
     scores=SCORES,
+    qualities=QUALITIES,
     batch_size=8,
     published=PUBLISHED,
+    published_tables=printed_tables,
     whole_groups=True,
     dials=(
         Dial("fragile off the centre", "disc", lambda v: {"fragility": v}, "dgr"),
@@ -83,9 +88,25 @@ class RClicks:
         """Every score, from the counts of pixels alone."""
         return score_instances(CARD, records, options)
 
+    def tallies(self, records: pl.DataFrame, options: RClicksOptions) -> Sequence[Tally]:
+        """Every statistic of each instance, summed within datasets: of all, by dataset, by size, by group."""
+        return tally_instances(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: RClicksOptions) -> pl.DataFrame:
+        """Clicks needed, area under the IoUs, and what it costs to click in improbable places."""
+        return instance_qualities(records)
+
+    def caption(self, record: Record) -> str:
+        """The object, and how many clicks the centre rule and the groups needed."""
+        return caption_of(record)
+
     def readings(self, options: RClicksOptions) -> tuple[Reading, ...]:
         """Groups, perfect masks, failures and halves."""
         return chosen_readings(options)
+
+    def published_slice(self, scorecard: Scorecard, options: RClicksOptions) -> Mapping[str, str]:
+        """The one dataset that ran, or several."""
+        return published_slice(scorecard)
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
         """Costs, curves, one click, slices, the published checkpoints, instances."""

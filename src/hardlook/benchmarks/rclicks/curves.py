@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hardlook.benchmarks.rclicks.dataset_means import mean_over_datasets
+from hardlook.benchmarks.rclicks.dataset_means import tally_datasets
 from hardlook.benchmarks.rclicks.played import Played
 from hardlook.contract.sections import CurveChart, HeatMap, Line
-from hardlook.randomness import generator
+from hardlook.contract.tally import Draws, Entry, estimates_of
 
 RESAMPLES = 400
 
@@ -24,7 +24,8 @@ def iou_curves(table: Played) -> CurveChart:
     rounds = table.iou.shape[2]
     drawn = []
     for name, values in lines.items():
-        band = mean_over_datasets(values, table, rng=generator(0, "rclicks", "curves"), resamples=RESAMPLES)
+        tally = tally_datasets(values, table, [Entry("iou", len(table))] * rounds, ("rclicks", "curves"))
+        band = estimates_of(tally, Draws(resamples=RESAMPLES))
         low, high = [one.interval.low for one in band], [one.interval.high for one in band]
         drawn.append(Line(name, tuple(range(1, rounds + 1)), [one.value for one in band], low, high))
     return CurveChart(
@@ -42,8 +43,8 @@ def group_map(table: Played) -> HeatMap:
     rounds = table.iou.shape[2]
     shown = sorted({round(step) for step in np.linspace(1, rounds, min(rounds, 8))})
     flat = table.iou.reshape(len(table), -1)
-    estimates = mean_over_datasets(flat, table, rng=generator(0, "rclicks", "map"), resamples=0)
-    means = np.array([one.value for one in estimates]).reshape(len(table.courses), rounds)
+    tally = tally_datasets(flat, table, [Entry("iou", len(table))] * flat.shape[1], ("rclicks", "map"))
+    means = tally.values()[0].reshape(len(table.courses), rounds)
     return HeatMap(
         "IoU of every group",
         "Rows from the centre rule to the most probable group, columns by number of clicks.",

@@ -1,26 +1,25 @@
-"""The mean over datasets of the means over their instances, with its interval over images.
+"""The mean over datasets of the means over their instances, as sums over images.
 
 Every dataset weighs alike, however many instances it has, as in the paper's main table.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.rclicks.played import Played
-from hardlook.stats import bootstrap_scores
-from hardlook.stats.intervals import Estimate
+from hardlook.contract.tally import Entry, SumTally
 
 Numbers = NDArray[np.float64]
 
 
-def mean_over_datasets(
-    columns: Numbers, table: Played, *, rng: np.random.Generator, resamples: int, level: float = 0.95
-) -> tuple[Estimate, ...]:
-    """One estimate for each column of `columns` (N, K); entries that are NaN do not count.
+def tally_datasets(columns: Numbers, table: Played, entries: Sequence[Entry], key: tuple[str, ...]) -> SumTally:
+    """One score for each column of `columns` (N, K); cells that are NaN do not count.
 
-    A dataset that has no entry in a column does not count in that column's mean. Images are drawn within datasets.
+    A dataset without a cell in a column does not count in that column's mean. Images are drawn within datasets.
     """
     names = sorted(set(table.dataset.tolist()))
     here = np.stack([table.dataset == name for name in names], axis=1)
@@ -31,18 +30,18 @@ def mean_over_datasets(
 
     def statistic(totals: Numbers) -> Numbers:
         sums = totals.reshape(len(totals), *shape)
-        means = sums[:, 0] / sums[:, 1]
-        present = ~np.isnan(means)
-        averages: Numbers = np.where(present, means, 0.0).sum(1) / present.sum(1)
+        # Asked of the counts: where another run has nothing, sums may keep a rounding error in place of 0.
+        present = sums[:, 1] > 0
+        means = np.divide(sums[:, 0], sums[:, 1], out=np.zeros_like(sums[:, 0]), where=present)
+        averages: Numbers = means.sum(1) / present.sum(1)
         return averages
 
-    return bootstrap_scores(
+    return SumTally(
+        tuple(entries),
         np.concatenate([values.reshape(len(values), -1), counts.reshape(len(values), -1)], axis=1),
         statistic,
-        rng=rng,
-        clusters=[f"{dataset}/{image}" for dataset, image in zip(table.dataset, table.image, strict=True)],
-        strata=table.dataset,
-        resamples=resamples,
-        level=level,
-        resampled="image",
+        key,
+        "image",
+        [f"{dataset}/{image}" for dataset, image in zip(table.dataset, table.image, strict=True)],
+        table.dataset,
     )

@@ -1,4 +1,4 @@
-"""Instances worth looking at: where clicks decide, where they do not, and what remains badly segmented."""
+"""Instances in which the click decided: where people's clicks part, and where leaving the centre costs most."""
 
 from __future__ import annotations
 
@@ -13,35 +13,26 @@ SHOWN = 6
 
 
 def galleries(table: Played, difficulty: Difficulty) -> Section:
-    """The hardest, the easiest, those that clicks off the centre cost most, and the worst at the end."""
+    """The instances whose outcome hangs most on the click, and those that clicks off the centre cost most."""
     order = np.argsort(-difficulty.ratio, kind="stable")
-    best, groups = table.iou[:, :, -1].max(1), table.iou[:, table.groups].mean((1, 2))
-    lost = table.iou[:, table.base].mean(1) - groups
-    blocks = (
+    lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
+    costly = np.argsort(-lost, kind="stable")[: min(SHOWN, int((lost > 0).sum()))]
+    shown = (
         Gallery(
-            "The hardest instances",
+            "Where it matters most which click it is",
             f"Highest spread over mean of the IoU after one click, over {difficulty.who}.",
             _examples(table, order[:SHOWN], difficulty),
         ),
         Gallery(
-            "The easiest instances",
-            "Lowest spread over mean: it matters least which click it is.",
-            _examples(table, order[SHOWN:][::-1][:SHOWN], difficulty),
-        ),
-        Gallery(
             "Clicks off the centre cost most",
             "Mean IoU of the centre rule less that of the groups, highest first.",
-            _examples(table, np.argsort(-lost, kind="stable")[:SHOWN], difficulty),
-        ),
-        Gallery(
-            "Worst at the end",
-            "Lowest IoU after the last click, of the best course.",
-            _examples(table, np.argsort(best, kind="stable")[:SHOWN], difficulty),
+            _examples(table, costly, difficulty),
         ),
     )
     text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of "
     text += "a row green is what all masks agree on after one click, and dots are those clicks."
-    return Section("Instances to look at", text, blocks)
+    blocks = tuple(gallery for gallery in shown if gallery.examples)
+    return Section("Where the click decided", text, blocks)
 
 
 def _examples(table: Played, rows: NDArray[np.int64], difficulty: Difficulty) -> tuple[Example, ...]:

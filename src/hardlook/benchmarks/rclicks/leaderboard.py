@@ -67,8 +67,9 @@ def correlation_map() -> HeatMap:
     labels = tuple((COLUMNS | ONE_CLICK)[name] for name in CORRELATED)
     return HeatMap(
         "Which scores tell the same, over the published checkpoints",
-        "Correlation over the 33 checkpoints, mean over the five datasets, without its sign: Pearson above the "
-        "diagonal, Spearman below. Near 0: a model's rank by one score says nothing of its rank by the other.",
+        "Correlation over the 33 checkpoints, mean over the five datasets, then without its sign "
+        "(`averaging=released`, as in the paper's figure 14): Pearson above the diagonal, Spearman below. Near 0: a "
+        "model's rank by one score says nothing of its rank by the other.",
         labels,
         labels,
         matrix.tolist(),

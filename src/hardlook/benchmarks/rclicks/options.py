@@ -93,12 +93,12 @@ def halves_reading(options: RClicksOptions) -> str:
 def chosen_readings(options: RClicksOptions) -> tuple[Reading, ...]:
     """Every reading that ran; the first two were chosen when the clicks were made."""
     return (
-        Reading("group-rule", options.group_rule, GROUP_RULES[options.group_rule], (), "threshold"),
-        Reading("perfect", options.perfect, PERFECT[options.perfect], (), "ours"),
-        _reading("nof", failure_reading(options), FAILURES),
-        _reading("dhh", halves_reading(options), HALVES),
+        _reading("group-rule", options.group_rule, GROUP_RULES, "threshold"),
+        _reading("perfect", options.perfect, PERFECT, "ours"),
+        _reading("nof", failure_reading(options), FAILURES, "released"),
+        _reading("dhh", halves_reading(options), HALVES, "released"),
     )
 
 
-def _reading(name: str, value: str, choices: dict[str, str]) -> Reading:
-    return Reading(name, value, choices[value], tuple(choices), "released")
+def _reading(name: str, value: str, choices: dict[str, str], default: str) -> Reading:
+    return Reading(name, value, choices[value], tuple(choices), default)

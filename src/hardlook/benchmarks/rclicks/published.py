@@ -24,6 +24,7 @@ from importlib.resources import files
 from types import MappingProxyType
 
 from hardlook.contract.published import PublishedResult
+from hardlook.contract.scorecard import Scorecard
 
 # Instances of each dataset, all of which the published scores count.
 INSTANCES = MappingProxyType({"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531})
@@ -65,6 +66,19 @@ def checkpoint(name: str) -> Checkpoint:
     return _BY_NAME[name]
 
 
+def published_slice(scorecard: Scorecard) -> dict[str, str]:
+    """The slice that scores over all units are of: one dataset, some of them, or all five (none).
+
+    >>> from hardlook.contract.scorecard import Score
+    >>> published_slice(Scorecard("rclicks", "1", "", (Score("noc90", 2.0, 50, slice={"dataset": "grabcut"}),)))
+    {'dataset': 'grabcut'}
+    """
+    ran = {score.slice["dataset"] for score in scorecard.scores if set(score.slice) == {"dataset"}}
+    if ran == set(DATASETS):
+        return {}
+    return {"dataset": ", ".join(sorted(ran))} if ran else {}
+
+
 def _read() -> tuple[Checkpoint, ...]:
     text = files("hardlook.benchmarks.rclicks").joinpath("published_checkpoints.csv").read_text(encoding="utf-8")
     found: dict[tuple[str, str, str, str], dict[str, Mapping[str, float]]] = {}
@@ -83,7 +97,8 @@ def _results() -> Iterable[PublishedResult]:
     for dataset, instances in INSTANCES.items():
         note = _NOTE.format(instances=f"{instances:,}", where=TITLES[dataset])
         for one in CHECKPOINTS:
-            yield PublishedResult(one.label, f"Tables 9 to 12, {TITLES[dataset]}", one.scores[dataset], note)
+            source, where = f"Tables 9 to 12, {TITLES[dataset]}", {"dataset": dataset}
+            yield PublishedResult(one.label, source, one.scores[dataset], note, where)
 
 
 # In the order of the paper.

@@ -7,7 +7,7 @@ datasets.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,17 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.rclicks.comparison import comparable_words
-from hardlook.benchmarks.rclicks.dataset_means import mean_over_datasets
+from hardlook.benchmarks.rclicks.dataset_means import tally_datasets
 from hardlook.benchmarks.rclicks.meanings import SCORES
 from hardlook.benchmarks.rclicks.options import RClicksOptions, failure_reading, halves_reading
 from hardlook.benchmarks.rclicks.played import Played, played
 from hardlook.benchmarks.rclicks.statistics import COUNTED, TARGET, group_statistics, instance_statistics
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import LeftOut, Score, Scorecard, score_of
+from hardlook.contract.scorecard import LeftOut, Score, Scorecard
+from hardlook.contract.tally import Entry, SumTally, scores_of
 from hardlook.metrics.click_counts import failures
 from hardlook.metrics.click_robustness import sample_and_deviation
-from hardlook.randomness import generator
-from hardlook.stats.intervals import Estimate
 
 if TYPE_CHECKING:
     import polars as pl
@@ -37,62 +36,72 @@ Numbers = NDArray[np.float64]
 def score_instances(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOptions) -> Scorecard:
     """Every score with its interval over images."""
     table = played(records)
-    scores = _scores(table, options, {})
-    datasets = sorted(set(table.dataset.tolist()))
-    for dataset in datasets:
-        scores += _scores(table.some(table.dataset == dataset), options, {"dataset": dataset})
-    for size in ("small", "medium", "large"):
-        some = table.some(table.size == size)
-        if len(some):
-            scores += _scores(some, options, {"size": size}, by_dataset=False)
-    scores += _groups(table, options)
+    scores: list[Score] = []
+    for some, where in _slices(table):
+        here = [*scores_of(_tally(some, options, where), options), *_failure_spread(some, options, where)]
+        scores += sorted(here, key=lambda score: ORDER[score.name])
+    scores += [score for tally in _groups(table) for score in scores_of(tally, options)]
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(table, records))
 
 
-def _estimates(columns: list[Numbers], table: Played, options: RClicksOptions, key: str) -> tuple[Estimate, ...]:
-    rng = generator(options.seed, "rclicks", "bootstrap", key)
-    return mean_over_datasets(
-        np.stack(columns, axis=1), table, rng=rng, resamples=options.resamples, level=options.level
-    )
+def tally_instances(records: pl.DataFrame, options: RClicksOptions) -> list[SumTally]:
+    """What the scores are made from: of all datasets, of each, of each size, of each group.
+
+    Without `nof-std`, a spread between ten counts: a resample adds its own noise to it, so that its interval would lie
+    too high.
+    """
+    table = played(records)
+    return [*(_tally(some, options, where) for some, where in _slices(table)), *_groups(table)]
 
 
-def _scores(
-    table: Played, options: RClicksOptions, where: Mapping[str, str], *, by_dataset: bool = True
-) -> list[Score]:
-    """All statistics of some instances; without `by_dataset` the instances of all datasets weigh alike."""
+def _slices(table: Played) -> Iterator[tuple[Played, dict[str, str]]]:
+    """Instances that are scored together."""
+    yield table, {}
+    for dataset in sorted(set(table.dataset.tolist())):
+        yield table.some(table.dataset == dataset), {"dataset": dataset}
+    for size in ("small", "medium", "large"):
+        some = table.some(table.size == size)
+        if len(some):
+            yield some, {"size": size}
+
+
+def _tally(table: Played, options: RClicksOptions, where: Mapping[str, str]) -> SumTally:
+    """All statistics of some instances; those of one size weigh alike, whatever dataset they are of."""
     nof, dhh = failure_reading(options), halves_reading(options)
     found = instance_statistics(table, nof=nof, dhh=dhh)
-    scale = _dataset_sizes(table) if by_dataset else np.full(len(table), float(len(table)))
+    scale = np.full(len(table), float(len(table))) if "size" in where else _dataset_sizes(table)
     columns = [values * scale if name in COUNTED else values for name, values in found.items()]
-    pooled = table if by_dataset else _as_one_dataset(table)
-    estimates = _estimates(columns, pooled, options, "/".join(where.values()))
-    scores = []
-    for (name, values), estimate in zip(found.items(), estimates, strict=True):
-        ran = {"dhh": dhh, "nof": nof}
+    ran = {"dhh": dhh, "nof": nof}
+    entries = []
+    for name, values in found.items():
         reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
         n = int((~np.isnan(values)).sum())
-        words = comparable_words(where.get("dataset", ""), n, options, name) if by_dataset else ""
-        scores.append(score_of(name, estimate, n, slice=dict(where), reading=reading, comparable=words))
-    if where.keys() == {"dataset"} or len(set(table.dataset.tolist())) == 1:
-        words = comparable_words(where.get("dataset", ""), len(table), options, "nof-std") if by_dataset else ""
-        spread, how = _failure_spread(table, nof), f"nof={nof}"
-        scores.append(Score("nof-std", spread, len(table), slice=dict(where), reading=how, comparable=words))
-    return sorted(scores, key=lambda score: ORDER[score.name])
+        entries.append(Entry(name, n, dict(where), reading, _comparable(name, n, options, where)))
+    pooled = _as_one_dataset(table) if "size" in where else table
+    key = ("rclicks", "bootstrap", "/".join(where.values()))
+    return tally_datasets(np.stack(columns, axis=1), pooled, entries, key)
 
 
-def _groups(table: Played, options: RClicksOptions) -> list[Score]:
+def _groups(table: Played) -> Iterator[SumTally]:
     """NoC@90 and IoU-AuC of every group."""
-    scores = []
     for group, columns in group_statistics(table).items():
-        estimates = _estimates(list(columns), table, options, f"group {group}")
-        for name, estimate in zip(("noc90", "auc"), estimates, strict=True):
-            scores.append(score_of(name, estimate, len(table), slice={"group": group}))
-    return scores
+        entries = [Entry(name, len(table), {"group": group}) for name in ("noc90", "auc")]
+        yield tally_datasets(np.stack(columns, axis=1), table, entries, ("rclicks", "bootstrap", f"group {group}"))
 
 
-def _failure_spread(table: Played, reading: str) -> float:
-    failed = failures(table.intersection, table.union, TARGET, reading)  # type: ignore[arg-type]
-    return float(sample_and_deviation(failed[:, table.groups].sum(0))[1])
+def _failure_spread(table: Played, options: RClicksOptions, where: Mapping[str, str]) -> list[Score]:
+    """The spread of the number of failures between groups, of one dataset; a mean over datasets has none."""
+    if len(set(table.dataset.tolist())) > 1:
+        return []
+    nof = failure_reading(options)
+    failed = failures(table.intersection, table.union, TARGET, nof)  # type: ignore[arg-type]
+    spread = float(sample_and_deviation(failed[:, table.groups].sum(0))[1])
+    words = _comparable("nof-std", len(table), options, where)
+    return [Score("nof-std", spread, len(table), slice=dict(where), reading=f"nof={nof}", comparable=words)]
+
+
+def _comparable(name: str, n: int, options: RClicksOptions, where: Mapping[str, str]) -> str:
+    return "" if "size" in where else comparable_words(where.get("dataset", ""), n, options, name)
 
 
 def _dataset_sizes(table: Played) -> Numbers:

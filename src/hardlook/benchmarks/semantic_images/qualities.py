@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.benchmarks.semantic_images.records import image_counts
+from hardlook.benchmarks.semantic_images.records import cells_of, image_counts
 from hardlook.contract.records import Record
 from hardlook.metrics.mean_iou import mean_iou
+from hardlook.metrics.soft_counts import soft_counts_by_image
 
 if TYPE_CHECKING:
     import polars as pl
 
 NO_LABEL = "(no such label)"
+# Counts of images at a time, images x labels: a bound on memory.
+MOST_COUNTS = 2**20
 
 
 def image_qualities(records: pl.DataFrame) -> pl.DataFrame:
@@ -26,7 +30,17 @@ def image_qualities(records: pl.DataFrame) -> pl.DataFrame:
 
 def per_image_miou(records: pl.DataFrame) -> NDArray[np.float64]:
     """(N,) mIoU of each image by itself, over its true classes; NaN without a labelled pixel."""
-    return mean_iou(image_counts(records), "gt-only")
+    return np.concatenate([np.zeros(0), *(mean_iou(image_counts(part), "gt-only") for part in _parts(records))])
+
+
+def per_image_open_miou(records: pl.DataFrame, similarity: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(N,) the same with part of the credit for similar labels, `similarity` (K, K)."""
+    values = [np.zeros(0)]
+    for part in _parts(records):
+        cells = cells_of(part)
+        counts = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+        values.append(mean_iou(counts, "gt-only"))
+    return np.concatenate(values)
 
 
 def caption_of(record: Record) -> str:
@@ -48,3 +62,8 @@ def caption_of(record: Record) -> str:
         return f"{words}."
     pixels, cell = wrong[0]
     return f"{words}; the largest confusion: {names[cell // width]} called {names[cell % width]} ({pixels} pixels)."
+
+
+def _parts(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    if len(records):
+        yield from records.iter_slices(max(1, MOST_COUNTS // (int(records["labels"][0]) + 1)))

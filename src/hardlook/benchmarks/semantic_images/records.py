@@ -5,6 +5,7 @@ All scores come from these integers: closed and open, of any subset of images, u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.benchmarks.semantic_images.dataset import LabelledImage
+from hardlook.benchmarks.semantic_images.one_vocabulary import one_list, relabelled
 from hardlook.benchmarks.semantic_images.pictures import encode_map
 from hardlook.contract.benchmark import Unit
 from hardlook.contract.records import Column, Record, RecordSchema
@@ -104,6 +106,30 @@ def image_counts(records: pl.DataFrame) -> NDArray[np.int64]:
     np.add.at(counts[:, 1], (cells.image, true), cells.pixels)
     np.add.at(counts[:, 2], (cells.image[named], predicted[named]), cells.pixels[named])
     return counts
+
+
+def in_one_vocabulary(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The records of several runs in one list of labels, without their pictures, which keep their own numbers.
+
+    Counts of every image and class stay what they are, to the last bit; means over classes can differ in the last
+    digit, since floats are then added with other zeros between them.
+    """
+    import polars as pl
+
+    lists = [label_names(records) for records in runs]
+    cells = [cells_of(records) for records in runs]
+    largest = [int((one.cell // (one.labels + 1)).max(initial=-1)) for one in cells]
+    names, tables = one_list(lists, [label + 1 for label in largest])
+    text, width = pl.lit("\n".join(names)).alias("names"), len(names) + 1
+
+    def changed(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
+        old = len(table) + 1
+        places = np.append(table, len(names))  # last, "no such label"
+        column = relabelled(records["cells"], lambda cell: table[cell // old] * width + places[cell % old])
+        count = pl.lit(len(names), pl.Int64).alias("labels")
+        return records.drop("prediction", strict=False).with_columns(column, count, text)
+
+    return [changed(records, table) for records, table in zip(runs, tables, strict=True)]
 
 
 def _values(lists: pl.Series) -> NDArray[np.int64]:

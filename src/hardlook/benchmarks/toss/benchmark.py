@@ -14,21 +14,26 @@ from typing import TYPE_CHECKING, Any
 from hardlook.benchmarks.one_shot_pairs.answers import answered_masks
 from hardlook.benchmarks.one_shot_pairs.image_sources import sources_of
 from hardlook.benchmarks.one_shot_pairs.likeness import SIMILARITY, with_similarity
+from hardlook.benchmarks.one_shot_pairs.options import void_reading
 from hardlook.benchmarks.one_shot_pairs.pictures import pictures_of
+from hardlook.benchmarks.one_shot_pairs.qualities import CREDIT, IOU, pair_credits
 from hardlook.benchmarks.one_shot_pairs.reading import read_pair
 from hardlook.benchmarks.one_shot_pairs.records import COUNTS, record_of
 from hardlook.benchmarks.one_shot_pairs.salience import SALIENT_COUNTS, salient_counts, with_salient
 from hardlook.benchmarks.one_shot_pairs.shelf import Shelf
+from hardlook.benchmarks.toss.captions import pair_caption
 from hardlook.benchmarks.toss.meanings import SCORES
-from hardlook.benchmarks.toss.options import TossOptions, chosen_readings
-from hardlook.benchmarks.toss.published import PUBLISHED
-from hardlook.benchmarks.toss.scores import COMPLEXITY, score_pairs
+from hardlook.benchmarks.toss.options import TossOptions, chosen_readings, mixed_reading
+from hardlook.benchmarks.toss.printed_tables import printed_tables
+from hardlook.benchmarks.toss.published_rows import PUBLISHED_ROWS
+from hardlook.benchmarks.toss.scores import COMPLEXITY, SPURIOUS, score_pairs, tally_pairs
 from hardlook.benchmarks.toss.sections import show
 from hardlook.benchmarks.toss.units import list_pairs
 from hardlook.contract.benchmark import BenchmarkCard, Dial, Unit
 from hardlook.contract.records import Column, Record, RecordSchema
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Picture, Section
+from hardlook.contract.tally import Tally
 from hardlook.data.toss_pairs import UNTOLD
 
 if TYPE_CHECKING:
@@ -52,8 +57,10 @@ CARD = BenchmarkCard(
     citation="What Ails One-Shot Image Segmentation: A Data Perspective, NeurIPS 2022 Datasets and Benchmarks.",
     data_licence="pair lists: MIT; images: VOC's, COCO's and FSS-1000's own; the planted world: MIT",
     scores=SCORES,
+    qualities=(CREDIT, IOU),
     batch_size=64,
-    published=PUBLISHED,
+    published=PUBLISHED_ROWS,
+    published_tables=printed_tables,
     dials=(
         Dial("follows salience", "planted-one-shot", lambda v: {"saliency": v}, "hca"),
         Dial("follows salience", "planted-one-shot", lambda v: {"saliency": v}, "salience-gap"),
@@ -116,12 +123,31 @@ class Toss:
         """All scores, from the counts alone."""
         return score_pairs(CARD, records, options)
 
+    def tallies(self, records: pl.DataFrame, options: TossOptions) -> Sequence[Tally]:
+        """Pixels by tier, fold, split, class and shots; then what masks go with, for each number of shots."""
+        return tally_pairs(records, options)
+
+    def qualities(self, records: pl.DataFrame, options: TossOptions) -> pl.DataFrame:
+        """Credit and IoU of each pair; none for pairs of two classes where the reading drops them."""
+        import polars as pl
+
+        return pair_credits(
+            records,
+            void_ignored=void_reading(options) == "ignored",
+            spurious=pl.col("split").is_in(SPURIOUS),
+            scored=~pl.col("mixed") if mixed_reading(options) == "ours" else None,
+        )
+
+    def caption(self, record: Record) -> str:
+        """What was asked, how well it was found, and what the mask went with."""
+        return pair_caption(record)
+
     def readings(self, options: TossOptions) -> tuple[Reading, ...]:
         """The formula of SCS, void pixels, size, mixed pairs."""
         return chosen_readings(options)
 
     def sections(self, records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
-        """Tier by tier, then pairs to look at."""
+        """Tier by tier, then pairs that show what salience and supports do."""
         return show(records, scorecard)
 
     def pictures(self, unit: Unit, record: Record) -> Sequence[Picture]:

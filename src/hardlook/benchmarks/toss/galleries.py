@@ -1,10 +1,11 @@
-"""Pairs of TOSS worth looking at, one for each query image."""
+"""Pairs of TOSS that show what salience and supports do, one for each query image."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hardlook.benchmarks.one_shot_pairs.pair_galleries import SHOWN, pair_gallery, with_iou
+from hardlook.benchmarks.one_shot_pairs.pair_galleries import pair_gallery, with_iou
+from hardlook.benchmarks.toss.scores import NOT_SALIENT, SALIENT, SPURIOUS
 from hardlook.contract.scorecard import Scorecard
 from hardlook.contract.sections import Section
 
@@ -13,12 +14,11 @@ if TYPE_CHECKING:
 
 
 def galleries(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    """What is missed, what is found without being asked for, and what is typical."""
+    """Salient and other targets, found and missed; what is found without being shown; what is missed when shown."""
     import polars as pl
 
     pairs = with_iou(records, scorecard)
-    spurious = pl.col("split").is_in(["L4", "L5", "L6"])
-    plain = ~spurious & (pl.col("tier") <= 1)
+    spurious = pl.col("split").is_in(SPURIOUS)
     wanted = (
         ("Salient and missed", "Lowest IoU among salient targets of tier 1.", _sal(True), False),
         ("Not salient and missed", "Lowest IoU among the other targets of tier 1: what did it take instead?",
@@ -27,23 +27,15 @@ def galleries(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
         ("Found without being shown", "Supports of another class, without a mask, or black; yet the query's own "
          "object is found. Highest IoU first.", spurious, True),
         ("Shown itself and missed", "The support is the query (L0). Lowest IoU first.", pl.col("split") == "L0", False),
-        ("Unseen classes, missed", "Lowest IoU of tier 3.", pl.col("tier") == 3, False),
     )  # fmt: skip
     shown = [
-        pair_gallery(pairs.filter(rows), title, caption, "split", best=best) for title, caption, rows, best in wanted
+        pair_gallery(pairs.filter(rows), title, caption, "split", found=found) for title, caption, rows, found in wanted
     ]
-    middle = pairs.filter(plain).sort("iou", "unit")
-    start = max(0, len(middle) // 2 - SHOWN * 8)
-    shown.append(
-        pair_gallery(middle.slice(start, SHOWN * 16), "Typical pairs", "Around the median IoU.", "split", best=None)
-    )
     blocks = tuple(gallery for gallery in shown if gallery.examples)
-    return Section("Pairs to look at", "One pair a query image.", blocks) if blocks else None
+    return Section("Salience and supports, pair by pair", "One pair a query image.", blocks) if blocks else None
 
 
 def _sal(salient: bool) -> pl.Expr:
     import polars as pl
 
-    return (pl.col("tier") == 1) & pl.col("split").is_in(
-        ["easy_sal", "hard_sal"] if salient else ["easy_nsal", "hard_nsal"]
-    )
+    return (pl.col("tier") == 1) & pl.col("split").is_in(SALIENT if salient else NOT_SALIENT)

@@ -15,9 +15,10 @@ from hardlook.benchmarks.one_shot_pairs.cells import (
     NamedScore,
     Totals,
     add_up,
-    score_cells,
+    scores_of_pairs,
+    tally_cells,
 )
-from hardlook.benchmarks.one_shot_pairs.following import TRUTH, score_following
+from hardlook.benchmarks.one_shot_pairs.following import TRUTH, tally_following
 from hardlook.benchmarks.one_shot_pairs.means import (
     Values,
     class_ious,
@@ -32,10 +33,10 @@ from hardlook.benchmarks.toss.left_out import left_out_of
 from hardlook.benchmarks.toss.levels import tell_levels
 from hardlook.benchmarks.toss.options import TossOptions, mixed_reading, scs_reading
 from hardlook.contract.benchmark import BenchmarkCard
-from hardlook.contract.scorecard import Score, Scorecard
+from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.tally import SumTally
 from hardlook.metrics.one_shot_scores import SPLITS, class_iou, generalization_score, lca_hca
 from hardlook.metrics.support_cognizance import LEVELS, POOLED_LEVELS, RELEASED_GROUPS, scs_paper, scs_released
-from hardlook.randomness import generator
 
 if TYPE_CHECKING:
     import polars as pl
@@ -50,9 +51,17 @@ FIXED, COMPLEXITY, COGNIZANCE, GENERAL = 0, 1, 2, 3
 
 def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions) -> Scorecard:
     """Every score with its interval over query images."""
-    kept = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
+    scored, _ = _told(records, options)
+    scores = scores_of_pairs(tally_pairs(records, options), options)
+    void_ignored = void_reading(options) == "ignored"
+    left_out = left_out_of(records, scored, scores, scs=scs_reading(options), void_ignored=void_ignored)
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
+
+
+def tally_pairs(records: pl.DataFrame, options: TossOptions) -> list[SumTally]:
+    """The pixels of every tier, fold, split, class and number of shots; then what the masks of each number go with."""
     first, void_ignored = options.shots[0], void_reading(options) == "ignored"
-    scored, similar_above = tell_levels(kept, first)
+    scored, similar_above = _told(records, options)
     cells = add_up(scored, LABELS, void_ignored=void_ignored)
     reading, ran = scs_reading(options), ran_pairs(scored)
 
@@ -69,33 +78,28 @@ def score_pairs(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions
             how = f"L2 has cosines above {similar_above:.4f}"
         return {"reading": how, "comparable": comparable_words(score.name, score.slice, ran, options)}
 
-    scores = score_cells(
-        cells,
-        name_scores,
-        rng=generator(options.seed, "toss", "bootstrap"),
-        resamples=options.resamples,
-        level=options.level,
-        more=more,
-    )
-    scores += _followed(scored, options, void_ignored, ran)
-    left_out = left_out_of(records, scored, scores, scs=reading, void_ignored=void_ignored)
-    return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
+    tallies = tally_cells(cells, name_scores, key=("toss", "bootstrap"), more=more)
+    return tallies + _followed(scored, options, void_ignored, ran)
 
 
-def _followed(scored: pl.DataFrame, options: TossOptions, void_ignored: bool, ran: RanPairs) -> list[Score]:
+def _told(records: pl.DataFrame, options: TossOptions) -> tuple[pl.DataFrame, float | None]:
+    """The records that are scored, with L2 told from L3 where an encoder was asked, and the cosine between them."""
+    kept = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
+    return tell_levels(kept, options.shots[0])
+
+
+def _followed(scored: pl.DataFrame, options: TossOptions, void_ignored: bool, ran: RanPairs) -> list[SumTally]:
     """What the masks go with on the targets of tier 1 that are not salient, for each number of shots."""
     import polars as pl
 
     others = scored.filter((pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(NOT_SALIENT))
     return [
-        score
+        tally
         for shots in options.shots
-        for score in score_following(
+        for tally in tally_following(
             others.filter(pl.col("shots") == shots),
             void_ignored=void_ignored,
-            rng=generator(options.seed, "toss", "following", shots),
-            resamples=options.resamples,
-            level=options.level,
+            key=("toss", "following", shots),
             where=_shots_slice(shots, options.shots[0]),
             comparable=comparable_words(TRUTH, {}, ran, options),
         )

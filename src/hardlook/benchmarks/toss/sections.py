@@ -1,4 +1,4 @@
-"""What the report of TOSS shows: tier by tier, beside the published models, then pairs to look at."""
+"""What the report of TOSS shows: tier by tier, beside the published models, then pairs that show what happened."""
 
 from __future__ import annotations
 

@@ -5,27 +5,12 @@ from __future__ import annotations
 from hardlook.benchmarks.one_shot_pairs.following_section import following_chart
 from hardlook.benchmarks.toss.published_tables import level_dots, level_table, split_dots, split_table
 from hardlook.benchmarks.toss.score_tables import class_heat, fold_table
+from hardlook.benchmarks.toss.split_words import LEVEL_WORDS, SPLIT_WORDS
 from hardlook.benchmarks.toss.verdicts import salience_words, support_words
 from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import Block, DotChart, Section, dot_of
 from hardlook.metrics.one_shot_scores import SPLITS
 
-SPLIT_WORDS = {
-    "easy_sal": "easy, salient",
-    "easy_nsal": "easy, not salient",
-    "hard_sal": "hard, salient",
-    "hard_nsal": "hard, not salient",
-}
-LEVEL_WORDS = {
-    "L0": "L0 the query itself",
-    "L1": "L1 the query's original, moved",
-    "L2": "L2 same class, similar",
-    "L3": "L3 same class, dissimilar",
-    "L2+L3": "L2+L3 same class",
-    "L4": "L4 another class",
-    "L5": "L5 no mask",
-    "L6": "L6 black image, no mask",
-}
 OURS = "this run"
 SHOWN, SPURIOUS = "the support shows the class", "the support does not show it"
 

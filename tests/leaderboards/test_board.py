@@ -1,0 +1,144 @@
+"""Whole leaderboards: runs beside published rows, at the right place, with ranks only where they mean something."""
+
+import pytest
+from leaderboard_runs import score, write_run
+
+from hardlook.errors import OptionError
+from hardlook.leaderboards.board import make_board
+from hardlook.leaderboards.gather import gather
+
+SAME = "comparable with the published table: the same pairs"
+
+
+def board_of(root, **more):
+    found = gather(root)
+    [(name, runs)] = found.runs.items()
+    return make_board(found.benchmarks[name], runs, found.left_out, **more)
+
+
+def ranks(standing):
+    return {(row.kind, row.method): row.rank for row in standing.rows}
+
+
+def test_published_models_are_ranked_with_runs_that_can_be_compared(tmp_path):
+    """LCA of Table 4: PFENet 59.75, HSNet 59.10, Baseline 58.59, RPMM 54.49, RePRI 54.14."""
+    write_run(tmp_path / "a", [score("lca", 0.59, comparable=SAME)], benchmark="toss", model="mine")
+    write_run(tmp_path / "b", [score("lca", 0.50, comparable=SAME)], benchmark="toss", model="worse")
+    [standing] = board_of(tmp_path).standings
+    assert ranks(standing) == {
+        ("published", "PFENet"): 1,
+        ("published", "HSNet"): 2,
+        ("run", "mine"): 3,
+        ("published", "Baseline"): 4,
+        ("published", "RPMM"): 5,
+        ("published", "RePRI"): 6,
+        ("run", "worse"): 7,
+    }
+
+
+def test_published_models_have_no_rank_beside_other_images(tmp_path):
+    words = "not comparable: the pairs are of the planted world"
+    write_run(tmp_path / "a", [score("lca", 0.59, comparable=words)], benchmark="toss", model="mine")
+    [standing] = board_of(tmp_path).standings
+    assert {key: rank for key, rank in ranks(standing).items() if rank} == {("run", "mine"): 1}
+    assert all(words in row.note for row in standing.of("published"))
+
+
+def test_slices_that_the_paper_prints_are_ranked_by_themselves(tmp_path):
+    scores = [score("lca", 0.7, comparable=SAME), score("lca", 0.57, comparable=SAME, fold="0")]
+    write_run(tmp_path / "a", scores, benchmark="toss", model="mine")
+    [fold] = board_of(tmp_path).slices
+    # Supplement, Table 2, LCA of the first fold: .56, .60, .52, .56, .57.
+    assert (dict(fold.place), ranks(fold)["run", "mine"], ranks(fold)["published", "HSNet"]) == ({"fold": "0"}, 2, 2)
+    assert ranks(fold)["published", "PFENet"] == 1
+
+
+def test_a_run_of_one_dataset_stands_beside_that_dataset(tmp_path):
+    words = "comparable with the published scores of GrabCut, which are those of 50 instances"
+    scores = [score("noc90-base", 1.7, comparable=words), score("noc90-base", 1.7, comparable=words, dataset="grabcut")]
+    write_run(tmp_path / "a", scores, benchmark="rclicks", model="mine", options={"data": {"grabcut": "GrabCut"}})
+    board = board_of(tmp_path)
+    [standing] = board.standings
+    assert (dict(standing.place), board.slices) == ({"dataset": "grabcut"}, ())
+    mobile = next(row for row in standing.of("published") if row.method.startswith("MobileSAM"))
+    # Table 9: MobileSAM needs 1.7 centre clicks on GrabCut, as this run does.
+    assert (mobile.value, mobile.rank) == (1.7, next(row.rank for row in standing.of("run")))
+    assert len(standing.of("published")) == 33
+
+
+@pytest.mark.parametrize(("ways", "shots", "best"), [(5, 1, 0.6023), (5, 5, 0.7236), (10, 1, 0.3316)])
+def test_blind_accuracies_stand_beside_the_same_ways_and_shots(tmp_path, ways, shots, best):
+    options = {"ways": [ways], "shots": [shots], "data": {"root": "somewhere"}}
+    write_run(tmp_path / "a", [score("blind", 0.4)], benchmark="metacoco", options=options)
+    [standing] = board_of(tmp_path).standings
+    assert dict(standing.place) == {"ways": str(ways), "shots": str(shots)}
+    assert max(row.value for row in standing.of("published")) == best
+
+
+def test_where_nothing_is_published_of_these_units_what_there_is_stands_without_rank(tmp_path):
+    write_run(tmp_path / "a", [score("open-miou", 0.4)], benchmark="open-miou")
+    [standing] = board_of(tmp_path).standings
+    assert len(standing.of("published")) == 27
+    assert {row.rank for row in standing.of("published")} == {None}
+    assert "of other units: dataset: A-847" in {row.flags[0] for row in standing.of("published")}
+
+
+def test_runs_that_differ_are_shown_without_a_rank(tmp_path):
+    fine = [score("miou", 0.5)]
+    for name in "ab":
+        write_run(tmp_path / name, fine, model=name, readings={"mean-over": "detectron2"})
+    write_run(tmp_path / "c", fine, model="c", units="xyz", created="2001-01-01")
+    write_run(tmp_path / "d", fine, model="d", readings={"mean-over": "gt-only"})
+    write_run(tmp_path / "e", fine, model="e", options={"ignore": 0})
+    write_run(tmp_path / "f", fine, model="f", counts=(20, 18, 2))
+    write_run(tmp_path / "g", fine, model="g", parts={"data planted world": "other"})
+    board = board_of(tmp_path)
+    told = {entrant.method: "; ".join(entrant.flags) for entrant in board.entrants}
+    assert told == {
+        "a": "",
+        "b": "",
+        "c": "other units than the first run",
+        "d": "other readings than the first run: mean-over=gt-only",
+        "e": "other settings than the first run: ignore=0",
+        "f": "2 of 20 units failed",
+        "g": "other data than the first run: planted world",
+    }
+    assert board.first.method == "a"
+    assert {row.method for row in board.standings[0].rows if row.rank} == {"a", "b"}
+
+
+def test_what_belongs_to_the_method_is_no_difference(tmp_path):
+    write_run(tmp_path / "a", [score("miou", 0.5)], model="", parts={"data pred": "1"}, options={"pred": "x"})
+    write_run(tmp_path / "b", [score("miou", 0.6)], model="", parts={"data pred": "2"}, options={"resamples": 9})
+    write_run(tmp_path / "c", [score("miou", 0.7)], options={"level": 0.5, "keep_predictions": False})
+    [standing] = board_of(tmp_path).standings
+    assert ranks(standing) == {
+        ("run", "net"): 1,
+        ("run", "stored predictions (b)"): 2,
+        ("run", "stored predictions (a)"): 3,
+    }
+
+
+def test_encoders_of_few_shot_learners_may_differ_and_transductive_learners_stand_apart(tmp_path):
+    for name, encoder in (("a", "one"), ("b", "two"), ("c", "one")):
+        parts = {"data encoder model": encoder}
+        options, scores = {"encoder": encoder}, [score("blind", 0.5)]
+        write_run(tmp_path / name, scores, benchmark="metacoco", model=name, options=options, parts=parts)
+    board = board_of(tmp_path, marks=lambda model: ("transductive",) if model == "c" else ())
+    assert {entrant.method: bool(entrant.flags) for entrant in board.entrants} == {"a": False, "b": False, "c": True}
+
+
+def test_scores_can_be_sorted_by_and_must_exist(tmp_path):
+    write_run(tmp_path / "a", [score("lca", 0.5), score("hca", 0.4), score("rejection", 0.9)], benchmark="toss")
+    names = [standing.meaning.name for standing in board_of(tmp_path, sort="rejection").standings]
+    assert names == ["rejection", "lca", "hca"]
+    with pytest.raises(OptionError, match="toss has no such score") as error:
+        board_of(tmp_path, sort="lcaa")
+    assert "lca" in error.value.remedy
+
+
+def test_lower_is_better_where_it_is(tmp_path):
+    write_run(tmp_path / "a", [score("noc90", 3.0)], benchmark="rclicks", model="slow")
+    write_run(tmp_path / "b", [score("noc90", 2.0)], benchmark="rclicks", model="fast")
+    [standing] = board_of(tmp_path).standings
+    assert [row.method for row in standing.rows if row.rank] == ["fast", "slow"]
