@@ -20,9 +20,12 @@ from hardlook.contract.sections import (
     Picture,
     ScatterChart,
     Section,
+    Slope,
+    SlopeChart,
     Spot,
     Table,
 )
+from hardlook.report.unit_records import UnitRecord, record_fields
 from hardlook.stats.intervals import Interval
 
 HOSTILE = "<script>alert('x')</script> \"quoted\" & </svg></title> ünïcödé 猫 \x00"
@@ -71,6 +74,11 @@ def scatter(count: int = 12, *, diagonal: bool = True) -> ScatterChart:
     return ScatterChart("Closed against open", "One spot a class.", spots, "closed", "open", diagonal)
 
 
+def slopes(count: int = 8) -> SlopeChart:
+    rows = [Slope(f"class {i}", 0.3 + 0.05 * i, 0.7 - 0.04 * i, "p = .01" if i % 3 == 0 else "") for i in range(count)]
+    return SlopeChart("Two models", "What falls is dashed.", rows, "first model", "second model", "IoU")
+
+
 def distribution() -> DistributionChart:
     values = np.random.default_rng(0).beta(5, 2, 300).tolist()
     return DistributionChart(
@@ -93,7 +101,7 @@ def picture() -> Picture:
 
 
 def blocks() -> list:
-    return [dots(), curves(), dial(), heat(), scatter(), distribution(), table()]
+    return [dots(), curves(), dial(), heat(), scatter(), distribution(), table(), slopes(), scatter(30)]
 
 
 def degenerate() -> dict[str, object]:
@@ -135,6 +143,13 @@ def degenerate() -> dict[str, object]:
         "one spot": ScatterChart("t", "c", (Spot(0.5, 0.5, "a"),), "x", "y", True),
         "undefined spot": ScatterChart("t", "c", (Spot(NAN, 0.5, "a"), Spot(1, -2, long, long)), "x", "y"),
         "cloud": scatter(3000),
+        "no slopes": SlopeChart("t", "c", (), "a", "b"),
+        "one slope": SlopeChart("t", "c", (Slope("a", 0.5, 0.5),), "a", "b"),
+        "half a slope": SlopeChart(
+            "t", "c", (Slope("a", NAN, 0.5), Slope("b", 0.2, NAN), Slope("c", NAN, NAN)), "a", "b"
+        ),
+        "long slopes": SlopeChart(long, long, [Slope(long, 0.5, i / 9, long) for i in range(9)], long, long, long),
+        "many equal slopes": SlopeChart("t", "c", [Slope(f"n {i}", 3, 3) for i in range(40)], "a", "b"),
         "no groups": DistributionChart("t", "c", (), "x"),
         "empty group": DistributionChart("t", "c", (("a", ()), (long, (0.1, 0.5))), "x"),
         "equal values": DistributionChart("t", "c", (("a", [3.0] * 9),), "x"),
@@ -173,6 +188,18 @@ def sections() -> list[Section]:
     return [Section("By class", "Text.\n\nMore.", blocks()), Section("Pictures", "", (gallery,))]
 
 
+def three_galleries() -> Section:
+    shown = (Example("u/1", "IoU 0.1"), Example("u/2", "IoU 0.2"))
+    return Section(
+        "Units to look at", "", [Gallery(f"The {kind} units", "", shown) for kind in ("worst", "best", "odd")]
+    )
+
+
+def records() -> dict[str, UnitRecord]:
+    fields = record_fields({"unit": "u/1", "context": "beach", "pixels": list(range(500)), "mask": b"123"})
+    return {"u/1": UnitRecord(fields, "hardlook run open-miou --unit u/1 --show")}
+
+
 def pictures() -> dict[str, object]:
     return {"u/1": [picture(), picture()], "u/2": "the image is gone"}
 
@@ -186,4 +213,6 @@ def page_arguments() -> dict[str, object]:
         "explanations": {"miou": "Mean IoU over classes."},
         "higher_is_better": {"miou": True, "clicks": False},
         "failures": [{"unit": "u/9", "error": "mask is empty"}],
+        "records": records(),
+        "again": "hardlook run open-miou --out again",
     }

@@ -1,31 +1,24 @@
-"""The pages in a real browser: nothing overflows, overlaps or complains, and the tables sort."""
+"""The pages in a real browser: nothing overflows, overlaps, complains or is fetched; tables sort, galleries open."""
 
 from __future__ import annotations
 
+import base64
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from hardlook.contract.sections import Section
+from hardlook.contract.sections import Section, Table
 from hardlook.report.charts import draw_svg
 from hardlook.report.index import IndexEntry, render_index
 from hardlook.report.page import render_page
 
 from . import samples
+from .browser import LOOKS, NEEDS_A_BROWSER, requested, show
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-CHROMEDRIVER = shutil.which("chromedriver")
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
-    pytest.mark.skipif(CHROMEDRIVER is None, reason="no chromedriver is installed (Debian: chromium-driver)"),
-]
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars"
-).split()
-LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
+pytestmark = NEEDS_A_BROWSER
 
 # Boxes of the texts of every visible drawing; turned labels are left out, for their boxes are not their shapes.
 OVERLAPS = """
@@ -51,42 +44,22 @@ return found;
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(executable_path=CHROMEDRIVER))
-    yield browser
-    browser.quit()
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
-    parts = [*samples.sections(), Section("Degenerate", "", list(samples.degenerate().values()))]
+    parts = [
+        *samples.sections(),
+        samples.three_galleries(),
+        Section("Degenerate", "", list(samples.degenerate().values())),
+    ]
     file.write_text(render_page(samples.scorecard(), parts, **samples.page_arguments()), encoding="utf-8")
     return file
-
-
-def show(driver, file: Path, width: int, scheme: str) -> None:
-    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-    wanted = {"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"}
-    features = [{"name": name, "value": value} for name, value in wanted.items()]
-    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    driver.get_log("browser")
-    driver.get(file.as_uri())
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_report_fits_and_the_console_is_quiet(driver, page, width, scheme):
     show(driver, page, width, scheme)
     assert driver.get_log("browser") == []
+    assert requested(driver) == [page.as_uri()]
     assert driver.execute_script("return document.documentElement.scrollWidth") == width
     background = driver.execute_script("return getComputedStyle(document.body).backgroundColor")
     assert (background == "rgb(255, 255, 255)") == (scheme == "light")
@@ -147,6 +120,62 @@ def test_the_filter_keeps_the_rows_that_hold_all_words(driver, page):
     assert said == f"{len(kept)} of {len(rows)} rows"
 
 
+def boxes(driver) -> list[bool]:
+    return driver.execute_script(
+        "return Array.from(document.querySelectorAll('details.box')).map(box => box.open &&"
+        " box.querySelector('.gallery').getBoundingClientRect().height > 0)"
+    )
+
+
+@pytest.mark.parametrize(("width", "scheme"), LOOKS)
+def test_galleries_open_and_close_by_click_and_keyboard(driver, page, width, scheme):
+    show(driver, page, width, scheme)
+    assert boxes(driver) == [True, True, False, False]
+    summaries = driver.find_elements("css selector", "details.box > summary")
+    summaries[2].click()
+    assert boxes(driver) == [True, True, True, False]
+    summaries[3].send_keys("\ue007")
+    summaries[0].send_keys(" ")
+    assert boxes(driver) == [False, True, True, True]
+    assert driver.get_log("browser") == []
+
+
+def test_a_unit_opens_its_record_by_the_keyboard(driver, page):
+    show(driver, page, 1280, "light")
+    record = driver.find_element("css selector", "details.record")
+    assert not record.find_element("css selector", "dl").is_displayed()
+    record.find_element("css selector", "summary").send_keys("\ue007")
+    assert "beach" in record.find_element("css selector", "dl").text
+    assert record.find_element("css selector", "pre").text == samples.records()["u/1"].command
+
+
+def test_every_drawing_on_show_has_a_name_and_words_in_the_accessibility_tree(driver, page):
+    show(driver, page, 1280, "light")
+    nodes = driver.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    drawings = [node for node in nodes if node.get("role", {}).get("value") in ("image", "img", "graphics-document")]
+    shown = driver.execute_script(
+        "return Array.from(document.querySelectorAll('svg.chart')).filter(s => s.getBoundingClientRect().width).length"
+    )
+    names = [node["name"]["value"] for node in drawings if len(node["name"]["value"]) > 20]
+    assert shown > 10 and len(names) >= shown
+
+
+def test_the_keyboard_reaches_boxes_sort_buttons_and_filters_in_reading_order(driver, tmp_path):
+    file = tmp_path / "report.html"
+    parts = [samples.three_galleries(), Section("Table", "", (samples.table(),))]
+    file.write_text(render_page(samples.scorecard(), parts, **samples.page_arguments()), encoding="utf-8")
+    show(driver, file, 1280, "light")
+    driver.execute_script("document.querySelector('#s1 h2').tabIndex = -1; document.querySelector('#s1 h2').focus()")
+    reached = []
+    for _ in range(30):
+        driver.switch_to.active_element.send_keys("\ue004")
+        focused = driver.switch_to.active_element
+        reached.append(focused.tag_name)
+    rest = [tag for tag, before in zip(reached, [None, *reached], strict=False) if tag != before]
+    assert rest[:4] == ["summary", "input", "div", "button"]
+    assert reached.count("button") >= len(samples.table().columns)
+
+
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_index_fits(driver, tmp_path, width, scheme):
     entries = [
@@ -158,4 +187,21 @@ def test_the_index_fits(driver, tmp_path, width, scheme):
     file.write_text(render_index(entries, title="Demo", text="One report."), encoding="utf-8")
     show(driver, file, width, scheme)
     assert driver.get_log("browser") == []
+    assert requested(driver) == [file.as_uri()]
     assert driver.execute_script("return document.documentElement.scrollWidth") == width
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext is installed (Debian: poppler-utils)")
+def test_a_printed_page_repeats_headers_and_shows_no_controls(driver, tmp_path):
+    file, pdf = tmp_path / "report.html", tmp_path / "report.pdf"
+    rows = [(f"row {index}", index / 300) for index in range(300)]
+    sections = [Section("Table", "", (Table("Rows", "", ("a name", "a value"), rows),)), samples.three_galleries()]
+    file.write_text(render_page(samples.scorecard(), sections, **samples.page_arguments()), encoding="utf-8")
+    show(driver, file, 1280, "dark")
+    pdf.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"]))
+    text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True).stdout
+    pages = [page for page in text.split("\f") if re.search(r"^ *row \d+ ", page, re.MULTILINE)]
+    assert len(pages) > 2
+    assert all(re.search(r"a name +a value", page) for page in pages)
+    assert "Filter" not in text and "Contents" not in text
+    assert re.search(r"The best units +2 units \(closed when this was printed\)", text)

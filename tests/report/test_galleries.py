@@ -73,3 +73,28 @@ def test_clicks_without_an_order_are_dots_without_numbers():
     assert numbered.count("</text>") == 2
     assert dotted.count("<circle") == 2
     assert "</text>" not in dotted
+
+
+def test_a_record_opens_below_the_pictures_of_its_unit_only():
+    (gallery,) = samples.sections()[1].blocks
+    outline = Outline(draw_gallery(gallery, samples.pictures(), records=samples.records()))
+    assert [box["class"] for box in outline.all("details")] == ["record"]
+    assert "beach" in outline.texts and "0, 1, 2, 3, 4, 5, 6, 7, … (500 values)" in outline.texts
+    assert samples.records()["u/1"].command in outline.texts
+
+
+def test_a_box_opens_with_its_heading_and_says_how_many_units_it_holds():
+    (gallery,) = samples.sections()[1].blocks
+    for opened in (True, False):
+        outline = Outline(draw_gallery(gallery, samples.pictures(), opened=opened))
+        assert ("open" in outline.all("details")[0]) == opened
+        assert [tag for tag, _ in outline.elements][:4] == ["figure", "details", "summary", "h3"]
+        assert "3 units" in outline.texts
+
+
+def test_small_pictures_stand_in_two_columns():
+    def drawn(width: int) -> str:
+        picture = Picture("p", np.zeros((50, width, 3), np.uint8))
+        return draw_gallery(Gallery("t", "", (Example("u", ""),)), {"u": [picture] * 3})
+
+    assert 'class="gallery two"' in drawn(160) and 'class="gallery two"' not in drawn(240)

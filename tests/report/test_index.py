@@ -2,9 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from hardlook.contract.sections import Section
 from hardlook.errors import OptionError
 from hardlook.report.charts import draw_svg
-from hardlook.report.index import IndexEntry, render_index
+from hardlook.report.index import IndexEntry, glance, render_index
 
 from . import samples
 from .drawn import Outline, svgs
@@ -39,3 +40,11 @@ def test_hostile_entries_stay_text_and_scripts_are_no_links():
 
 def test_no_entry_is_said():
     assert "There is no report yet." in render_index([])
+
+
+def test_a_glance_is_the_first_dot_chart_with_few_rows():
+    blocks = [samples.curves(), samples.dots(40), samples.dots(5), samples.dots(7)]
+    drawn = glance([Section("s", "", blocks)], key="k")
+    (svg,) = svgs(drawn)
+    assert len(list(svg.iter("circle"))) == 5
+    assert glance([Section("s", "", blocks[:2])], key="k") == ""

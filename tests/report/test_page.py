@@ -124,3 +124,33 @@ def test_a_study_shows_the_pictures_of_its_galleries():
     assert image["src"].startswith("data:image/jpeg;base64,") and "img-1" in image["alt"]
     assert "No picture: the file is gone" in " ".join(outline.texts)
     assert "no picture was given for this unit" in render_study(sections, title="Study")
+
+
+def test_more_than_two_galleries_become_boxes_the_first_of_each_section_open():
+    three = samples.three_galleries()
+    page = render_page(samples.scorecard(), [three, *samples.sections()], pictures=samples.pictures())
+    boxes = [box for box in Outline(page).all("details") if box.get("class") == "box"]
+    assert ["open" in box for box in boxes] == [True, False, False, True]
+    plain = render_page(samples.scorecard(), samples.sections(), pictures=samples.pictures())
+    assert not [box for box in Outline(plain).all("details") if box.get("class") == "box"]
+
+
+def test_charts_and_tables_of_a_run_show_their_names_and_those_of_a_study_do_not(page):
+    texts = Outline(page).texts
+    for name in ("iou-by-class", "models", "two-models", "closed-against-open-2", "scores", "all-scores", "left-out"):
+        assert name in texts
+    assert 'class="export"' not in render_study(samples.sections(), title="t", pictures=samples.pictures())
+
+
+def test_the_page_says_how_to_read_it_and_how_to_run_it_again(page):
+    texts = " ".join(" ".join(Outline(page).texts).split())
+    assert "How to read this" in texts and "of intervals made this way about 95 in 100" in texts.lower()
+    assert "hardlook run open-miou --out again" in texts
+
+
+def test_a_long_run_without_galleries_stays_under_three_megabytes():
+    slices = [samples.score("iou", i / 4000, slice={"class": f"class {i}", "context": "beach"}) for i in range(4000)]
+    card = Scorecard("b", "1", "m", tuple(slices))
+    large = [samples.dots(200), samples.heat(60), samples.scatter(3000), samples.curves(), samples.table(300)]
+    page = render_page(card, [Section("Large", "", large)])
+    assert len(page.encode()) < 3_000_000

@@ -11,7 +11,23 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import calibrate, check, demo, models, report, run, score, weights, world
+from hardlook.commands import (
+    calibrate,
+    check,
+    compare,
+    demo,
+    export,
+    figure,
+    leaderboard,
+    models,
+    report,
+    run,
+    score,
+    serve,
+    table,
+    weights,
+    world,
+)
 from hardlook.commands.attributes import command as attributes
 from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
@@ -33,11 +49,16 @@ app = typer.Typer(
         "[bold]Examples[/bold]\n\n"
         "  hardlook demo --out demo\n\n"
         "  hardlook run closed-miou --model planted-segmenter --model-arg stranger=.2 --out runs/first\n\n"
-        "  hardlook score runs/first --reading mean-over=gt-only\n\n"
+        "  hardlook compare runs/first runs/second\n\n"
+        "  hardlook serve runs\n\n"
         "  hardlook models --role semantic-segmenter"
     ),
 )
-for module in (run, score, report, calibrate, demo, models, check, attributes):
+VERBS = (
+    *(run, score, report, compare, leaderboard, serve, figure, table, export),
+    *(calibrate, demo, models, check, attributes),
+)
+for module in VERBS:
     module.add_to(app)
 app.add_typer(build, name="build")
 app.add_typer(bias, name="bias")

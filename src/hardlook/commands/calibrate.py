@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hardlook.commands import grammar
+from hardlook.commands.printing import print_json
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.runs.calibration import Calibration
@@ -49,7 +50,7 @@ def calibrate(
     calibration = turn_dials(benchmark, given, steps)
     document = write_calibration(calibration, out)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         for row in document["dials"]:
             verdict = "as meant" if row["as_meant"] else "NOT AS MEANT"
@@ -97,6 +98,6 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
         "and must not follow what it is not meant to measure.",
         provenance=document,
     )
-    write_whole(out / "calibration.json", json.dumps(document, indent=1))
+    write_whole(out / "calibration.json", json_text(document))
     write_whole(out / "calibration.html", page)
     return document

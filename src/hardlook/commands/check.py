@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
 from hardlook.commands import grammar
+from hardlook.commands.printing import print_json
 
 
 def add_to(app: typer.Typer) -> None:
@@ -42,7 +42,7 @@ def check(
     findings = check_named(model, role, args)
     wrong = [finding for finding in findings if not finding.passed]
     if as_json:
-        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1))
+        print_json([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             typer.echo(f"{'ok   ' if finding.passed else 'WRONG'} {finding.check}: {finding.message}")

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hardlook.export.plain_values import json_text
+
 if TYPE_CHECKING:
-    from hardlook.contract.sections import Section
     from hardlook.report.index import IndexEntry
     from hardlook.runs.scoring import ScoredRun
 
-ROWS_AT_A_GLANCE = 12
+SWAPS = 999
 
 
 def add_to(app: typer.Typer) -> None:
@@ -27,7 +26,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for index.html and the runs.")] = Path("demo"),
     as_json: Annotated[bool, typer.Option("--json", help="Print where the pages are as JSON.")] = False,
 ) -> None:
-    """Run each benchmark on the planted world, good model and faulty model, and calibrate it.
+    """Run each benchmark on the planted world, with a sound and a faulty model, compare the two, and calibrate it.
 
     [bold]Example[/bold]
 
@@ -49,7 +48,7 @@ def demo(
     write_whole(out / "index.html", page)
     where = (out / "index.html").resolve()
     pages = [entry.href for entry in entries]
-    typer.echo(json.dumps({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
+    typer.echo(json_text({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
 
 
 def _benchmark(name: str, out: Path) -> list[IndexEntry]:
@@ -57,23 +56,25 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
     from hardlook.commands.calibrate import write_calibration
     from hardlook.commands.reporting import write_report
     from hardlook.report.charts import draw_svg
-    from hardlook.report.index import IndexEntry
+    from hardlook.report.index import IndexEntry, glance
     from hardlook.runs.calibration import calibrate, calibration_section
 
     card = find_benchmark(name).card
-    entries = []
+    entries, runs = [], []
     for title, model, arguments in _models(card):
         folder = f"{name}-{title}"
         typer.echo(f"{name}: {model} {_words(arguments)}", err=True)
         scored = _run(name, out / folder, model, arguments)
         write_report(scored)
+        runs.append(scored)
         titles = {score.name: score.title for score in card.scores if score.headline}
         scores = [
             replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
         ]
         sentence = f"{card.summary} Model: `{model}` {_words(arguments)}."
-        thumbnail = _thumbnail(scored.benchmark.sections(scored.records, scored.scorecard), folder)
+        thumbnail = glance(scored.benchmark.sections(scored.records, scored.scorecard), key=folder)
         entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, thumbnail))
+    entries.append(_comparison(name, runs, out))
     typer.echo(f"{name}: calibration", err=True)
     calibration = calibrate(name, card.calibrated)
     write_calibration(calibration, out / f"{name}-calibration")
@@ -84,6 +85,22 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
         IndexEntry(f"{card.title}: calibration", sentence, href, (), draw_svg(chart, key=f"{name}-calibration"))
     )
     return entries
+
+
+def _comparison(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
+    """Does the faulty model lose: a sentence of the first headline score, and the page."""
+    from hardlook.commands.comparison_files import PAGE, compare_runs, write_comparison
+    from hardlook.comparison.verdicts import meaning_of, sentence
+    from hardlook.report.index import IndexEntry
+
+    typer.echo(f"{name}: comparison", err=True)
+    card, folder = runs[0].benchmark.card, f"{name}-comparison"
+    compared = compare_runs(runs, names=("sound", "faulty"), swaps=SWAPS)
+    write_comparison(compared, runs, out / folder / PAGE)
+    first = compared.headline[0]
+    return IndexEntry(
+        f"{card.title}: sound against faulty", sentence(first, meaning_of(card, first.name)), f"{folder}/{PAGE}"
+    )
 
 
 def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> ScoredRun:
@@ -105,18 +122,6 @@ def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> Scor
 def _models(card: Any) -> list[tuple[str, str, dict[str, Any]]]:
     first = next(dial for dial in card.dials if dial.moves)
     return [("sound", first.model, dict(first.arguments(0.0))), ("faulty", first.model, dict(first.arguments(0.3)))]
-
-
-def _thumbnail(sections: Sequence[Section], key: str) -> str:
-    """The first chart that is small enough to be read at a glance."""
-    from hardlook.contract.sections import DotChart
-    from hardlook.report.charts import draw_svg
-
-    for section in sections:
-        for block in section.blocks:
-            if isinstance(block, DotChart) and len(block.rows) <= ROWS_AT_A_GLANCE:
-                return draw_svg(block, key=key)
-    return ""
 
 
 def _words(arguments: dict[str, Any]) -> str:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
+
+from hardlook.commands.printing import print_json
 
 
 def add_to(app: typer.Typer) -> None:
@@ -36,7 +37,7 @@ def models(
         raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     cards = list_models(pattern, role)
     if as_json:
-        typer.echo(json.dumps([asdict(card) for card in cards], indent=1))
+        print_json([asdict(card) for card in cards])
         return
     from rich.console import Console
     from rich.markup import escape

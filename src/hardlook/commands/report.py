@@ -1,4 +1,4 @@
-"""`hardlook report RUN`: draw the page of a run again."""
+"""`hardlook report RUN...`: draw the pages of runs again, and an index where there are several."""
 
 from __future__ import annotations
 
@@ -14,22 +14,49 @@ def add_to(app: typer.Typer) -> None:
 
 
 def report(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print the page's path as JSON.")] = False,
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.")],
+    examples: Annotated[
+        int, typer.Option("--examples", min=0, help="Units a gallery shows at most; 0 leaves galleries out.")
+    ] = 6,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The page of one run, or the index of several.", show_default=False)
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the pages as JSON.")] = False,
 ) -> None:
-    """Write `report.html` into a run folder, from its records.
+    """Write `report.html` into run folders, from their records.
 
-    [bold]Example[/bold]
+    A page is one file that loads nothing. Several runs get a page each and an index that links them, in the folder
+    that holds them all.
+
+    [bold]Examples[/bold]
 
       hardlook report runs/first
+
+      hardlook report runs/first runs/second --examples 12 --out overview.html
     """
     import json
 
     from hardlook.commands.reporting import write_report
-    from hardlook.runs.folder import RunFolder
+    from hardlook.commands.run_index import entry_of, index_path
+    from hardlook.report.index import render_index
+    from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
 
-    scored = score_run(RunFolder(run))
-    write_report(scored)
-    path = str(scored.folder.report_path)
-    typer.echo(json.dumps({"report": path}) if as_json else path)
+    several = len(runs) > 1
+    index = (out or index_path(runs)) if several else None
+    pages, entries = [], []
+    for run in dict.fromkeys(runs):
+        scored = score_run(RunFolder(run))
+        page = write_report(scored, examples=examples, out=None if several else out)
+        pages.append({"run": str(run), "report": str(page), "bytes": page.stat().st_size})
+        if index is not None:
+            entries.append(entry_of(scored, page, index))
+    if index is not None:
+        write_whole(index, render_index(entries, text="Each report is one file that loads nothing."))
+    if as_json:
+        typer.echo(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
+        return
+    for page_of_run in pages:
+        typer.echo(page_of_run["report"])
+    if index is not None:
+        typer.echo(index)

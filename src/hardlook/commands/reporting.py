@@ -3,39 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardlook.contract.sections import Gallery, Picture, Section
+from hardlook.commands.units_to_look_at import light_records, units_to_look_at
+from hardlook.contract.sections import Block, Gallery, Picture, Section
 from hardlook.errors import HardlookError
 from hardlook.models.card import MARKS
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import BenchmarkCard
+    from hardlook.report.unit_records import UnitRecord
     from hardlook.runs.scoring import ScoredRun
 
 
-def write_report(scored: ScoredRun) -> None:
-    """Write `report.html` into the run folder."""
+EXAMPLES = 6
+
+
+def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | None = None) -> Path:
+    """Write the page to `out`, or as `report.html` into the run folder; at most `examples` units a gallery."""
     from hardlook.report.page import render_page
+    from hardlook.runs.again import command_again
     from hardlook.runs.folder import write_whole
 
     card = scored.benchmark.card
-    sections = scored.benchmark.sections(scored.records, scored.scorecard)
+    sections = shown_sections(scored, examples)
+    shown = shown_units(sections)
     page = render_page(
         scored.scorecard,
         sections,
         title=f"{card.title}: {scored.scorecard.model}",
         summary=_summary(scored),
         provenance=scored.manifest,
-        pictures=_pictures(scored, sections),
+        pictures=_pictures(scored, shown),
         explanations=meanings(card),
-        higher_is_better={score.name: score.higher_is_better for score in card.scores},
+        higher_is_better={score.name: score.higher_is_better for score in card.scores if score.directed},
         titles={score.name: score.title for score in card.scores},
         headline=[score.name for score in card.scores],
         failures=scored.failures.select("unit", "stage", "error", "at").to_dicts(),
         date=scored.manifest["created"][:10],
+        records=_records(scored, shown),
+        again=command_again(scored.manifest),
     )
-    write_whole(scored.folder.report_path, page)
+    path = out or scored.folder.report_path
+    write_whole(path, page)
+    return path
+
+
+def shown_sections(scored: ScoredRun, examples: int = EXAMPLES) -> list[Section]:
+    """The benchmark's sections and the units to look at, every gallery cut to `examples` units; none for 0."""
+    own = scored.benchmark.sections(scored.records, scored.scorecard)
+    sections = [bounded for section in own if (bounded := _bounded(section, examples))]
+    more = units_to_look_at(scored, examples, shown_units(sections))
+    return [*sections, more] if more else sections
+
+
+def shown_units(sections: Sequence[Section]) -> list[str]:
+    """The units that galleries show, each once, in order."""
+    galleries = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
+    return list(dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples))
+
+
+def _bounded(section: Section, examples: int) -> Section | None:
+    """The section with short galleries; None where nothing but galleries was in it and none is wanted."""
+    blocks: list[Block] = []
+    for block in section.blocks:
+        if isinstance(block, Gallery) and examples:
+            blocks.append(replace(block, examples=tuple(block.examples[:examples])))
+        elif not isinstance(block, Gallery):
+            blocks.append(block)
+    return replace(section, blocks=tuple(blocks)) if blocks or not section.blocks else None
+
+
+def _records(scored: ScoredRun, units: Sequence[str]) -> dict[str, UnitRecord]:
+    """What opens below each example: the record without pictures, and the command that answers the unit again."""
+    from hardlook.report.unit_records import UnitRecord, record_fields
+    from hardlook.runs.again import command_again
+
+    return {
+        unit: UnitRecord(record_fields(record), command_again(scored.manifest, unit))
+        for unit, record in light_records(scored, units).items()
+    }
 
 
 def meanings(card: BenchmarkCard) -> dict[str, str]:
@@ -72,16 +121,14 @@ def _summary(scored: ScoredRun) -> str:
     )
 
 
-def _pictures(scored: ScoredRun, sections: Sequence[Section]) -> dict[str, Sequence[Picture] | str]:
-    galleries = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
-    wanted = list(dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples))
+def _pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
     if not wanted:
         return {}
     try:
         units = {unit.id: unit for unit in scored.benchmark.units(scored.options)}
     except (HardlookError, OSError) as error:
         return {name: f"the data cannot be read any more: {error}" for name in wanted}
-    records = scored.whole_records(wanted)
+    records = scored.whole_records(list(wanted))
     found: dict[str, Sequence[Picture] | str] = {}
     for name in wanted:
         try:

@@ -11,17 +11,18 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from hardlook.commands import grammar
+from hardlook.commands.printing import print_json, print_scores
 from hardlook.commands.run_flags import shared_flags
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import Benchmark
-    from hardlook.contract.scorecard import Scorecard
     from hardlook.runs.execute import Conduct
 
 FINISHED_WITH_FAILURES = 3
@@ -46,6 +47,10 @@ def _run(context: typer.Context) -> None:
     from hardlook.benchmarks import benchmark_names, find_benchmark
 
     words = list(context.args)
+    if words == ["--json"]:
+        cards = [find_benchmark(name).card for name in sorted(benchmark_names())]
+        print_json([{"name": card.name, "summary": card.summary, "role": card.role} for card in cards])
+        raise typer.Exit(0)
     if not words or words[0] in ("-h", "--help"):
         lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(benchmark_names())]
         typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
@@ -83,13 +88,21 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
+    from hardlook.commands.one_unit import answer_units
     from hardlook.commands.several_models import arguments_of, model_names
+
+    if values["show"] and not values["unit"]:
+        raise typer.BadParameter("--show shows the units that --unit names", param_hint="--show")
+    if values["out"] is None and not values["unit"]:
+        raise typer.BadParameter("a run needs a folder", param_hint="--out")
 
     models = model_names(values["model"])
     given = grammar.pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
     arguments = arguments_of(models or [benchmark.card.default_model], given)
-    if len(models) > 1:
+    if values["unit"]:
+        failed = answer_units(name, benchmark, values, arguments)
+    elif len(models) > 1:
         failed = _several_runs(name, benchmark, values, arguments)
     else:
         values = {**values, "model": models[0] if models else None}
@@ -125,15 +138,10 @@ def _one_run(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """One model's run; whether units failed. With `--json` a run that is not alone leaves printing to its caller."""
-    from hardlook.commands.option_fields import given_values
+    from hardlook.commands.default_model import progress_that_names_it
     from hardlook.commands.reporting import write_report
     from hardlook.runs.launch import launch
-    from hardlook.runs.progress import progress_for
 
-    given = given_values(benchmark.options, values)
-    given["data"] = grammar.paths(values["data"], "--data", alone="root")
-    given["reading"] = grammar.pairs(values["reading"], "--reading")
-    given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
     out: Path = values["out"]
     try:
         done = launch(
@@ -141,12 +149,12 @@ def _one_run(
             out=out,
             model=values["model"],
             model_args=model_args,
-            given=given,
+            given=given_options(benchmark, values),
             conduct=_conduct(values, model_args),
             batch_size=grammar.batch_size(values["batch_size"]),
             threads=values["threads"],
             full_fingerprint=values["full_fingerprint"],
-            show_progress=None if values["quiet"] else progress_for,
+            show_progress=progress_that_names_it(benchmark.card, values),
         )
     except KeyboardInterrupt:
         sys.stderr.write(f"\nstopped; what is answered is kept in {out}. Go on with the same command:\n  ")
@@ -157,10 +165,12 @@ def _one_run(
         typer.echo(f"this part is done; {waiting}", err=True)
         if done.progressed.failed:
             typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
+        if alone and values["as_json"]:
+            print_json(asdict(done.progressed))
         return done.progressed.failed > 0
     write_report(done.scored)
     if alone or not values["as_json"]:
-        print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"])
+        print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
     if not values["as_json"]:
         typer.echo(f"\nreport: {done.scored.folder.report_path}")
     if done.scored.scorecard.units.failed:
@@ -168,35 +178,15 @@ def _one_run(
     return done.scored.scorecard.units.failed > 0
 
 
-def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool) -> None:
-    """The scorecard on standard output, as a table or as scores.json."""
-    if as_json:
-        sys.stdout.write(scorecard.to_json())
-        return
-    from rich.console import Console
+def given_options(benchmark: Benchmark, values: dict[str, Any]) -> dict[str, Any]:
+    """The benchmark's options that the flags set."""
+    from hardlook.commands.option_fields import given_values
 
-    from hardlook.commands.reporting import meanings
-    from hardlook.report.terminal import print_scorecard
-
-    better = {score.name: score.higher_is_better for score in benchmark.card.scores}
-    print_scorecard(_for_a_terminal(scorecard, benchmark), Console(), meanings(benchmark.card), better)
-
-
-def _for_a_terminal(scorecard: Scorecard, benchmark: Benchmark) -> Scorecard:
-    """The scorecard without crossed slices, and of the others only those of headline scores.
-
-    A score that exists in slices alone, such as the IoU of a class, keeps them. The report shows everything.
-    """
-    from dataclasses import replace
-
-    headline = {score.name for score in benchmark.card.scores if score.headline}
-    everywhere = {score.name for score in scorecard.headline}
-    kept = [
-        score
-        for score in scorecard.scores
-        if not score.slice or (len(score.slice) == 1 and (score.name in headline or score.name not in everywhere))
-    ]
-    return replace(scorecard, scores=tuple(kept))
+    given = given_values(benchmark.options, values)
+    given["data"] = grammar.paths(values["data"], "--data", alone="root")
+    given["reading"] = grammar.pairs(values["reading"], "--reading")
+    given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
+    return given
 
 
 def _conduct(values: dict[str, Any], model_args: dict[str, str]) -> Conduct:

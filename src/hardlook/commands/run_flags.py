@@ -12,7 +12,15 @@ _MODEL, _DATA, _RUN = "The model", "The data", "The run"
 
 def shared_flags(
     *,
-    out: Annotated[Path, typer.Option("--out", help="Run folder; the same command again resumes it.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Run folder; the same command again resumes it. With --show: where the page goes."),
+    ] = None,
+    unit: Annotated[
+        list[str] | None,
+        typer.Option("--unit", help="Answer this unit alone and print its record; no run is made; repeatable."),
+    ] = None,
+    show: Annotated[bool, typer.Option("--show", help="Draw the units of --unit on a page.")] = False,
     model: Annotated[
         str | None,
         typer.Option(
@@ -90,6 +98,7 @@ def shared_flags(
         typer.Option("--new", help="Set an earlier run in this folder aside and start again.", rich_help_panel=_RUN),
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every score and every slice.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
 ) -> None:
     """The options that all benchmarks share; only its signature is used."""

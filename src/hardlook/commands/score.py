@@ -25,6 +25,7 @@ def score(
         typer.Option("--set", help="NAME=VALUE of an option that changes only scores.", show_default=False),
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="Write the scorecard to this file.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print every score and every slice.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
 ) -> None:
     """Recompute the scores of a run from its records.
@@ -38,8 +39,8 @@ def score(
 
       hardlook score runs/first --reading mean-over=gt-only --set level=.9 --out gt-only.json
     """
+    from hardlook.commands.printing import print_scores
     from hardlook.commands.reporting import write_report
-    from hardlook.commands.run import print_scores
     from hardlook.errors import OptionError
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
@@ -56,4 +57,4 @@ def score(
         write_report(scored)
     if out is not None:
         write_whole(out, scored.scorecard.to_json())
-    print_scores(scored.scorecard, scored.benchmark, as_json=as_json)
+    print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)

@@ -1,4 +1,4 @@
-"""Several models of one command: which they are, with which arguments, and a page of their headline scores.
+"""Several models of one command: which they are, with which arguments, and a page on which they are compared.
 
 >>> names = model_names("ridge, dn4")
 >>> arguments_of(names, {"size": "9", "ridge.scale": "2"})
@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from hardlook.commands.reporting import model_marks
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DotChart, Section, Table, dot_of
-from hardlook.errors import ModelError, OptionError
+from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.models.card import MARKS
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from hardlook.contract.benchmark import Benchmark
 
 
@@ -76,25 +78,73 @@ def read_scorecards(folders: Sequence[Path]) -> dict[str, Scorecard]:
     }
 
 
-def write_overview(benchmark: Benchmark, folders: Sequence[Path], out: Path) -> Path | None:
-    """Write `report.html` into `out` from the runs that are scored; None while none is."""
-    from hardlook.report.page import render_study
-    from hardlook.runs.folder import write_whole
+def write_overview(
+    benchmark: Benchmark, folders: Sequence[Path], out: Path, console: Console | None = None
+) -> Path | None:
+    """Write `report.html` into `out` from the runs that are scored; None while none is.
 
+    With two runs or more it is their comparison, with `comparison.json` beside it, and is printed as well: to
+    `console`, or to standard error, which is free also where scores go out as JSON.
+    """
     cards = read_scorecards(folders)
     if not cards:
         return None
     absent = [folder.name for folder in folders if folder.name not in cards]
-    page = render_study(
-        overview_sections(benchmark, cards),
+    summary = f"Each model has its own report in {', '.join(f'`{name}/report.html`' for name in cards)}." + (
+        f" Not scored yet: {', '.join(absent)}." if absent else ""
+    )
+    page, why = out / "report.html", ""
+    if len(cards) > 1:
+        try:
+            _write_compared([folder for folder in folders if folder.name in cards], page, summary, console)
+        except HardlookError as error:
+            why = f" The runs cannot be compared: {error.what}."
+        else:
+            return page
+    _write_side_by_side(benchmark, cards, page, summary + why)
+    return page
+
+
+def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: Console | None) -> None:
+    from hardlook.commands.comparison_files import compare_runs, read_runs, write_comparison
+    from hardlook.commands.comparison_terminal import print_comparison
+
+    names = [folder.name for folder in folders]
+    runs = read_runs(folders)
+    compared = compare_runs(runs, names=[_label(name) for name in names])
+    write_comparison(compared, runs, page, summary=summary, more=(models_section(names),))
+    if console is None:
+        from rich.console import Console as RichConsole
+
+        console = RichConsole(stderr=True)
+    console.print()
+    print_comparison(compared, console)
+
+
+def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page: Path, summary: str) -> None:
+    from hardlook.report.page import render_study
+    from hardlook.runs.folder import write_whole
+
+    html = render_study(
+        [*overview_sections(benchmark, cards), models_section(list(cards))],
         title=f"{benchmark.card.title}: {len(cards)} models",
-        summary=f"{benchmark.card.summary} Every model answered the same units; each has its own report in "
-        f"{', '.join(f'`{name}/report.html`' for name in cards)}."
-        + (f" Not scored yet: {', '.join(absent)}." if absent else ""),
+        summary=f"{benchmark.card.summary} {summary}",
         provenance={"benchmark": benchmark.card.name, "models": list(cards)},
     )
-    write_whole(out / "report.html", page)
-    return out / "report.html"
+    write_whole(page, html)
+
+
+def models_section(names: Sequence[str]) -> Section:
+    """The models with their marks and their own reports."""
+    marks = {name: model_marks(name) for name in names}
+    legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in said for said in marks.values())]
+    table = Table(
+        "The models of this run",
+        f"Marks: {'; '.join(legend)}." if legend else "No model has a mark.",
+        ("model", *(["marks"] if legend else []), "its report"),
+        tuple((name, *([", ".join(marks[name])] if legend else []), f"{name}/report.html") for name in names),
+    )
+    return Section("The models", "", (table,))
 
 
 def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list[Section]:
@@ -109,17 +159,11 @@ def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list
         better = "Higher is better." if meaning.higher_is_better else "Lower is better."
         dots = tuple(dot_of(score, _label(model)) for model, score in rows)
         charts.append(DotChart(meaning.title, f"{meaning.meaning}. {better}", dots))
-    marks = {model: model_marks(model) for model in cards}
-    legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in said for said in marks.values())]
     table = Table(
         "All headline scores",
-        "Intervals are in the charts; scores without a value have no units."
-        + (f" Marks: {'; '.join(legend)}." if legend else ""),
-        ("model", *(["marks"] if legend else []), *(meanings[name].title for name in known)),
-        tuple(
-            (model, *([", ".join(marks[model])] if legend else []), *(_value(card, name) for name in known))
-            for model, card in cards.items()
-        ),
+        "Intervals are in the charts; scores without a value have no units.",
+        ("model", *(meanings[name].title for name in known)),
+        tuple((_label(model), *(_value(card, name) for name in known)) for model, card in cards.items()),
     )
     return [Section("Side by side", "", (*charts, table))]
 

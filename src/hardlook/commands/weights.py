@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from typing import Annotated
 
 import typer
+
+from hardlook.commands.printing import print_json
+from hardlook.export.plain_values import json_text
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Weights: list, install and locate them.")
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -24,7 +26,7 @@ def list_all(as_json: _Json = False) -> None:
 
     rows = list_weights()
     if as_json:
-        typer.echo(json.dumps([asdict(row) for row in rows], indent=1))
+        print_json([asdict(row) for row in rows])
         return
     from rich.console import Console
     from rich.markup import escape
@@ -62,7 +64,7 @@ def install(
         raise OptionError("which weights?", remedy="name some, or give --small; `hardlook weights list` shows all")
     placed = {name: {file: str(path) for file, path in install_one(name).items()} for name in wanted}
     if as_json:
-        typer.echo(json.dumps(placed, indent=1))
+        print_json(placed)
         return
     for name, files in placed.items():
         for path in files.values():
@@ -80,4 +82,4 @@ def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as
     from hardlook.models.weights.install import where as locate
 
     files = {file: str(path) for file, path in locate(name).items()}
-    typer.echo(json.dumps(files, indent=1) if as_json else "\n".join(files.values()))
+    typer.echo(json_text(files) if as_json else "\n".join(files.values()))

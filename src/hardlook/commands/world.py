@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from hardlook.export.plain_values import json_text
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The planted world: scenes with known truth.")
 
@@ -55,4 +56,4 @@ def make(
     )
     files = sum(1 for path in directory.rglob("*") if path.is_file())
     facts = {"directory": str(directory), "layout": layout, "scenes": scenes, "files": files}
-    typer.echo(json.dumps(facts) if as_json else f"{scenes} scenes in the layout {layout}: {directory} ({files} files)")
+    typer.echo(json_text(facts) if as_json else f"{scenes} scenes in the layout {layout}: {directory} ({files} files)")

@@ -49,13 +49,27 @@ class UnitList(list[Unit]):
 
 @dataclass(frozen=True)
 class ScoreMeaning:
-    """A score in words: its title, what it means, which way is better, and whether it is the headline."""
+    """A score in words: its title, what it means, which way is better, and whether it is the headline.
+
+    A score that is not `directed` is neither good nor bad when it is high: nobody is ranked by it.
+
+    >>> ScoreMeaning("noc", "NoC", "clicks", higher_is_better=False).direction
+    'lower is better'
+    """
 
     name: str
     title: str
     meaning: str
     higher_is_better: bool = True
     headline: bool = False
+    directed: bool = True
+
+    @property
+    def direction(self) -> str:
+        """Which way is better, in words; empty where neither is."""
+        if not self.directed:
+            return ""
+        return "higher is better" if self.higher_is_better else "lower is better"
 
 
 @dataclass(frozen=True)

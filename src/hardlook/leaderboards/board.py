@@ -11,8 +11,18 @@ from hardlook.contract.published import PublishedResult
 from hardlook.contract.scorecard import Score
 from hardlook.errors import OptionError
 from hardlook.leaderboards.entrants import Entrant, Marks, Place, make_entrants
-from hardlook.leaderboards.gather import GatheredRun, Omitted
-from hardlook.leaderboards.standing import Row, Standing, compares_with_the_paper, ranked, run_row, slice_text, why_not
+from hardlook.leaderboards.gather import Omitted
+from hardlook.leaderboards.run_files import GatheredRun
+from hardlook.leaderboards.standing import (
+    NOT,
+    Row,
+    Standing,
+    compares_with_the_paper,
+    ranked,
+    run_row,
+    slice_text,
+    why_not,
+)
 
 Key = tuple[tuple[str, str], ...]
 
@@ -43,8 +53,7 @@ def make_board(
     shown = shown_scores(card, sort)
     standings = [standing for meaning in shown if (standing := _overall(card, meaning, entrants, first)).of("run")]
     slices = [standing for meaning in shown for standing in _sliced(card, meaning, entrants, first)]
-    omitted = tuple(one for one in left_out if one.benchmark in (card.name, ""))
-    return Board(card, entrants, first, tuple(standings), tuple(slices), omitted)
+    return Board(card, entrants, first, tuple(standings), tuple(slices), tuple(left_out))
 
 
 def shown_scores(card: BenchmarkCard, sort: str | None = None) -> list[ScoreMeaning]:
@@ -95,8 +104,8 @@ def _standing(meaning: ScoreMeaning, place: Place, rows: list[Row], published: S
     for result in published:
         flags = []
         if result.where != place:
-            flags.append(f"of other units: {slice_text(result.where) or 'all of the paper'}")
-        if result.comparable.lower().startswith("not comparable"):
+            flags.append(f"it is of other units: {slice_text(result.where) or 'all units of the paper'}")
+        if result.comparable.lower().startswith(NOT):
             flags.append(result.comparable)
         elif not agreed:
             flags.append(why_not([row.comparable for row in unflagged]))

@@ -9,17 +9,17 @@ from hardlook.leaderboards.standing import Row
 
 MOST_ROWS = 500
 Cell = str | float | int | None
-COLUMNS = ("rank", "method", "kind", "value", "low", "high", "n", "reading", "folder or source", "comparable")
+COLUMNS = ("rank", "method", "kind", "note", "value", "low", "high", "n", "reading", "folder or source")
 
 
-def cells_of(row: Row) -> tuple[Cell, ...]:
-    """The cells of `COLUMNS`.
+def cells_of(row: Row, marks: str) -> tuple[Cell, ...]:
+    """The cells of `COLUMNS`; `marks` are the numbers of its notes.
 
-    >>> cells_of(Row("run", "net", 0.5, n=9, folder="runs/a", rank=1))
-    (1, 'net', 'run', 0.5, None, None, 9, '', 'runs/a', '')
+    >>> cells_of(Row("run", "net", 0.5, n=9, folder="runs/a", rank=1), "2")
+    (1, 'net', 'run', '2', 0.5, None, None, 9, '', 'runs/a')
     """
     where = row.folder or row.source
-    return (row.rank, row.method, row.kind, value_of(row), row.low, row.high, row.n, row.reading, where, row.note)
+    return (row.rank, row.method, row.kind, marks, value_of(row), row.low, row.high, row.n, row.reading, where)
 
 
 def value_of(row: Row | None) -> float | None:

@@ -25,13 +25,13 @@ def board_document(board: Board) -> dict[str, Any]:
 
 def omitted_document(one: Omitted) -> dict[str, str]:
     """A run that is in no leaderboard."""
-    return {"folder": one.folder, "benchmark": one.benchmark, "why": one.why}
+    return {"folder": one.folder, "benchmark": one.benchmark, "why": one.why, "remedy": one.remedy}
 
 
 def _standing(standing: Standing) -> dict[str, Any]:
     return {
         "score": standing.meaning.name,
-        "higher_is_better": standing.meaning.higher_is_better,
+        "higher_is_better": standing.meaning.higher_is_better if standing.meaning.directed else None,
         "slice": dict(standing.place),
         "rows": [_row(row) for row in standing.rows],
     }

@@ -9,8 +9,8 @@ from hardlook.contract.benchmark import Benchmark
 from hardlook.contract.options import parse_options
 from hardlook.contract.published import PlacesScores
 from hardlook.errors import HardlookError
-from hardlook.leaderboards.gather import GatheredRun
 from hardlook.leaderboards.method_names import name_runs
+from hardlook.leaderboards.run_files import GatheredRun
 from hardlook.leaderboards.settings import differences, first_run, settings_of
 
 Place = Mapping[str, str]

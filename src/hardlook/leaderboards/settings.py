@@ -13,7 +13,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hardlook.leaderboards.gather import GatheredRun
+from hardlook.leaderboards.run_files import GatheredRun
 
 Settings = Mapping[str, Any]
 # Options that change neither units nor what is asked of a model, and paths, for which fingerprints stand.

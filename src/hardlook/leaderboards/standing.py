@@ -17,6 +17,7 @@ from hardlook.contract.benchmark import ScoreMeaning
 from hardlook.contract.scorecard import Score
 
 Kind = Literal["run", "published"]
+NOT = "not comparable"
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,26 @@ class Row:
     rank: int | None = None
 
     @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """Why there is no rank, then what makes the row comparable or not: what each is about, and its words.
+
+        >>> Row("run", "net", 0.5, comparable="not comparable: fewer folds", flags=("2 of 20 units failed",)).notes
+        (('no rank', '2 of 20 units failed'), ('beside the paper', 'not comparable: fewer folds'))
+        """
+        reasons = [*self.flags, *(["the score is undefined"] if math.isnan(self.value) else [])]
+        own = [self.comparable] if self.comparable and self.comparable not in self.flags else []
+        about = "beside the paper" if self.kind == "run" else "published"
+        return (*(("no rank", why) for why in reasons), *((about, words) for words in own))
+
+    @property
     def note(self) -> str:
-        """Why there is no rank, else what makes the row comparable or not."""
-        return "; ".join(self.flags) or self.comparable
+        """All of it as one text."""
+        return "; ".join(words for _, words in self.notes)
 
 
 @dataclass(frozen=True)
 class Standing:
-    """All rows of a score at one place (slice), best first."""
+    """All rows of a score at one place (slice), best first, or highest where none is better."""
 
     meaning: ScoreMeaning
     place: Mapping[str, str]
@@ -87,8 +100,11 @@ def run_row(
 
 
 def ranked(rows: Iterable[Row], meaning: ScoreMeaning) -> tuple[Row, ...]:
-    """Best first; rows without a flag get ranks, equal values equal ones; undefined values stand last, unranked."""
-    sign = -1 if meaning.higher_is_better else 1
+    """Best first; rows without a flag get ranks, equal values equal ones; undefined values stand last, unranked.
+
+    By a score that is neither good nor bad nobody is ranked, and the highest comes first.
+    """
+    sign = -1 if meaning.higher_is_better or not meaning.directed else 1
 
     def order(row: Row) -> tuple[bool, float, bool, tuple[str, ...]]:
         known = not math.isnan(row.value)
@@ -97,7 +113,7 @@ def ranked(rows: Iterable[Row], meaning: ScoreMeaning) -> tuple[Row, ...]:
 
     found, place, rank, before = [], 0, 0, math.nan
     for row in sorted(rows, key=order):
-        if row.flags or math.isnan(row.value):
+        if row.flags or math.isnan(row.value) or not meaning.directed:
             found.append(replace(row, rank=None))
             continue
         place += 1
@@ -120,9 +136,16 @@ def compares_with_the_paper(words: str) -> bool:
 
 
 def why_not(words: Sequence[str]) -> str:
-    """Why published rows have no rank beside runs that say this of themselves."""
+    """Why published rows have no rank beside runs that say this of themselves.
+
+    >>> why_not(["not comparable: fewer folds"])
+    'the runs here cannot be compared with it: fewer folds'
+    """
     said = next((one for one in words if one), "")
-    return f"beside these runs: {said}" if said else "the runs do not say that they can be compared with it"
+    if said.lower().startswith(f"{NOT}: "):
+        return f"the runs here cannot be compared with it: {said.partition(': ')[2]}"
+    told = f"{said[:1].lower()}{said[1:].rstrip('.')}"
+    return f"the runs here say: {told}" if said else "the runs here do not say that they can be compared with it"
 
 
 def slice_text(where: Mapping[str, str]) -> str:

@@ -114,9 +114,14 @@ def _interval_words(score: Score, decimals: int) -> str:
     if score.interval is None or not interval_text(score):
         return f"no interval; {count}"
     interval = score.interval
-    made = f"{interval.method}, {counted(interval.n, interval.resampled, _plural(interval.resampled))}"
+    made = f"{interval.method}, {counted(interval.n, interval.resampled, plural(interval.resampled))}"
     return f"{interval.level:.0%} interval {span(interval.low, interval.high, decimals)} ({made}); {count}"
 
 
-def _plural(noun: str) -> str:
+def plural(noun: str) -> str:
+    """More than one of them.
+
+    >>> plural("query image"), plural("class")
+    ('query images', 'classes')
+    """
     return noun + ("es" if noun.endswith("s") else "s")

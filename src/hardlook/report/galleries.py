@@ -1,4 +1,4 @@
-"""Galleries: the units behind a number, each with its pictures, its caption and its id to copy."""
+"""Galleries: the units behind a number, each with its pictures, its caption, its id to copy and its record."""
 
 from __future__ import annotations
 
@@ -9,28 +9,54 @@ from hardlook.errors import HardlookError
 from hardlook.report.markup import element, escape, inline, plain
 from hardlook.report.numerals import counted
 from hardlook.report.thumbnails import label_colour, labels_present, thumbnail, thumbnail_size
+from hardlook.report.unit_records import UnitRecord, draw_record
 
 _MOST_IN_LEGEND = 12
+_ROOM_FOR_TWO = 540
 _POSITIVE, _NEGATIVE = "#00775a", "#b3261e"
 _RIM = {"stroke": "#fff", "stroke_width": 1.4}
 Pictures = Mapping[str, Sequence[Picture] | str]
+Records = Mapping[str, UnitRecord]
 
 
-def draw_gallery(gallery: Gallery, pictures: Pictures, *, key: str = "gallery") -> str:
-    """The gallery as an HTML fragment; a unit whose pictures are missing shows the reason that stands for them."""
+def draw_gallery(
+    gallery: Gallery,
+    pictures: Pictures,
+    *,
+    key: str = "gallery",
+    records: Records | None = None,
+    opened: bool | None = None,
+) -> str:
+    """The gallery as an HTML fragment; a unit whose pictures are missing shows the reason that stands for them.
+
+    `records` holds what opens below the pictures of a unit. With `opened` the gallery is a box that opens by a click
+    or the keyboard, and is open or closed at first; None draws it plainly.
+    """
     heading = element("h3", inline(gallery.title), id=f"{key}-heading")
     caption = element("p", inline(gallery.caption), class_="caption") if gallery.caption else ""
     if not gallery.examples:
         shown = element("p", "There is no unit to show here.", class_="nothing")
     else:
-        shown = element("ul", *(_example(example, pictures) for example in gallery.examples), class_="gallery")
-    return element("figure", element("figcaption", heading, caption), shown, class_="block", id=key)
+        examples = [_example(example, pictures, records or {}) for example in gallery.examples]
+        small = all(_room(pictures.get(example.unit, "")) <= _ROOM_FOR_TWO for example in gallery.examples)
+        shown = element("ul", *examples, class_="gallery two" if small else "gallery")
+    if opened is None:
+        return element("figure", element("figcaption", heading, caption), shown, class_="block", id=key)
+    count = element("span", counted(len(gallery.examples), "unit"), class_="count")
+    box = element("details", element("summary", heading, count), caption, shown, class_="box", open=opened)
+    return element("figure", box, class_="block", id=key, aria_labelledby=f"{key}-heading")
 
 
-def _example(example: Example, pictures: Pictures) -> str:
+def _room(found: Sequence[Picture] | str) -> int:
+    """How wide the pictures of one unit are side by side."""
+    return 0 if isinstance(found, str) else sum(thumbnail_size(picture)[0] for picture in found)
+
+
+def _example(example: Example, pictures: Pictures, records: Records) -> str:
     unit = element("code", escape(example.unit), class_="unit", title="the unit's id; a click selects it")
     text = element("p", inline(example.caption)) if example.caption else ""
-    return element("li", _shots(example, pictures), element("div", text, unit, class_="about"))
+    behind = draw_record(records[example.unit], example.unit) if example.unit in records else ""
+    return element("li", _shots(example, pictures), element("div", text, unit, behind, class_="about"))
 
 
 def _shots(example: Example, pictures: Pictures) -> str:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 from hardlook.contract.scorecard import Score
+from hardlook.contract.sections import DotChart, Section
 from hardlook.errors import OptionError
 from hardlook.report.cards import interval_text, score_decimals
+from hardlook.report.charts import draw_svg
 from hardlook.report.markup import inline, plain, prose
 from hardlook.report.numerals import numeral
 from hardlook.report.templates import fill
+
+_ROWS_AT_A_GLANCE = 12
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation repo
             for entry in entries
         ],
     )
+
+
+def glance(sections: Sequence[Section], *, key: str) -> str:
+    """The first dot chart that is small enough to be read at a glance, as a drawing; empty where there is none."""
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, DotChart) and 1 < len(block.rows) <= _ROWS_AT_A_GLANCE:
+                return draw_svg(block, key=key)
+    return ""
 
 
 def _score(score: Score) -> dict[str, str]:

@@ -10,20 +10,29 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.contract.scorecard import Reading, Scorecard
-from hardlook.contract.sections import Block, Gallery, Section
-from hardlook.report.cards import Card, Wording, card_of, score_decimals
+from hardlook.contract.sections import Gallery, Section
+from hardlook.report.cards import Card, Wording, card_of
 from hardlook.report.charts import draw
-from hardlook.report.galleries import Pictures, draw_gallery
+from hardlook.report.galleries import Pictures, Records, draw_gallery
+from hardlook.report.guide import reading_guide
 from hardlook.report.markup import element, inline, plain, prose
+from hardlook.report.names import named_blocks
 from hardlook.report.numerals import counted, numeral
-from hardlook.report.tables import Cell, html_table
+from hardlook.report.scorecard_tables import all_scores_table, headline_scores, left_out_table
+from hardlook.report.tables import Cell, html_table, small_print
 from hardlook.report.templates import fill
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
 _MOST_CARDS = 12
-_BEFORE = (("scores", "Scores"), ("left-out", "What was left out"), ("readings", "Which readings ran"))
+_MOST_PLAIN_GALLERIES = 2
+_BEFORE = (
+    ("scores", "Scores"),
+    ("guide", "How to read this"),
+    ("left-out", "What was left out"),
+    ("readings", "Which readings ran"),
+)
 _AFTER = (("all-scores", "All scores and slices"), ("failures", "Failures"))
 _PROVENANCE = ("provenance", "Provenance")
 _DATES = ("date", "finished", "started", "created")
@@ -43,13 +52,16 @@ def render_page(
     date: str = "",
     titles: Mapping[str, str] | None = None,
     headline: Collection[str] = (),
+    records: Records | None = None,
+    again: str = "",
 ) -> str:
     """The page as HTML.
 
     `pictures` holds the pictures of a unit, or the reason why there are none; `explanations` says what each score
     means in a sentence; `failures` are rows with the same keys (say unit, error, remedy); the date is taken from
     the provenance (`date`, `finished`, `started` or `created`) where none is given. `titles` are names of scores
-    for people, and `headline` names the scores that get a card (all those over all units when empty).
+    for people, and `headline` names the scores that get a card (all those over all units when empty). `records` holds
+    what opens below a unit's pictures, and `again` is the command that makes the run again.
 
     >>> page = render_page(Scorecard("toss", "1", "planted"), [Section("Notes", "None.")], title="TOSS")
     >>> page.startswith("<!doctype html>"), "https://" in page
@@ -57,10 +69,9 @@ def render_page(
     """
     from markupsafe import Markup
 
-    provenance, pictures = provenance or {}, pictures or {}
+    provenance = provenance or {}
     wording = Wording(titles or {}, explanations or {}, higher_is_better or {})
-    chosen = [score for score in scorecard.headline if not headline or score.name in headline][:_MOST_CARDS]
-    drawn = [_section(section, index, pictures) for index, section in enumerate(sections, start=1)]
+    chosen = headline_scores(scorecard, headline)[:_MOST_CARDS]
     return fill(
         "template.html",
         run=True,
@@ -69,13 +80,15 @@ def render_page(
         summary=Markup(prose(summary)),
         contents=[*_BEFORE, *_contents(sections), *_AFTER, _PROVENANCE],
         cards=[_card(card_of(score, wording)) for score in chosen],
+        guide=[(term, Markup(inline(text))) for term, text in reading_guide(scorecard, chosen)],
         more_headlines=_more(len(scorecard.headline) - len(chosen)),
         units=_units(scorecard),
         left_out=Markup(_left_out(scorecard)),
         readings=[_reading(reading) for reading in scorecard.readings],
-        sections=drawn,
+        sections=_sections(sections, pictures or {}, records or {}, named=True),
         all_scores=Markup(_all_scores(scorecard)),
         failures=Markup(_failures(failures)),
+        again=again,
         provenance=json.dumps(provenance, indent=2, ensure_ascii=False, default=str),
     )
 
@@ -87,10 +100,12 @@ def render_study(
     summary: str = "",
     provenance: Mapping[str, object] | None = None,
     pictures: Pictures | None = None,
+    records: Records | None = None,
 ) -> str:
     """A page that is not about one run, such as a calibration: sections and provenance, without scorecard.
 
-    `pictures` holds the pictures of each unit that a gallery shows, or the reason why there are none.
+    `pictures` holds the pictures of each unit that a gallery shows, or the reason why there are none; `records` what
+    opens below them.
 
     >>> "What was left out" in render_study([Section("Dials", "All as meant.")], title="Calibration")
     False
@@ -104,7 +119,8 @@ def render_study(
         facts=[],
         summary=Markup(prose(summary)),
         contents=[*_contents(sections), _PROVENANCE],
-        sections=[_section(section, index, pictures or {}) for index, section in enumerate(sections, start=1)],
+        sections=_sections(sections, pictures or {}, records or {}, named=False),
+        again="",
         provenance=json.dumps(provenance or {}, indent=2, ensure_ascii=False, default=str),
     )
 
@@ -116,16 +132,29 @@ def _card(card: Card) -> dict[str, object]:
     return {**vars(card), "bar": Markup(card.bar), **texts}
 
 
-def _section(section: Section, index: int, pictures: Pictures) -> dict[str, object]:
+def _sections(
+    sections: Sequence[Section], pictures: Pictures, records: Records, *, named: bool
+) -> list[dict[str, object]]:
+    """The sections as the template wants them; more than two galleries become boxes, the first of each section open."""
     from markupsafe import Markup
 
-    key = f"s{index}"
-    blocks = [Markup(_block(block, f"{key}b{place}", pictures)) for place, block in enumerate(section.blocks, start=1)]
-    return {"key": key, "title": Markup(inline(section.title)), "text": Markup(prose(section.text)), "blocks": blocks}
-
-
-def _block(block: Block, key: str, pictures: Pictures) -> str:
-    return draw_gallery(block, pictures, key=key) if isinstance(block, Gallery) else draw(block, key=key)
+    names = iter(named_blocks(sections))
+    boxed = sum(isinstance(block, Gallery) for section in sections for block in section.blocks) > _MOST_PLAIN_GALLERIES
+    drawn: list[dict[str, object]] = []
+    for index, section in enumerate(sections, start=1):
+        blocks, first = [], True
+        for place, block in enumerate(section.blocks, start=1):
+            key = f"s{index}b{place}"
+            if isinstance(block, Gallery):
+                opened = first if boxed else None
+                first = False
+                blocks.append(Markup(draw_gallery(block, pictures, key=key, records=records, opened=opened)))
+            else:
+                name = next(names)
+                blocks.append(Markup(draw(block, key=key, name=name if named else "")))
+        texts = {"title": Markup(inline(section.title)), "text": Markup(prose(section.text))}
+        drawn.append({"key": f"s{index}", "blocks": blocks, **texts})
+    return drawn
 
 
 def _facts(scorecard: Scorecard, date: str) -> list[tuple[str, str]]:
@@ -157,8 +186,8 @@ def _units(scorecard: Scorecard) -> str:
 def _left_out(scorecard: Scorecard) -> str:
     if not scorecard.left_out:
         return element("p", "Nothing was left out of the scores.")
-    rows = [(item.what, item.count, item.why, ", ".join(item.examples)) for item in scorecard.left_out]
-    return html_table("left-out", ("what", "count", "why", "for example"), rows, title="What was left out")
+    table = left_out_table(scorecard)
+    return html_table("left-out", table.columns, table.rows, title=table.title) + small_print("table", "left-out")
 
 
 def _reading(reading: Reading) -> dict[str, Markup | str]:
@@ -173,24 +202,9 @@ def _reading(reading: Reading) -> dict[str, Markup | str]:
 
 
 def _all_scores(scorecard: Scorecard) -> str:
-    """Every score as a row, its value with the decimals that suit all the scores of that name."""
-    decimals: dict[str, int] = {}
-    for score in scorecard.scores:
-        decimals[score.name] = max(decimals.get(score.name, 0), score_decimals(score))
-    rows: list[tuple[Cell, ...]] = []
-    for score in scorecard.scores:
-        sliced = ", ".join(f"{key}: {value}" for key, value in score.slice.items()) or "all units"
-        bounds = (score.interval.low, score.interval.high) if score.interval else (None, None)
-        rows.append((score.name, sliced, float(score.value), *bounds, score.n, score.reading, score.comparable))
-    columns = ("score", "slice", "value", "low", "high", "n", "reading", "comparable")
-    kept = [index for index in range(len(columns)) if index < 3 or any(row[index] not in (None, "") for row in rows)]
-    return html_table(
-        "all-scores",
-        [columns[index] for index in kept],
-        [[row[index] for index in kept] for row in rows],
-        decimals=max(decimals.values(), default=3),
-        title="All scores and slices",
-    )
+    table = all_scores_table(scorecard)
+    note = small_print("table", "all-scores")
+    return note + html_table("all-scores", table.columns, table.rows, decimals=table.decimals, title=table.title)
 
 
 def _failures(failures: Sequence[Mapping[str, object]]) -> str:

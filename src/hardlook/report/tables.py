@@ -19,12 +19,22 @@ FILTER_FROM = 15
 _SHORT = 28
 
 
-def draw_table(table: Table, key: str) -> str:
-    """The block of a section: heading, caption and the table; a sentence where there are no rows."""
+def draw_table(table: Table, key: str, name: str = "") -> str:
+    """The block of a section: heading, caption, name and the table; a sentence where there are no rows."""
     heading = element("h3", inline(table.title), id=f"{key}-heading")
     caption = element("p", inline(table.caption), class_="caption") if table.caption else ""
     body = html_table(key, table.columns, table.rows, decimals=table.decimals, title=table.title)
+    caption += small_print("table", name)
     return element("figure", element("figcaption", heading, caption), body, class_="block", id=key)
+
+
+def small_print(kind: str, name: str) -> str:
+    """What commands call a figure or table; nothing where it has no name.
+
+    >>> small_print("figure", "iou-of-each-class")
+    '<p class="export">figure <code>iou-of-each-class</code></p>'
+    """
+    return element("p", f"{kind} {element('code', escape(name))}", class_="export") if name else ""
 
 
 def html_table(
@@ -85,7 +95,12 @@ def _cell(value: Cell, right: bool, decimals: int) -> str:
     if isinstance(value, str):
         # Short texts stay on one line: a table of names with breaks in them is hard to scan.
         return element("td", inline(value), class_="short" if len(value) <= _SHORT else "long")
-    return element("td", escape(numeral(value, decimals)), class_=alignment, data_value=repr(value))
+    return element("td", escape(numeral(value, decimals)), class_=alignment, data_value=_exact(value))
+
+
+def _exact(value: float | int) -> str:
+    """The number as the script reads it; numpy's own numbers would write their type beside it."""
+    return repr(float(value)) if isinstance(value, float) else repr(value)
 
 
 def _is_numeric(cells: Sequence[Cell]) -> bool:

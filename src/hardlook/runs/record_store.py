@@ -15,6 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hardlook import __version__
 from hardlook.contract.records import Record, RecordSchema
 from hardlook.errors import RunError
 from hardlook.runs.folder import RunFolder, write_whole
@@ -87,9 +88,14 @@ def read_records(
     kept = pl.col("answers") == answers
     if units is not None:
         kept = kept & pl.col("unit").is_in(list(units))
-    frames = [_read_parquet(part, [*columns, "answers"]).filter(kept) for part in _parts(folder.records_path)]
-    empty = pl.DataFrame(schema={name: schema.polars_schema()[name] for name in columns})
-    together = pl.concat([empty, *(frame.select(columns) for frame in frames)])
+    expected = {name: schema.polars_schema()[name] for name in columns}
+    frames = [pl.DataFrame(schema=expected)]
+    for part in _parts(folder.records_path):
+        frame = _read_parquet(part, [*columns, "answers"]).filter(kept).select(columns)
+        if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
+            raise _of_another_version(part, f"have other types in column {', '.join(differing)}")
+        frames.append(frame)
+    together = pl.concat(frames)
     return together.unique(subset="unit", keep="first", maintain_order=True).sort("unit")
 
 
@@ -142,10 +148,27 @@ def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFr
     import polars as pl
 
     try:
+        there = pl.read_parquet_schema(path)
+        if lacking := [name for name in columns or () if name not in there]:
+            raise _of_another_version(path, f"have no column {', '.join(lacking)}")
         return pl.read_parquet(path, columns=list(columns) if columns is not None else None)
+    except RunError:
+        raise
     except Exception as error:
         raise RunError(
             f"a part of the records cannot be read ({type(error).__name__}: {error})",
             file=path,
             remedy="delete this file and give the same command again: its units will be answered anew",
         ) from error
+
+
+def _of_another_version(part: Path, how: str) -> RunError:
+    """What is wrong with records that this version would not have written, and which version did."""
+    run = RunFolder(part.parent.parent)
+    code = run.read_manifest().get("code") if run.exists() else None
+    made_by = code.get("hardlook", "unknown") if isinstance(code, dict) else "unknown"
+    return RunError(
+        f"the records {how}: they were made by another version (run.json: hardlook {made_by}; this is {__version__})",
+        file=part,
+        remedy="run it again (--new sets the old run aside), or use the version that made it",
+    )

@@ -56,33 +56,35 @@ class SwapCounts:
         return np.where(np.isfinite(self.observed), shares, np.nan)
 
 
-def swaps_of(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Blocks of rows of zeros and ones, shape (m, n): every swap of up to 14 clusters, else `swaps` random ones.
+def swaps_of(
+    n: int, swaps: int, rng: np.random.Generator, exact_up_to: int = EXACT_CLUSTERS
+) -> Iterator[NDArray[np.float64]]:
+    """Blocks of rows of zeros and ones, shape (m, n): every swap of few clusters, else `swaps` random ones.
 
     >>> next(swaps_of(2, 99, np.random.default_rng(0))).shape
     (4, 2)
     """
     if swaps < 1:
         raise ValueError(f"swaps: expected at least 1, got {swaps}")
-    return all_swaps(n) if is_exact(n) else random_swaps(n, swaps, rng)
+    return all_swaps(n) if is_exact(n, exact_up_to) else random_swaps(n, swaps, rng)
 
 
-def swaps_tried(n: int, swaps: int) -> int:
+def swaps_tried(n: int, swaps: int, exact_up_to: int = EXACT_CLUSTERS) -> int:
     """How many swaps `swaps_of` yields.
 
     >>> swaps_tried(3, 999), swaps_tried(30, 999)
     (8, 999)
     """
-    return 2**n if is_exact(n) else swaps
+    return 2**n if is_exact(n, exact_up_to) else swaps
 
 
-def is_exact(n: int) -> bool:
+def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
     """Whether all swaps of n clusters are tried.
 
-    >>> is_exact(14), is_exact(15)
-    (True, False)
+    >>> is_exact(14), is_exact(15), is_exact(10, exact_up_to=9)
+    (True, False, False)
     """
-    return n <= EXACT_CLUSTERS
+    return n <= exact_up_to
 
 
 def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
@@ -100,8 +102,14 @@ def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
 def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
 
+    Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the size of the blocks
+    changes memory and never the draws.
+
     >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
     [(26, 10000), (14, 10000)]
     """
     for rows in block_sizes(swaps, n):
-        yield (rng.random((rows, n)) < 0.5).astype(np.float64)
+        words = rng.integers(0, 2**64, size=(rows, -(-n // 64)), dtype=np.uint64)
+        # Little-endian bytes on every machine, so that equal seeds swap equal clusters.
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=n, bitorder="little")
+        yield bits.astype(np.float64)

@@ -25,7 +25,7 @@ SCORES = (
         "attraction-chance",
         "attraction by chance",
         "that share if errors fell on all wrong classes alike: a yardstick, no higher or lower one is better",
-        False,
+        directed=False,
     ),
     ScoreMeaning("excess-attraction", "attraction beyond chance", "context-attracted errors less chance", False),
     ScoreMeaning("accuracy", "accuracy", "share of queries answered rightly, of a concept or a pair of contexts"),

@@ -40,6 +40,8 @@ MEANINGS = (
         for prefix, (kind, how) in _KINDS.items()
         for name, (title, meaning) in _QUANTITIES.items()
     ),
-    ScoreMeaning("open-gain", "given back", "open AP minus dagger AP, on the same images", headline=True),
+    ScoreMeaning(
+        "open-gain", "given back", "open AP minus dagger AP, on the same images", headline=True, directed=False
+    ),
     *_COSTS,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from hardlook.contract.published import PublishedResult
 
-_NOTE = "comparable with the variant published and the measure path, on the same predictions"
+_NOTE = "comparable with a run on the dataset's whole validation set with --variant published and --measure path"
 SEMANTIC_DATASETS = ("A-847", "PC-459", "A-150", "PC-59", "PAS-20")
 # Table 4: vanilla and open mIoU in percent.
 TABLE_4: dict[str, dict[str, tuple[float, float]]] = {

@@ -13,7 +13,7 @@ from hardlook.contract.published import PublishedResult
 
 Kinds = tuple[float, float, float]
 _NAMES = ("", "dagger-", "open-")
-_NOTE = "comparable with the variant published and the measure path, on the same detections"
+_NOTE = "comparable with a run on the dataset's whole validation set with --variant published and --measure path"
 # Method, then vanilla, dagger and open of each quantity, in percent.
 TABLE_7: dict[str, dict[str, Kinds]] = {
     "ODISE": {

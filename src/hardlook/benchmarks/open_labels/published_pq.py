@@ -12,7 +12,7 @@ from hardlook.contract.published import PublishedResult
 
 Printed = tuple[tuple[float, float], tuple[float, float], tuple[float, float]]
 
-_NOTE = "comparable with the variant published and the measure path, on the same predictions"
+_NOTE = "comparable with a run on the dataset's whole validation set with --variant published and --measure path"
 _LOW = f"{_NOTE}; the printed PQ is far below the product of the printed SQ and RQ"
 # PQ, SQ and RQ, each vanilla and open.
 TABLE_5: dict[tuple[str, str], Printed] = {
@@ -67,7 +67,7 @@ PUBLISHED_PQ = (
             method,
             f"Table 6, COCO, {classes} things",
             _values(row),
-            f"{_NOTE}; things of a class set",
+            f"{_NOTE}, of the {classes} thing classes alone",
             {"dataset": "COCO", "kind": "things", "classes": classes},
         )
         for (method, classes), row in TABLE_6.items()
@@ -77,7 +77,7 @@ PUBLISHED_PQ = (
             method,
             f"Table 10, A-150, {measure}",
             _values(row),
-            "not comparable: the measure's corpus is not stated",
+            "not comparable: the paper does not say which vectors or texts the measure was trained on",
             {"dataset": "A-150", "measure": measure.lower()},
         )
         for (method, measure), row in TABLE_10.items()

@@ -56,7 +56,9 @@ CARD = BenchmarkCard(
         ScoreMeaning(
             "miou", "vanilla mIoU", "mean over classes of IoU where only the right label counts", headline=True
         ),
-        ScoreMeaning("open-gain", "given back", "open mIoU minus vanilla mIoU, on the same images", headline=True),
+        ScoreMeaning(
+            "open-gain", "given back", "open mIoU minus vanilla mIoU, on the same images", headline=True, directed=False
+        ),
         ScoreMeaning("open-pixel-accuracy", "open pixel accuracy", "pixels with the right label, similar ones in part"),
         ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
         ScoreMeaning("open-mean-accuracy", "open mean accuracy", "mean over classes of the soft share that is found"),

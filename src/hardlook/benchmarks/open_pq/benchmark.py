@@ -55,7 +55,9 @@ CARD = BenchmarkCard(
             "open-pq", "open PQ", "mean over classes; a segment with a similar label counts in part", headline=True
         ),
         ScoreMeaning("pq", "vanilla PQ", "mean over classes of IoU where only the right label counts", headline=True),
-        ScoreMeaning("open-gain", "given back", "open PQ minus vanilla PQ, on the same images", headline=True),
+        ScoreMeaning(
+            "open-gain", "given back", "open PQ minus vanilla PQ, on the same images", headline=True, directed=False
+        ),
         ScoreMeaning("open-sq", "open SQ", "mean IoU of matched segments, weighted by similarity"),
         ScoreMeaning("sq", "vanilla SQ", "mean IoU of matched segments with the right label"),
         ScoreMeaning("open-rq", "open RQ", "F1 of finding and naming segments, similar names in part"),

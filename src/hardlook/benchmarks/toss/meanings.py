@@ -22,7 +22,9 @@ SCORES = (
     ScoreMeaning("gs", "GS", "generalisation: mean IoU over classes unlike any trained on", headline=True),
     ScoreMeaning("salient", "salient", "mIoU of queries whose target is salient"),
     ScoreMeaning("non-salient", "non-salient", "mIoU of queries whose target is not salient"),
-    ScoreMeaning("salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", False),
+    ScoreMeaning(
+        "salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", directed=False
+    ),
     *FOLLOWING,
     ScoreMeaning("rejection", "rejection", "1 - mean IoU under spurious supports (L4 to L6): 1 finds nothing there"),
     ScoreMeaning("miou", "mIoU", "mean over classes, then folds, of summed intersections / summed unions"),

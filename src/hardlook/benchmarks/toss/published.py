@@ -33,7 +33,9 @@ class FoldResult:
 
 Rows = Mapping[str, FoldResult]
 METHODS = ("Baseline", "PFENet", "RPMM", "RePRI", "HSNet")
-_NOTE = "comparable with all four folds of the published pairs, whole; trained networks of the paper's own runs"
+_NOTE = (
+    "comparable with a run of all the published pairs of all four folds; the networks are those that the paper trained"
+)
 # Folds 1 to 4 of the paper, then the printed mean, in hundredths.
 _Printed = tuple[float, float, float, float, float]
 _TIER_1: dict[str, tuple[_Printed, ...]] = {

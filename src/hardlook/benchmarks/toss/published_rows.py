@@ -14,9 +14,9 @@ from hardlook.benchmarks.toss.published import METHODS, PUBLISHED, TIER_1, TIER_
 from hardlook.benchmarks.toss.published_biases import REMEDIES
 from hardlook.contract.published import PublishedResult
 
-NETWORKS = "trained networks of the paper's own runs"
-_NOTE = f"comparable with the published pairs, whole; {NETWORKS}"
-_FIXED = f"comparable with the fixed pairs of PASCAL-5i, whole; {NETWORKS}"
+NETWORKS = "the networks are those that the paper trained"
+_NOTE = f"comparable with a run of all the published pairs; {NETWORKS}"
+_FIXED = f"comparable with a run of all the fixed pairs of PASCAL-5i; {NETWORKS}"
 _SCORES = ("lca", "hca")
 _REMEDIES = {"none": "", "leave-out": " with leave-out training", "sgtss": " with SGTSS", "sssi": " with SSSI"}
 

@@ -12,7 +12,7 @@ from hardlook.benchmarks.toss.published_biases import REMEDIES, SALIENCE, SUPPOR
 from hardlook.benchmarks.toss.published_rows import NETWORKS, folds_and_mean
 from hardlook.contract.published import PublishedResult
 
-_NOTE = f"only the pattern compares: the pairs behind it are not published; {NETWORKS}"
+_NOTE = f"only the pattern can be compared: the pairs behind the values are not published; {NETWORKS}"
 # Rows of Table 2A under the names of our conditions.
 _CONDITIONS = {
     "correct": "correct",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,6 +11,7 @@ import typer
 from hardlook.commands import study_flags
 from hardlook.commands.build import inputs
 from hardlook.commands.build.inputs import NamedModel
+from hardlook.commands.printing import print_json
 
 if TYPE_CHECKING:
     from hardlook.contract.sections import Section
@@ -88,7 +88,7 @@ def attributes(
     )
     write_whole(out / "report.html", page)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         _print(document, out)
     inputs.end_with(failures)

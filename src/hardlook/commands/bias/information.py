@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,8 @@ import typer
 
 from hardlook.commands import study_flags
 from hardlook.commands.bias import inputs
+from hardlook.commands.printing import print_json
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.bias.information import InformationStudy
@@ -44,7 +45,7 @@ def information(
         raise error.at(file=attributes) from None
     document = write_information(study, who, out, {"attributes": str(attributes), "run": str(run or ""), "seed": seed})
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo(f"{document['in_words']}\n\npage: {out / 'information.html'}")
 
@@ -63,6 +64,6 @@ def write_information(study: InformationStudy, who: str, out: Path, given: dict[
         "Information is in nats: 0 says nothing, ln 2 = .693 tells an even outcome fully.",
         provenance=document,
     )
-    write_whole(out / "information.json", json.dumps(document, indent=1))
+    write_whole(out / "information.json", json_text(document))
     write_whole(out / "information.html", page)
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,7 +11,9 @@ import typer
 
 from hardlook.commands import grammar, study_flags
 from hardlook.commands.bias import inputs
+from hardlook.commands.printing import print_json
 from hardlook.errors import OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.bias.distractors import Reading
@@ -68,7 +69,7 @@ def negatives(
     )
     document = write_negatives(study, out, seed)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo(f"{document['in_words']}\n\npage: {out / 'negatives.html'}")
     inputs.end_with(study.unread, out / "negatives.json")
@@ -133,6 +134,6 @@ def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, An
     from hardlook.runs.folder import write_whole
 
     document = negatives_document(study, seed)
-    write_whole(out / "negatives.json", json.dumps(document, indent=1))
+    write_whole(out / "negatives.json", json_text(document))
     write_whole(out / "negatives.html", negatives_page(study, document))
     return document

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,9 @@ import typer
 
 from hardlook.commands import grammar, study_flags
 from hardlook.commands.bias import inputs
+from hardlook.commands.printing import print_json
 from hardlook.errors import DataError, OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.bias.class_folds import ClassSplit
@@ -93,7 +94,7 @@ def select(
     study = study_selection(opened, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
     document = write_selection(study, out, {name: str(path) for name, path in opened.paths.items()})
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo(document["in_words"])
         typer.echo(f"\nlists: {out / KEPT_LIST}, {out / DROPPED_LIST}\npage: {out / 'selection.html'}")
@@ -154,7 +155,7 @@ def write_selection(study: SelectStudy, out: Path, paths: dict[str, str]) -> dic
     for name, images in lists.items():
         write_whole(out / name, "".join(f"{image}\n" for image in images))
     write_whole(out / "selection.csv", _table(study))
-    write_whole(out / "selection.json", json.dumps(document, indent=1))
+    write_whole(out / "selection.json", json_text(document))
     write_whole(out / "selection.html", selection_page(study, document))
     return document
 

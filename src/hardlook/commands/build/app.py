@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +9,7 @@ import typer
 
 from hardlook.commands import grammar, study_flags
 from hardlook.commands.build import inputs, studies
+from hardlook.commands.printing import print_json
 from hardlook.errors import DataError, OptionError
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _default_name(classes: tuple[str, ...], folds: int) -> str:
 
 def _say(out: Path, manifest: dict[str, Any], report: BuiltReport, as_json: bool) -> None:
     if as_json:
-        typer.echo(json.dumps(manifest, indent=1))
+        print_json(manifest)
         return
     built = report.built
     by_tier: dict[int, int] = {}

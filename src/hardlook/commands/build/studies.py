@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from hardlook.commands import study_flags
 from hardlook.commands.build import inputs
 from hardlook.errors import DataError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.contract.sections import Section
@@ -220,7 +220,7 @@ def _write(
     page = render_study(
         [*sections, *failed_sections(failures)], title=title, summary=summary, provenance=document, pictures=pictures
     )
-    write_whole(out / "study.json", json.dumps(document, indent=1) + "\n")
+    write_whole(out / "study.json", json_text(document) + "\n")
     write_whole(out / "report.html", page)
-    typer.echo(json.dumps(document, indent=1) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
+    typer.echo(json_text(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
     inputs.end_with(failures)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 
 from hardlook.commands import study_flags
 from hardlook.errors import OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.commands.clicks.joined_runs import JoinedRuns
@@ -37,7 +37,7 @@ def difficulty(
     joined = join_runs([read_run(run) for run in runs])
     document = write_difficulty(joined, out)
     words = "\n\n".join([*document["in_words"], f"table: {out / 'difficulty.csv'}\npage: {out / 'page.html'}"])
-    typer.echo(json.dumps(document, indent=1) if as_json else words)
+    typer.echo(json_text(document) if as_json else words)
 
 
 def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
@@ -60,7 +60,7 @@ def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
         pictures=difficulty_pictures(joined, sections),
     )
     write_whole(out / "difficulty.csv", _table(joined))
-    write_whole(out / "difficulty.json", json.dumps(document, indent=1))
+    write_whole(out / "difficulty.json", json_text(document))
     write_whole(out / "page.html", page)
     return document
 

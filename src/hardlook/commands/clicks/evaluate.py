@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import typer
 
 from hardlook.commands import grammar, study_flags
 from hardlook.errors import DataError, OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.clicks.device_comparison import Comparison
@@ -104,7 +104,7 @@ def evaluate(
     }
     document = write_evaluation(study, out, given)
     words = "\n\n".join([*document["in_words"], f"page: {out / 'page.html'}"])
-    typer.echo(json.dumps(document, indent=1) if as_json else words)
+    typer.echo(json_text(document) if as_json else words)
     if study.judged.unread:
         raise typer.Exit(SOME_UNREAD)
 
@@ -236,6 +236,6 @@ def write_evaluation(study: EvaluationStudy, out: Path, given: dict[str, Any]) -
     )
     write_whole(out / "table.csv", slice_table(study))
     write_whole(out / "per_stem.csv", stem_table(study))
-    write_whole(out / "evaluation.json", json.dumps(document, indent=1))
+    write_whole(out / "evaluation.json", json_text(document))
     write_whole(out / "page.html", page)
     return document

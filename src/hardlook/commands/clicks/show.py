@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hardlook.commands import study_flags
+from hardlook.commands.printing import print_json
 from hardlook.errors import OptionError
+from hardlook.export.plain_values import json_text
 
 _RULES = ("threshold", "exact")
 _KINDS = ("auto", "fn", "fp")
@@ -83,7 +84,7 @@ def show(
     }
     document = write_shown(region, named, out, given)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo(f"pictures: {', '.join(document['files'])}\npage: {out / 'page.html'}")
 
@@ -135,7 +136,7 @@ def write_shown(region: Any, named: Any, out: Path, given: dict[str, Any]) -> di
     )
     for name, picture in files.items():
         write_whole(out / name, _png(picture))
-    write_whole(out / "shown.json", json.dumps(document, indent=1))
+    write_whole(out / "shown.json", json_text(document))
     write_whole(out / "page.html", page)
     return document
 

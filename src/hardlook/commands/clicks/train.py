@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 from hardlook.commands import study_flags
 from hardlook.commands.clicks.evaluate import Data, PreviousMasks, Split, UserClicks
 from hardlook.errors import OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.clicks.training.history import EpochRecord
@@ -146,7 +146,7 @@ def train(
     trained = train_network(plan, parts, out, given, quiet=quiet)
     document = write_training(plan, parts, trained, out, given)
     words = "\n\n".join([*document["in_words"], f"checkpoint: {trained.checkpoint}\npage: {out / 'page.html'}"])
-    typer.echo(json.dumps(document, indent=1) if as_json else words)
+    typer.echo(json_text(document) if as_json else words)
     if parts.unread:
         raise typer.Exit(SOME_UNREAD)
 
@@ -175,7 +175,7 @@ def train_network(
     from hardlook.commands.clicks.training_settings import FILE
     from hardlook.runs.folder import write_whole
 
-    write_whole(out / FILE, json.dumps(dict(given), indent=1))
+    write_whole(out / FILE, json_text(dict(given)))
     done = len(read_history(out / HISTORY))
     with showing_progress(quiet) as start:
         advance = start(plan.settings.epochs, done)
@@ -231,6 +231,6 @@ def write_training(
         provenance={name: document[name] for name in ("schema", "hardlook", "settings")},
         pictures=training_pictures(shown, trained.checkpoint, plan),
     )
-    write_whole(out / "training.json", json.dumps(document, indent=1))
+    write_whole(out / "training.json", json_text(document))
     write_whole(out / "page.html", page)
     return document

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hardlook.commands.build import inputs
+from hardlook.commands.printing import print_json
 from hardlook.errors import OptionError
 
 
@@ -49,7 +49,7 @@ def contexts_from_voc(
         "pairs": [{"concept": a, "context": b, "images": n} for (a, b), n in sorted(pairs.items())],
     }
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
         return
     lines = [
         f"{len(rows)} images of {document['concepts']} concepts in {document['contexts']} contexts, {written} new",

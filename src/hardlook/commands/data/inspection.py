@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hardlook.commands.data.inspection_findings import TaskSettings, inspect_dataset, numbers
+from hardlook.commands.printing import print_json
 from hardlook.errors import OptionError
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.commands.data.inspection_findings import Inspection
@@ -53,7 +54,7 @@ def inspect(
     dataset = open_dataset(data, rule=split_rule, seed=seed)
     document = write_inspection(inspect_dataset(dataset, settings, against_published=bool(against)), out)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo("\n".join([*document["in_words"], "", f"page: {out / 'inspection.html'}"]))
 
@@ -72,7 +73,7 @@ def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
         summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
         provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
     )
-    write_whole(out / "inspection.json", json.dumps(document, indent=1))
+    write_whole(out / "inspection.json", json_text(document))
     write_whole(out / "inspection.html", page)
     if found.dataset.splits and not found.shared_concepts:
         text = io.StringIO()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hardlook.commands.build import inputs
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from hardlook.contexts.planting import Planted
@@ -65,7 +65,7 @@ def plant(
     with inputs.showing_progress(quiet) as start:
         made = plant_contexts(data, out, planting, masks=masks, progress=start)
     document = planted_document(made, out)
-    typer.echo(json.dumps(document, indent=1) if as_json else planted_in_words(document))
+    typer.echo(json_text(document) if as_json else planted_in_words(document))
 
 
 def planted_document(made: Planted, out: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,7 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hardlook.commands.build import inputs
+from hardlook.commands.printing import print_json
 from hardlook.contexts.prompts import CONCEPT_PROMPT, CONTEXT_PROMPT
+from hardlook.export.plain_values import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,7 +93,7 @@ def spuriousness(
     }
     document = write_spuriousness(findings, out, given)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         typer.echo("\n\n".join([*document["in_words"], f"page: {out / 'spuriousness.html'}"]))
 
@@ -111,7 +112,7 @@ def write_spuriousness(findings: Findings, out: Path, given: dict[str, Any]) -> 
         summary="How far context gives the concept away: by the labels, by what frozen features hold, and by words.",
         provenance={name: document[name] for name in ("schema", "hardlook", *given)},
     )
-    write_whole(out / "spuriousness.json", json.dumps(document, indent=1))
+    write_whole(out / "spuriousness.json", json_text(document))
     write_whole(out / "spuriousness.html", page)
     return document
 

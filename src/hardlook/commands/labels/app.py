@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -10,6 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from hardlook.commands.printing import print_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Label sets: list, show, compare and map them.")
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
@@ -28,7 +29,7 @@ def list_all(as_json: _Json = False) -> None:
 
     sets = list_label_sets()
     if as_json:
-        typer.echo(json.dumps([asdict(shipped) for shipped in sets], indent=1))
+        print_json([asdict(shipped) for shipped in sets])
         return
     rows = [
         (
@@ -68,7 +69,7 @@ def show(
             {**asdict(label), "offset": about.offset if about else None, "gloss": about.gloss if about else None}
         )
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        print_json(rows)
         return
     _print_table(
         ("id", "name", "sense", "gloss"),
@@ -91,7 +92,7 @@ def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], a
 
     found = find_differences(labels)
     if as_json:
-        typer.echo(json.dumps([asdict(difference) for difference in found], indent=1))
+        print_json([asdict(difference) for difference in found])
         return
     rows = [(one.label, one.published or "none", _sense(one.synset, one.hypernym), one.reason) for one in found]
     _print_table(("label", "published", "corrected", "why"), rows)
@@ -139,7 +140,7 @@ def map_names(
     for question in questions:
         counts[question.state] += 1
     if as_json:
-        typer.echo(json.dumps({"out": str(out), **counts}, indent=1))
+        print_json({"out": str(out), **counts})
         return
     typer.echo(f"{out}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
     if counts["chosen"] < len(questions):

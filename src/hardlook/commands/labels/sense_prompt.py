@@ -1,4 +1,7 @@
-"""The questions of `hardlook labels map` on a terminal: candidates with glosses and neighbours, one choice a name."""
+"""The questions of `hardlook labels map` on a terminal: candidates with glosses and neighbours, one choice a name.
+
+They go to standard error, so that standard output holds the result alone.
+"""
 
 from __future__ import annotations
 
@@ -24,9 +27,9 @@ def ask_for_senses(questions: Sequence[Question], nouns: Nouns) -> tuple[Questio
         settled = [question.label for question in answered if question.state == "chosen"]
         question = with_neighbours(answered[place], settled, nouns)
         aliases = f" ({', '.join(question.label.aliases)})" if question.label.aliases else ""
-        typer.echo(f"\n{turn}/{len(waiting)}  {question.label.name}{aliases}: {question.state}")
+        typer.echo(f"\n{turn}/{len(waiting)}  {question.label.name}{aliases}: {question.state}", err=True)
         for number, candidate in enumerate(question.candidates, 1):
-            typer.echo(f"  {number}  {describe_candidate(candidate)}")
+            typer.echo(f"  {number}  {describe_candidate(candidate)}", err=True)
         try:
             label = _choose(question, nouns)
         except (typer.Abort, KeyboardInterrupt):
@@ -39,7 +42,7 @@ def ask_for_senses(questions: Sequence[Question], nouns: Nouns) -> tuple[Questio
 
 def _choose(question: Question, nouns: Nouns) -> Label | None:
     while True:
-        answer = str(typer.prompt(_HOW, default="", show_default=False)).strip()
+        answer = str(typer.prompt(_HOW, default="", show_default=False, err=True)).strip()
         if answer == "q":
             raise typer.Abort
         if not answer:
@@ -47,7 +50,7 @@ def _choose(question: Question, nouns: Nouns) -> Label | None:
         try:
             return _apply(question, answer, nouns)
         except OptionError as error:
-            typer.echo(f"{error.what}: {error.remedy}")
+            typer.echo(f"{error.what}: {error.remedy}", err=True)
 
 
 def _apply(question: Question, answer: str, nouns: Nouns) -> Label:

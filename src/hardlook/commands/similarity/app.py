@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
@@ -10,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from hardlook.commands import grammar
+from hardlook.commands.printing import print_json
 
 if TYPE_CHECKING:
     from hardlook.labels.unknown import Unknown
@@ -89,7 +89,7 @@ def make(
         write_matrix(out, result.matrix, result.names)
     document = describe_matrix(found, result, out)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
     else:
         print_matrix(document)
 
@@ -131,7 +131,7 @@ def analyse(
     analysis = compare(found, names, sources=grammar.paths(source, "--source"), unknown=chosen, seed=seed)
     document = write_study(study_labels(analysis, rows, chosen), out)
     if as_json:
-        typer.echo(json.dumps(document, indent=1))
+        print_json(document)
         return
     typer.echo(f"{found.name} ({found.variant}), {len(found)} labels; means with the diagonal")
     for name, view in analysis.views.items():
@@ -153,6 +153,6 @@ def measures(as_json: _Json = False) -> None:
 
     rows = measure_rows()
     if as_json:
-        typer.echo(json.dumps(rows, indent=1))
+        print_json(rows)
     else:
         print_measures(rows)

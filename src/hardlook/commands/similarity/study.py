@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.export.plain_values import json_text
 from hardlook.labels.analysis import Analysis
 from hardlook.labels.neighbour_lists import NeighbourList, neighbour_list, telling_rows
 from hardlook.labels.polysemy import PolysemyCase, SharedWord, polysemy_cases, shared_words
@@ -63,7 +63,7 @@ def write_study(study: Study, out: Path) -> dict[str, Any]:
         "[0, 1]; a label has 1 with itself. What a measure finds alike, open metrics forgive.",
         provenance={key: document[key] for key in ("labels", "variant", "count", "hardlook", "sources", "left_out")},
     )
-    write_whole(out / "analysis.json", json.dumps(document, indent=1))
+    write_whole(out / "analysis.json", json_text(document))
     write_whole(out / "analysis.html", page)
     return document
 

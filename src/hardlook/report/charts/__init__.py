@@ -1,5 +1,5 @@
 """Charts in one visual language, as inline SVG with a text alternative and the numbers behind them."""
 
-from hardlook.report.charts.figure import draw, draw_svg
+from hardlook.report.charts.figure import describe, draw, draw_svg, tabulate
 
-__all__ = ["draw", "draw_svg"]
+__all__ = ["describe", "draw", "draw_svg", "tabulate"]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hardlook.contract.sections import (
+    Chart,
     CurveChart,
     DialChart,
     DistributionChart,
@@ -19,49 +20,69 @@ from hardlook.contract.sections import (
     Gallery,
     HeatMap,
     ScatterChart,
+    SlopeChart,
     Table,
 )
-from hardlook.report.charts.curves import draw_curves, tabulate_curves
-from hardlook.report.charts.dial import draw_dial, tabulate_dial
-from hardlook.report.charts.distribution import draw_distribution, tabulate_distribution
-from hardlook.report.charts.dots import draw_dots, tabulate_dots
-from hardlook.report.charts.heat import draw_heat, tabulate_heat
+from hardlook.report.charts.curves import describe_curves, draw_curves, tabulate_curves
+from hardlook.report.charts.dial import describe_dial, draw_dial, tabulate_dial
+from hardlook.report.charts.distribution import describe_distribution, draw_distribution, tabulate_distribution
+from hardlook.report.charts.dots import describe_dots, draw_dots, tabulate_dots
+from hardlook.report.charts.heat import describe_heat, draw_heat, tabulate_heat
 from hardlook.report.charts.numbers import MOST_ROWS, Numbers
-from hardlook.report.charts.scatter import draw_scatter, tabulate_scatter
+from hardlook.report.charts.scatter import describe_scatter, draw_scatter, tabulate_scatter
+from hardlook.report.charts.slopes import describe_slopes, draw_slopes, tabulate_slopes
 from hardlook.report.markup import element, inline, plain
-from hardlook.report.numerals import counted, finite
-from hardlook.report.tables import draw_table, html_table
+from hardlook.report.numerals import counted, decimals_for, finite
+from hardlook.report.tables import draw_table, html_table, small_print
 
 WIDE, NARROW = 840.0, 360.0
-Chart = DotChart | CurveChart | HeatMap | ScatterChart | DistributionChart | DialChart
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one kind of chart is drawn, tabulated, and which numbers it needs at least one of."""
+    """How one kind of chart is drawn, tabulated, said in words, and which numbers it needs at least one of."""
 
     draw: Callable[[Any, str, float], str]
     tabulate: Callable[[Any], Numbers]
+    describe: Callable[[Any], str]
     values: Callable[[Any], list[float]]
 
 
 _KINDS: dict[type, _Kind] = {
-    DotChart: _Kind(draw_dots, tabulate_dots, lambda chart: finite(row.value for row in chart.rows)),
-    CurveChart: _Kind(draw_curves, tabulate_curves, lambda chart: finite(y for line in chart.lines for y in line.y)),
-    DialChart: _Kind(draw_dial, tabulate_dial, lambda chart: finite(y for line in chart.lines for y in line.y)),
-    HeatMap: _Kind(draw_heat, tabulate_heat, lambda chart: finite(value for row in chart.values for value in row)),
-    ScatterChart: _Kind(draw_scatter, tabulate_scatter, lambda chart: finite(s.x + s.y for s in chart.spots)),
+    DotChart: _Kind(draw_dots, tabulate_dots, describe_dots, lambda chart: finite(row.value for row in chart.rows)),
+    CurveChart: _Kind(
+        draw_curves, tabulate_curves, describe_curves, lambda chart: finite(y for line in chart.lines for y in line.y)
+    ),
+    DialChart: _Kind(
+        draw_dial, tabulate_dial, describe_dial, lambda chart: finite(y for line in chart.lines for y in line.y)
+    ),
+    HeatMap: _Kind(
+        draw_heat, tabulate_heat, describe_heat, lambda chart: finite(value for row in chart.values for value in row)
+    ),
+    ScatterChart: _Kind(
+        draw_scatter, tabulate_scatter, describe_scatter, lambda chart: finite(s.x + s.y for s in chart.spots)
+    ),
+    SlopeChart: _Kind(
+        draw_slopes,
+        tabulate_slopes,
+        describe_slopes,
+        lambda chart: finite(v for row in chart.rows for v in (row.left, row.right)),
+    ),
     DistributionChart: _Kind(
-        draw_distribution, tabulate_distribution, lambda chart: finite(v for _, group in chart.groups for v in group)
+        draw_distribution,
+        tabulate_distribution,
+        describe_distribution,
+        lambda chart: finite(v for _, group in chart.groups for v in group),
     ),
 }
 
 
-def draw(block: Chart | Table, *, key: str = "") -> str:
+def draw(block: Chart | Table, *, key: str = "", name: str = "") -> str:
     """The block as an HTML fragment: a figure with title, caption, drawing and the numbers.
 
     `key` prefixes the ids inside and must differ between the blocks of a page; without one it is made from the
-    block itself. A gallery needs pictures: `galleries.draw_gallery` draws it.
+    block itself. `name` is what commands call the block, shown in small print. A gallery needs pictures:
+    `galleries.draw_gallery` draws it.
 
     >>> from hardlook.contract.sections import Dot
     >>> draw(DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),))).count("<svg")
@@ -69,13 +90,13 @@ def draw(block: Chart | Table, *, key: str = "") -> str:
     """
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
     if isinstance(block, Table):
-        return draw_table(block, key)
+        return draw_table(block, key, name)
     kind = _kind(block)
     heading = element("h3", inline(block.title), id=f"{key}-heading")
     caption = element("p", inline(block.caption), class_="caption") if block.caption else ""
     return element(
         "figure",
-        element("figcaption", heading, caption),
+        element("figcaption", heading, caption, small_print("figure", name)),
         _drawings(block, kind, key),
         _behind(block, kind, key),
         class_="block",
@@ -88,6 +109,20 @@ def draw_svg(block: Chart, *, key: str = "", width: float = NARROW) -> str:
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
     kind = _kind(block)
     return kind.draw(block, key, width) if kind.values(block) else ""
+
+
+def tabulate(block: Chart) -> Table:
+    """The numbers behind a chart as a table."""
+    numbers = _kind(block).tabulate(block)
+    decimals = numbers.decimals
+    if decimals is None:
+        decimals = decimals_for([cell for row in numbers.rows for cell in row if isinstance(cell, float)])
+    return Table(block.title, block.caption, numbers.columns, numbers.rows, decimals)
+
+
+def describe(block: Chart) -> str:
+    """A chart in words, as its text alternative says it."""
+    return _kind(block).describe(block)
 
 
 def _kind(block: Chart) -> _Kind:

@@ -1,11 +1,11 @@
 """Colours that light, dark and colour-blind readers can tell apart, named by CSS variables.
 
-The categorical colours are those of Okabe and Ito (2008), darkened or lightened until each can also colour text on
-its page. Ramps are in steps, since a variable cannot be interpolated; every step knows the text colour that reads
-best on it.
+The categorical colours have the hues of Okabe and Ito (2008), moved until each can also colour text on its page and
+all pairs stay apart (CIEDE2000 above 10) for readers without one of the three kinds of cones. Ramps are in steps,
+since a variable cannot be interpolated; every step knows the text colour that reads best on it.
 
 >>> category(0)
-'var(--c0,#0072b2)'
+'var(--c0,#0a66d0)'
 >>> contrast("#ffffff", "#000000")
 21.0
 """
@@ -33,8 +33,8 @@ _DARK = {
     "grid": "#2a3038",
     "accent": "#6cb8ea",
 }
-CATEGORIES_LIGHT = ("#0072b2", "#bf4e00", "#00775a", "#a8467f", "#8f6200", "#5b6470")
-CATEGORIES_DARK = ("#5ab4e8", "#f28a4e", "#35bf97", "#dc8fbc", "#ddb13f", "#a9b1bc")
+CATEGORIES_LIGHT = ("#0a66d0", "#bf4800", "#00755a", "#a8348c", "#6a3200", "#2a3136")
+CATEGORIES_DARK = ("#40c8ff", "#f5652a", "#12a080", "#bb70c4", "#f8c866", "#cfccd0")
 _SEQUENTIAL_LIGHT = ("#f1f6fb", "#b9d5eb", "#5a9fd0", "#1d6aa5", "#0b3c68")
 _SEQUENTIAL_DARK = ("#1b242e", "#1f4a6e", "#2f7cb3", "#7db9e2", "#e3f1fb")
 _DIVERGING_LIGHT = ("#8a3600", "#d9813f", "#f5dcc8", "#f6f7f9", "#c7dcee", "#4b93c7", "#0b4a7d")
@@ -67,10 +67,22 @@ def step_text(step: int, *, diverging: bool = False) -> str:
     return f"var(--{'d' if diverging else 's'}t{step})"
 
 
+def colours(*, dark: bool = False) -> dict[str, str]:
+    """Every variable by name with its colour, as of the light or the dark page.
+
+    >>> colours()["c0"], colours(dark=True)["page"]
+    ('#0a66d0', '#14171b')
+    """
+    if dark:
+        return _variables(_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
+    return _variables(_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
+
+
 def stylesheet() -> str:
     """All variables: the light ones, and the dark ones for screens that ask for dark; paper stays light."""
-    light = _variables(_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
-    dark = _variables(_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
+    light, dark = (
+        "".join(f"--{name}:{colour};" for name, colour in colours(dark=dark).items()) for dark in (False, True)
+    )
     return (
         f":root{{color-scheme:light;{light}}}\n"
         f"@media screen and (prefers-color-scheme:dark){{:root{{color-scheme:dark;{dark}}}}}\n"
@@ -101,12 +113,12 @@ def text_on(colour: str) -> str:
 
 def _variables(
     page: dict[str, str], categories: tuple[str, ...], sequential: tuple[str, ...], diverging: tuple[str, ...]
-) -> str:
-    pairs = list(page.items()) + [(f"c{index}", colour) for index, colour in enumerate(categories)]
+) -> dict[str, str]:
+    named = page | {f"c{index}": colour for index, colour in enumerate(categories)}
     for letter, anchors in (("s", sequential), ("d", diverging)):
         for step, colour in enumerate(_blend(anchors)):
-            pairs += [(f"{letter}{step}", colour), (f"{letter}t{step}", text_on(colour))]
-    return "".join(f"--{name}:{colour};" for name, colour in pairs)
+            named |= {f"{letter}{step}": colour, f"{letter}t{step}": text_on(colour)}
+    return named
 
 
 def _blend(anchors: tuple[str, ...]) -> list[str]:

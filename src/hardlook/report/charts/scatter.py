@@ -1,4 +1,4 @@
-"""Two measurements against each other, with names beside the spots where there is room for them."""
+"""Two measurements against each other: names beside the spots where there is room, histograms at the edges."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from hardlook.contract.sections import ScatterChart, Spot
 from hardlook.report.charts.lettering import SMALL, label, shorten, text_width, widest
+from hardlook.report.charts.marginals import DEPTH, MARGINALS_FROM, draw_marginals
 from hardlook.report.charts.numbers import Numbers
 from hardlook.report.charts.palette import INK, MUTED, category
 from hardlook.report.charts.scales import LinearScale, fit
@@ -23,22 +24,29 @@ def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
     spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
     groups = _groups(chart)
     legend, legend_height = _legend(groups, width)
-    top = legend_height + (34.0 if chart.y_axis else 14.0)
+    edge = DEPTH if len(spots) >= MARGINALS_FROM else 0.0
+    top = legend_height + (34.0 if chart.y_axis else 14.0) + edge
     bottom = top + (400.0 if width > 600 else 290.0)
     xs, ys = [spot.x for spot in spots], [spot.y for spot in spots]
     if chart.diagonal:
         xs = ys = xs + ys
     y = fit(ys, start=bottom, stop=top, ticks=5)
     left = widest(y.tick_texts(), SMALL) + 10
-    right = min(width, left + 560) - 16
+    right = min(width, left + 560 + edge) - 16 - edge
     x = fit(xs, start=left + 6, stop=right, ticks=5)
-    parts = [legend, y_axis(y, left, right, chart.y_axis), x_axis(x, top, bottom, chart.x_axis)]
+    parts = [legend, y_axis(y, left, right), x_axis(x, top, bottom, chart.x_axis)]
+    if chart.y_axis:
+        parts.append(label(2, top - edge - 14, chart.y_axis, size=SMALL, fill=MUTED, room=right - 2))
+    if edge:
+        parts.append(draw_marginals([spot.x for spot in spots], [spot.y for spot in spots], x, y))
     if chart.diagonal:
         parts.append(_diagonal(x, y))
     parts += _marks(spots, groups, x, y)
     if len(spots) <= _MOST_NAMED:
         avoided = _along_diagonal(x, y) if chart.diagonal else []
-        parts.append(_names(spots, x, y, (left, top, min(width, right + 180), bottom), avoided))
+        # Without histograms names may reach beyond the plane, where nothing else is.
+        beyond = right if edge else min(width, right + 180)
+        parts.append(_names(spots, x, y, (left, top, beyond, bottom), avoided))
     return drawing(key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts)
 
 
@@ -88,7 +96,7 @@ def _legend(groups: dict[str, int], width: float) -> tuple[str, float]:
 def _diagonal(x: LinearScale, y: LinearScale) -> str:
     low, high = max(x.low, y.low), min(x.high, y.high)
     return segment(x.at(low), y.at(low), x.at(high), y.at(high), MUTED, 1.2, "4 3") + label(
-        x.at(high) - 22, y.at(high) + 12, "y = x", size=SMALL, fill=MUTED, anchor="end"
+        x.at(high) - 22, y.at(high) + 12, "y = x", size=SMALL, fill=MUTED, anchor="end", halo=True
     )
 
 
@@ -99,7 +107,11 @@ def _marks(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: Lin
         for group, index in groups.items():
             places = [(x.at(spot.x), y.at(spot.y)) for spot in spots if spot.group == group]
             d = "".join(f"M{px:.1f} {py:.1f}h0" for px, py in places)
-            stroke = {"stroke": category(index), "stroke_width": 4.5, "stroke_linecap": "round"}
+            stroke = {
+                "stroke": category(index),
+                "stroke_width": 4.5 if len(spots) <= 1500 else 3.0,
+                "stroke_linecap": "round",
+            }
             clouds.append(element("path", d=d, fill="none", stroke_opacity=0.5, **stroke))
         return clouds
     radius = 4.2 if len(spots) <= 120 else 3.2

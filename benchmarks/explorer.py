@@ -1,0 +1,187 @@
+"""The explorer on a run of a million records: how long each kind of page takes, against a target of 300 ms.
+
+Run `python benchmarks/explorer.py [--records N] [--without-units]`. Two runs of closed mIoU are made from real answers
+to planted scenes: every record takes the confusion cells and the stored map of one of them, with pixel counts of its
+own, so that the qualities are computed and all different. They are written as the harness writes them, in parts of
+5,000. A server is started as a user starts it, and asked over one connection; every request of a kind asks something
+else, so that no page is answered from memory. Times are from sending a request to having the whole page; beside them is
+the processor time that the server spent on a request, which other work on the machine hardly changes.
+
+Pictures of a unit need the list of all units. Listing a million scenes of the planted world takes minutes, since a
+context is drawn for each; `--without-units` leaves the kinds out that need it.
+"""
+
+import argparse
+import contextlib
+import http.client
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+import numpy as np
+import polars as pl
+
+from hardlook.randomness import generator
+from hardlook.runs.folder import RunFolder
+from hardlook.runs.launch import launch
+
+RECORDS, PART, SCENES, REQUESTS = 1_000_000, 5_000, 256, 20
+TARGET_MS = 300.0
+FAULTS = {"strange": {"stranger": 0.3}, "ragged": {"ragged": 0.6}}
+
+
+def write_run(out: Path, model_args: dict[str, float], records: int) -> None:
+    """A run of that many records from real answers to a few scenes."""
+    given = {"scenes": SCENES, "resamples": 50}
+    done = launch("closed-miou", out=out, model="planted-segmenter", model_args=model_args, given=given)
+    folder, answers = RunFolder(out), done.scored.manifest["answers"]["fingerprint"] if done.scored else ""
+    real = pl.read_parquet(out / "records" / "part-*.parquet").sort("unit")
+    for part in folder.records_path.glob("*.parquet"):
+        part.unlink()
+    rng = generator(0, "explorer benchmark", out.name)
+    for start in range(0, records, PART):
+        count = min(PART, records - start)
+        frame = real[rng.integers(0, len(real), count)].with_columns(
+            pl.Series("unit", [f"scene-{index:04d}" for index in range(start, start + count)]),
+            answers=pl.lit(answers),
+        )
+        pixels = (
+            frame["pixels"].explode().to_numpy() * rng.integers(20, 180, int(frame["pixels"].list.len().sum())) // 100
+        )
+        flat = pl.DataFrame({"row": np.repeat(np.arange(count), frame["pixels"].list.len()), "pixels": pixels + 1})
+        frame = frame.with_columns(flat.group_by("row", maintain_order=True).agg("pixels")["pixels"])
+        frame.write_parquet(folder.records_path / f"part-{start:09d}.parquet")
+    manifest = folder.read_manifest()
+    manifest["options"]["scenes"] = manifest["units"] = records
+    folder.manifest_path.write_text(json.dumps(manifest))
+
+
+class Browser:
+    """One connection to the server, and the page that it showed last."""
+
+    def __init__(self, address: str, server: int) -> None:
+        self.server = server
+        self.connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=600)
+        self.page = ""
+
+    def seconds(self, path: str) -> float:
+        """Ask for a page; how long it took."""
+        start = time.perf_counter()
+        self.connection.request("GET", path)
+        answer = self.connection.getresponse()
+        content = answer.read()
+        took = time.perf_counter() - start
+        assert answer.status == 200, f"{path}: {answer.status} {content[:300]!r}"
+        self.page = content.decode(errors="replace")
+        return took
+
+    def processor_seconds(self) -> float:
+        """What the server has spent so far; not known where there is no /proc."""
+        try:
+            fields = Path(f"/proc/{self.server}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return float("nan")
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@contextlib.contextmanager
+def served(root: Path, cache: Path) -> Iterator[Browser]:
+    words = [sys.executable, "-m", "hardlook", "serve", str(root), "--port", "0", "--json"]
+    environment = {**os.environ, "HARDLOOK_CACHE": str(cache)}
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as server:
+        assert server.stdout is not None
+        try:
+            yield Browser(json.loads(server.stdout.readline())["address"], server.pid)
+        finally:
+            server.terminate()
+
+
+def keys(browser: Browser) -> dict[str, str]:
+    browser.seconds("/")
+    rows = [row for row in browser.page.split("data-row")[1:] if "/run/" in row]
+    return {row.split("</a>")[0].split(">")[-1]: row.split("/run/")[1].split('"')[0] for row in rows}
+
+
+def kinds(first: str, second: str, records: int) -> dict[str, Callable[[int], str]]:
+    """Each kind of page as an address for the n-th request."""
+    run, contexts = f"/run/{first}", ("beach", "dusk", "fog", "meadow", "night", "street", "winter", "autumn")
+    return {
+        "page after page": lambda n: f"{run}?page={n + 2}",
+        "deep page": lambda n: f"{run}?page={records // 50 - n}",
+        "sort by quality": lambda n: f"{run}?sort=image-miou&order=down&min.image-miou={n / 1000}",
+        "sort by another column": lambda n: (
+            f"{run}?sort=ignored&order={('up', 'down')[n % 2]}&min.image-miou={n / 999}"
+        ),
+        "slice and range": lambda n: f"{run}?is.context={contexts[n % 8]}&min.image-miou=.{n + 10}&max.image-miou=.9",
+        "text in the id": lambda n: f"{run}?q={n + 100}",
+        "compare": lambda n: f"/compare?first={first}&second={second}&page={n + 1}",
+        "compare, filtered": lambda n: f"/compare?first={first}&second={second}&is.better=first&min.apart=.0{n + 10}",
+    }
+
+
+def unit_kinds(run: str, records: int) -> dict[str, Callable[[int], str]]:
+    """The kinds of page that draw a unit."""
+
+    def unit(n: int) -> str:
+        return quote(f"scene-{(n + 1) * records // 23:04d}")
+
+    return {
+        "unit": lambda n: f"/run/{run}/unit?id={unit(n)}",
+        "picture": lambda n: f"/run/{run}/picture?id={unit(n)}&number=2",
+    }
+
+
+def wait_for_pictures(browser: Browser, run: str) -> float:
+    start = time.perf_counter()
+    browser.page = ""
+    while "<img" not in browser.page:
+        browser.seconds(f"/run/{run}/unit?id=scene-0007")
+    return time.perf_counter() - start
+
+
+def say_once(browser: Browser, what: str, path: str) -> None:
+    print(f"{what:42} {browser.seconds(path):8.2f} s", flush=True)
+
+
+def measure(browser: Browser, some: dict[str, Callable[[int], str]]) -> None:
+    print(f"\n{'':42} {'p50':>8} {'p95':>8} {'target':>8}        {'processor':>10}")
+    for name, address in some.items():
+        before = browser.processor_seconds()
+        times = np.array([browser.seconds(address(n)) for n in range(REQUESTS)]) * 1e3
+        spent = (browser.processor_seconds() - before) / REQUESTS * 1e3
+        p50, p95 = np.percentile(times, (50, 95))
+        met = "met" if p95 < TARGET_MS else "MISSED"
+        print(f"{name:42} {p50:8.0f} {p95:8.0f} {TARGET_MS:8.0f} ms {met:6} {spent:7.0f} ms", flush=True)
+
+
+def main() -> None:
+    words = argparse.ArgumentParser()
+    words.add_argument("--records", type=int, default=RECORDS)
+    words.add_argument("--without-units", action="store_true")
+    asked = words.parse_args()
+    with tempfile.TemporaryDirectory() as made:
+        root, cache = Path(made) / "runs", Path(made) / "cache"
+        for name, faults in FAULTS.items():
+            write_run(root / name, faults, asked.records)
+        print(f"{asked.records:,} records a run; seconds once, then milliseconds of {REQUESTS} requests each")
+        with served(root, cache) as browser:
+            first, second = (keys(browser)[name] for name in FAULTS)
+            say_once(browser, "first open ever (the table is gathered)", f"/run/{first}")
+        with served(root, cache) as browser:
+            keys(browser)
+            say_once(browser, "first open of a server (from the cache)", f"/run/{first}")
+            say_once(browser, "first comparison (second table gathered)", f"/compare?first={first}&second={second}")
+            measure(browser, kinds(first, second, asked.records))
+            if not asked.without_units:
+                print(f"\n{'all units listed for their pictures':42} {wait_for_pictures(browser, first):8.2f} s")
+                measure(browser, unit_kinds(first, asked.records))
+
+
+if __name__ == "__main__":
+    main()
