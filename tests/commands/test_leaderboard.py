@@ -64,8 +64,8 @@ def test_several_benchmarks_get_a_page_each(hardlook, runs, tmp_path):
     ("words", "told"),
     [
         (("nowhere",), "there is no such folder"),
-        ((".",), "no run below"),
-        (("runs", "--benchmark", "toss"), "no run below"),
+        ((".",), "there is no run below this folder"),
+        (("runs", "--benchmark", "toss"), "there is no run of toss below this folder"),
         (("runs", "--benchmark", "tos"), "there is no benchmark 'tos'"),
         (("runs", "--sort", "lca"), "closed-miou has no such score"),
     ],

@@ -40,14 +40,47 @@ def toss(tmp_path):
 def test_sections_from_the_overview_to_the_printed_tables(toss):
     sections = board_sections(toss)
     titles = [section.title for section in sections]
-    assert titles == ["Who stands where", "LCA", "HCA", "By slice", "What was left out", "Published tables"]
-    assert [len(section.blocks) for section in sections[:2]] == [1, 2]
-    chart, table = sections[1].blocks
+    assert titles == [
+        "Who stands where", "Notes", "LCA", "HCA", "By slice", "The runs", "What was left out", "Published tables",
+    ]  # fmt: skip
+    assert [len(section.blocks) for section in sections[:3]] == [1, 1, 2]
+    chart, table = sections[2].blocks
     assert isinstance(chart, DotChart) and isinstance(table, Table)
     assert [dot.group for dot in chart.rows] == ["runs"] * 2 + ["published"] * 5
     assert len(table.rows) == 7
-    assert sections[-2].blocks[0].rows == (("c", "toss", "unfinished: 3 of 20 units are scored"),)
+    [(folder, benchmark, why, remedy)] = sections[-2].blocks[0].rows
+    assert (folder, benchmark, why) == ("c", "toss", "unfinished: 3 of 20 units are scored")
+    assert "hardlook run" in remedy
     assert [block.title for block in sections[-1].blocks] == [table.title for table in toss.card.published_tables()]
+
+
+def test_notes_are_told_once_and_rows_carry_their_numbers(tmp_path):
+    words = "not comparable: other pairs"
+    for name, units in (("a", "abc"), ("b", "abc"), ("c", "xyz")):
+        scores = [score("lca", 0.99, comparable=words), score("hca", math.nan, half=0)]
+        write_run(tmp_path / name, scores, benchmark="toss", model=name, units=units)
+    board = board_of(tmp_path)
+    overview, notes, *others = board_sections(board)
+    said = {str(number): (about, text) for number, about, text in notes.blocks[0].rows}
+    assert list(said) == [str(number) for number in range(1, len(said) + 1)]
+    assert len(set(said.values())) == len(said)
+    place = overview.blocks[0].columns.index("note")
+    told = {row[1]: [said[mark] for mark in row[place].split(", ")] for row in overview.blocks[0].rows}
+    own = ("beside the paper", "Not comparable: other pairs")
+    assert told["a"] == told["b"] == [own]
+    assert told["c"] == [("no rank", "Other units than the first run"), own]
+    assert [about for about, _ in told["HSNet"]] == ["no rank", "published"]
+    assert ("no rank", "The runs here cannot be compared with it: other pairs") in told["HSNet"]
+    undefined = next(section for section in others if section.title == "HCA").blocks[1]
+    assert {said[row[3]] for row in undefined.rows if row[1] == "a"} == {("no rank", "The score is undefined")}
+
+
+def test_runs_stand_above_published_rows_that_have_no_rank(tmp_path):
+    write_run(tmp_path / "a", [score("lca", 0.01)], benchmark="toss", model="mine")
+    write_run(tmp_path / "b", [score("lca", 0.02)], benchmark="toss", model="other", units="xyz")
+    rows = board_sections(board_of(tmp_path))[0].blocks[0].rows
+    assert [(row[0], row[1]) for row in rows[:2]] == [(1, "mine"), (None, "other")]
+    assert {row[2] for row in rows[2:]} == {"published"}
 
 
 def test_names_from_folders_cannot_run_as_scripts(toss):
@@ -76,7 +109,7 @@ def test_many_runs_are_cut_on_the_page_and_whole_in_the_table(tmp_path):
     for index in range(MOST_ROWS + 1):
         write_run(tmp_path / f"{index:03}", [score("miou", index / 1000)], model=f"m{index}")
     board = board_of(tmp_path)
-    chart, table = board_sections(board)[1].blocks
+    chart, table = next(section for section in board_sections(board) if section.title == "mIoU").blocks
     assert (len(chart.rows), len(table.rows)) == (MOST_DOTS, MOST_ROWS)
     assert "leaderboard.parquet has all" in table.caption
     assert table.rows[0][1] == f"m{MOST_ROWS}"

@@ -39,7 +39,8 @@ def test_records_that_lack_columns_name_them_and_the_version(run):
     rewrite(run, lambda frame: frame.drop("ignored", "cells"))
     error = refusal(run)
     assert "the records have no column cells, ignored: " in error.what
-    assert f"run.json: hardlook 0.0.7; this is {hardlook.__version__}" in error.what
+    code = run.read_manifest()["code"]["fingerprint"][:8]
+    assert f"run.json: hardlook 0.0.7, code {code}; this is {hardlook.__version__}" in error.what
     assert "run it again" in error.remedy and "use the version that made it" in error.remedy
 
 

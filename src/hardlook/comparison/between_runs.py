@@ -66,8 +66,9 @@ def compare(
 ) -> Comparison:
     """Compare every pair of runs in every score and slice.
 
-    `swaps` None takes as many as the scores afford and the headline needs (see `swap_plan`). `resamples` None takes those of the runs' own options. Intervals are of level 1 - `alpha`. `show_progress` is told
-    how many swaps are done, of how many. A benchmark without tallies gives scores side by side and a note.
+    `swaps` None takes as many as the scores afford and the headline needs (see `swap_plan`). `resamples` None takes
+    those of the runs' own options. Intervals are of level 1 - `alpha`. `show_progress` is told how many swaps are
+    done, of how many. A benchmark without tallies gives scores side by side and a note.
     """
     check_probability(alpha, "alpha")
     models = model_names(runs, names)
@@ -101,7 +102,7 @@ def compare(
     differences = judged(corrected(found), card, alpha)
     leading = [one for one in differences if one.family == HEADLINE]
     standings = standings_of(leading, models, card)
-    notes += [*cost_note(first, swaps), *reach_notes(differences, alpha)]
+    notes += [*cost_note(first, swaps, plans), *reach_notes(differences, alpha)]
     most = max(plan.swaps for plan in plans)
     scores = {model: tuple(_scores(paired, place)) for place, model in enumerate(models)}
     return Comparison(

@@ -21,8 +21,8 @@ def standings_of(
 ) -> dict[str, tuple[Standing, ...]]:
     """By score, the models best first; `differences` are those of the scores to rank by, over all units.
 
-    A score that is neither good nor bad ranks nobody. A model whose score is undefined has no place. Two models differ where the verdict, corrected over all pairs and
-    headline scores, says so.
+    A score that is neither good nor bad ranks nobody. A model whose score is undefined has no place. Two models
+    differ where the verdict, corrected over all pairs and headline scores, says so.
     """
     found = {}
     for name in dict.fromkeys(one.name for one in differences if meaning_of(card, one.name).directed):

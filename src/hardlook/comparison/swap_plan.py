@@ -1,18 +1,19 @@
 """How many swaps a test takes, and which differences so many could never show.
 
-Scores that are functions of sums take 9,999 swaps in little time. A tally that is `costly`, such as that of an AP, takes
-999, and tries all swaps only where they are no more than that. A p-value from random swaps is at least 1 / (swaps + 1).
-Holm's correction multiplies it by the size of the family, so a large family needs more swaps before it can say anything.
+Scores that are functions of sums afford 9,999 swaps. A tally that is `costly`, such as that of an AP, gets 999, and all
+swaps only where they are no more than that. A p-value from random swaps is at least 1 / (swaps + 1). Holm's correction
+multiplies it by the size of the family, so that a large family needs more swaps before it can say anything.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hardlook.comparison.families import sizes
+from hardlook.comparison.numbers_in_words import plural
 from hardlook.stats.swap_counts import EXACT_CLUSTERS, swaps_tried
 
 if TYPE_CHECKING:
@@ -42,22 +43,24 @@ def is_costly(tally: Tally) -> bool:
 def swap_plan(tally: Tally, asked: int | None, comparisons: int, alpha: float) -> SwapPlan:
     """The plan for one tally; `asked` is the number that the user gave and goes before everything.
 
-    Without it there are twice as many swaps as the smallest p-value needs to pass `alpha` among `comparisons`, those of
-    the headline scores, and never fewer than usual.
+    Without it, and where swaps are cheap, there are at least twice as many as the smallest p-value needs to pass `alpha`
+    among `comparisons`, those of the headline scores.
     """
-    usual = COSTLY_SWAPS if is_costly(tally) else SWAPS
-    swaps = asked or max(usual, 2 * math.ceil(comparisons / alpha))
-    most = swaps.bit_length() - 1 if is_costly(tally) else EXACT_CLUSTERS
-    return SwapPlan(swaps, min(most, EXACT_CLUSTERS))
+    if is_costly(tally):
+        swaps = asked or COSTLY_SWAPS
+        return SwapPlan(swaps, min(swaps.bit_length() - 1, EXACT_CLUSTERS))
+    return SwapPlan(asked or max(SWAPS, 2 * math.ceil(comparisons / alpha)))
 
 
-def cost_note(tallies: Iterable[Tally], asked: int | None) -> list[str]:
+def cost_note(tallies: Sequence[Tally], asked: int | None, plans: Sequence[SwapPlan]) -> list[str]:
     """What was saved, in a sentence, where some scores are costly and the user named no number of swaps."""
-    if asked is not None or not any(is_costly(tally) for tally in tallies):
+    costly = [plan for tally, plan in zip(tallies, plans, strict=True) if is_costly(tally)]
+    if asked is not None or not costly:
         return []
+    noun = next(tally.resampled for tally in tallies if is_costly(tally))
     return [
-        f"Scores here are no sums and take long: their p-values come from {COSTLY_SWAPS} random swaps, or from all "
-        f"swaps of at most {COSTLY_SWAPS.bit_length() - 1} clusters. `--swaps` sets another number."
+        f"Scores here are no sums and take long: their p-values come from {costly[0].swaps:,} random swaps, or all "
+        f"swaps where there are at most {costly[0].exact_up_to} {plural(noun)}. `--swaps` sets another number."
     ]
 
 
@@ -66,11 +69,13 @@ def reach_notes(differences: Iterable[Difference], alpha: float) -> list[str]:
     listed = list(differences)
     notes = []
     for family, count in sizes(listed).items():
-        swaps = [one.swaps for one in listed if one.family == family and one.swaps and not math.isnan(one.p_value)]
-        if swaps and count / (max(swaps) + 1) > alpha and any(not one.exact for one in listed if one.family == family):
+        # Where all swaps were tried, more of them are not to be had.
+        random = (one for one in listed if one.family == family and not one.exact and not math.isnan(one.p_value))
+        swaps = max((one.swaps for one in random), default=0)
+        if swaps and count > alpha * (swaps + 1):
             notes.append(
-                f"Too few swaps for {family}: with {max(swaps):,} of them no p-value is below "
-                f"{1 / (max(swaps) + 1):.2g}, and {count:,} comparisons are corrected together. `--swaps "
+                f"Too few swaps for {family}: with {swaps:,} of them no p-value is below "
+                f"{1 / (swaps + 1):.2g}, and {count:,} comparisons are corrected together. `--swaps "
                 f"{math.ceil(count / alpha)}` or more could tell."
             )
     return notes

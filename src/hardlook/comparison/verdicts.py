@@ -1,8 +1,9 @@
 """What may be said of a difference: better, worse, or that these units cannot tell.
 
 A verdict needs a p-value, after Holm's correction, of at most alpha. Whether a positive difference is good depends on
-the score; where neither way is good, the verdict is higher or lower. Where nothing can be told, the number of units that would tell is worked out from the spread of the paired
-difference; with several comparisons in a family it is planned for alpha divided by their number.
+the score; where neither way is good, the verdict is higher or lower. Where nothing can be told, the number of units
+that would tell is worked out from the spread of the paired difference; with several comparisons in a family it is
+planned for alpha divided by their number.
 """
 
 from __future__ import annotations

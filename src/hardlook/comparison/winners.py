@@ -9,15 +9,20 @@ from typing import TYPE_CHECKING
 
 from hardlook.comparison.families import headline_names, kind_of
 from hardlook.comparison.standings import values_of
+from hardlook.comparison.verdicts import meaning_of
 
 if TYPE_CHECKING:
     from hardlook.comparison.between_runs import Comparison
     from hardlook.comparison.differences import Difference
+    from hardlook.contract.benchmark import ScoreMeaning
 
 
 @dataclass(frozen=True)
 class SliceWinner:
-    """One score over `n` units of a slice: the leader, then those that cannot be told from it, and all values."""
+    """One score over `n` units of a slice: the leader, then those that cannot be told from it, and all values.
+
+    A score that is neither good nor bad has no leaders.
+    """
 
     name: str
     slice: Mapping[str, str]
@@ -36,6 +41,18 @@ class SliceWinner:
         return kind_of(self.slice)
 
 
+@dataclass(frozen=True)
+class WinnerChange:
+    """A slice with a clear winner that is not among the `usual` ones.
+
+    Those lead over all units where the score has a value there (`overall`); else they win most slices of this kind.
+    """
+
+    winner: SliceWinner
+    usual: tuple[str, ...]
+    overall: bool
+
+
 def slice_winners(comparison: Comparison) -> tuple[SliceWinner, ...]:
     """The winners of the headline scores, and of scores that exist in slices alone, over all units and everywhere."""
     card = comparison.benchmark.card
@@ -45,39 +62,51 @@ def slice_winners(comparison: Comparison) -> tuple[SliceWinner, ...]:
     for one in comparison.differences:
         if one.name in shown:
             groups.setdefault((one.name, one.reading, tuple(sorted(one.slice.items()))), []).append(one)
-    higher = {score.name: score.higher_is_better for score in card.scores}
-    found = [winner_of(rows, higher_is_better=higher.get(name, True)) for (name, *_), rows in groups.items()]
+    found = [winner_of(rows, meaning_of(card, name)) for (name, *_), rows in groups.items()]
     return tuple(winner for winner in found if winner is not None)
 
 
-def winner_of(rows: Sequence[Difference], *, higher_is_better: bool) -> SliceWinner | None:
+def winner_of(rows: Sequence[Difference], meaning: ScoreMeaning) -> SliceWinner | None:
     """The leader of one score in one slice, from its differences; None where fewer than two models have a value."""
     values = {model: value for model, value in values_of(rows).items() if math.isfinite(value)}
     if len(values) < 2:
         return None
-    best = min(values, key=lambda model: (-values[model] if higher_is_better else values[model], model))
-    behind = {
-        one.second if one.first == best else one.first
-        for one in rows
-        if best in (one.first, one.second) and one.verdict in ("better", "worse")
-    }
-    tied = tuple(model for model in values if model != best and model not in behind)
-    return SliceWinner(rows[0].name, rows[0].slice, (best, *tied), values, max(one.n for one in rows))
+    leaders: tuple[str, ...] = ()
+    if meaning.directed:
+        best = min(values, key=lambda model: (-values[model] if meaning.higher_is_better else values[model], model))
+        behind = {
+            one.second if one.first == best else one.first
+            for one in rows
+            if best in (one.first, one.second) and one.told
+        }
+        leaders = (best, *(model for model in values if model != best and model not in behind))
+    return SliceWinner(rows[0].name, rows[0].slice, leaders, values, max(one.n for one in rows))
 
 
-def changes_of_winner(winners: Sequence[SliceWinner], headline: Sequence[str]) -> list[tuple[SliceWinner, SliceWinner]]:
-    """Slices with a clear winner that is not among the leaders over all units, each with the winner over all units.
+def changes_of_winner(winners: Sequence[SliceWinner]) -> list[WinnerChange]:
+    """Slices with another winner than usual.
 
-    A score that exists in slices alone is held against the first headline.
+    >>> ant, bee = ((name,) for name in ("ant", "bee"))
+    >>> won = [SliceWinner("iou", {"class": name}, by, {}, 9) for name, by in (("cat", ant), ("dog", ant), ("owl", bee))]
+    >>> [(change.winner.slice["class"], change.usual) for change in changes_of_winner(won)]
+    [('owl', ('ant',))]
     """
-    whole = {winner.name: winner for winner in winners if not winner.slice}
-    usual = next((whole[name] for name in headline if name in whole), None)
+    whole = {winner.name: winner.leaders for winner in winners if not winner.slice}
     found = []
     for winner in winners:
-        overall = whole.get(winner.name, usual)
-        if winner.slice and winner.clear and overall is not None and winner.leaders[0] not in overall.leaders:
-            found.append((winner, overall))
+        if winner.slice and winner.clear:
+            alike = [one for one in winners if (one.name, one.kind) == (winner.name, winner.kind)]
+            usual = whole[winner.name] if winner.name in whole else most_wins(alike)
+            if winner.leaders[0] not in usual:
+                found.append(WinnerChange(winner, usual, winner.name in whole))
     return found
+
+
+def most_wins(winners: Sequence[SliceWinner]) -> tuple[str, ...]:
+    """The models that win most slices alone; several where they win equally many."""
+    models = list(dict.fromkeys(winner.leaders[0] for winner in winners if winner.clear))
+    counts = wins(winners, models)
+    return tuple(model for model in models if counts[model] == max(counts.values()))
 
 
 def wins(winners: Sequence[SliceWinner], models: Sequence[str]) -> dict[str, int]:

@@ -156,7 +156,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFr
         raise
     except Exception as error:
         raise RunError(
-            f"a part of the records cannot be read ({type(error).__name__}: {error})",
+            f"a part of the records cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})",
             file=path,
             remedy="delete this file and give the same command again: its units will be answered anew",
         ) from error
@@ -166,7 +166,10 @@ def _of_another_version(part: Path, how: str) -> RunError:
     """What is wrong with records that this version would not have written, and which version did."""
     run = RunFolder(part.parent.parent)
     code = run.read_manifest().get("code") if run.exists() else None
-    made_by = code.get("hardlook", "unknown") if isinstance(code, dict) else "unknown"
+    # Between releases the version stays while the code moves on: its fingerprint tells.
+    made_by = (
+        f"{code.get('hardlook')}, code {str(code.get('fingerprint'))[:8]}" if isinstance(code, dict) else "unknown"
+    )
     return RunError(
         f"the records {how}: they were made by another version (run.json: hardlook {made_by}; this is {__version__})",
         file=part,

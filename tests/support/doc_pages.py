@@ -1,0 +1,99 @@
+"""Pages of the documentation: their fenced blocks, and how these are run in order in an empty folder.
+
+The pages are shared out among the test files of tests/docs, so that two processes can work on them.
+"""
+
+import importlib.util
+import os
+import re
+import shlex
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+HARNESS = "the harness"
+ROOMS = {
+    "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot",
+    "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
+    "spuriousness": "contexts",
+    "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
+    "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
+    "label-tables": "labels",
+    "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
+}  # fmt: skip
+FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
+SUBSET = 24
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: its language, what stands beside it (`file=`, `needs=`, `skip=`), its text and line."""
+
+    language: str
+    notes: tuple[tuple[str, str], ...]
+    text: str
+    line: int
+
+    def note(self, name):
+        return [value for key, value in self.notes if key == name]
+
+
+def blocks_of(page):
+    content = page.read_text()
+    for match in FENCE.finditer(content):
+        language, *notes = shlex.split(match["info"])
+        pairs = tuple(tuple(note.partition("=")[::2]) for note in notes)
+        yield Block(language, pairs, match["text"], content[: match.start()].count("\n") + 1)
+
+
+def pages_about(room):
+    """The pages of one room; all that have no room of their own are the harness's."""
+    return [page for page in PAGES if ROOMS.get(page.stem, HARNESS) == room]
+
+
+def run_page(page, tmp_path, request):
+    """Run every block of the page; the first that fails is named by its line."""
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}
+    for block in blocks_of(page):
+        for need in block.note("needs"):
+            provide(need, tmp_path, request)
+        if block.note("file"):
+            path = tmp_path / block.note("file")[0]
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(block.text)
+        elif not block.note("skip") and block.language in ("bash", "python"):
+            start = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [sys.executable, "-c"]
+            answer = subprocess.run(
+                [*start, block.text], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
+            )
+            assert answer.returncode == 0, f"{page.name}:{block.line}\n{block.text}\n{answer.stdout}\n{answer.stderr}"
+
+
+def provide(need, folder, request):
+    """Put what a block needs into the folder, or skip with the reason."""
+    if need == "voc":
+        real = request.getfixturevalue("shared_data") / "data" / "VOCdevkit" / "VOC2012"
+        root = folder / "VOCdevkit" / "VOC2012"
+        (root / "ImageSets" / "Segmentation").mkdir(parents=True)
+        for name in ("JPEGImages", "SegmentationClass", "SegmentationObject"):
+            (root / name).symlink_to(real / name)
+        ids = (real / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:SUBSET]
+        (root / "ImageSets" / "Segmentation" / "train.txt").write_text("\n".join(ids))
+    elif need == "coco100":
+        (folder / "coco100").symlink_to(request.getfixturevalue("shared_data") / "data" / "coco100")
+    elif need == "pip":
+        if importlib.util.find_spec("setuptools") is None:
+            pytest.skip("the rest of the page builds a package, and setuptools is not installed")
+    else:
+        from hardlook.errors import HardlookError
+        from hardlook.models.weights.install import where
+
+        try:
+            where(need)
+        except HardlookError as error:
+            pytest.skip(f"the rest of the page needs weights: {error}")
