@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 from hardlook.comparison.differences import differences_of
 from hardlook.comparison.families import corrected
 from hardlook.comparison.paired import pair_tallies
+from hardlook.comparison.swap_plan import SwapPlan
 from hardlook.comparison.verdicts import judged
 from hardlook.contract.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.contract.tally import Entry, SumTally
@@ -78,11 +79,11 @@ def time_it() -> None:
     tallies = planted_tallies()
 
     def compared() -> object:
-        paired = pair_tallies(tallies, swaps=SWAPS, resamples=RESAMPLES, level=0.95, seed=0)
+        paired = pair_tallies(tallies, plan=SwapPlan(SWAPS), resamples=RESAMPLES, level=0.95, seed=0)
         return judged(corrected(differences_of(paired, ["first", "second"], ["miou"])), CARD, ALPHA)
 
     with threadpool_limits(limits=1):
-        ours = spent(lambda: pair_tallies(tallies, swaps=SWAPS, resamples=0, level=0.95, seed=0))
+        ours = spent(lambda: pair_tallies(tallies, plan=SwapPlan(SWAPS), resamples=0, level=0.95, seed=0))
         whole = spent(compared)
         peer = scipy_seconds(tallies)
     print(f"{UNITS:,} images, {CLASSES} classes, {SWAPS:,} swaps, one thread, seconds of processor time")
@@ -108,7 +109,7 @@ def count_verdicts(seeds: int) -> None:
     def claims(first: list[Any], second: list[Any]) -> list[str]:
         found: list[str] = []
         for seed, pair in enumerate(zip(first, second, strict=True)):
-            paired = pair_tallies(pair, swaps=999, resamples=0, level=0.95, seed=seed)
+            paired = pair_tallies(pair, plan=SwapPlan(999), resamples=0, level=0.95, seed=seed)
             rows = [one for one in differences_of(paired, ["first", "second"], ["miou"]) if one.name == "miou"]
             found.append(judged(corrected(rows), CARD, ALPHA)[0].verdict)
         return found

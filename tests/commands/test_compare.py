@@ -50,9 +50,16 @@ def test_several_runs_are_ranked(hardlook, runs, tmp_path):
     folders = [runs / name for name in ("bad", "good", "middling")]
     answer = compare(hardlook, *folders, "--out", tmp_path, "--alpha", 0.1, "--seed", 4)
     assert answer.code == 0, answer.err
-    ranked = [line.split()[1] for line in answer.out.splitlines() if line.split()[:1] and line.split()[0].isdigit()]
-    assert ranked == ["good", "middling", "bad"]
-    assert answer.out.index("tied sets") < answer.out.index("is worse than")
+    lines = [line.split() for line in answer.out.splitlines()]
+    start = lines.index(["model", "miou", "\N{UPWARDS ARROW}"])
+    assert [words[0] for words in lines[start + 1 : start + 4]] == ["good", "middling", "bad"]
+    assert lines[start + 1][1:] == ["1.000", "a"]
+    # A row for each pair in place of sentences.
+    rows = [words for words in lines if words[-1:] in (["better"], ["worse"]) or "tell" in words]
+    pairs = [words[1:3] if words[0] == "miou" else words[:2] for words in rows]
+    assert pairs == [["bad", "good"], ["bad", "middling"], ["good", "middling"]]
+    assert rows[0][-1] == "worse"
+    assert "is worse than" not in answer.out
     document = json.loads((tmp_path / "comparison.json").read_text())
     assert (document["alpha"], document["seed"], document["level"]) == (0.1, 4, 0.9)
     assert len([one for one in document["differences"] if one["family"] == "headline scores"]) == 3
@@ -131,8 +138,39 @@ def test_a_run_of_several_models_ends_in_their_comparison(hardlook, tmp_path):
     assert list(json.loads(answer.out)) == ["planted-segmenter", "troubled_segmenters:Slow"]
     told = "planted-segmenter is better than troubled_segmenters:Slow in mIoU: 1.000 against"
     page = (tmp_path / "report.html").read_text()
-    assert told in answer.err and told in page
+    # Standard output holds the scorecards alone, and the page the comparison.
+    assert told in page and told not in answer.err
     assert "`" not in page.split("Each model has its own report in")[1][:100]
     assert "troubled_segmenters:Slow/report.html" in page
     document = json.loads((tmp_path / "comparison.json").read_text())
     assert document["schema"] == "hardlook.comparison/1"
+
+
+def test_without_json_the_comparison_is_printed_once_on_standard_output(hardlook, tmp_path):
+    models = ("--model", "planted-segmenter,troubled_segmenters:Slow")
+    args = ("--model-arg", "troubled_segmenters:Slow.seconds=0")
+    answer = hardlook(
+        "run", "closed-miou", "--out", tmp_path, "--scenes", 8, "--resamples", 20, "--quiet", *models, *args
+    )
+    assert answer.code == 0, answer.err
+    said = " ".join(answer.out.split())
+    assert said.count("planted-segmenter is better than troubled_segmenters:Slow in mIoU: 1.000 against") == 1
+    assert said.index("2 models on 8 shared units") < said.index("all models:")
+    assert "shared units" not in answer.err
+
+
+def test_scores_that_take_long_say_how_many_swaps_they_took(hardlook, tmp_path):
+    for name, stranger in (("one", 0.0), ("two", 0.6)):
+        words = ("--model-arg", f"stranger={stranger}", "--scenes", 12, "--resamples", 5, "--quiet")
+        assert hardlook("run", "open-ap", "--out", tmp_path / name, *words).code == 0
+    folders = (tmp_path / "one", tmp_path / "two")
+    answer = hardlook("compare", *folders, "--out", tmp_path / "found", "--quiet", "--json")
+    document = json.loads(answer.out)
+    assert document["swaps"] == 999
+    assert any("999 random swaps" in note for note in document["notes"])
+    # Twelve images have 4,096 swaps, more than such scores afford.
+    assert {(one["swaps"], one["exact"]) for one in document["differences"] if not one["slice"]} == {(999, False)}
+    (gain,) = [one for one in document["differences"] if one["name"] == "open-gain" and not one["slice"]]
+    assert gain["verdict"] in ("higher", "lower", "cannot tell") and "open-gain" not in document["standings"]
+    asked = hardlook("compare", *folders, "--out", tmp_path / "asked", "--quiet", "--json", "--swaps", 50)
+    assert json.loads(asked.out)["swaps"] == 50

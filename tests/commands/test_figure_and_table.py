@@ -106,3 +106,19 @@ def test_the_scores_as_latex_markdown_and_json(hardlook, run, scorecard, tmp_pat
     answer = hardlook("table", run, "all-scores", "--format", "csv", "--out", tmp_path / "all.csv")
     assert answer.out.strip() == str(tmp_path / "all.csv")
     assert len((tmp_path / "all.csv").read_text().splitlines()) == len(scorecard.scores) + 1
+
+
+@pytest.mark.parametrize(("ending", "start"), [("tex", "\\begin{tabular}"), ("md", "| score"), ("csv", "score,")])
+def test_the_ending_of_a_table_says_its_format(hardlook, run, tmp_path, ending, start):
+    assert hardlook("table", run, "scores", "--out", tmp_path / f"a.{ending}").code == 0
+    assert (tmp_path / f"a.{ending}").read_text().startswith(start)
+
+
+@pytest.mark.parametrize(
+    "words", [("figure", "iou-of-each-class", "a.png", "pdf"), ("table", "scores", "a.csv", "latex")]
+)
+def test_a_format_and_an_ending_that_contradict_each_other_are_refused(hardlook, run, tmp_path, words):
+    verb, name, out, form = words
+    answer = hardlook(verb, run, name, "--out", tmp_path / out, "--format", form)
+    assert answer.code == 1 and f"--format {form}" in answer.err and "leave --format away" in answer.err
+    assert not (tmp_path / out).exists()

@@ -68,6 +68,8 @@ def test_several_benchmarks_get_a_page_each(hardlook, runs, tmp_path):
         (("runs", "--benchmark", "toss"), "there is no run of toss below this folder"),
         (("runs", "--benchmark", "tos"), "there is no benchmark 'tos'"),
         (("runs", "--sort", "lca"), "closed-miou has no such score"),
+        (("runs", "--out", __file__), "this is a file, not a folder"),
+        (("runs/torn",), "no run below this folder can be ranked (torn: scores.json is not valid JSON"),
     ],
 )
 def test_what_is_wrong_is_said(hardlook, runs, tmp_path, monkeypatch, words, told):

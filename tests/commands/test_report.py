@@ -3,12 +3,13 @@
 import json
 import re
 import shlex
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
 from small_runs import small_run
 
-from hardlook.commands.reporting import shown_sections, shown_units
+from hardlook.commands.reporting import _summary, shown_sections, shown_units
 from hardlook.contract.sections import Gallery
 from hardlook.runs.folder import RunFolder
 from hardlook.runs.scoring import score_run
@@ -51,7 +52,7 @@ def test_the_units_to_look_at_are_those_of_the_first_quality(runs):
     assert [example.unit for example in found.examples] == worst[:4]
     value = qualities.filter(qualities["unit"] == worst[0])["image-miou"][0]
     record = next(row for row in scored.records.iter_rows(named=True) if row["unit"] == worst[0])
-    assert found.examples[0].caption == f"mIoU of the image: {value:.3f}. {scored.benchmark.caption(record)}"
+    assert found.examples[0].caption == f"Quality {value:.3f}. {scored.benchmark.caption(record)}"
     assert "where others like it have" in galleries(runs / "a run")["The most surprising units"].examples[0].caption
 
 
@@ -109,3 +110,54 @@ def test_the_index_goes_where_it_is_told_and_links_from_there(hardlook, runs, tm
 def test_a_folder_without_a_run_is_named(hardlook, runs, tmp_path):
     answer = hardlook("report", runs / "b", tmp_path)
     assert answer.code == 1 and str(tmp_path) in answer.err
+
+
+def test_a_folder_as_out_gets_the_page_by_its_name(hardlook, runs, tmp_path):
+    answer = hardlook("report", runs / "b", "--examples", 0, "--out", tmp_path)
+    assert answer.out.split() == [str(tmp_path / "report.html")] and (tmp_path / "report.html").is_file()
+    hardlook("report", runs / "a run", runs / "b", "--examples", 0, "--out", tmp_path / "new")
+    assert Page((tmp_path / "new" / "reports.html").read_text()).links
+
+
+def test_a_run_given_twice_is_one_run(hardlook, runs):
+    answer = hardlook("report", runs / "b", runs / "b", "--examples", 0)
+    assert answer.out.split() == [str(runs / "b" / "report.html")]
+
+
+def test_a_run_that_is_not_finished_says_so(hardlook, tmp_path):
+    small_run(tmp_path / "half", scenes=24, shard=(1, 2))
+    records = score_run(RunFolder(tmp_path / "half")).records
+    said = f"half: {len(records)} of 24 units are scored: {24 - len(records)} not answered yet"
+    for words in (("report", "--examples", 0), ("figure",), ("table",), ("table", "--json")):
+        answer = hardlook(words[0], tmp_path / "half", *words[1:])
+        assert answer.code == 0 and said in answer.err and said not in answer.out
+    assert f"<dd>{len(records)} of 24</dd>" in (tmp_path / "half" / "report.html").read_text().replace("\n", "")
+
+
+def test_pictures_whose_data_are_gone_are_counted_once(hardlook, tmp_path):
+    hardlook("world", "make", tmp_path / "data", "--layout", "voc", "--scenes", 12)
+    made = hardlook("run", "closed-miou", "--data", f"voc={tmp_path / 'data'}", "--out", tmp_path / "run", "--quiet")
+    assert made.code == 0 and "without pictures" not in made.err
+    (tmp_path / "data").rename(tmp_path / "elsewhere")
+    answer = hardlook("report", tmp_path / "run")
+    shown = len(shown_units(shown_sections(score_run(RunFolder(tmp_path / "run")))))
+    assert answer.code == 0 and answer.err.count("without pictures") == 1
+    assert f"{shown} units are shown without pictures" in answer.err and str(tmp_path / "data") in answer.err
+    assert "without pictures" not in hardlook("report", tmp_path / "run", "--examples", 0).err
+
+
+def test_a_unit_that_the_data_no_longer_hold_is_told_once_and_in_words(hardlook, runs, tmp_path, monkeypatch):
+    scored = score_run(RunFolder(runs / "a run"))
+    [gone, *_] = [example.unit for example in galleries(runs / "a run", 2)["The worst units"].examples]
+    left = [unit for unit in scored.benchmark.units(scored.options) if unit.id != gone]
+    monkeypatch.setattr(type(scored.benchmark), "units", lambda self, options: left)
+    hardlook("report", runs / "a run", "--examples", 2, "--out", tmp_path / "page.html")
+    said = [text for text in Page((tmp_path / "page.html").read_text()).texts if text.startswith("No picture")]
+    assert set(said) == {"No picture: the data do not hold this unit any more."}
+
+
+def test_settings_without_a_value_are_not_listed(runs):
+    scored = score_run(RunFolder(runs / "b"))
+    model = {**scored.manifest["model"], "args": {"device": "", "weights": None, "ragged": 0.5, "k": 0}}
+    summary = _summary(replace(scored, manifest={**scored.manifest, "model": model}))
+    assert "The model's settings: ragged=0.5, k=0." in summary

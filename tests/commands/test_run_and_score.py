@@ -47,6 +47,7 @@ def test_score_refuses_options_that_change_answers(hardlook, tmp_path):
     assert answer.code == 1
     assert "scenes: this changes the units or the answers" in answer.err
     assert "level, reading, resamples" in answer.err
+    assert "nope: closed-miou has no such option" in hardlook("score", tmp_path, "--set", "nope=3").err
 
 
 def test_failed_units_give_exit_3_and_are_named(hardlook, tmp_path):

@@ -66,7 +66,7 @@ def test_who_wins_where_and_where_the_winner_changes():
     assert by_group["night"].leaders == ("bee",)
     assert wins([by_group["day"], by_group["night"]], found.models) == {"ant": 1, "bee": 1}
     assert by_group["all"].leaders == ("ant",)
-    assert [winner.slice for winner, _ in changes_of_winner(winners, ["rate"])] == [{"group": "night"}]
+    assert [change.winner.slice for change in changes_of_winner(winners)] == [{"group": "night"}]
 
 
 def test_several_models_are_ranked_with_tied_sets_and_every_pair_is_compared():

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy import sparse, stats
 
 from hardlook.comparison.paired import pair_tallies, spread_of
+from hardlook.comparison.swap_plan import SwapPlan
 from hardlook.contract.tally import Entry, SumTally, ratio
 from hardlook.errors import RunError
 from hardlook.randomness import generator
@@ -22,7 +23,7 @@ def tally(sums, statistic=ratio, labels=None, names=("score",)):
 
 
 def paired(*tallies, swaps=500, resamples=200, seed=0, level=0.95):
-    return pair_tallies(tallies, swaps=swaps, resamples=resamples, level=level, seed=seed)
+    return pair_tallies(tallies, plan=SwapPlan(swaps), resamples=resamples, level=level, seed=seed)
 
 
 class Mixed:

@@ -57,11 +57,15 @@ def test_a_card_without_headlines_leads_with_its_first_score():
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.booleans())
 def test_the_verdict_turns_round_with_the_models_and_with_the_score(value, p_value, higher):
-    found = verdict_of(value, p_value, 0.05, higher_is_better=higher)
+    meaning, turned = (ScoreMeaning("s", "S", "", higher_is_better=way) for way in (higher, not higher))
+    found = verdict_of(value, p_value, 0.05, meaning)
     opposite = {"better": "worse", "worse": "better"}
-    assert verdict_of(-value, p_value, 0.05, higher_is_better=higher) == opposite.get(found, found)
-    assert verdict_of(value, p_value, 0.05, higher_is_better=not higher) == opposite.get(found, found)
+    assert verdict_of(-value, p_value, 0.05, meaning) == opposite.get(found, found)
+    assert verdict_of(value, p_value, 0.05, turned) == opposite.get(found, found)
     assert (found == "cannot tell") == (p_value > 0.05 or value == 0)
+    # Where neither way is better, the direction of the difference is all there is to say.
+    plain = verdict_of(value, p_value, 0.05, replace(meaning, directed=False))
+    assert plain == (found if found == "cannot tell" else "higher" if value > 0 else "lower")
 
 
 def test_units_needed_follow_the_standard_error_and_the_size_of_the_family():

@@ -142,3 +142,16 @@ def test_another_version_is_not_opened(copied):
     library = Library(copied)
     (run,) = [run for run in library.index.runs() if run.name == "seg/strange"]
     assert "made by version 0 of closed-miou, this is version 1" in library.problem(run)
+
+
+def test_units_say_how_many_of_them_the_scores_rest_on(copied):
+    path = copied / "seg" / "strange" / "scores.json"
+    document = json.loads(path.read_text())
+    planned = document["units"]["planned"]
+    assert next(run for run in RunIndex(copied).runs() if run.name == "seg/strange").units == str(planned)
+    document["units"]["scored"] = planned - 2
+    path.write_text(json.dumps(document))
+    run = next(run for run in RunIndex(copied).runs() if run.name == "seg/strange")
+    assert run.units == f"{planned - 2} of {planned}"
+    path.unlink()
+    assert next(run for run in RunIndex(copied).runs() if run.name == "seg/strange").units == str(planned)

@@ -69,6 +69,37 @@ def test_the_schema_refuses_what_is_not_in_it(closed_miou, exported, spoil):
     assert not VALIDATOR.is_valid(document)
 
 
+# Names below these depend on the benchmark or its blocks.
+OPEN = ("options", "args", "axes", "slice", "weights")
+
+
+def test_every_other_change_of_shape_is_refused(closed_miou, exported):
+    document = exported(closed_miou)
+    document["scores"], document["sections"] = document["scores"][:2], document["sections"][:1]
+    document["records"]["rows"] = document["records"]["rows"][:1]
+    assert VALIDATOR.is_valid(document)
+    accepted = {(what, *path) for what, *path in shape_changes(document) if VALIDATOR.is_valid(document)}
+    assert {change for change in accepted if not set(change[:-1]) & set(OPEN)} == {("drop", "records")}
+    assert ("drop", "options", "scenes") in accepted
+
+
+def shape_changes(document, node=None, path=()):
+    """Every key taken away, then with a value of another type, one at a time, the document whole again after each."""
+    node = document if node is None else node
+    for key in list(node) if isinstance(node, dict) else range(min(len(node), 1)):
+        value = node[key]
+        if isinstance(node, dict):
+            kept = dict(node)
+            del node[key]
+            yield "drop", *path, key
+            node[key] = [1] if isinstance(value, dict) else {"x": {"y": 1}}
+            yield "type", *path, key
+            node.clear()
+            node.update(kept)
+        if isinstance(value, dict | list):
+            yield from shape_changes(document, value, (*path, key))
+
+
 def test_what_ran_is_told_as_the_run_folder_tells_it(closed_miou, exported):
     document = exported(closed_miou)
     manifest = json.loads(closed_miou.folder.manifest_path.read_text())

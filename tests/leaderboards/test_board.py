@@ -41,7 +41,7 @@ def test_published_models_have_no_rank_beside_other_images(tmp_path):
     write_run(tmp_path / "a", [score("lca", 0.59, comparable=words)], benchmark="toss", model="mine")
     [standing] = board_of(tmp_path).standings
     assert {key: rank for key, rank in ranks(standing).items() if rank} == {("run", "mine"): 1}
-    why = "the runs here cannot be compared with it: the pairs are of the planted world"
+    why = "the runs here cannot be compared with what is published: the pairs are of the planted world"
     assert all(
         row.flags == (why,) and "a run of all the published pairs" in row.note for row in standing.of("published")
     )
@@ -84,7 +84,7 @@ def test_where_nothing_is_published_of_these_units_what_there_is_stands_without_
     [standing] = board_of(tmp_path).standings
     assert len(standing.of("published")) == 27
     assert {row.rank for row in standing.of("published")} == {None}
-    assert "it is of other units: dataset: A-847" in {row.flags[0] for row in standing.of("published")}
+    assert "of other units: dataset: A-847" in {row.flags[0] for row in standing.of("published")}
 
 
 def test_runs_that_differ_are_shown_without_a_rank(tmp_path):

@@ -105,7 +105,7 @@ def test_a_folder_name_that_is_not_unicode_is_shown_and_written(tmp_path):
     root = tmp_path / "runs"
     root.mkdir()
     try:
-        os.mkdir(os.fsencode(root) + b"/caf\xe9")
+        (root / os.fsdecode(b"caf\xe9")).mkdir()
     except OSError:
         pytest.skip("this file system takes Unicode names alone")
     [path] = root.iterdir()

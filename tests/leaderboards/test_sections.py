@@ -61,18 +61,18 @@ def test_notes_are_told_once_and_rows_carry_their_numbers(tmp_path):
         write_run(tmp_path / name, scores, benchmark="toss", model=name, units=units)
     board = board_of(tmp_path)
     overview, notes, *others = board_sections(board)
-    said = {str(number): (about, text) for number, about, text in notes.blocks[0].rows}
+    said = {str(number): text for number, text in notes.blocks[0].rows}
     assert list(said) == [str(number) for number in range(1, len(said) + 1)]
     assert len(set(said.values())) == len(said)
     place = overview.blocks[0].columns.index("note")
     told = {row[1]: [said[mark] for mark in row[place].split(", ")] for row in overview.blocks[0].rows}
-    own = ("beside the paper", "Not comparable: other pairs")
+    own = "Beside the paper: not comparable: other pairs"
     assert told["a"] == told["b"] == [own]
-    assert told["c"] == [("no rank", "Other units than the first run"), own]
-    assert [about for about, _ in told["HSNet"]] == ["no rank", "published"]
-    assert ("no rank", "The runs here cannot be compared with it: other pairs") in told["HSNet"]
+    assert told["c"] == ["No rank: other units than the first run", own]
+    assert [text.partition(": ")[0] for text in told["HSNet"]] == ["No rank", "Published"]
+    assert "No rank: the runs here cannot be compared with what is published: other pairs" in told["HSNet"]
     undefined = next(section for section in others if section.title == "HCA").blocks[1]
-    assert {said[row[3]] for row in undefined.rows if row[1] == "a"} == {("no rank", "The score is undefined")}
+    assert {said[row[3]] for row in undefined.rows if row[1] == "a"} == {"No rank: the score is undefined"}
 
 
 def test_runs_stand_above_published_rows_that_have_no_rank(tmp_path):

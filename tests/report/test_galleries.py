@@ -98,3 +98,12 @@ def test_small_pictures_stand_in_two_columns():
         return draw_gallery(Gallery("t", "", (Example("u", ""),)), {"u": [picture] * 3})
 
     assert 'class="gallery two"' in drawn(160) and 'class="gallery two"' not in drawn(240)
+
+
+@pytest.mark.parametrize(("count", "side"), [(1, 256), (4, 256), (5, 176), (10, 176)])
+def test_many_pictures_of_a_unit_are_small_and_their_clicks_stay_in_place(count, side):
+    picture = Picture("p", np.zeros((512, 512, 3), np.uint8), points=((255.5, 127.5, True),))
+    fragment = draw_gallery(Gallery("t", "c", (Example("u", ""),)), {"u": [picture] * count})
+    images = Outline(fragment).all("img")
+    assert [(image["width"], image["height"]) for image in images] == [(str(side), str(side))] * count
+    assert set(re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', fragment)) == {(str(side // 2), str(side // 4))}

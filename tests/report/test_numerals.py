@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from hardlook.report.numerals import NOTHING, decimals_for, numeral
+from hardlook.report.numerals import NOTHING, column_decimals, decimals_for, numeral
 
 
 @pytest.mark.parametrize(
@@ -44,3 +44,22 @@ def test_numerals_read_like_print(value, text):
 def test_a_tiny_value_is_zero_beside_larger_ones_and_shown_among_its_like():
     assert numeral(1e-10, 2) == "0.00"
     assert numeral(1e-10, decimals_for([1e-10, 3e-10])) == "1e\N{MINUS SIGN}10"
+
+
+@pytest.mark.parametrize(
+    ("values", "asked", "expected"),
+    [
+        ([0.67, 0.51, 0.54, 0.26], 3, 2),
+        ([0.67, 0.51, 0.54, 0.261], 3, 3),
+        ([0.67, 0.51], 3, 3),
+        ([0.0, 1.0, 0.0, 1.0], 3, 3),
+        ([math.nan, 0.5, 0.25, 0.75, 0.5], 3, 2),
+        ([2_614_377.0, 0.5], 2, 0),
+        ([12.5, 13.5, 14.5, 15.5], 1, 1),
+        ([1, 2], 3, 0),
+        ([55.25], None, 2),
+        ([], 3, 0),
+    ],
+)
+def test_a_column_shows_no_decimals_that_it_does_not_have(values, asked, expected):
+    assert column_decimals(values, asked) == expected

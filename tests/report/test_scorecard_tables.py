@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from hardlook.contract.scorecard import Scorecard
-from hardlook.report.scorecard_tables import all_scores_table, left_out_table, readings_table, scores_table
+from hardlook.report.scorecard_tables import all_scores_table, left_out_table, readings_table, said_once, scores_table
 
 from . import samples
 
@@ -30,3 +30,15 @@ def test_left_out_and_readings_say_what_the_scorecard_says():
     assert readings_table(CARD).rows == [
         ("similarity", "released", "Path length over `WordNet`.", "released", "paper, released")
     ]
+
+
+def test_what_is_said_of_every_row_is_said_once():
+    columns, rows = (
+        ("score", "n", "comparable"),
+        [["miou", 3, "not comparable: so."], ["iou", 3, "not comparable: so."]],
+    )
+    said, kept, shown = said_once(columns, rows, ("reading", "comparable"))
+    assert (said, kept, shown) == ("All of these: not comparable: so.", ["score", "n"], [["miou", 3], ["iou", 3]])
+    # Columns that are not named, single rows and empty cells stay as they are.
+    for other in ([rows[0]], [rows[0], ["iou", 3, ""]], [["miou", 3, ""], ["iou", 3, ""]]):
+        assert said_once(columns, other, ("reading", "comparable")) == ("", list(columns), other)

@@ -54,3 +54,17 @@ def test_unreadable_manifests_say_why(tmp_path, content, message):
         (tmp_path / "run.json").write_text(content)
     with pytest.raises(RunError, match=message):
         RunFolder(tmp_path).read_manifest()
+
+
+def test_a_file_in_place_of_a_folder_is_no_run(tmp_path):
+    (tmp_path / "scores.json").write_text("{}")
+    with pytest.raises(RunError, match="there is no run here"):
+        RunFolder(tmp_path / "scores.json").read_manifest()
+
+
+def test_a_folder_of_runs_names_them(tmp_path):
+    for name in ("ridge", "k-nn", "dn4", "cosine"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "run.json").write_text("{}")
+    with pytest.raises(RunError, match=r"give one of the runs in it: .*cosine, .*dn4, .*k-nn and 1 more"):
+        RunFolder(tmp_path).read_manifest()

@@ -33,6 +33,7 @@ from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
 from hardlook.commands.clicks.app import app as clicks
 from hardlook.commands.data.app import app as data
+from hardlook.commands.file_errors import in_words
 from hardlook.commands.labels.app import app as labels
 from hardlook.commands.similarity.app import app as similarity
 from hardlook.errors import HardlookError
@@ -85,8 +86,7 @@ def main() -> None:
     except OSError as error:
         if os.environ.get("HARDLOOK_TRACEBACK"):
             raise
-        where = f"\n  file: {error.filename}" if error.filename else ""
-        sys.stderr.write(f"hardlook: {error.strerror or error}{where}\n")
+        sys.stderr.write(f"hardlook: {in_words(error)}\n")
         sys.exit(1)
     except KeyboardInterrupt:
         sys.stderr.write("\nhardlook: stopped\n")

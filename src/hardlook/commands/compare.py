@@ -28,7 +28,15 @@ def compare(
         str | None, typer.Option("--names", help="What to call the models, with commas between.", show_default=False)
     ] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Chance of a false claim in a family of comparisons.")] = 0.05,
-    swaps: Annotated[int, typer.Option("--swaps", min=1, help="Random swaps behind each p-value.")] = 9_999,
+    swaps: Annotated[
+        int | None,
+        typer.Option(
+            "--swaps",
+            min=1,
+            help="Random swaps behind each p-value; without it 9,999, or 999 for scores that take long, such as AP.",
+            show_default=False,
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of swaps and resamples.")] = 0,
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="NAME=VALUE for all runs; repeatable.", show_default=False)

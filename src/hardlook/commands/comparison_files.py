@@ -40,7 +40,7 @@ def compare_runs(
     runs: Sequence[ScoredRun],
     *,
     names: Sequence[str] | None = None,
-    swaps: int = 9_999,
+    swaps: int | None = None,
     alpha: float = 0.05,
     seed: int = 0,
     show_progress: Callable[[int, int], Any] | None = None,

@@ -56,13 +56,34 @@ def export(
         raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
     if records_to is not None and out is not None and records_to.resolve() == out.resolve():
         raise OptionError("--out and --records-to are the same file", file=out, remedy="give them different names")
+    if run.is_file():
+        raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
+    _refuse_targets(run, {"--out": out, "--records-to": records_to})
     _write(score_run(RunFolder(run)), out, records_to, records=records, as_json=as_json)
+
+
+def _refuse_targets(run: Path, targets: dict[str, Path | None]) -> None:
+    """A folder cannot be written as a file, and the run's own files are not for us to replace."""
+    from hardlook.errors import OptionError
+    from hardlook.runs.folder import OWN_NAMES
+
+    for name, target in targets.items():
+        if target is None:
+            continue
+        if target.is_dir():
+            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
+        place, own = target.resolve(), run.resolve()
+        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
+            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
 
 
 def _write(scored: ScoredRun, out: Path | None, records_to: Path | None, *, records: bool, as_json: bool) -> None:
     from hardlook.export.plain_values import json_text
     from hardlook.export.writing import write_beside, write_export
 
+    units = scored.scorecard.units
+    if without := units.planned - units.scored:
+        typer.echo(f"note: {without} of {units.planned} units have no answer ({units.failed} failed)", err=True)
     if out is None:
         write_export(scored, sys.stdout, records=records, beside=records_to)
         return

@@ -54,10 +54,13 @@ def figure(
     import json
 
     from hardlook.commands.named_parts import figures_of, named
+    from hardlook.commands.unanswered import say_unanswered
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
 
-    figures = figures_of(score_run(RunFolder(run)))
+    scored = score_run(RunFolder(run))
+    say_unanswered(scored)
+    figures = figures_of(scored)
     if name is None:
         titles = {known: chart.title for known, chart in figures.items()}
         longest = max(map(len, titles), default=0)
@@ -74,11 +77,13 @@ def _form(form: FigureForm | None, out: Path | None) -> FigureForm:
     """The format that is asked for, by its flag or else by the ending of the file."""
     from hardlook.errors import OptionError
 
+    ending = out.suffix.lower().removeprefix(".") if out is not None else ""
     if form is not None:
+        if ending in list(FigureForm) and ending != form:
+            raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="leave --format away")
         return form
     if out is None:
         return FigureForm.svg
-    ending = out.suffix.lower().removeprefix(".")
     if ending not in list(FigureForm):
         raise OptionError(f"--out {out}: its ending names no format", remedy="give --format svg, pdf, png or csv")
     return FigureForm(ending)

@@ -58,6 +58,8 @@ def leaderboard(
     from hardlook.leaderboards.document import SCHEMA, board_document, omitted_document
     from hardlook.leaderboards.gather import gather
 
+    if out is not None and out.exists() and not out.is_dir():
+        raise OptionError("this is a file, not a folder", file=out, remedy="choose a folder for --out")
     found = gather(folder, benchmark)
     if not found.runs:
         raise _nothing_to_rank(folder, benchmark, found.left_out)

@@ -57,6 +57,6 @@ def named(parts: Mapping[str, Part], name: str, kind: str, run: Path) -> Part:
     """
     if name in parts:
         return parts[name]
-    near = get_close_matches(name, parts, n=3, cutoff=0.4) or [known for known in parts if name in known][:3]
+    near = get_close_matches(name, parts, n=3, cutoff=0.5) or [known for known in parts if name in known][:3]
     meant = f"did you mean {' or '.join(near)}? " if near else ""
     raise OptionError(f"this run has no {kind} {name!r}", file=run, remedy=f"{meant}`hardlook {kind} {run}` lists them")

@@ -19,7 +19,10 @@ def report(
         int, typer.Option("--examples", min=0, help="Units a gallery shows at most; 0 leaves galleries out.")
     ] = 6,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The page of one run, or the index of several.", show_default=False)
+        Path | None,
+        typer.Option(
+            "--out", help="The page of one run, or the index of several; or a folder for it.", show_default=False
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the pages as JSON.")] = False,
 ) -> None:
@@ -37,17 +40,21 @@ def report(
     import json
 
     from hardlook.commands.reporting import write_report
-    from hardlook.commands.run_index import entry_of, index_path
+    from hardlook.commands.run_index import entry_of, index_path, page_at
+    from hardlook.commands.unanswered import say_unanswered
     from hardlook.report.index import render_index
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
 
+    runs = list(dict.fromkeys(runs))
     several = len(runs) > 1
-    index = (out or index_path(runs)) if several else None
+    place = None if out is None else page_at(out, several=several)
+    index = (place or index_path(runs)) if several else None
     pages, entries = [], []
-    for run in dict.fromkeys(runs):
+    for run in runs:
         scored = score_run(RunFolder(run))
-        page = write_report(scored, examples=examples, out=None if several else out)
+        say_unanswered(scored)
+        page = write_report(scored, examples=examples, out=None if several else place)
         pages.append({"run": str(run), "report": str(page), "bytes": page.stat().st_size})
         if index is not None:
             entries.append(entry_of(scored, page, index))

@@ -7,10 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from hardlook.commands.units_to_look_at import light_records, units_to_look_at
 from hardlook.contract.sections import Block, Gallery, Picture, Section
 from hardlook.errors import HardlookError
 from hardlook.models.card import MARKS
+from hardlook.report.numerals import counted
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import BenchmarkCard
@@ -30,13 +33,15 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
     card = scored.benchmark.card
     sections = shown_sections(scored, examples)
     shown = shown_units(sections)
+    pictures = _pictures(scored, shown)
+    _say_without_pictures(scored, [why for why in pictures.values() if isinstance(why, str)])
     page = render_page(
         scored.scorecard,
         sections,
-        title=f"{card.title}: {scored.scorecard.model}",
+        title=f"{scored.scorecard.model or 'answers'} on {card.title}",
         summary=_summary(scored),
         provenance=scored.manifest,
-        pictures=_pictures(scored, shown),
+        pictures=pictures,
         explanations=meanings(card),
         higher_is_better={score.name: score.higher_is_better for score in card.scores if score.directed},
         titles={score.name: score.title for score in card.scores},
@@ -110,7 +115,7 @@ def _summary(scored: ScoredRun) -> str:
     card, counts = scored.benchmark.card, scored.scorecard.units
     model = scored.manifest["model"]
     settings = ", ".join(
-        f"{name}={value}" for name, value in (model["args"] if model else {}).items() if value is not None
+        f"{name}={value}" for name, value in (model["args"] if model else {}).items() if value not in (None, "")
     )
     marks = ", ".join(f"{mark} ({MARKS[mark]})" for mark in model_marks(model["name"])) if model else ""
     return (
@@ -119,6 +124,13 @@ def _summary(scored: ScoredRun) -> str:
         + (f" Its marks: {marks}." if marks else "")
         + (f" Source: {card.citation}" if card.citation else "")
     )
+
+
+def _say_without_pictures(scored: ScoredRun, reasons: Sequence[str]) -> None:
+    """The page says it below each unit, in galleries that may be closed; so it is said here once."""
+    if reasons:
+        said = f"{counted(len(reasons), 'unit is', 'units are')} shown without pictures"
+        typer.echo(f"{scored.folder.path}: {said}: {' '.join(reasons[0].split())}", err=True)
 
 
 def _pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
@@ -131,8 +143,11 @@ def _pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Pi
     records = scored.whole_records(list(wanted))
     found: dict[str, Sequence[Picture] | str] = {}
     for name in wanted:
+        if name not in units:
+            found[name] = "the data do not hold this unit any more."
+            continue
         try:
             found[name] = scored.benchmark.pictures(units[name], records[name])
         except (HardlookError, OSError, KeyError) as error:
-            found[name] = f"no picture: {error}"
+            found[name] = str(error)
     return found

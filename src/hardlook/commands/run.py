@@ -115,6 +115,8 @@ def _several_runs(
     name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
 ) -> bool:
     """One run a model; whether units failed. The overview shows what is scored, also when a run stops."""
+    from rich.console import Console
+
     from hardlook.commands.several_models import check_models, read_scorecards, write_overview
 
     check_models(benchmark.card.role, arguments)
@@ -126,7 +128,7 @@ def _several_runs(
             own = {**values, "model": model, "out": out / model}
             failed = _one_run(name, benchmark, own, given, alone=False) or failed
     finally:
-        if page := write_overview(benchmark, folders, out):
+        if page := write_overview(benchmark, folders, out, None if values["as_json"] else Console()):
             typer.echo(f"\nall models: {page}", err=values["as_json"])
     if values["as_json"]:
         cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}

@@ -28,6 +28,17 @@ def index_path(runs: Sequence[Path]) -> Path:
     return common / INDEX
 
 
+def page_at(out: Path, *, several: bool) -> Path:
+    """The page that `--out` names: itself where it ends like a page, else a page in the folder of that name.
+
+    >>> page_at(Path("small.html"), several=False), page_at(Path("pages"), several=True)
+    (PosixPath('small.html'), PosixPath('pages/reports.html'))
+    """
+    if out.suffix.lower() in (".html", ".htm"):
+        return out
+    return out / (INDEX if several else "report.html")
+
+
 def entry_of(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
     """A run's entry: its headline scores, a small chart, and a link that holds when both move together."""
     from hardlook.report.index import IndexEntry, glance

@@ -46,6 +46,7 @@ def serve(
 
     from hardlook.errors import DataError
     from hardlook.explorer.app import make_app
+    from hardlook.explorer.run_index import RunIndex
     from hardlook.explorer.safety import LOOPBACK
     from hardlook.extras import require
 
@@ -54,6 +55,8 @@ def serve(
         raise DataError("there is no such folder", file=folder, remedy="give a folder with runs")
     app = make_app(folder, host=host, benchmarks=benchmark or ())
     listening = _listen(host, port)
+    if not RunIndex(folder).runs():
+        typer.echo(f"{folder}: there is no run below this folder yet; load the page again when there is one", err=True)
     shown = f"[{host}]" if ":" in host else host
     address = f"http://{shown}:{listening.getsockname()[1]}/"
     if host not in LOOPBACK:

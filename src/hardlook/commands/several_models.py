@@ -83,8 +83,8 @@ def write_overview(
 ) -> Path | None:
     """Write `report.html` into `out` from the runs that are scored; None while none is.
 
-    With two runs or more it is their comparison, with `comparison.json` beside it, and is printed as well: to
-    `console`, or to standard error, which is free also where scores go out as JSON.
+    With two runs or more it is their comparison, with `comparison.json` beside it, and is printed to `console` where
+    there is one.
     """
     cards = read_scorecards(folders)
     if not cards:
@@ -113,12 +113,9 @@ def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: 
     runs = read_runs(folders)
     compared = compare_runs(runs, names=[_label(name) for name in names])
     write_comparison(compared, runs, page, summary=summary, more=(models_section(names),))
-    if console is None:
-        from rich.console import Console as RichConsole
-
-        console = RichConsole(stderr=True)
-    console.print()
-    print_comparison(compared, console)
+    if console is not None:
+        console.print()
+        print_comparison(compared, console)
 
 
 def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page: Path, summary: str) -> None:
@@ -155,8 +152,9 @@ def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list
     for name in known:
         meaning = meanings[name]
         rows = [(model, score) for model, card in cards.items() if (score := _headline(card, name))]
-        rows.sort(key=lambda row: -row[1].value if meaning.higher_is_better else row[1].value)
-        better = "Higher is better." if meaning.higher_is_better else "Lower is better."
+        down = meaning.higher_is_better or not meaning.directed
+        rows.sort(key=lambda row: -row[1].value if down else row[1].value)
+        better = f"{meaning.direction.capitalize()}." if meaning.directed else "Neither higher nor lower is better."
         dots = tuple(dot_of(score, _label(model)) for model, score in rows)
         charts.append(DotChart(meaning.title, f"{meaning.meaning}. {better}", dots))
     table = Table(

@@ -51,13 +51,14 @@ def units_to_look_at(scored: ScoredRun, most: int, shown: Collection[str] = ()) 
             caption = _TITLES["worst" if kind == "best" else "best"][1]
         examples = []
         for unit in units:
-            words = f"{quality.title}: {known[unit]['value']:.3f}"
+            words = f"Quality {known[unit]['value']:.3f}"
             if kind == "surprising":
                 words += f", where others like it have {known[unit]['expected']:.3f}"
             examples.append(Example(unit, f"{words}. {benchmark.caption(records[unit])}"))
         galleries.append(Gallery(title, caption, tuple(examples)))
     better = "higher is better" if quality.higher_is_better else "lower is better"
-    text = f"Units are ordered by one number each: {quality.title} ({better}). One without it is never chosen."
+    text = f"Units are ordered by one number each, their quality: {quality.title} ({better}). "
+    text += "One without it is never chosen."
     if elsewhere:
         text += f" The {' and the '.join(elsewhere)} units are in the galleries above."
     return Section("Units to look at", text, tuple(galleries))

@@ -51,8 +51,14 @@ def document_of(comparison: Comparison, runs: Sequence[ScoredRun], counts: Seque
             "scores": {model: [asdict(score) for score in scores] for model, scores in comparison.scores.items()},
             "winners": [asdict(winner) for winner in winners],
             "winner_changes": [
-                {"name": winner.name, "slice": winner.slice, "winner": winner.leaders[0], "overall": overall.leaders}
-                for winner, overall in changes_of_winner(winners, headline_names(card))
+                {
+                    "name": change.winner.name,
+                    "slice": change.winner.slice,
+                    "winner": change.winner.leaders[0],
+                    "usual": change.usual,
+                    "usual_leads": "over all units" if change.overall else "in most slices",
+                }
+                for change in changes_of_winner(winners)
             ],
             "single_units": [asdict(count) for count in counts],
         }

@@ -27,6 +27,24 @@ def model_names(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -
     return tuple(distinct_paths([run.folder.path for run in runs]))
 
 
+def chart_names(models: Sequence[str], room: int = 14) -> dict[str, str]:
+    """Names for the labels of charts: what all begin with is left out where a name has more than `room` letters.
+
+    >>> chart_names(["distance-mobile-sam", "distance-mobile-sam-first"])["distance-mobile-sam-first"]
+    '…sam-first'
+    >>> chart_names(["ridge", "k-nn"])["ridge"]
+    'ridge'
+    """
+    ends = min(models), max(models)
+    # What the first and the last in order begin with, all do.
+    alike = next((place for place, (a, b) in enumerate(zip(*ends, strict=False)) if a != b), len(ends[0]))
+    start = ends[0][:alike]
+    # Whole words are left out, and never a whole name.
+    kept = max((start.rfind(mark, 0, len(start) - (start in models)) + 1 for mark in " -_/:"), default=0)
+    long = len(models) > 1 and kept > 1 and any(len(model) > room for model in models)
+    return {model: f"\N{HORIZONTAL ELLIPSIS}{model[kept:]}" if long else model for model in models}
+
+
 def distinct_paths(paths: Sequence[Path]) -> list[str]:
     """As few last parts of each path as tell all of them apart.
 

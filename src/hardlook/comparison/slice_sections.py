@@ -3,60 +3,49 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 from hardlook.comparison.between_runs import Comparison
 from hardlook.comparison.differences import Difference
-from hardlook.comparison.families import headline_names, kind_of
+from hardlook.comparison.families import kind_of
+from hardlook.comparison.model_names import chart_names
 from hardlook.comparison.verdicts import meaning_of
+from hardlook.comparison.winner_changes import change_sentences, change_table
 from hardlook.comparison.winners import SliceWinner, changes_of_winner, slice_winners, wins
 from hardlook.contract.sections import Block, Dot, DotChart, HeatMap, Section, Slope, SlopeChart
 
 MOST_SLICES = 40
 MOST_SLOPES = 16
 MOST_KINDS = 12
+MOST_SENTENCES = 6
 
 
 def slice_sections(comparison: Comparison) -> list[Section]:
     """One section for each kind of slice of the headline scores, and of scores that exist in slices alone."""
     winners = [winner for winner in slice_winners(comparison) if winner.slice]
     kinds = list(dict.fromkeys(winner.kind for winner in winners))
-    changes = changes_of_winner(slice_winners(comparison), headline_names(comparison.benchmark.card))
+    changes = changes_of_winner(slice_winners(comparison))
     sections = []
     for kind in sorted(kinds, key=lambda kind: (len(kind), kinds.index(kind)))[:MOST_KINDS]:
         here = [winner for winner in winners if winner.kind == kind]
         if len({tuple(winner.slice.items()) for winner in here}) > 1:
-            changed = [pair for pair in changes if pair[0].kind == kind]
-            text = "\n\n".join([*_counts(comparison, here), *change_sentences(comparison, changed)])
-            sections.append(Section(f"By {' and '.join(kind)}", text, tuple(_blocks(comparison, here, kind))))
+            changed = [change for change in changes if change.winner.kind == kind]
+            blocks = _blocks(comparison, here, kind)
+            lines = _counts(comparison, here)
+            if len(changed) > MOST_SENTENCES:
+                blocks.insert(0, change_table(comparison, changed))
+            else:
+                lines += change_sentences(comparison, changed)
+            sections.append(Section(f"By {' and '.join(kind)}", "\n\n".join(lines), tuple(blocks)))
     return sections
-
-
-def change_sentences(comparison: Comparison, changes: Sequence[tuple[SliceWinner, SliceWinner]]) -> list[str]:
-    """Where a model wins that does not lead over all units, a sentence each."""
-    lines = []
-    for winner, overall in changes:
-        title = meaning_of(comparison.benchmark.card, winner.name).title
-        leads = " and ".join(overall.leaders)
-        lines.append(
-            f"The winner changes where {said(winner.slice)}: {winner.leaders[0]} is ahead in {title}, not {leads}."
-        )
-    return lines
-
-
-def said(where: Mapping[str, str]) -> str:
-    """A slice in words.
-
-    >>> said({"class": "cat", "context": "night"})
-    'class is cat and context is night'
-    """
-    return " and ".join(f"{key} is {value}" for key, value in where.items())
 
 
 def _counts(comparison: Comparison, winners: Sequence[SliceWinner]) -> list[str]:
     lines = []
     for name in dict.fromkeys(winner.name for winner in winners):
-        rows = [winner for winner in winners if winner.name == name]
+        rows = [winner for winner in winners if winner.name == name and winner.leaders]
+        if not rows:
+            continue
         alone = wins(rows, comparison.models)
         each = ", ".join(f"{model} wins {count}" for model, count in alone.items())
         open_ones = len(rows) - sum(alone.values())
@@ -84,7 +73,7 @@ def _blocks(comparison: Comparison, winners: Sequence[SliceWinner], kind: tuple[
 
 
 def _who_wins_of_two(comparison: Comparison, winners: Sequence[SliceWinner], key: str) -> HeatMap:
-    names = list(dict.fromkeys(winner.name for winner in winners))
+    names = list(dict.fromkeys(winner.name for winner in winners if winner.leaders))
     slices = list(dict.fromkeys(winner.slice[key] for winner in winners))[:MOST_SLICES]
     first, second = comparison.models
     codes = {
@@ -112,13 +101,13 @@ def _of_several(comparison: Comparison, name: str, winners: Sequence[SliceWinner
     def heat(title: str, caption: str, cell: Callable[[SliceWinner, str], float], decimals: int) -> HeatMap:
         rows, models = [winner.slice[key] for winner in shown], comparison.models
         cells = [[cell(winner, model) for model in models] for winner in shown]
-        return HeatMap(title, caption, rows, models, cells, key, "model", decimals)
+        return HeatMap(title, caption, rows, tuple(chart_names(models).values()), cells, key, "model", decimals)
 
     def value(winner: SliceWinner, model: str) -> float:
         return winner.values.get(model, math.nan)
 
     maps: list[Block] = [heat(f"{title} by {key}", "Each model on the units of each slice.", value, 2)]
-    if any(len(winner.leaders) < len(winner.values) for winner in shown):
+    if any(0 < len(winner.leaders) < len(winner.values) for winner in shown):
         caption = "1: ahead of all others; 0.5: among those that lead and cannot be told apart; 0: behind."
         maps.append(heat(f"Who wins where: {title} by {key}", caption, _place, 1))
     return maps
@@ -131,9 +120,12 @@ def _place(winner: SliceWinner, model: str) -> float:
 
 
 def _of_two(comparison: Comparison, name: str, rows: Sequence[Difference], kind: tuple[str, ...]) -> list[Block]:
-    first, second = comparison.models
+    first, second = chart_names(comparison.models).values()
     meaning = meaning_of(comparison.benchmark.card, name)
-    title, better = meaning.title, "more" if meaning.higher_is_better else "less"
+    title, better = meaning.title, "more is better" if meaning.higher_is_better else "less is better"
+    better = better if meaning.directed else "neither more nor less is better"
+    if turned := [one.slice[kind[0]] for one in rows if len(kind) == 1 and meaning.within(one.slice) != meaning]:
+        better += f", but for {', '.join(turned)} the other way round"
     if len(kind) == 2:
         return [
             _map_of_two(f"Difference in {title}", rows, kind, f"{first} minus {second}. Empty: not to be had there.")
@@ -145,7 +137,7 @@ def _of_two(comparison: Comparison, name: str, rows: Sequence[Difference], kind:
     shown = sorted(widest[:MOST_SLICES], key=lambda one: -one.value)
     dots = tuple(
         Dot(
-            f"{one.slice[kind[0]]}{' *' if _is_told(one) else ''}",
+            f"{one.slice[kind[0]]}{' *' if one.told else ''}",
             one.value,
             one.interval.low if one.interval else None,
             one.interval.high if one.interval else None,
@@ -154,7 +146,7 @@ def _of_two(comparison: Comparison, name: str, rows: Sequence[Difference], kind:
     )
     chart = DotChart(
         f"Differences in {title} by {kind[0]}",
-        f"Dots right of zero: {first} has more, and {better} is better. A star marks differences that hold after the "
+        f"Dots right of zero: {first} has more, and {better}. A star marks differences that hold after the "
         f"correction.{left_out}",
         dots,
         axis=f"{first} minus {second}",
@@ -167,7 +159,7 @@ def _of_two(comparison: Comparison, name: str, rows: Sequence[Difference], kind:
         f"{title} by {kind[0]}, from one model to the other",
         f"The {MOST_SLOPES} slices that change most." if len(changed) > MOST_SLOPES else "Every slice that changes.",
         tuple(
-            Slope(one.slice[kind[0]], one.first_value, one.second_value, "clear" if _is_told(one) else "")
+            Slope(one.slice[kind[0]], one.first_value, one.second_value, "clear" if one.told else "")
             for one in changed[:MOST_SLOPES]
         ),
         left=first,
@@ -175,10 +167,6 @@ def _of_two(comparison: Comparison, name: str, rows: Sequence[Difference], kind:
         axis=title,
     )
     return [chart, slopes]
-
-
-def _is_told(one: Difference) -> bool:
-    return one.verdict in ("better", "worse")
 
 
 def _map_of_two(title: str, rows: Sequence[Difference], kind: tuple[str, ...], caption: str) -> HeatMap:

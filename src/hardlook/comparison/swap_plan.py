@@ -43,8 +43,8 @@ def is_costly(tally: Tally) -> bool:
 def swap_plan(tally: Tally, asked: int | None, comparisons: int, alpha: float) -> SwapPlan:
     """The plan for one tally; `asked` is the number that the user gave and goes before everything.
 
-    Without it, and where swaps are cheap, there are at least twice as many as the smallest p-value needs to pass `alpha`
-    among `comparisons`, those of the headline scores.
+    Without it, and where swaps are cheap, there are at least twice as many as the smallest p-value needs to pass
+    `alpha` among `comparisons`, those of the headline scores.
     """
     if is_costly(tally):
         swaps = asked or COSTLY_SWAPS

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hardlook.comparison.differing_units import UnitQualities, count_units, largest_gains, widest_spread
+from hardlook.comparison.model_names import chart_names
 from hardlook.comparison.numbers_in_words import number
 from hardlook.contract.sections import Block, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.randomness import generator
@@ -62,6 +63,7 @@ def _counts(qualities: UnitQualities) -> Table:
 
 def _scatter(qualities: UnitQualities, first: str, second: str) -> ScatterChart:
     x, y = qualities.of(second), qualities.of(first)
+    short = chart_names(qualities.models)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     caption = f"One spot a unit. Above the line {first} has more."
     if len(known) > MOST_SPOTS:
@@ -71,8 +73,8 @@ def _scatter(qualities: UnitQualities, first: str, second: str) -> ScatterChart:
         f"{qualities.quality.title}: {first} against {second}",
         caption,
         tuple(Spot(float(x[place]), float(y[place]), qualities.units[place]) for place in known),
-        x_axis=second,
-        y_axis=first,
+        x_axis=short[second],
+        y_axis=short[first],
         diagonal=True,
     )
 

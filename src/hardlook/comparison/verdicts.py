@@ -34,7 +34,7 @@ def judged(differences: Iterable[Difference], card: BenchmarkCard, alpha: float)
     return tuple(
         replace(
             one,
-            verdict=verdict_of(one.value, one.adjusted, alpha, meaning_of(card, one.name)),
+            verdict=verdict_of(one.value, one.adjusted, alpha, meaning_of(card, one.name).within(one.slice)),
             units_needed=units_needed_for(
                 one.value, one.standard_error, one.clusters, alpha=alpha / max(counted[one.family], 1), power=POWER
             ),
@@ -73,7 +73,7 @@ def sentence(difference: Difference, meaning: ScoreMeaning) -> str:
     (95% interval 0.000 to 0.018, p = 0.610). About 3,400 images would be needed if the observed difference is the
     true one.
     """
-    one, score = difference, _score_words(difference, meaning)
+    one, score = difference, _score_words(difference, meaning.within(difference.slice))
     things = f"{one.clusters:,} {plural(one.resampled, one.clusters)}"
     decimals = decimals_of(one.first_value, one.second_value)
     if one.verdict == "undefined":

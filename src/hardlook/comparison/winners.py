@@ -45,7 +45,7 @@ class SliceWinner:
 class WinnerChange:
     """A slice with a clear winner that is not among the `usual` ones.
 
-    Those lead over all units where the score has a value there (`overall`); else they win most slices of this kind.
+    Those lead over all units where the score has a value there (`overall`); else they win the most slices of this kind.
     """
 
     winner: SliceWinner
@@ -62,7 +62,7 @@ def slice_winners(comparison: Comparison) -> tuple[SliceWinner, ...]:
     for one in comparison.differences:
         if one.name in shown:
             groups.setdefault((one.name, one.reading, tuple(sorted(one.slice.items()))), []).append(one)
-    found = [winner_of(rows, meaning_of(card, name)) for (name, *_), rows in groups.items()]
+    found = [winner_of(rows, meaning_of(card, name).within(rows[0].slice)) for (name, *_), rows in groups.items()]
     return tuple(winner for winner in found if winner is not None)
 
 
@@ -86,19 +86,21 @@ def winner_of(rows: Sequence[Difference], meaning: ScoreMeaning) -> SliceWinner 
 def changes_of_winner(winners: Sequence[SliceWinner]) -> list[WinnerChange]:
     """Slices with another winner than usual.
 
-    >>> ant, bee = ((name,) for name in ("ant", "bee"))
-    >>> won = [SliceWinner("iou", {"class": name}, by, {}, 9) for name, by in (("cat", ant), ("dog", ant), ("owl", bee))]
+    >>> first = {"cat": "ant", "dog": "ant", "owl": "bee"}
+    >>> won = [SliceWinner("iou", {"class": name}, (model,), {}, 9) for name, model in first.items()]
     >>> [(change.winner.slice["class"], change.usual) for change in changes_of_winner(won)]
     [('owl', ('ant',))]
     """
     whole = {winner.name: winner.leaders for winner in winners if not winner.slice}
-    found = []
+    kinds: dict[tuple[str, tuple[str, ...]], list[SliceWinner]] = {}
     for winner in winners:
-        if winner.slice and winner.clear:
-            alike = [one for one in winners if (one.name, one.kind) == (winner.name, winner.kind)]
-            usual = whole[winner.name] if winner.name in whole else most_wins(alike)
-            if winner.leaders[0] not in usual:
-                found.append(WinnerChange(winner, usual, winner.name in whole))
+        if winner.slice:
+            kinds.setdefault((winner.name, winner.kind), []).append(winner)
+    found = []
+    for (name, _), alike in kinds.items():
+        usual = whole[name] if name in whole else most_wins(alike)
+        changed = (winner for winner in alike if winner.clear and winner.leaders[0] not in usual)
+        found += [WinnerChange(winner, usual, name in whole) for winner in changed]
     return found
 
 

@@ -7,7 +7,7 @@ harness does the rest (workers, resuming, failures, intervals on disk, reports).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -51,10 +51,12 @@ class UnitList(list[Unit]):
 class ScoreMeaning:
     """A score in words: its title, what it means, which way is better, and whether it is the headline.
 
-    A score that is not `directed` is neither good nor bad when it is high: nobody is ranked by it.
+    A score that is not `directed` is neither good nor bad when it is high: nobody is ranked by it. `turned` names
+    slices in which the other way is better, such as an IoU where there is nothing to find.
 
-    >>> ScoreMeaning("noc", "NoC", "clicks", higher_is_better=False).direction
-    'lower is better'
+    >>> iou = ScoreMeaning("iou", "IoU", "overlap", turned=(("support", "wrong"),))
+    >>> iou.direction, iou.within({"support": "wrong", "class": "cat"}).direction
+    ('higher is better', 'lower is better')
     """
 
     name: str
@@ -63,6 +65,13 @@ class ScoreMeaning:
     higher_is_better: bool = True
     headline: bool = False
     directed: bool = True
+    turned: tuple[tuple[str, str], ...] = ()
+
+    def within(self, where: Mapping[str, str]) -> ScoreMeaning:
+        """What the score means in a slice."""
+        if not any(pair in self.turned for pair in where.items()):
+            return self
+        return replace(self, higher_is_better=not self.higher_is_better, turned=())
 
     @property
     def direction(self) -> str:

@@ -49,7 +49,7 @@ def _row(run: ListedRun, names: list[str]) -> dict[str, Any]:
         "address": run_address(run.key),
         "model": run.model,
         "settings": run.settings,
-        "units": numeral(int(run.manifest["units"]), 0),
+        "units": run.units,
         "day": str(run.manifest["created"])[:10],
         "scores": [scores.get(name, ("", "")) for name in names],
     }

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import HardlookError
+from hardlook.report.numerals import numeral
 from hardlook.runs.folder import RunFolder
 
 FRESH_SECONDS = 3.0
@@ -23,19 +24,24 @@ MOST_FOLDERS = 100_000
 _MOST_BYTES = 64 << 20
 
 
+ScoreRow = tuple[str, float, float | None, float | None]
+
+
 @dataclass(frozen=True)
 class ListedRun:
     """A run as the index shows it; `problem` says why it cannot be opened, or is empty.
 
-    `name` is its path below the served folder. `scores` are (name, value, low, high) over all units.
+    `name` is its path below the served folder. `scores` are (name, value, low, high) over all units, and `scored` is
+    how many units they rest on; None where there are no scores.
     """
 
     key: str
     name: str
     folder: RunFolder
     manifest: dict[str, Any] = field(default_factory=dict)
-    scores: tuple[tuple[str, float, float | None, float | None], ...] = ()
+    scores: tuple[ScoreRow, ...] = ()
     problem: str = ""
+    scored: int | None = None
 
     @property
     def benchmark(self) -> str:
@@ -46,6 +52,13 @@ class ListedRun:
     def model(self) -> str:
         """The model's name."""
         return str(self.manifest["model"]["name"]) if self.manifest.get("model") else "stored predictions"
+
+    @property
+    def units(self) -> str:
+        """How many units there are, and how many of them the scores rest on where these are fewer."""
+        planned = int(self.manifest["units"])
+        part = f"{numeral(self.scored, 0)} of " if self.scored is not None and self.scored < planned else ""
+        return f"{part}{numeral(planned, 0)}"
 
     @property
     def settings(self) -> str:
@@ -120,7 +133,8 @@ def _listed(root: Path, path: Path) -> ListedRun:
         return ListedRun(key, shown, folder, problem=error.what)
     except (OSError, RecursionError) as error:
         return ListedRun(key, shown, folder, problem=f"its run.json cannot be read ({type(error).__name__})")
-    return ListedRun(key, shown, folder, manifest, _scores(folder))
+    scores, scored = _scores(folder)
+    return ListedRun(key, shown, folder, manifest, scores, scored=scored)
 
 
 def _strange(manifest: dict[str, Any]) -> str:
@@ -137,14 +151,15 @@ def _strange(manifest: dict[str, Any]) -> str:
     return ""
 
 
-def _scores(folder: RunFolder) -> tuple[tuple[str, float, float | None, float | None], ...]:
+def _scores(folder: RunFolder) -> tuple[tuple[ScoreRow, ...], int | None]:
     try:
         document = json.loads(folder.scores_path.read_text(encoding="utf-8"))
         rows = [row for row in document["scores"] if not row["slice"] and row["value"] is not None]
-        return tuple((str(row["name"]), float(row["value"]), *_bounds(row["interval"])) for row in rows)
+        found = tuple((str(row["name"]), float(row["value"]), *_bounds(row["interval"])) for row in rows)
+        return found, int(document["units"]["scored"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         # A run without scores is still worth looking at: its page says that there are none.
-        return ()
+        return (), None
 
 
 def _bounds(interval: dict[str, Any] | None) -> tuple[float | None, float | None]:

@@ -37,7 +37,7 @@ def run_view(library: Library, key: str, pairs: Pairs) -> dict[str, Any]:
             ("Benchmark", f"{card.name} {card.version}"),
             ("Model", run.model),
             *([("Settings", run.settings)] if run.settings else []),
-            ("Units", numeral(int(run.manifest["units"]), 0)),
+            ("Units", run.units),
             ("Date", str(run.manifest["created"])[:10]),
         ],
         "missing": _missing(run, len(table)),

@@ -103,7 +103,8 @@ def _fields(record: Record, meanings: Mapping[str, str]) -> list[tuple[str, str,
 
 def _shown(value: object) -> str:
     if isinstance(value, list):
-        items = [cell_text(item) for item in value[:MOST_ITEMS]]
+        decimals = decimals_for(item for item in value if isinstance(item, float))
+        items = [cell_text(item, decimals) for item in value[:MOST_ITEMS]]
         more = f" and {len(value) - MOST_ITEMS} more" if len(value) > MOST_ITEMS else ""
         return (", ".join(items) + more) or NOTHING
     if isinstance(value, str) and value:

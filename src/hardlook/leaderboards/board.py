@@ -104,7 +104,7 @@ def _standing(meaning: ScoreMeaning, place: Place, rows: list[Row], published: S
     for result in published:
         flags = []
         if result.where != place:
-            flags.append(f"it is of other units: {slice_text(result.where) or 'all units of the paper'}")
+            flags.append(f"of other units: {slice_text(result.where) or 'all units of the paper'}")
         if result.comparable.lower().startswith(NOT):
             flags.append(result.comparable)
         elif not agreed:

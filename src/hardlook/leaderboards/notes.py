@@ -36,12 +36,12 @@ def notes_section(numbers: Numbers) -> Section | None:
     """The words behind the numbers; None where no row has any."""
     if not numbers:
         return None
-    rows = [(number, about, f"{words[:1].upper()}{words[1:]}") for (about, words), number in numbers.items()]
+    rows = [(number, f"{about.capitalize()}: {words}") for (about, words), number in numbers.items()]
     table = Table(
         "What the numbers in the column `note` say",
-        "`no rank`: why a row has none. `beside the paper`: what a run says of itself and the published values. "
-        f"`published`: which runs a published value can stand beside.{cut(len(rows))}",
-        ("note", "about", "words"),
+        "`No rank`: why a row has none. `Beside the paper`: what a run says of itself and the published values. "
+        f"`Published`: which runs a published value can stand beside.{cut(len(rows))}",
+        ("note", "words"),
         tuple(rows[:MOST_ROWS]),
     )
     return Section("Notes", "", (table,))

@@ -139,11 +139,11 @@ def why_not(words: Sequence[str]) -> str:
     """Why published rows have no rank beside runs that say this of themselves.
 
     >>> why_not(["not comparable: fewer folds"])
-    'the runs here cannot be compared with it: fewer folds'
+    'the runs here cannot be compared with what is published: fewer folds'
     """
     said = next((one for one in words if one), "")
     if said.lower().startswith(f"{NOT}: "):
-        return f"the runs here cannot be compared with it: {said.partition(': ')[2]}"
+        return f"the runs here cannot be compared with what is published: {said.partition(': ')[2]}"
     told = f"{said[:1].lower()}{said[1:].rstrip('.')}"
     return f"the runs here say: {told}" if said else "the runs here do not say that they can be compared with it"
 

@@ -8,11 +8,13 @@ from hardlook.contract.sections import Example, Gallery, Picture
 from hardlook.errors import HardlookError
 from hardlook.report.markup import element, escape, inline, plain
 from hardlook.report.numerals import counted
-from hardlook.report.thumbnails import label_colour, labels_present, thumbnail, thumbnail_size
+from hardlook.report.thumbnails import LONGEST, label_colour, labels_present, thumbnail, thumbnail_size
 from hardlook.report.unit_records import UnitRecord, draw_record
 
 _MOST_IN_LEGEND = 12
 _ROOM_FOR_TWO = 540
+# The pictures of a task are many and share a row: five to a row are shown no larger than this.
+_MANY, LONGEST_OF_MANY = 5, 176
 _POSITIVE, _NEGATIVE = "#00775a", "#b3261e"
 _RIM = {"stroke": "#fff", "stroke_width": 1.4}
 Pictures = Mapping[str, Sequence[Picture] | str]
@@ -66,17 +68,18 @@ def _shots(example: Example, pictures: Pictures) -> str:
     if not found:
         return element("p", "No picture: the unit has none.", class_="nothing")
     try:
-        shots = [_shot(picture, example) for picture in found]
+        longest = LONGEST if len(found) < _MANY else LONGEST_OF_MANY
+        shots = [_shot(picture, example, longest) for picture in found]
     except HardlookError as error:
         raise error.at(unit=example.unit) from None
     return element("div", *shots, class_="shots")
 
 
-def _shot(picture: Picture, example: Example) -> str:
+def _shot(picture: Picture, example: Example, longest: int) -> str:
     """One picture with its label, clicks and legend."""
-    width, height = thumbnail_size(picture)
+    width, height = thumbnail_size(picture, longest)
     image = (
-        f'<img src="{thumbnail(picture)}" width="{width}" height="{height}" '
+        f'<img src="{thumbnail(picture, longest)}" width="{width}" height="{height}" '
         f'alt="{escape(_alternative(picture, example))}"/>'
     )
     frame = element("div", image, _clicks(picture, width, height), class_="frame")

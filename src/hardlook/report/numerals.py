@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 NOTHING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
+_FEW = 4
 
 
 def is_number(value: object) -> bool:
@@ -41,6 +42,27 @@ def decimals_for(values: Iterable[float | None]) -> int:
         return 3
     digits = math.floor(math.log10(largest))
     return min(1 - digits, 8) if largest < 0.01 else max(3 - digits, 1)
+
+
+def column_decimals(values: Iterable[float | int], decimals: int | None) -> int:
+    """The decimals of a column: none for ints and very large numbers, and not more than two where all have no more.
+
+    `decimals` are those asked for; None takes as many as suit the values.
+
+    >>> column_decimals([1, 2], 3), column_decimals([0.67, 0.5, 0.54, 0.26], 3), column_decimals([2_614_377.4], 2)
+    (0, 2, 0)
+    """
+    numbers = list(values)
+    if all(isinstance(number, int) for number in numbers):
+        return 0
+    if decimals is None:
+        return decimals_for(numbers)
+    known = finite(numbers)
+    if known and max(abs(number) for number in known) >= 10_000:
+        return 0
+    # A few numbers may be round by chance; a column of them was printed so, and a third decimal would pretend.
+    printed = len(known) >= _FEW and all(number == round(number, 2) for number in known)
+    return min(decimals, 2) if printed and any(number % 1 for number in known) else decimals
 
 
 def numeral(value: float | None, decimals: int) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from hardlook.contract.scorecard import Reading, Scorecard
 from hardlook.contract.sections import Gallery, Section
+from hardlook.report.behind_averages import behind_averages
 from hardlook.report.cards import Card, Wording, card_of
 from hardlook.report.charts import draw
 from hardlook.report.galleries import Pictures, Records, draw_gallery
@@ -18,7 +19,7 @@ from hardlook.report.guide import reading_guide
 from hardlook.report.markup import element, inline, plain, prose
 from hardlook.report.names import named_blocks
 from hardlook.report.numerals import counted, numeral
-from hardlook.report.scorecard_tables import all_scores_table, headline_scores, left_out_table
+from hardlook.report.scorecard_tables import all_scores_table, headline_scores, left_out_table, said_once
 from hardlook.report.tables import Cell, html_table, small_print
 from hardlook.report.templates import fill
 
@@ -79,6 +80,7 @@ def render_page(
         facts=_facts(scorecard, date or _date(provenance)),
         summary=Markup(prose(summary)),
         contents=[*_BEFORE, *_contents(sections), *_AFTER, _PROVENANCE],
+        behind=behind_averages(scorecard, titles),
         cards=[_card(card_of(score, wording)) for score in chosen],
         guide=[(term, Markup(inline(text))) for term, text in reading_guide(scorecard, chosen)],
         more_headlines=_more(len(scorecard.headline) - len(chosen)),
@@ -159,7 +161,8 @@ def _sections(
 
 def _facts(scorecard: Scorecard, date: str) -> list[tuple[str, str]]:
     facts = [("Benchmark", f"{scorecard.benchmark} {scorecard.version}".strip()), ("Model", scorecard.model)]
-    facts.append(("Units", numeral(scorecard.units.planned, 0)))
+    planned, scored = (numeral(count, 0) for count in (scorecard.units.planned, scorecard.units.scored))
+    facts.append(("Units", planned if scored == planned else f"{scored} of {planned}"))
     return facts + ([("Date", date)] if date else [])
 
 
@@ -203,8 +206,10 @@ def _reading(reading: Reading) -> dict[str, Markup | str]:
 
 def _all_scores(scorecard: Scorecard) -> str:
     table = all_scores_table(scorecard)
+    said, columns, rows = said_once(table.columns, table.rows, ("reading", "comparable"))
+    words = element("p", inline(said)) if said else ""
     note = small_print("table", "all-scores")
-    return note + html_table("all-scores", table.columns, table.rows, decimals=table.decimals, title=table.title)
+    return words + note + html_table("all-scores", columns, rows, decimals=table.decimals, title=table.title)
 
 
 def _failures(failures: Sequence[Mapping[str, object]]) -> str:

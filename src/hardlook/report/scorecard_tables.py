@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import Table
@@ -44,6 +44,25 @@ def all_scores_table(scorecard: Scorecard) -> Table:
         [[row[index] for index in kept] for row in rows],
         _decimals(list(scorecard.scores)),
     )
+
+
+def said_once(
+    columns: Sequence[str], rows: Sequence[Sequence[Cell]], names: Collection[str]
+) -> tuple[str, list[str], list[list[Cell]]]:
+    """A sentence for those of these columns that say the same in every row, and the table without them.
+
+    >>> said_once(("score", "comparable"), [("miou", "not comparable"), ("iou", "not comparable")], ("comparable",))
+    ('All of these: not comparable.', ['score'], [['miou'], ['iou']])
+    """
+    alike = [
+        index
+        for index, name in enumerate(columns)
+        if name in names and len(rows) > 1 and rows[0][index] and len({row[index] for row in rows}) == 1
+    ]
+    said = "; ".join(str(rows[0][index]).rstrip(".") for index in alike)
+    kept = [index for index in range(len(columns)) if index not in alike]
+    shown = [[row[index] for index in kept] for row in rows]
+    return f"All of these: {said}." if said else "", [columns[index] for index in kept], shown
 
 
 def left_out_table(scorecard: Scorecard) -> Table:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from hardlook.contract.sections import Table
 from hardlook.report.markup import element, escape, inline, plain
-from hardlook.report.numerals import NOTHING, counted, decimals_for, is_number, numeral
+from hardlook.report.numerals import NOTHING, column_decimals, counted, is_number, numeral
 
 Cell = str | float | int | None
 FILTER_FROM = 15
@@ -109,7 +109,4 @@ def _is_numeric(cells: Sequence[Cell]) -> bool:
 
 
 def _decimals(cells: Sequence[Cell], decimals: int | None) -> int:
-    numbers = [cell for cell in cells if isinstance(cell, int | float)]
-    if all(isinstance(number, int) for number in numbers):
-        return 0
-    return decimals_for(numbers) if decimals is None else decimals
+    return column_decimals([cell for cell in cells if isinstance(cell, int | float)], decimals)

@@ -101,14 +101,19 @@ def slices_table(
         _Column("worst", [_named(kind.scores[0]) for kind in kinds]),
         _Column("best", [_named(kind.scores[-1]) if kind.differ else "the same" for kind in kinds]),
     ]
-    if any(kind.name in meanings and not meanings[kind.name].directed for kind in kinds):
-        # Neither end of such a score is the bad one.
+    if not all(_has_bad_end(kind, meanings) for kind in kinds):
         columns[2:] = [replace(columns[2], title="worst or lowest"), replace(columns[3], title="best or highest")]
     own = [ranges[kind.name] for kind in kinds]
     room = room_for_bars(width, sum(column.width + _GAP for column in columns), own)
     values = [[score.value for score in kind.scores] for kind in kinds]
     drawn = [strip(row, span.low, span.high, room) for row, span in zip(values, own, strict=True) if room]
     return _table(columns, with_ends(drawn, own) if room else [])
+
+
+def _has_bad_end(kind: SliceKind, meanings: Mapping[str, ScoreMeaning]) -> bool:
+    """Whether the same end is bad in every slice; of scores that are neither good nor bad, none is."""
+    known = meanings.get(kind.name)
+    return known is None or (known.directed and all(known.within(score.slice) == known for score in kind.scores))
 
 
 def slice_words(score: Score) -> str:

@@ -22,23 +22,23 @@ _QUALITY = 82
 Pixels = NDArray[np.uint8]
 
 
-def thumbnail_size(picture: Picture) -> tuple[int, int]:
-    """Width and height of the thumbnail; small images keep their size.
+def thumbnail_size(picture: Picture, longest: int = LONGEST) -> tuple[int, int]:
+    """Width and height of the thumbnail, at most `longest` a side; small images keep their size.
 
     >>> thumbnail_size(Picture("a", np.zeros((512, 1024, 3), np.uint8)))
     (256, 128)
     """
     height, width = picture.image.shape[:2]
-    factor = min(1.0, LONGEST / max(height, width))
+    factor = min(1.0, longest / max(height, width))
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def thumbnail(picture: Picture) -> str:
+def thumbnail(picture: Picture, longest: int = LONGEST) -> str:
     """The picture with its overlay as a data URI."""
     from PIL import Image
 
     check_picture(picture)
-    size = thumbnail_size(picture)
+    size = thumbnail_size(picture, longest)
     pixels = np.asarray(Image.fromarray(picture.image).resize(size, Image.Resampling.LANCZOS), dtype=np.uint8)
     if picture.label_map is not None:
         pixels = _with_labels(pixels, picture.label_map, size)

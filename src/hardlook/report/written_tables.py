@@ -24,7 +24,7 @@ from typing import Literal
 
 from hardlook.contract.sections import Table
 from hardlook.report.markup import plain
-from hardlook.report.numerals import NOTHING, decimals_for, is_number, numeral
+from hardlook.report.numerals import NOTHING, column_decimals, is_number, numeral
 
 Cell = str | float | int | None
 Form = Literal["latex", "markdown", "csv"]
@@ -131,10 +131,7 @@ def _is_numeric(cells: Sequence[Cell]) -> bool:
 
 
 def _decimals(cells: Sequence[Cell], decimals: int | None) -> int:
-    numbers = [cell for cell in cells if isinstance(cell, int | float)]
-    if all(isinstance(number, int) for number in numbers):
-        return 0
-    return decimals_for(numbers) if decimals is None else decimals
+    return column_decimals([cell for cell in cells if isinstance(cell, int | float)], decimals)
 
 
 def _latex(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:

@@ -75,10 +75,14 @@ class RunFolder:
         """The content of `run.json`."""
         try:
             manifest: Any = json.loads(self.manifest_path.read_text())
-        except FileNotFoundError:
-            raise RunError("there is no run here", file=self.path, remedy="give the folder of `--out`") from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise RunError("there is no run here", file=self.path, remedy=self._where_runs_are()) from None
         except ValueError as error:
-            raise RunError(f"run.json is not valid JSON ({error})", file=self.manifest_path) from None
+            raise RunError(
+                f"run.json is not valid JSON ({error})",
+                file=self.manifest_path,
+                remedy="take it from a copy of the folder; without it run again, into another folder",
+            ) from None
         schema = manifest.get("schema") if isinstance(manifest, dict) else None
         if schema != RUN_SCHEMA:
             raise RunError(
@@ -89,6 +93,14 @@ class RunFolder:
             raise RunError(f"run.json lacks {', '.join(missing)}", file=self.manifest_path)
         found: dict[str, Any] = manifest
         return found
+
+    def _where_runs_are(self) -> str:
+        """What to give instead of this folder: the runs right below it, else the folder of a run."""
+        below = sorted(found.parent for found in self.path.glob("*/run.json")) if self.path.is_dir() else []
+        if not below:
+            return "give the folder of `--out`"
+        more = f" and {len(below) - 3} more" if len(below) > 3 else ""
+        return f"give one of the runs in it: {', '.join(map(str, below[:3]))}{more}"
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:

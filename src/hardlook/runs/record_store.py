@@ -158,7 +158,7 @@ def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFr
         raise RunError(
             f"a part of the records cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})",
             file=path,
-            remedy="delete this file and give the same command again: its units will be answered anew",
+            remedy="delete this file and give the `hardlook run` of this folder again: its units will be answered anew",
         ) from error
 
 

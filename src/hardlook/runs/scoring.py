@@ -62,7 +62,7 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             f"every unit failed; the first: {failures['error'][0]}",
             file=folder.failures_path,
             unit=failures["unit"][0],
-            remedy="mend the cause and give the same command again",
+            remedy="mend the cause and give the `hardlook run` of this folder again; until then leave the folder out",
         )
     if records.is_empty():
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
@@ -115,6 +115,12 @@ def keep_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
 
 def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
     free = fields_that_change(benchmark.options, "scores")
+    unknown = sorted(set(changes) - set(benchmark.options.model_fields))
+    if unknown:
+        raise OptionError(
+            f"{', '.join(unknown)}: {benchmark.card.name} has no such option",
+            remedy=f"a stored run can change: {', '.join(sorted(free))}",
+        )
     fixed = sorted(set(changes) - free)
     if fixed:
         raise OptionError(

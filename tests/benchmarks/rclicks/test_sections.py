@@ -75,7 +75,7 @@ def test_the_instances_that_hang_most_on_the_click_come_first():
 def test_courses_that_never_reach_the_goal_are_told_of():
     light = click_records.frame([record("a", [50] * 3, [[50] * 3, [95] * 3, [50] * 3])])
     first, *_ = RCLICKS.sections(light, RCLICKS.score(light, RClicksOptions(resamples=0)))
-    assert "75% of all courses never reach 90 % and count as 3 clicks" in first.text
+    assert "75 % of all courses never reach 90 % and count as 3 clicks" in first.text
 
 
 def test_pictures_show_the_clicks_of_two_courses_and_all_people(ran):
@@ -108,3 +108,11 @@ def test_the_words_tell_how_often_images_were_opened(ran):
     _, _, light, card = ran
     (section,) = [one for one in RCLICKS.sections(light, card) if one.title == "How it was driven"]
     assert "5 instances of 5 images; images were opened 5 times" in section.text
+
+
+def test_the_centre_rule_has_one_name_in_all_charts_of_groups(ran):
+    _, _, light, card = ran
+    section = next(part for part in RCLICKS.sections(light, card) if part.title == "Who needs more clicks")
+    curves, dots, heat = section.blocks
+    assert "centre" in [line.name for line in curves.lines]
+    assert dots.rows[0].label == heat.rows[0] == "centre" and "base" not in heat.rows

@@ -4,12 +4,15 @@ import numpy as np
 import pytest
 from one_shot_folders import write_one_shot_folder
 
+from hardlook.benchmarks.one_shot_pairs.following_section import following_words
 from hardlook.benchmarks.one_shot_pairs.salience import salient_counts
 from hardlook.benchmarks.toss.benchmark import TOSS
 from hardlook.benchmarks.toss.options import TossOptions
+from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.errors import OptionError
 from hardlook.models.planted.saliency import PlantedSaliency
 from hardlook.runs.in_memory import Rehearsal
+from hardlook.stats.intervals import Interval
 
 ASKED = ("salient", "predicted_salient", "truth_salient", "found_salient")
 FOLLOWING = {"follows-truth", "follows-salience", "salience-lead", "covers-target", "covers-salience", "salience-pull"}
@@ -122,3 +125,26 @@ def test_the_saliency_model_is_part_of_what_answers_depend_on(folder):
 def test_a_saliency_model_with_nothing_to_do_is_refused(folder):
     with pytest.raises(OptionError, match="--saliency has nothing to do"):
         Rehearsal("toss", {"data": folder.data, "fixed": True, "saliency": "planted-saliency"})
+
+
+@pytest.mark.parametrize(
+    ("lead", "pull", "expected"),
+    [
+        ((-0.3, -0.1), (-0.3, -0.1), "This model follows the target rather than salience"),
+        ((0.02, 0.14), (-0.27, -0.1), "covers the target rather than what is salient, though"),
+        ((0.02, 0.14), (0.1, 0.2), "This model follows salience instead of the support"),
+        ((0.02, 0.14), (-0.1, 0.2), "Whether this model follows salience cannot be told"),
+    ],
+)
+def test_two_measures_that_disagree_are_both_told(lead, pull, expected):
+    ends = {"salience-lead": lead, "salience-pull": pull}
+    values = {"follows-truth": 0.2, "follows-salience": 0.27, "covers-target": 0.78, "covers-salience": 0.6}
+    scores = [Score(name, value, 9) for name, value in values.items()]
+    scores += [
+        Score(name, sum(span) / 2, 9, Interval(*span, 0.95, "percentile", 9, "query image"))
+        for name, span in ends.items()
+    ]
+    words = following_words(Scorecard("toss", "1", "m", tuple(scores)))
+    assert expected in words
+    # A true minus, and no parentheses within parentheses.
+    assert "-0." not in words and "((" not in words and "))" not in words

@@ -10,8 +10,8 @@ from hardlook.contract.sections import DotChart
 from hardlook.runs.in_memory import Rehearsal
 
 NAMES = {
-    "easy_sal": "easy+salient", "easy_nsal": "easy+non-salient", "hard_sal": "hard+salient",
-    "hard_nsal": "hard+non-salient",
+    "easy, salient": "easy+salient", "easy, not salient": "easy+non-salient", "hard, salient": "hard+salient",
+    "hard, not salient": "hard+non-salient",
 }  # fmt: skip
 OURS = Scorecard(
     "toss", "1", "mine",
@@ -63,11 +63,12 @@ def test_published_columns_are_the_printed_ones(shared_data):
 
 def test_our_values_stand_in_their_own_column():
     split, level, fixed = cells(split_table(OURS)), cells(level_table(OURS)), cells(fixed_table(OURS))
-    assert (split["hard_sal", "all"]["mine"], split["hard_sal", "fold 2"]["mine"]) == (0.11, 0.12)
-    assert split["hard_sal", "fold 1"]["mine"] is None
+    assert (split["hard, salient", "all"]["mine"], split["hard, salient", "fold 2"]["mine"]) == (0.11, 0.12)
+    assert split["hard, salient", "fold 1"]["mine"] is None
     assert level["L4", "all"]["mine"] == 0.21
     assert (level["L2", "all"]["mine"], level["L2", "all"]["HSNet"]) == (0.22, None)
-    assert ("L3", "all") not in level
+    # A row that has neither a number of ours nor a printed one says nothing.
+    assert ("L3", "all") not in level and ("L2", "fold 1") not in level
     assert cells(general_table(OURS))["GS", "all"]["mine"] == 0.31
     assert (fixed["mIoU", "all"]["mine"], fixed["mIoU", "fold 3"]["mine"]) == (0.41, 0.42)
     # Table 1 of the paper, as the specification quotes its means.

@@ -4,6 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hardlook.benchmarks.toss.score_tables import fold_tables
+from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import Gallery
 from hardlook.runs.in_memory import Rehearsal
 
@@ -98,3 +100,14 @@ def test_pictures_show_support_truth_and_prediction(rehearsal):
 class _Everything:
     def segment_queries(self, queries, supports):
         return [np.ones(query.shape[:2], bool) for query in queries]
+
+
+def test_one_fold_has_no_table_of_folds_and_several_have_one_each_score_names():
+    def card(folds):
+        scores = [Score(name, 0.5, 9, slice={"fold": str(fold)}) for name in ("lca", "hca", "scs") for fold in folds]
+        return Scorecard("toss", "1", "m", tuple(scores))
+
+    assert fold_tables(card([0]), ("lca", "hca")) == ()
+    [first], [second] = (fold_tables(card([0, 1]), names) for names in (("lca", "hca"), ("scs",)))
+    assert (first.title, second.title) == ("LCA and HCA by fold", "SCS by fold")
+    assert [row[0] for row in first.rows] == ["fold 0", "fold 1"]

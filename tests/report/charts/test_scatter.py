@@ -37,3 +37,14 @@ def test_groups_are_named_with_their_colour():
 def test_a_cloud_is_drawn_whole_in_few_bytes():
     text = draw_scatter(samples.scatter(3000), "k", 840)
     assert text.count("h0") == 3000 and len(text) < 80_000
+
+
+def test_names_are_whole_where_there_is_room_and_cut_where_there_is_not():
+    name = "SimpleClick ViT-XT (COCO+LVIS)"
+    lone = ScatterChart("t", "c", (Spot(0.1, 0.1, name), Spot(0.9, 0.9, "b")), "x", "y")
+    (svg,) = svgs(draw_scatter(lone, "k", 840))
+    assert [text.text for text in svg.find(".//g[@class='names']").iter("text")] == [name, "b"]
+    long = ScatterChart("t", "c", (Spot(0.1, 0.1, name * 3), Spot(0.9, 0.9, "b")), "x", "y")
+    (svg,) = svgs(draw_scatter(long, "k", 840))
+    [cut, _] = [text.text for text in svg.find(".//g[@class='names']").iter("text")]
+    assert cut.endswith("…") and name.startswith(cut[:20])

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, condition_words
+from hardlook.benchmarks.bias_support.conditions import CONDITIONS, CORRECT, SPURIOUS, condition_words
 from hardlook.benchmarks.bias_support.options import BiasSupportOptions
 from hardlook.benchmarks.bias_support.scores import score_conditions, tally_conditions
 from hardlook.benchmarks.bias_support.sections import show
@@ -37,6 +37,8 @@ SLICES = (
     Column("fold", "int", "the fold of the class", "slice"),
     Column("class", "text", "the class to find", "slice"),
 )
+# With these supports there is nothing to go by, and finding the object all the same is the fault.
+MISLED = tuple(("support", one.name) for one in SPURIOUS)
 CARD = BenchmarkCard(
     name="bias-support",
     version="1",
@@ -52,9 +54,9 @@ CARD = BenchmarkCard(
         ),
         ScoreMeaning("drop", "drop", "mIoU with the right support minus mIoU with this one"),
         ScoreMeaning("left", "left", "share of the right support's mIoU that is left with this one", False),
-        ScoreMeaning("miou", "mIoU", "mean over classes of summed intersections / summed unions"),
-        ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs"),
-        ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class"),
+        ScoreMeaning("miou", "mIoU", "mean over classes of summed intersections / summed unions", turned=MISLED),
+        ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs", turned=MISLED),
+        ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class", turned=MISLED),
     ),
     qualities=(CREDIT, IOU),
     batch_size=64,

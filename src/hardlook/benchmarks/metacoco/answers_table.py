@@ -44,40 +44,53 @@ class QueryAnswers:
 def query_answers(records: pl.DataFrame) -> QueryAnswers:
     """The queries of records that kept their answers; those that did not add nothing."""
     kept = records.filter(records["predicted"].list.len() > 0)
-    concepts = sorted({name for text in kept["concepts"].unique() for name in text.split("\n")})
-    contexts = sorted({name for text in kept["contexts"].unique() for name in text.split("\n")})
-    concept_number = {name: number for number, name in enumerate(concepts)}
-    context_number = {name: number for number, name in enumerate(contexts)}
-    parts: dict[str, list[Numbers]] = {name: [] for name in _COLUMNS}
-    named = zip(
-        kept["ways"].to_list(),
-        kept["concepts"].to_list(),
-        kept["contexts"].to_list(),
-        kept["support_context"].to_list(),
-        kept["query_context"].to_list(),
-        kept["predicted"].to_list(),
-        strict=True,
+    if kept.is_empty():
+        none = np.zeros(0, np.int64)
+        return QueryAnswers((), (), none, none, none.astype(bool), none, none, none, none, none)
+    concepts, concept, first_class = _numbered(kept["concepts"])
+    contexts, context, first_context = _numbered(kept["contexts"])
+    ways = kept["ways"].to_numpy().astype(np.int64)
+    queries = kept["predicted"].list.len().to_numpy().astype(np.int64)
+    task = np.repeat(np.arange(len(kept)), queries)
+    place = np.arange(len(task)) - np.repeat(np.cumsum(queries) - queries, queries)
+    # Queries stand class after class, equally many of each.
+    truth = place // (queries // ways)[task]
+    answered = _flat(kept["predicted"])
+    # Of each class of each task the context of its supports, -1 where those are of several.
+    shown = _flat(kept["support_context"])
+    owner = np.repeat(np.arange(len(kept)), ways)
+    support = np.where(shown < 0, -1, context[first_context[owner] + np.maximum(shown, 0)])
+    asked = context[first_context[task] + _flat(kept["query_context"])]
+    first_support = (np.cumsum(ways) - ways)[task]
+    rivals = np.zeros(len(task), np.int64)
+    for way in range(int(ways.max())):
+        other = (way < ways[task]) & (way != truth)
+        rivals += other & (support[np.where(other, first_support + way, 0)] == asked)
+    return QueryAnswers(
+        concepts=concepts,
+        contexts=contexts,
+        task=task,
+        concept=concept[first_class[task] + truth],
+        right=answered == truth,
+        query_context=asked,
+        own_context=support[first_support + truth],
+        answered_context=support[first_support + answered],
+        rivals=rivals,
+        ways=ways[task],
     )
-    for task, (ways, concept_text, context_text, support_context, query_context, predicted) in enumerate(named):
-        names = np.array([concept_number[name] for name in concept_text.split("\n")], np.int64)
-        # The last entry answers -1, the place of supports from several contexts.
-        places = np.array([*(context_number[name] for name in context_text.split("\n")), -1], np.int64)
-        support = places[support_context]
-        asked, answered = places[query_context], np.asarray(predicted, np.int64)
-        truth = np.repeat(np.arange(ways), len(answered) // ways)
-        same = support[None, :] == asked[:, None]
-        same[np.arange(len(truth)), truth] = False
-        parts["task"].append(np.full(len(truth), task))
-        parts["concept"].append(names[truth])
-        parts["right"].append(answered == truth)
-        parts["query_context"].append(asked)
-        parts["own_context"].append(support[truth])
-        parts["answered_context"].append(support[answered])
-        parts["rivals"].append(same.sum(1))
-        parts["ways"].append(np.full(len(truth), ways))
-    joined = {name: np.concatenate(arrays) if arrays else np.zeros(0, np.int64) for name, arrays in parts.items()}
-    joined["right"] = joined["right"].astype(bool)
-    return QueryAnswers(tuple(concepts), tuple(contexts), **joined)  # type: ignore[arg-type]
 
 
-_COLUMNS = ("task", "concept", "right", "query_context", "own_context", "answered_context", "rivals", "ways")
+def _numbered(texts: pl.Series) -> tuple[tuple[str, ...], Numbers, Numbers]:
+    """All names of texts with a name a line, in order; the number of each line; where the lines of each text begin."""
+    import polars as pl
+
+    lines = texts.str.split("\n")
+    flat, counts = lines.explode(), lines.list.len().to_numpy().astype(np.int64)
+    names = sorted(flat.unique().to_list())
+    numbers = flat.cast(pl.Enum(names)).to_physical().to_numpy().astype(np.int64)
+    return tuple(names), numbers, np.cumsum(counts) - counts
+
+
+def _flat(lists: pl.Series) -> Numbers:
+    found: Numbers = lists.explode().to_numpy().astype(np.int64)
+    return found

@@ -54,7 +54,7 @@ CARD = BenchmarkCard(
         Dial("follows context", "planted-learner", lambda v: {"context": v}, "iid", moves=False),
         Dial("guesses", "planted-learner", lambda v: {"noise": v}, "iid"),
     ),
-    calibrated={"resamples": 0},
+    calibrated={"tasks": 20, "resamples": 0},
     example="hardlook run metacoco --data root=PACS --model nearest-centroid --modes iid,ood --out runs/pacs",
 )
 

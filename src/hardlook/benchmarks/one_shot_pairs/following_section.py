@@ -10,8 +10,7 @@ from hardlook.benchmarks.one_shot_pairs.following import (
     SALIENCE,
     TRUTH,
 )
-from hardlook.benchmarks.one_shot_pairs.shown_scores import number_of
-from hardlook.contract.scorecard import Scorecard, found
+from hardlook.contract.scorecard import Score, Scorecard, found
 from hardlook.contract.sections import DotChart, dot_of
 
 LABELS = {
@@ -26,7 +25,7 @@ def following_words(scorecard: Scorecard) -> str:
     """What the masks go with where the target is not salient; empty where nobody asked.
 
     That salience is followed instead of the support is said where the masks go better with it and also cover more of
-    what is only salient than of what is only target, both beyond chance.
+    what is only salient than of what is only target, both beyond chance. Where the two disagree, both are said.
     """
     known = {name: found(scorecard, name) for name in (*LABELS, LEAD, PULL)}
     if not all(known.values()):
@@ -34,14 +33,30 @@ def following_words(scorecard: Scorecard) -> str:
     truth, salience, target, other, lead, pull = (score for score in known.values() if score)
     numbers = (
         f"where the target is not salient, the masks have an mIoU of {salience.value:.3f} with what is salient and of "
-        f"{truth.value:.3f} with the target (difference {number_of(lead)}), and cover {other.value:.0%} of what is "
-        f"only salient and {target.value:.0%} of what is only target (difference {number_of(pull)})"
+        f"{truth.value:.3f} with the target (difference {_difference(lead)}), and cover {other.value:.0%} of what is "
+        f"only salient and {target.value:.0%} of what is only target (difference {_difference(pull)})"
     )
     if pull.interval and lead.interval and pull.interval.low > 0 and lead.interval.low > 0:
         return f"This model follows salience instead of the support: {numbers}."
+    if pull.interval and lead.interval and pull.interval.high < 0 < lead.interval.low:
+        return (
+            "This model covers the target rather than what is salient, though its masks overlap better with the "
+            f"latter, as large masks do where that is the larger region: {numbers}."
+        )
     if pull.interval and pull.interval.high < 0:
         return f"This model follows the target rather than salience: {numbers}."
     return f"Whether this model follows salience cannot be told: {numbers}."
+
+
+def _difference(score: Score) -> str:
+    """The value and its interval, to stand in parentheses.
+
+    >>> _difference(Score("salience-lead", -0.184, 3))
+    '\N{MINUS SIGN}0.184'
+    """
+    interval = score.interval
+    words = f"{score.value:.3f}" + (f", {interval.low:.3f} to {interval.high:.3f}" if interval else "")
+    return words.replace("-", "\N{MINUS SIGN}")
 
 
 def following_chart(scorecard: Scorecard) -> DotChart | None:

@@ -107,7 +107,7 @@ def _examples(records: pl.DataFrame, pairs: Mapping[tuple[str, str], float]) -> 
         meant = cells.cell == cell
         pixels = np.bincount(cells.image[meant], cells.pixels[meant], minlength=cells.images)
         unit = records["unit"][int(np.argmax(pixels))]
-        words = f"{true} called {called} (similarity {similarity:.2f}): {pixels.max():.0f} pixels"
+        words = f"{true} called {called} (similarity {similarity:.2f}): {pixels.max():,.0f} pixels."
         examples.setdefault(unit, Example(unit, words))
     return list(examples.values())
 

@@ -48,7 +48,7 @@ def group_map(table: Played) -> HeatMap:
     return HeatMap(
         "IoU of every group",
         "Rows from the centre rule to the most probable group, columns by number of clicks.",
-        table.courses,
+        ("centre", *table.courses[1:]) if table.courses[0] == "base" else table.courses,
         tuple(str(step) for step in shown),
         tuple(tuple(float(means[place, step - 1]) for step in shown) for place in range(len(table.courses))),
         row_axis="who clicks",

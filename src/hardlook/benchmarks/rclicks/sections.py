@@ -79,8 +79,8 @@ def _cost_words(table: Played, scorecard: Scorecard, who: str) -> list[str]:
     share = _never_reached(table)
     if share:
         words.append(
-            f"{share:.0%} of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that more "
-            "cannot be told apart there."
+            f"{100 * share:.0f} % of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that "
+            "more cannot be told apart there."
         )
     return words
 

@@ -56,12 +56,12 @@ def caption_of(record: Record) -> str:
     if not total:
         return "No pixel is labelled."
     right = sum(pixels for pixels, cell in cells if cell // width == cell % width)
-    words = f"{100 * right / total:.1f} % of {total} labelled pixels are right"
+    words = f"{100 * right / total:.1f} % of {total:,} labelled pixels are right"
     wrong = [(pixels, cell) for pixels, cell in cells if cell // width != cell % width]
     if not wrong:
         return f"{words}."
     pixels, cell = wrong[0]
-    return f"{words}; the largest confusion: {names[cell // width]} called {names[cell % width]} ({pixels} pixels)."
+    return f"{words}; the largest confusion: {names[cell // width]} called {names[cell % width]} ({pixels:,} pixels)."
 
 
 def _parts(records: pl.DataFrame) -> Iterator[pl.DataFrame]:

@@ -70,6 +70,7 @@ CARD = BenchmarkCard(
         Dial("ignores the support", "planted-one-shot", lambda v: {"support_blind": v}, "hca", moves=False),
         Dial("ignores the support", "planted-one-shot", lambda v: {"support_blind": v}, "salience-gap", moves=False),
     ),
+    calibrated={"scenes": 32, "resamples": 0},
     example="hardlook run toss --data pairs=TOSS --data voc=VOC2012 --model prototype --out runs/prototype",
 )
 

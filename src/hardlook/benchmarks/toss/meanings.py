@@ -5,6 +5,8 @@ from __future__ import annotations
 from hardlook.benchmarks.one_shot_pairs.following import MEANINGS as FOLLOWING
 from hardlook.contract.benchmark import ScoreMeaning
 
+# Supports that do not show the class: whoever finds much there does not look at them.
+NOTHING_TO_FIND = tuple(("level", level) for level in ("L4", "L5", "L6"))
 SCORES = (
     ScoreMeaning(
         "lca",
@@ -27,10 +29,17 @@ SCORES = (
     ),
     *FOLLOWING,
     ScoreMeaning("rejection", "rejection", "1 - mean IoU under spurious supports (L4 to L6): 1 finds nothing there"),
-    ScoreMeaning("miou", "mIoU", "mean over classes, then folds, of summed intersections / summed unions"),
     ScoreMeaning(
-        "fb-iou", "FB-IoU", "mean of the IoU of object and background, the classes of a fold pooled, then over folds"
+        "miou", "mIoU", "mean over classes, then folds, of summed intersections / summed unions", turned=NOTHING_TO_FIND
     ),
-    ScoreMeaning("pair-iou", "pair IoU", "mean IoU over single pairs; beside mIoU, never in its place"),
-    ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class"),
+    ScoreMeaning(
+        "fb-iou",
+        "FB-IoU",
+        "mean of the IoU of object and background, the classes of a fold pooled, then over folds",
+        turned=NOTHING_TO_FIND,
+    ),
+    ScoreMeaning(
+        "pair-iou", "pair IoU", "mean IoU over single pairs; beside mIoU, never in its place", turned=NOTHING_TO_FIND
+    ),
+    ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class", turned=NOTHING_TO_FIND),
 )

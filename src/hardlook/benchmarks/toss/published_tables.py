@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from hardlook.benchmarks.toss.published import METHODS, TIER_1, TIER_2, TIER_3, FoldResult
 from hardlook.benchmarks.toss.published_biases import REMEDIES
+from hardlook.benchmarks.toss.split_words import SPLIT_WORDS
 from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import Dot, Table
 from hardlook.metrics.one_shot_scores import SPLITS
@@ -28,7 +29,7 @@ class PrintedRow:
 
 def split_table(scorecard: Scorecard) -> Table:
     """Tier 1: every split, LCA and HCA, of each fold."""
-    rows = [PrintedRow(split, "miou", {"split": split}, _printed(TIER_1, split)) for split in SPLITS]
+    rows = [PrintedRow(SPLIT_WORDS[split], "miou", {"split": split}, _printed(TIER_1, split)) for split in SPLITS]
     rows += [PrintedRow(name.upper(), name, {}, _printed(TIER_1, name)) for name in ("lca", "hca")]
     return _table(scorecard, "Tier 1 beside the published models", rows, METHODS)
 
@@ -80,6 +81,7 @@ def _table(scorecard: Scorecard, title: str, rows: Sequence[PrintedRow], methods
             here = found(scorecard, row.name, **row.where, fold=str(fold))
             folds = [row.printed[method].folds[fold] if row.printed else None for method in methods]
             cells.append((row.label, f"fold {fold}", here.value if here else None, *folds))
+    cells = [row for row in cells if any(cell is not None for cell in row[2:])]
     stands = [score.comparable for row in rows if (score := found(scorecard, row.name, **row.where))]
     why = next((words for words in stands if words), "")
     caption = "Printed values and printed means; the published folds are those of PASCAL-5i."

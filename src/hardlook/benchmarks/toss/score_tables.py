@@ -29,16 +29,19 @@ def class_heat(
     )
 
 
-def fold_table(scorecard: Scorecard, names: Sequence[str]) -> Table:
-    """These scores of every fold, with their intervals."""
+def fold_tables(scorecard: Scorecard, names: Sequence[str]) -> tuple[Table, ...]:
+    """A table of these scores in every fold, with their intervals; none where one fold ran, for it is the whole."""
     folds = sorted({score.slice["fold"] for score in scorecard.scores if set(score.slice) == {"fold"}}, key=int)
+    if len(folds) < 2:
+        return ()
     rows = []
     for fold in folds:
         values = [found(scorecard, name, fold=fold) for name in names]
         cells = [cell for score in values for cell in _cells(score)]
         rows.append((f"fold {fold}", *cells))
     columns = [column for name in names for column in (name.upper(), "low", "high")]
-    return Table("By fold", "Each fold tests its own classes.", ("fold", *columns), tuple(rows))
+    title = f"{' and '.join(name.upper() for name in names)} by fold"
+    return (Table(title, "Each fold tests its own classes.", ("fold", *columns), tuple(rows)),)
 
 
 def class_scores(scorecard: Scorecard, **where: str) -> list[Score]:

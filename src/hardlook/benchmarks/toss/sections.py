@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hardlook.benchmarks.toss.galleries import galleries
 from hardlook.benchmarks.toss.leaderboard import leaderboard
 from hardlook.benchmarks.toss.published_tables import fixed_table, general_table
-from hardlook.benchmarks.toss.score_tables import class_scores, fold_table
+from hardlook.benchmarks.toss.score_tables import class_scores, fold_tables
 from hardlook.benchmarks.toss.tier_sections import cognizance, complexity
 from hardlook.contract.scorecard import Scorecard, found
 from hardlook.contract.sections import DistributionChart, DotChart, Section, Table, dot_of
@@ -74,7 +74,7 @@ def _fixed(scorecard: Scorecard) -> Section | None:
         axis="IoU",
         references=(("mIoU", total.value),),
     )
-    return Section("Fixed pairs", "", (chart, fold_table(scorecard, ("miou",)), fixed_table(scorecard)))
+    return Section("Fixed pairs", "", (chart, *fold_tables(scorecard, ("miou",)), fixed_table(scorecard)))
 
 
 def _shots(scorecard: Scorecard) -> Section | None:

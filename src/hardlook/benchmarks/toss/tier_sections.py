@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hardlook.benchmarks.one_shot_pairs.following_section import following_chart
 from hardlook.benchmarks.toss.published_tables import level_dots, level_table, split_dots, split_table
-from hardlook.benchmarks.toss.score_tables import class_heat, fold_table
+from hardlook.benchmarks.toss.score_tables import class_heat, fold_tables
 from hardlook.benchmarks.toss.split_words import LEVEL_WORDS, SPLIT_WORDS
 from hardlook.benchmarks.toss.verdicts import salience_words, support_words
 from hardlook.contract.scorecard import Scorecard, found
@@ -44,7 +44,7 @@ def complexity(scorecard: Scorecard) -> Section | None:
     if chart := following_chart(scorecard):
         blocks.append(chart)
     blocks.append(class_heat(scorecard, "split", SPLITS, SPLIT_WORDS, "IoU of each class in each split"))
-    blocks += [fold_table(scorecard, ("lca", "hca")), split_table(scorecard)]
+    blocks += [*fold_tables(scorecard, ("lca", "hca")), split_table(scorecard)]
     return Section("Tier 1: which queries are found", salience_words(scorecard), tuple(blocks))
 
 
@@ -68,5 +68,5 @@ def cognizance(scorecard: Scorecard) -> Section | None:
     return Section(
         "Tier 2: does it look at the support?",
         support_words(scorecard),
-        (chart, heat, fold_table(scorecard, ("scs",)), level_table(scorecard)),
+        (chart, heat, *fold_tables(scorecard, ("scs",)), level_table(scorecard)),
     )

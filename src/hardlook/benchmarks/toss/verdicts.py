@@ -30,7 +30,7 @@ def salience_words(scorecard: Scorecard) -> str:
         verdict = f"Salient targets are found less well: {numbers}."
     else:
         verdict = f"No preference for salient targets shows: {numbers}."
-    verdict += " The published models have gaps of .23 to .25."
+    verdict += " The published models have gaps of 0.23 to 0.25."
     return f"{verdict} {followed or NOBODY_ASKED}"
 
 

@@ -16,6 +16,7 @@ from hardlook.report.numerals import counted, decimals_for, is_number, numeral
 
 _MOST_NAMED = 40
 _MOST_TITLED = 600
+_WHOLE_NAME, _CUT_NAME = 220.0, 130.0
 Box = tuple[float, float, float, float]
 
 
@@ -137,21 +138,29 @@ def _names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, a
     taken += avoided
     parts = []
     for spot in spots:
-        text = shorten(spot.label, SMALL, 130)
-        px, py, wide = x.at(spot.x), y.at(spot.y), text_width(text, SMALL)
-        for start, base in (
-            (px + 7, py + 4),
-            (px - 7 - wide, py + 4),
-            (px - wide / 2, py - 8),
-            (px - wide / 2, py + 16),
-        ):
-            box = (start, base - 9, start + wide, base + 3)
-            inside = bounds[0] <= box[0] and box[2] <= bounds[2] and bounds[1] <= box[1] and box[3] <= bounds[3]
-            if inside and not any(_meet(box, other) for other in taken):
+        # Whole where it fits, for cut names are easily taken for one another.
+        for room in (_WHOLE_NAME, _CUT_NAME):
+            place = _free_place(shorten(spot.label, SMALL, room), (x.at(spot.x), y.at(spot.y)), bounds, taken)
+            if place:
+                start, base, box = place
                 taken.append(box)
-                parts.append(label(start, base, spot.label, size=SMALL, fill=INK, room=130))
+                parts.append(label(start, base, spot.label, size=SMALL, fill=INK, room=room))
                 break
     return element("g", *parts, class_="names")
+
+
+def _free_place(
+    text: str, at: tuple[float, float], bounds: Box, taken: Sequence[Box]
+) -> tuple[float, float, Box] | None:
+    """Start, baseline and box of a name beside its spot: right, left, above or below; None where all are taken."""
+    (px, py), wide = at, text_width(text, SMALL)
+    sides = ((px + 7, py + 4), (px - 7 - wide, py + 4), (px - wide / 2, py - 8), (px - wide / 2, py + 16))
+    for start, base in sides:
+        box = (start, base - 9, start + wide, base + 3)
+        inside = bounds[0] <= box[0] and box[2] <= bounds[2] and bounds[1] <= box[1] and box[3] <= bounds[3]
+        if inside and not any(_meet(box, other) for other in taken):
+            return start, base, box
+    return None
 
 
 def _meet(one: Box, other: Box) -> bool:
