@@ -161,3 +161,4 @@ def test_settings_without_a_value_are_not_listed(runs):
     model = {**scored.manifest["model"], "args": {"device": "", "weights": None, "ragged": 0.5, "k": 0}}
     summary = _summary(replace(scored, manifest={**scored.manifest, "model": model}))
     assert "The model's settings: ragged=0.5, k=0." in summary
+    assert "24 of 24 units were scored, 0 failed." in summary

@@ -112,6 +112,8 @@ def model_marks(name: str) -> tuple[str, ...]:
 
 
 def _summary(scored: ScoredRun) -> str:
+    from hardlook.report.numerals import counted, numeral
+
     card, counts = scored.benchmark.card, scored.scorecard.units
     model = scored.manifest["model"]
     settings = ", ".join(
@@ -119,7 +121,8 @@ def _summary(scored: ScoredRun) -> str:
     )
     marks = ", ".join(f"{mark} ({MARKS[mark]})" for mark in model_marks(model["name"])) if model else ""
     return (
-        f"{card.summary} {counts.scored} of {counts.planned} units were scored, {counts.failed} failed."
+        f"{card.summary} {numeral(counts.scored, 0)} of {counted(counts.planned, 'unit')} were scored, "
+        f"{numeral(counts.failed, 0)} failed."
         + (f" The model's settings: {settings}." if settings else "")
         + (f" Its marks: {marks}." if marks else "")
         + (f" Source: {card.citation}" if card.citation else "")
