@@ -13,7 +13,7 @@ from hardlook.commands.units_to_look_at import light_records, units_to_look_at
 from hardlook.contract.sections import Block, Gallery, Picture, Section
 from hardlook.errors import HardlookError
 from hardlook.models.card import MARKS
-from hardlook.report.numerals import counted
+from hardlook.report.numerals import counted, numeral
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import BenchmarkCard
@@ -112,8 +112,6 @@ def model_marks(name: str) -> tuple[str, ...]:
 
 
 def _summary(scored: ScoredRun) -> str:
-    from hardlook.report.numerals import counted, numeral
-
     card, counts = scored.benchmark.card, scored.scorecard.units
     model = scored.manifest["model"]
     settings = ", ".join(
