@@ -1,8 +1,12 @@
+import io
 import json
 
 import pytest
+from rich.console import Console
 from small_runs import small_run
 
+from hardlook.commands.comparison_files import compare_runs, read_runs
+from hardlook.commands.comparison_terminal import print_comparison
 from hardlook.contract.benchmark import JudgesUnits, Tallied
 
 
@@ -174,3 +178,20 @@ def test_scores_that_take_long_say_how_many_swaps_they_took(hardlook, tmp_path):
     assert gain["verdict"] in ("higher", "lower", "cannot tell") and "open-gain" not in document["standings"]
     asked = hardlook("compare", *folders, "--out", tmp_path / "asked", "--quiet", "--json", "--swaps", 50)
     assert json.loads(asked.out)["swaps"] == 50
+
+
+def test_an_empty_name_is_refused(hardlook, runs, tmp_path):
+    answer = compare(hardlook, runs / "good", runs / "bad", "--names", "a,", "--out", tmp_path)
+    assert answer.code == 1
+    assert "--names: expected 2 different names for 2 runs" in answer.err
+
+
+@pytest.mark.parametrize("names", [("good", "bad"), ("good", "middling", "bad")])
+def test_narrow_terminals_keep_values_and_verdicts_whole(runs, names):
+    compared = compare_runs(read_runs([runs / name for name in names]), names=names, swaps=199)
+    console = Console(file=io.StringIO(), width=50, color_system=None)
+    print_comparison(compared, console)
+    lines = console.file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 50
+    assert not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
+    assert any(line.split()[-1:] == ["better"] for line in lines)

@@ -40,12 +40,14 @@ def literally(rows, higher, most):
             others = [other[1] for other in known if other[column] == row[column] and other is not row]
             if others and len({other[column] for other in known}) > 1:
                 guesses.append(mean(others))
-        if guesses:
+        if guesses and abs(row[1] - mean(guesses)) > 1e-9:
             surprise.append((-round(abs(row[1] - mean(guesses)), 9), row[0]))
     ordered = sorted(known, key=lambda row: (-sign * row[1], row[0]))
     return {
         "best": [row[0] for row in ordered[:half]][:most],
-        "worst": [row[0] for row in sorted(ordered[half:], key=lambda row: (sign * row[1], row[0]))][:most],
+        "worst": [
+            row[0] for row in sorted(ordered[half:], key=lambda row: (sign * row[1], row[0])) if row[1] != ordered[0][1]
+        ][:most],
         "typical": [row[0] for row in sorted(known, key=lambda row: (abs(row[1] - middle), row[0]))][:most],
         "surprising": surprise,
     }
@@ -80,7 +82,7 @@ def test_best_and_worst_share_no_unit(rows):
     up = noteworthy(*frames(rows), Quality("iou", "IoU"), 50)
     down = noteworthy(*frames(rows), Quality("iou", "IoU", higher_is_better=False), 50)
     assert not set(up["best"]) & set(up["worst"])
-    assert len(up["best"] + up["worst"]) == len(down["best"] + down["worst"])
+    assert not set(down["best"]) & set(down["worst"])
     values = dict(zip(frames(rows)[0]["unit"], frames(rows)[0]["iou"], strict=True))
     assert all(values[one] >= values[other] for one in up["best"] for other in up["worst"])
 
@@ -96,3 +98,11 @@ def test_without_slices_nothing_surprises():
     qualities = pl.DataFrame({"unit": ["a", "b", "c"], "iou": [0.1, 0.5, 0.9]})
     found = noteworthy(qualities, qualities.select("unit"), Quality("iou", "IoU"), 3)
     assert found["surprising"] == [] and found["best"] == ["c", "b"]
+
+
+def test_where_all_units_got_the_same_none_is_the_worst_and_nothing_surprises():
+    qualities = pl.DataFrame({"unit": list("abcd"), "iou": [0.1 + 0.2] * 4})
+    slices = pl.DataFrame({"unit": list("abcd"), "context": ["sea", "sea", "sky", "sky"]})
+    found = noteworthy(qualities, slices, Quality("iou", "IoU"), most=2)
+    assert found["worst"] == found["surprising"] == []
+    assert len(found["best"]) == len(found["typical"]) == 2

@@ -93,6 +93,7 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
     }
     page = render_study(
         [calibration_section(calibration)],
+        kind="Calibration",
         title=f"Calibration: {card.title}",
         summary="Planted models have faults that can be turned up. A score that measures a fault must follow it, "
         "and must not follow what it is not meant to measure.",

@@ -105,6 +105,7 @@ def write_comparison(
     between = " and ".join(models) if len(models) == 2 else f"{len(models)} models"
     html = render_study(
         sections,
+        kind="Comparison",
         title=f"{card.title}: {between}",
         summary=f"{card.summary} {comparison.notes[0]} {summary}".strip(),
         provenance={

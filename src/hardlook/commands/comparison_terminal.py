@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hardlook.commands.comparison_tables import pair_table, ranking_table, score_table, several_table
+from hardlook.commands.comparison_tables import pair_table, ranking_tables, score_table, several_table
 from hardlook.comparison.verdict_sections import MOST_SENTENCES, sentences
 from hardlook.comparison.winner_changes import change_sentences
 from hardlook.comparison.winners import SliceWinner, changes_of_winner, slice_winners, wins
@@ -35,7 +35,7 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         return
     if len(comparison.models) == 2:
         console.print()
-        console.print(pair_table(comparison))
+        console.print(pair_table(comparison, console.width))
         console.print()
         lines = sentences(comparison, comparison.headline)
         for line in lines[:MOST_SENTENCES]:
@@ -43,7 +43,8 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         _more(console, len(lines) - MOST_SENTENCES, "sentence")
     else:
         console.print()
-        console.print(ranking_table(comparison))
+        for ranking in ranking_tables(comparison, console.width):
+            console.print(ranking)
         console.print(Text(SHARED_LETTERS, style="dim"))
         console.print()
         table, left_out = several_table(comparison, console.width)

@@ -42,6 +42,7 @@ def page_of(board: Board) -> str:
     card = board.card
     return render_study(
         board_sections(board),
+        kind="Leaderboard",
         title=f"Leaderboard of {card.title}",
         summary=f"{card.summary}" + (f" Source: {card.citation}" if card.citation else ""),
         provenance={

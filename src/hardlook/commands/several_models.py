@@ -124,6 +124,7 @@ def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page:
 
     html = render_study(
         [*overview_sections(benchmark, cards), models_section(list(cards))],
+        kind="Comparison",
         title=f"{benchmark.card.title}: {len(cards)} models",
         summary=f"{benchmark.card.summary} {summary}",
         provenance={"benchmark": benchmark.card.name, "models": list(cards)},

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 def model_names(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -> tuple[str, ...]:
     """The given names, one a run; else the models' own where they differ, else those of the run folders."""
     if names:
-        if len(names) != len(runs) or len(set(names)) != len(names):
+        if len(names) != len(runs) or len(set(names)) != len(names) or not all(name.strip() for name in names):
             raise OptionError(
-                f"--names: expected {len(runs)} different names for {len(runs)} runs, got {', '.join(names)}",
+                f"--names: expected {len(runs)} different names for {len(runs)} runs, got {', '.join(names) or 'none'}",
                 remedy="give one name a run, in their order, with commas between",
             )
         return tuple(names)

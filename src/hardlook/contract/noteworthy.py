@@ -22,6 +22,8 @@ from hardlook.contract.benchmark import Quality
 if TYPE_CHECKING:
     import polars as pl
 
+# Means of equal numbers differ from them in the last bits.
+ROUNDING = 1e-9
 KINDS = ("best", "worst", "typical", "surprising")
 
 
@@ -30,7 +32,8 @@ def noteworthy(qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality, 
 
     `qualities` has `unit` and the column of the quality, `slices` has `unit` and one column a slice. Ties go by unit
     id. A unit whose quality is NaN is never chosen, and no unit is both among the best and the worst. Typical units
-    are those nearest to the median. Where no slice says anything, nothing surprises.
+    are those nearest to the median. Where no slice says anything, or all units got the same, nothing surprises; where
+    all got the same, none is the worst.
     """
     import polars as pl
 
@@ -40,9 +43,10 @@ def noteworthy(qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality, 
     # With few units, or many equal ones, both ends of the order would meet: each is chosen from its own half.
     half = (len(known) + 1) // 2
     best = _first(ordered.head(half), -down, most)
-    worst = _first(ordered.tail(len(known) - half), down, most)
+    others = ordered.tail(len(known) - half)
+    worst = _first(others.filter(pl.col("value") != pl.lit(ordered["value"].first())), down, most)
     typical = _first(known, (pl.col("value") - pl.col("value").median()).abs(), most)
-    surprising = _first(known.filter(pl.col("expected").is_not_null()), -_distance(), most)
+    surprising = _first(known.filter(_distance() > ROUNDING), -_distance(), most)
     return dict(zip(KINDS, (best, worst, typical, surprising), strict=True))
 
 

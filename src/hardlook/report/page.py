@@ -76,6 +76,7 @@ def render_page(
     return fill(
         "template.html",
         run=True,
+        kind="Evaluation report",
         title=plain(title) or f"{scorecard.benchmark}: {scorecard.model}",
         facts=_facts(scorecard, date or _date(provenance)),
         summary=Markup(prose(summary)),
@@ -99,6 +100,7 @@ def render_study(
     sections: Sequence[Section],
     *,
     title: str,
+    kind: str = "Study",
     summary: str = "",
     provenance: Mapping[str, object] | None = None,
     pictures: Pictures | None = None,
@@ -106,6 +108,7 @@ def render_study(
 ) -> str:
     """A page that is not about one run, such as a calibration: sections and provenance, without scorecard.
 
+    `kind` is the word above the title.
     `pictures` holds the pictures of each unit that a gallery shows, or the reason why there are none; `records` what
     opens below them.
 
@@ -117,6 +120,7 @@ def render_study(
     return fill(
         "template.html",
         run=False,
+        kind=kind,
         title=plain(title),
         facts=[],
         summary=Markup(prose(summary)),

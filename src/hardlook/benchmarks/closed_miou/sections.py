@@ -9,7 +9,7 @@ import numpy as np
 
 from hardlook.benchmarks.semantic_images.qualities import per_image_miou
 from hardlook.benchmarks.semantic_images.records import confusion_of, label_names
-from hardlook.contract.scorecard import Scorecard
+from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import (
     DistributionChart,
     DotChart,
@@ -43,8 +43,16 @@ def _classes(scorecard: Scorecard) -> Section:
         axis="IoU",
         references=(("mIoU", overall.value),),
     )
-    weakest = ", ".join(f"{score.slice['class']} ({score.value:.2f})" for score in reversed(ranked[-3:]))
-    return Section("Which classes", f"The three weakest classes are {weakest}.", (chart,))
+    return Section("Which classes", _weakest(ranked), (chart,))
+
+
+def _weakest(ranked: Sequence[Score]) -> str:
+    """The three weakest classes in words; those that share the last place are counted."""
+    shown = ranked[-3:][::-1]
+    names = ", ".join(f"{score.slice['class']} ({score.value:.2f})" for score in shown)
+    tied = sum(score.value == shown[-1].value for score in ranked[:-3]) if shown else 0
+    more = f", and {tied} more with {shown[-1].value:.2f}" if tied else ""
+    return f"The weakest classes are {names}{more}." if shown else ""
 
 
 def _contexts(scorecard: Scorecard) -> Section | None:
