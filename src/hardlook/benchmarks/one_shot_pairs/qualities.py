@@ -17,7 +17,7 @@ from hardlook.contract.benchmark import Quality
 if TYPE_CHECKING:
     import polars as pl
 
-CREDIT = Quality("credit", "IoU of the pair, 1 - IoU where the support does not show the class")
+CREDIT = Quality("credit", "credit (IoU; 1 - IoU if the support misleads)")
 IOU = Quality("iou", "IoU of the pair")
 
 
