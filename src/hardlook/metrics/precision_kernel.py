@@ -17,6 +17,55 @@ EPSILON = np.spacing(1)
 
 
 @compiled
+def count_hit(
+    truth: int,
+    label: int,
+    weight: float,
+    objects: NDArray[np.float64],
+    similarity: NDArray[np.float64],
+    levels: NDArray[np.float64],
+    hits: NDArray[np.float64],
+    misses: NDArray[np.float64],
+    reached: NDArray[np.int64],
+    best: NDArray[np.float64],
+) -> None:
+    """Add a detection that found an object of class `truth` under `label`; the arrays (K,) and (K, R) are changed."""
+    alike = similarity[truth, label]
+    if label != truth:
+        misses[label] += weight * (1 - alike)
+    hits[truth] += weight * alike
+    share = hits[truth] / objects[truth]
+    level = reached[truth]
+    while level + 1 < len(levels) and levels[level + 1] <= share:
+        level += 1
+    reached[truth] = level
+    value = hits[truth] / (misses[truth] + hits[truth] + EPSILON)
+    if value > best[truth, level]:
+        best[truth, level] = value
+
+
+@compiled
+def read_off(
+    objects: NDArray[np.float64],
+    hits: NDArray[np.float64],
+    best: NDArray[np.float64],
+    precision: NDArray[np.float64],
+    recall: NDArray[np.float64],
+) -> None:
+    """Fill `precision` and `recall` (K,) of one setting where a class has objects, from the `best` (K, R) of levels."""
+    classes, levels = best.shape
+    for k in range(classes):
+        if objects[k] == 0:
+            continue
+        total, highest = 0.0, 0.0
+        for level in range(levels - 1, -1, -1):
+            highest = max(highest, best[k, level])
+            total += highest
+        precision[k] = total / levels
+        recall[k] = hits[k] / objects[k]
+
+
+@compiled
 def accumulate(
     matched: NDArray[np.int16],
     labels: NDArray[np.int16],
@@ -45,24 +94,5 @@ def accumulate(
             if truth == UNMATCHED:
                 misses[label] += weight
                 continue
-            alike = similarity[truth, label]
-            if label != truth:
-                misses[label] += weight * (1 - alike)
-            hits[truth] += weight * alike
-            share = hits[truth] / objects[p, truth]
-            level = reached[truth]
-            while level + 1 < len(levels) and levels[level + 1] <= share:
-                level += 1
-            reached[truth] = level
-            value = hits[truth] / (misses[truth] + hits[truth] + EPSILON)
-            if value > best[truth, level]:
-                best[truth, level] = value
-        for k in range(classes):
-            if objects[p, k] == 0:
-                continue
-            total, highest = 0.0, 0.0
-            for level in range(len(levels) - 1, -1, -1):
-                highest = max(highest, best[k, level])
-                total += highest
-            precision[p, k] = total / len(levels)
-            recall[p, k] = hits[k] / objects[p, k]
+            count_hit(truth, label, weight, objects[p], similarity, levels, hits, misses, reached, best)
+        read_off(objects[p], hits, best, precision[p], recall[p])

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from hardlook.compiled import compiled
 from hardlook.metrics.detection_matching import UNMATCHED
-from hardlook.metrics.precision_kernel import EPSILON
+from hardlook.metrics.precision_kernel import count_hit, read_off
 
 
 @compiled
@@ -45,24 +45,5 @@ def accumulate_counting(
                 continue
             if weight == 0:
                 continue
-            alike = similarity[truth, label]
-            if label != truth:
-                misses[label] += weight * (1 - alike)
-            hits[truth] += weight * alike
-            share = hits[truth] / objects[p, truth]
-            level = reached[truth]
-            while level + 1 < len(levels) and levels[level + 1] <= share:
-                level += 1
-            reached[truth] = level
-            value = hits[truth] / (misses[truth] + hits[truth] + EPSILON)
-            if value > best[truth, level]:
-                best[truth, level] = value
-        for k in range(classes):
-            if objects[p, k] == 0:
-                continue
-            total, highest = 0.0, 0.0
-            for level in range(len(levels) - 1, -1, -1):
-                highest = max(highest, best[k, level])
-                total += highest
-            precision[p, k] = total / len(levels)
-            recall[p, k] = hits[k] / objects[p, k]
+            count_hit(truth, label, weight, objects[p], similarity, levels, hits, misses, reached, best)
+        read_off(objects[p], hits, best, precision[p], recall[p])
