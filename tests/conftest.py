@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# First calls compile kernels, so no deadline; in CI the same examples every time, elsewhere new ones.
-settings.register_profile("hardlook", deadline=None, derandomize=bool(os.environ.get("CI")))
+# First calls compile kernels, so no deadline; in CI the same examples every time and half as many, elsewhere new ones.
+CI = bool(os.environ.get("CI"))
+settings.register_profile("hardlook", deadline=None, derandomize=CI, max_examples=50 if CI else 100)
 settings.load_profile("hardlook")
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -24,20 +24,25 @@ def add_to(app: typer.Typer) -> None:
 
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for index.html and the runs.")] = Path("demo"),
+    benchmark: Annotated[
+        list[str] | None, typer.Option("--benchmark", help="Only this one; repeatable.", show_default=False)
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print where the pages are as JSON.")] = False,
 ) -> None:
     """Run each benchmark on the planted world, with a sound and a faulty model, compare the two, and calibrate it.
 
-    [bold]Example[/bold]
+    [bold]Examples[/bold]
 
       hardlook demo --out demo
+
+      hardlook demo --benchmark rclicks --out demo-rclicks
     """
-    from hardlook.benchmarks import BUILT_IN
+    from hardlook.benchmarks import BUILT_IN, find_benchmark
     from hardlook.report.index import render_index
     from hardlook.runs.folder import write_whole
 
     entries: list[IndexEntry] = []
-    for name in BUILT_IN:
+    for name in [find_benchmark(asked).card.name for asked in benchmark or BUILT_IN]:
         entries += _benchmark(name, out)
     page = render_index(
         entries,

@@ -16,6 +16,7 @@ from hardlook.benchmarks.rclicks.meanings import SCORES
 from hardlook.benchmarks.rclicks.options import RClicksOptions
 from hardlook.contract.benchmark import JudgesUnits, Tallied
 from hardlook.errors import OptionError
+from hardlook.runs.scoring import check_readings
 
 OPTIONS = RClicksOptions(resamples=0)
 IMAGES = {"berkeley": 3, "davis": 2, "grabcut": 4}
@@ -174,7 +175,7 @@ def test_readings_that_were_chosen_with_the_clicks_name_their_alternatives(name,
     [reading] = [one for one in RCLICKS.readings(OPTIONS) if one.name == name]
     assert (reading.value, reading.choices) == (choices[0], choices)
     with pytest.raises(OptionError, match=f"sets it by --{name}"):
-        RCLICKS.readings(RClicksOptions(reading={name: choices[1]}))
+        check_readings(RCLICKS, RClicksOptions(reading={name: choices[1]}))
 
 
 def test_the_benchmark_can_be_compared_and_judged():

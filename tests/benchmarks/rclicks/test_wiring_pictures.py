@@ -135,7 +135,7 @@ def test_each_column_of_the_map_is_of_the_clicks_that_stand_above_it(rounds):
     rows = [record(unit, courses[0], courses[1:]) for unit in "ab"]
     higher = [[iou + 10 for iou in one] for one in courses]
     rows.append(record("c", higher[0], higher[1:], dataset="davis"))
-    (chart,) = [one for one in blocks(rows, HeatMap) if list(one.rows) == ["base", "G1", "G2"]]
+    (chart,) = [one for one in blocks(rows, HeatMap) if list(one.rows) == ["centre", "G1", "G2"]]
     clicks = [int(column) for column in chart.columns]
     assert (clicks[0], clicks[-1]) == (1, rounds)
     for place, values in enumerate(chart.values):
