@@ -6,9 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.contract.sections import Picture
-from hardlook.report.thumbnails import MASK_COLOUR, check_picture, label_colour, labels_present
+from hardlook.report.thumbnails import (
+    LABEL_SHARE,
+    MASK_COLOUR,
+    MASK_SHARE,
+    check_picture,
+    label_colour,
+    labels_present,
+    tinted,
+)
 
-_MASK_SHARE, _LABEL_SHARE = 0.42, 0.5
 # One pixel of outline for each so many pixels of the longer side: seen on a large photograph, fine on a small one.
 _OUTLINE = 640
 Pixels = NDArray[np.uint8]
@@ -23,11 +30,12 @@ def painted(picture: Picture, *, overlay: bool = True) -> Pixels:
     """
     check_picture(picture)
     pixels: Pixels = picture.image
+    outline = max(1, round(max(pixels.shape[:2]) / _OUTLINE))
     if overlay and picture.label_map is not None:
         for label in labels_present(picture):
-            pixels = _tinted(pixels, picture.label_map == label, label_colour(label), _LABEL_SHARE)
+            pixels = tinted(pixels, picture.label_map == label, label_colour(label), LABEL_SHARE, outline)
     if overlay and picture.mask is not None:
-        pixels = _tinted(pixels, picture.mask, MASK_COLOUR, _MASK_SHARE)
+        pixels = tinted(pixels, picture.mask, MASK_COLOUR, MASK_SHARE, outline)
     return pixels
 
 
@@ -37,14 +45,3 @@ def png_of(picture: Picture, *, overlay: bool = True) -> bytes:
 
     _, encoded = cv2.imencode(".png", painted(picture, overlay=overlay)[:, :, ::-1])
     return encoded.tobytes()
-
-
-def _tinted(pixels: Pixels, mask: NDArray[np.bool_], colour: tuple[int, int, int], share: float) -> Pixels:
-    """The mask in translucent colour, its outline in full colour."""
-    import cv2
-
-    result = pixels.copy()
-    result[mask] = (pixels[mask] * (1 - share) + np.asarray(colour, np.float32) * share).round().astype(np.uint8)
-    contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(result, contours, -1, colour, max(1, round(max(mask.shape) / _OUTLINE)))
-    return result

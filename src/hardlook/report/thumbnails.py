@@ -18,6 +18,7 @@ from hardlook.errors import DataError
 
 LONGEST = 256
 MASK_COLOUR = (255, 170, 0)
+MASK_SHARE, LABEL_SHARE = 0.42, 0.5
 _QUALITY = 82
 Pixels = NDArray[np.uint8]
 
@@ -43,7 +44,7 @@ def thumbnail(picture: Picture, longest: int = LONGEST) -> str:
     if picture.label_map is not None:
         pixels = _with_labels(pixels, picture.label_map, size)
     if picture.mask is not None:
-        pixels = _tinted(pixels, _resized_mask(picture.mask, size), MASK_COLOUR)
+        pixels = tinted(pixels, _resized_mask(picture.mask, size), MASK_COLOUR)
     buffer = io.BytesIO()
     Image.fromarray(pixels).save(buffer, format="JPEG", quality=_QUALITY, optimize=True)
     return "data:image/jpeg;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")
@@ -88,19 +89,20 @@ def _with_labels(pixels: Pixels, label_map: NDArray[np.int32], size: tuple[int, 
     columns = (np.arange(size[0]) + 0.5) * label_map.shape[1] / size[0]
     small = label_map[np.ix_(rows.astype(int), columns.astype(int))]
     for label in np.unique(small[small >= 0]).tolist():
-        pixels = _tinted(pixels, small == label, label_colour(label), share=0.5)
+        pixels = tinted(pixels, small == label, label_colour(label), LABEL_SHARE)
     return pixels
 
 
-def _tinted(pixels: Pixels, mask: NDArray[np.bool_], colour: tuple[int, int, int], share: float = 0.42) -> Pixels:
-    """The pixels with the mask in translucent colour, its outline in full colour over a dark rim."""
+def tinted(
+    pixels: Pixels, mask: NDArray[np.bool_], colour: tuple[int, int, int], share: float = MASK_SHARE, outline: int = 1
+) -> Pixels:
+    """A copy of the pixels with the mask in translucent colour, its outline, so many pixels wide, in full colour."""
     import cv2
 
-    tinted = pixels.astype(np.float32)
-    tinted[mask] = tinted[mask] * (1 - share) + np.asarray(colour, np.float32) * share
-    result = np.ascontiguousarray(tinted.round().astype(np.uint8))
+    result = pixels.copy()
+    result[mask] = (pixels[mask] * np.float32(1 - share) + np.asarray(colour, np.float32) * share).round()
     contours, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
-    cv2.drawContours(result, contours, -1, colour, 1)
+    cv2.drawContours(result, contours, -1, colour, outline)
     return result
 
 
