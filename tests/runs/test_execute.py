@@ -234,8 +234,9 @@ def test_two_processes_that_disagree_are_found_out(tmp_path):
     )
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1] / "support")}
     folders = [tmp_path / "a", tmp_path / "b"]
-    for folder in folders:
-        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, env=environment)
+    for mood, folder in enumerate(folders):
+        told = {**environment, "MOOD": str(mood)}
+        subprocess.run([sys.executable, "-c", program, str(folder)], check=True, env=told)
     for part in (folders[1] / "records").iterdir():
         shutil.copy(part, folders[0] / "records")
     notes = score_run(RunFolder(folders[0])).scorecard.left_out

@@ -63,10 +63,10 @@ class Slow(PlantedSegmenter):
 
 
 class Moody(PlantedSegmenter):
-    """Answers differently in every process."""
+    """Answers whatever the process that runs it was told in MOOD."""
 
     def segment(self, images):
-        return [np.full(image.shape[:2], os.getpid() % len(LABELS), np.int32) for image in images]
+        return [np.full(image.shape[:2], int(os.environ["MOOD"]), np.int32) for image in images]
 
 
 class WrongSize(PlantedSegmenter):
