@@ -49,11 +49,15 @@ ARROWS = {
     "comparison": GROUND | {"benchmarks", "contract", "runs", "stats"},
     "leaderboards": GROUND | {"benchmarks", "contract", "runs", "stats"},
     "export": GROUND | {"benchmarks", "contract", "report", "runs"},
-    "explorer": GROUND | {"benchmarks", "comparison", "contract", "report", "runs"},
+    "serving": GROUND,
+    "explorer": GROUND | {"benchmarks", "comparison", "contract", "report", "runs", "serving"},
+    "collect": GROUND
+    | {"benchmarks", "clicks", "contract", "data", "labels", "metrics", "models", "regions", "report", "runs"}
+    | {"serving", "similarity", "stats", "world"},
     "commands": GROUND
     | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
     | {"clicks", "contexts", "metrics", "regions", "tasks", "tiers", "wordnet", "world"}
-    | {"comparison", "explorer", "export", "leaderboards"},
+    | {"collect", "comparison", "explorer", "export", "leaderboards", "serving"},
     "__main__": {"commands"},
 }
 SOURCES = sorted(PACKAGE.rglob("*.py"))

@@ -9,7 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from hardlook.explorer.app import make_app
-from hardlook.explorer.safety import MOST_QUERY, may_ask
+from hardlook.explorer.safety import MOST_QUERY
+from hardlook.serving.hosts import may_ask
 
 from .asking import Asking
 from .hostile import IMAGE, SCRIPT, STEMS

@@ -32,6 +32,7 @@ from hardlook.commands.attributes import command as attributes
 from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
 from hardlook.commands.clicks.app import app as clicks
+from hardlook.commands.collect.app import app as collect
 from hardlook.commands.data.app import app as data
 from hardlook.commands.file_errors import in_words
 from hardlook.commands.labels.app import app as labels
@@ -64,6 +65,7 @@ for module in VERBS:
 app.add_typer(build, name="build")
 app.add_typer(bias, name="bias")
 app.add_typer(clicks, name="clicks")
+app.add_typer(collect, name="collect")
 app.add_typer(data, name="data")
 app.add_typer(labels, name="labels")
 app.add_typer(similarity, name="similarity")

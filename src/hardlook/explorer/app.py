@@ -16,9 +16,10 @@ from hardlook.explorer.library import Library
 from hardlook.explorer.painting import png_of
 from hardlook.explorer.refusals import Refused, in_words
 from hardlook.explorer.run_view import run_view
-from hardlook.explorer.safety import Application, Guard
+from hardlook.explorer.safety import Guard
 from hardlook.explorer.unit_view import overlay_of, row_of, unit_view
 from hardlook.extras import require
+from hardlook.serving.asgi import Application
 
 if TYPE_CHECKING:
     from starlette.requests import Request

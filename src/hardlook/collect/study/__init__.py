@@ -1,0 +1,1 @@
+"""A study on disk: its settings, its tasks, its pictures."""

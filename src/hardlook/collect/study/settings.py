@@ -1,0 +1,102 @@
+"""`study.json`: everything that a researcher may decide about a study, a sentence on each.
+
+>>> settings = StudySettings(kind="clicks", title="Cups")
+>>> settings.timings.target_of("text"), settings.timings.target_of("cut-out"), settings.devices
+(2.5, 2.0, ('pc', 'mobile'))
+>>> settings.inside_needed(10), settings.inside_needed(4)
+(7, 3)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+SCHEMA: Literal["hardlook.study/1"] = "hardlook.study/1"
+Kind = Literal["clicks", "review", "ratings"]
+DisplayMode = Literal["text", "cut-out", "shifted", "silhouette", "highlighted"]
+DISPLAY_MODES: tuple[DisplayMode, ...] = ("text", "cut-out", "shifted", "silhouette", "highlighted")
+Question = Literal["fit", "likeness"]
+ANY_DEVICE = "any"
+Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=1, le=1_000_000)]
+Texts = dict[str, Annotated[str, Field(max_length=20_000)]]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Timings(_Part):
+    """Seconds of each phase before a click is taken: the image, its target, the image again."""
+
+    image: Seconds = Field(1.5, description="the image alone")
+    target: Seconds = Field(2.0, description="the target, in every display mode but text")
+    target_text: Seconds = Field(2.5, description="the target in words, which take longer to read")
+    again: Seconds = Field(1.5, description="the image again, before clicks count")
+
+    def target_of(self, mode: str) -> float:
+        """Seconds that the target is shown in a display mode."""
+        return self.target_text if mode == "text" else self.target
+
+
+class Limits(_Part):
+    """What one participant, or one address, may ask of the server."""
+
+    per_participant: Count = Field(240, description="requests a minute of one participant")
+    per_address: Count = Field(6000, description="requests a minute of one address; a university may share one")
+    body_bytes: Count = Field(16_384, description="bytes of one request's body")
+
+
+class StudySettings(_Part):
+    """All settings; a file with others, or with values that cannot be, is refused with the field's name."""
+
+    schema_name: Literal["hardlook.study/1"] = Field(SCHEMA, alias="schema", description="the format of this file")
+    kind: Kind = Field(description="what is collected: clicks, review or ratings")
+    title: str = Field(min_length=1, max_length=200, description="shown on every page")
+    modes: tuple[DisplayMode, ...] = Field(("cut-out",), min_length=1, description="display modes of a clicks study")
+    timings: Timings = Timings()
+    batch_size: Annotated[int, Field(ge=1, le=100)] = Field(10, description="tasks of a batch")
+    least_inside: Annotated[float, Field(gt=0, le=1)] = Field(
+        0.7, description="share of a batch's clicks that must lie inside for the batch to count"
+    )
+    click_radius: Annotated[float, Field(ge=0, le=1000, allow_inf_nan=False)] = Field(
+        5.0, description="pixels from the mask's border within which a click outside is valid too"
+    )
+    target_answers: Count = Field(25, description="valid answers wanted of each task, mode and device")
+    devices: tuple[Literal["pc", "mobile", "any"], ...] = Field(
+        ("pc", "mobile"), min_length=1, description="devices to balance over; a review or rating knows none: any"
+    )
+    most_batches: Count = Field(20, description="batches that one participant is asked for at most")
+    return_after_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
+        30.0, description="minutes without a sign of life after which a batch goes back"
+    )
+    training_tasks: Annotated[int, Field(ge=0, le=20)] = Field(3, description="tasks of the training round")
+    question: Question = Field(
+        "fit",
+        description="ratings: fit asks how well the shown value fits, likeness shows none and asks how alike they are",
+    )
+    open_link: bool = Field(True, description="whether the bare address lets anybody join; else invitations only")
+    languages: tuple[str, ...] = Field(
+        ("en", "de"), min_length=1, description="languages to choose from; first: default"
+    )
+    consent: Texts = Field({}, description="text of consent by language, in place of the built-in one")
+    instructions: Texts = Field({}, description="instructions by language, added to the built-in ones")
+    contact: str = Field("", max_length=500, description="whom participants may ask, shown with the consent")
+    limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _agree(self) -> StudySettings:
+        if (ANY_DEVICE in self.devices) != (self.kind != "clicks") or (ANY_DEVICE in self.devices[1:]):
+            raise ValueError("devices are pc and mobile in a clicks study, and any in a review or rating")
+        for name in ("modes", "devices", "languages"):
+            values = getattr(self, name)
+            if len(set(values)) < len(values):
+                raise ValueError(f"{name} names one thing twice")
+        return self
+
+    def inside_needed(self, clicks: int) -> int:
+        """How many clicks of a batch of `clicks` must lie inside; 7 of 10, and the same share of a shorter one."""
+        return math.ceil(self.least_inside * clicks - 1e-9)

@@ -1,0 +1,1 @@
+"""The server: pages for participants, pages for researchers, and what keeps them safe."""

@@ -1,0 +1,1 @@
+"""`hardlook collect`: studies with people, made, served, watched and exported."""

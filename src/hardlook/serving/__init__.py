@@ -1,0 +1,1 @@
+"""What every server of ours needs: who may ask, headers of every answer, a socket that says early what is wrong."""
