@@ -27,7 +27,7 @@ ROOMS = {
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
 }  # fmt: skip
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-SUBSET = 24
+SUBSET = 14
 
 
 @dataclass(frozen=True)
