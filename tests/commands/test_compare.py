@@ -5,8 +5,8 @@ import pytest
 from rich.console import Console
 from small_runs import small_run
 
-from hardlook.commands.comparison_files import compare_runs, read_runs
-from hardlook.commands.comparison_terminal import print_comparison
+from hardlook.commands.compare.files import compare_runs, read_runs
+from hardlook.commands.compare.terminal import print_comparison
 from hardlook.contract.benchmark import JudgesUnits, Tallied
 
 

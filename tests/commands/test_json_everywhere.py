@@ -9,7 +9,7 @@ from small_runs import small_run
 
 from hardlook.benchmarks import BUILT_IN, STUDIES, find_benchmark
 from hardlook.commands.app import app
-from hardlook.commands.run import command_for
+from hardlook.commands.run.command import command_for
 
 # Verbs whose words are read later, since each benchmark has flags of its own.
 PASSED_ON = {"run", "bias support", "bias saliency"}

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 from small_runs import small_run
 
-from hardlook.commands.reporting import _summary, shown_sections, shown_units
+from hardlook.commands.reports.reporting import _summary, shown_sections, shown_units
 from hardlook.contract.sections import Gallery
 from hardlook.runs.folder import RunFolder
 from hardlook.runs.scoring import score_run

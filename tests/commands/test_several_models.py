@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.commands.several_models import arguments_of, model_names
+from hardlook.commands.run.several_models import arguments_of, model_names
 from hardlook.errors import OptionError
 
 NAMES = ["net", "net.small", "pack.module:Model"]

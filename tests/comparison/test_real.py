@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from small_runs import small_run
 
-from hardlook.commands.comparison_files import compare_runs, read_runs, write_comparison
+from hardlook.commands.compare.files import compare_runs, read_runs, write_comparison
 from hardlook.data.images import read_image
 from hardlook.errors import HardlookError
 from hardlook.models.registry import build

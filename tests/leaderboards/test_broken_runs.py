@@ -8,7 +8,7 @@ import pytest
 from leaderboard_runs import score, write_run
 
 from hardlook.benchmarks import find_benchmark
-from hardlook.commands.leaderboard_pages import write_pages
+from hardlook.commands.leaderboard.pages import write_pages
 from hardlook.leaderboards.board import make_board
 from hardlook.leaderboards.document import board_document
 from hardlook.leaderboards.gather import gather, run_folders

@@ -3,7 +3,7 @@
 import pytest
 from small_runs import small_run
 
-from hardlook.commands.comparison_files import compare_runs, read_runs, write_comparison
+from hardlook.commands.compare.files import compare_runs, read_runs, write_comparison
 
 from . import browser
 from .test_accessibility import AXE, findings

@@ -3,7 +3,7 @@
 import pytest
 from leaderboard_runs import score, write_run
 
-from hardlook.commands.leaderboard_pages import write_pages
+from hardlook.commands.leaderboard.pages import write_pages
 from hardlook.leaderboards.board import make_board
 from hardlook.leaderboards.gather import gather
 

@@ -11,31 +11,19 @@ from pathlib import Path
 
 import typer
 
-from hardlook.commands import (
-    calibrate,
-    check,
-    compare,
-    demo,
-    export,
-    figure,
-    leaderboard,
-    models,
-    report,
-    run,
-    score,
-    serve,
-    table,
-    weights,
-    world,
-)
+from hardlook.commands import calibrate, check, demo, models, serve, weights, world
 from hardlook.commands.attributes import command as attributes
 from hardlook.commands.bias.app import app as bias
 from hardlook.commands.build.app import app as build
 from hardlook.commands.clicks.app import app as clicks
 from hardlook.commands.collect.app import app as collect
+from hardlook.commands.compare import command as compare
 from hardlook.commands.data.app import app as data
 from hardlook.commands.file_errors import in_words
 from hardlook.commands.labels.app import app as labels
+from hardlook.commands.leaderboard import command as leaderboard
+from hardlook.commands.reports import export, figure, report, score, table
+from hardlook.commands.run import command as run
 from hardlook.commands.similarity.app import app as similarity
 from hardlook.errors import HardlookError
 

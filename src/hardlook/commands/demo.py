@@ -59,7 +59,7 @@ def demo(
 def _benchmark(name: str, out: Path) -> list[IndexEntry]:
     from hardlook.benchmarks import find_benchmark
     from hardlook.commands.calibrate import write_calibration
-    from hardlook.commands.reporting import write_report
+    from hardlook.commands.reports.reporting import write_report
     from hardlook.report.charts import draw_svg
     from hardlook.report.index import IndexEntry, glance
     from hardlook.runs.calibration import calibrate, calibration_section
@@ -94,7 +94,7 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
 
 def _comparison(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
     """Does the faulty model lose: a sentence of the first headline score, and the page."""
-    from hardlook.commands.comparison_files import PAGE, compare_runs, write_comparison
+    from hardlook.commands.compare.files import PAGE, compare_runs, write_comparison
     from hardlook.comparison.verdicts import meaning_of, sentence
     from hardlook.report.index import IndexEntry
 

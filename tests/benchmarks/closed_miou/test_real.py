@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small_runs import small_run
 
-from hardlook.commands.reporting import write_report
+from hardlook.commands.reports.reporting import write_report
 from hardlook.errors import HardlookError
 from hardlook.models.registry import build
 

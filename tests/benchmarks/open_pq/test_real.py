@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from hardlook.commands.reporting import write_report
+from hardlook.commands.reports.reporting import write_report
 from hardlook.labels.load import load_label_set
 from hardlook.labels.measures import similarity_of
 from hardlook.runs.launch import launch

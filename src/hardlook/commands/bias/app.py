@@ -7,7 +7,7 @@ import typer
 from hardlook.commands.bias.information import information
 from hardlook.commands.bias.negatives import negatives
 from hardlook.commands.bias.select import select
-from hardlook.commands.run import add_study
+from hardlook.commands.run.command import add_study
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -111,8 +111,8 @@ def evaluate(
 
 def named_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedClickModel]:
     """The click models by name; one that cannot be made is refused before anything is read."""
-    from hardlook.commands import several_models
     from hardlook.commands.clicks.judging import NamedClickModel
+    from hardlook.commands.run import several_models
     from hardlook.models.click_models import registered_name
     from hardlook.models.identity import identify
     from hardlook.models.registry import build

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hardlook.commands.reporting import model_marks
+from hardlook.commands.reports.reporting import model_marks
 from hardlook.contract.scorecard import Score, Scorecard
 from hardlook.contract.sections import DotChart, Section, Table, dot_of
 from hardlook.errors import HardlookError, ModelError, OptionError
@@ -106,8 +106,8 @@ def write_overview(
 
 
 def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: Console | None) -> None:
-    from hardlook.commands.comparison_files import compare_runs, read_runs, write_comparison
-    from hardlook.commands.comparison_terminal import print_comparison
+    from hardlook.commands.compare.files import compare_runs, read_runs, write_comparison
+    from hardlook.commands.compare.terminal import print_comparison
 
     names = [folder.name for folder in folders]
     runs = read_runs(folders)

@@ -39,9 +39,9 @@ def report(
     """
     import json
 
-    from hardlook.commands.reporting import write_report
-    from hardlook.commands.run_index import entry_of, index_path, page_at
-    from hardlook.commands.unanswered import say_unanswered
+    from hardlook.commands.reports.reporting import write_report
+    from hardlook.commands.reports.run_index import entry_of, index_path, page_at
+    from hardlook.commands.reports.unanswered import say_unanswered
     from hardlook.report.index import render_index
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run

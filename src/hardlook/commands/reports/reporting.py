@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from hardlook.commands.units_to_look_at import light_records, units_to_look_at
+from hardlook.commands.reports.units_to_look_at import light_records, units_to_look_at
 from hardlook.contract.sections import Block, Gallery, Picture, Section
 from hardlook.errors import HardlookError
 from hardlook.models.card import MARKS

@@ -19,7 +19,7 @@ import typer
 
 from hardlook.commands import grammar
 from hardlook.commands.printing import print_json, print_scores
-from hardlook.commands.run_flags import shared_flags
+from hardlook.commands.run.flags import shared_flags
 
 if TYPE_CHECKING:
     from hardlook.contract.benchmark import Benchmark
@@ -71,7 +71,7 @@ def run_named(name: str, words: list[str], path: str) -> None:
 
 def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
     """The function that typer turns into this benchmark's command."""
-    from hardlook.commands.option_fields import flags
+    from hardlook.commands.run.option_fields import flags
 
     def command(**values: Any) -> None:
         conduct_run(name, benchmark, values)
@@ -88,8 +88,8 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 def conduct_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
     """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
-    from hardlook.commands.one_unit import answer_units
-    from hardlook.commands.several_models import arguments_of, model_names
+    from hardlook.commands.run.one_unit import answer_units
+    from hardlook.commands.run.several_models import arguments_of, model_names
 
     if values["show"] and not values["unit"]:
         raise typer.BadParameter("--show shows the units that --unit names", param_hint="--show")
@@ -117,7 +117,7 @@ def _several_runs(
     """One run a model; whether units failed. The overview shows what is scored, also when a run stops."""
     from rich.console import Console
 
-    from hardlook.commands.several_models import check_models, read_scorecards, write_overview
+    from hardlook.commands.run.several_models import check_models, read_scorecards, write_overview
 
     check_models(benchmark.card.role, arguments)
     out: Path = values["out"]
@@ -140,8 +140,8 @@ def _one_run(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """One model's run; whether units failed. With `--json` a run that is not alone leaves printing to its caller."""
-    from hardlook.commands.default_model import progress_that_names_it
-    from hardlook.commands.reporting import write_report
+    from hardlook.commands.reports.reporting import write_report
+    from hardlook.commands.run.default_model import progress_that_names_it
     from hardlook.runs.launch import launch
 
     out: Path = values["out"]
@@ -182,7 +182,7 @@ def _one_run(
 
 def given_options(benchmark: Benchmark, values: dict[str, Any]) -> dict[str, Any]:
     """The benchmark's options that the flags set."""
-    from hardlook.commands.option_fields import given_values
+    from hardlook.commands.run.option_fields import given_values
 
     given = given_values(benchmark.options, values)
     given["data"] = grammar.paths(values["data"], "--data", alone="root")

@@ -53,8 +53,8 @@ def figure(
     """
     import json
 
-    from hardlook.commands.named_parts import figures_of, named
-    from hardlook.commands.unanswered import say_unanswered
+    from hardlook.commands.reports.named_parts import figures_of, named
+    from hardlook.commands.reports.unanswered import say_unanswered
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run
 

@@ -50,9 +50,9 @@ def leaderboard(
     """
     import json
 
-    from hardlook.commands.leaderboard_pages import write_pages
-    from hardlook.commands.leaderboard_terminal import print_boards
-    from hardlook.commands.reporting import model_marks
+    from hardlook.commands.leaderboard.pages import write_pages
+    from hardlook.commands.leaderboard.terminal import print_boards
+    from hardlook.commands.reports.reporting import model_marks
     from hardlook.errors import OptionError
     from hardlook.leaderboards.board import make_board
     from hardlook.leaderboards.document import SCHEMA, board_document, omitted_document

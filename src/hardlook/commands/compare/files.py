@@ -8,7 +8,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.commands.reporting import model_marks
+from hardlook.commands.reports.reporting import model_marks
 
 if TYPE_CHECKING:
     from hardlook.comparison import Comparison

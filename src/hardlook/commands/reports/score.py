@@ -40,7 +40,7 @@ def score(
       hardlook score runs/first --reading mean-over=gt-only --set level=.9 --out gt-only.json
     """
     from hardlook.commands.printing import print_scores
-    from hardlook.commands.reporting import write_report
+    from hardlook.commands.reports.reporting import write_report
     from hardlook.errors import OptionError
     from hardlook.runs.folder import RunFolder, write_whole
     from hardlook.runs.scoring import score_run

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from hardlook.commands.comparison_tables import pair_table, ranking_tables, score_table, several_table
+from hardlook.commands.compare.tables import pair_table, ranking_tables, score_table, several_table
 from hardlook.comparison.verdict_sections import MOST_SENTENCES, sentences
 from hardlook.comparison.winner_changes import change_sentences
 from hardlook.comparison.winners import SliceWinner, changes_of_winner, slice_winners, wins

@@ -55,7 +55,7 @@ def compare(
 
       hardlook compare runs/*/ --alpha .01 --out ranking.html
     """
-    from hardlook.commands.comparison_files import PAGE, compare_runs, read_runs, write_comparison
+    from hardlook.commands.compare.files import PAGE, compare_runs, read_runs, write_comparison
     from hardlook.errors import OptionError
 
     if len(runs) < 2:
@@ -74,7 +74,7 @@ def compare(
         return
     from rich.console import Console
 
-    from hardlook.commands.comparison_terminal import print_comparison
+    from hardlook.commands.compare.terminal import print_comparison
 
     print_comparison(compared, Console())
     typer.echo(f"\npage: {page}")

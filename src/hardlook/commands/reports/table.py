@@ -58,8 +58,8 @@ def table(
     """
     import json
 
-    from hardlook.commands.named_parts import named, tables_of
-    from hardlook.commands.unanswered import say_unanswered
+    from hardlook.commands.reports.named_parts import named, tables_of
+    from hardlook.commands.reports.unanswered import say_unanswered
     from hardlook.report.numerals import is_number
     from hardlook.report.written_tables import write_table
     from hardlook.runs.folder import RunFolder, write_whole

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer
 
-from hardlook.commands.one_unit_page import Answer, document_of, fields_of, write_page
+from hardlook.commands.run.one_unit_page import Answer, document_of, fields_of, write_page
 from hardlook.contract.benchmark import Benchmark, JudgesUnits, NeedsGettingReady, Unit
 from hardlook.contract.options import BenchmarkOptions, parse_options
 from hardlook.contract.records import Record
@@ -22,7 +22,7 @@ _FEW = 20_000
 def answer_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Answer the units of `--unit` by every model, print and show them; whether one failed."""
     from hardlook.commands.printing import print_json
-    from hardlook.commands.run import given_options
+    from hardlook.commands.run.command import given_options
     from hardlook.runs.scoring import check_readings
 
     options = parse_options(benchmark.options, given_options(benchmark, values))

@@ -1,0 +1,1 @@
+"""`hardlook compare`: from run folders to a page, a file and a terminal."""

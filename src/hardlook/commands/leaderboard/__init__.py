@@ -1,0 +1,1 @@
+"""`hardlook leaderboard`: pages and a terminal."""

@@ -1,0 +1,1 @@
+"""What is made of finished runs: scores, reports, figures, tables, documents."""

@@ -1,0 +1,1 @@
+"""`hardlook run`: its flags, its default model, one unit, several models."""
