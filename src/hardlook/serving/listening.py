@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import socket
+from typing import TYPE_CHECKING
 
 from hardlook.errors import OptionError
 from hardlook.serving.asgi import Application
+
+if TYPE_CHECKING:
+    from uvicorn import Server
 
 PORT_IN_USE = "another program listens there already, or this address is not this machine's"
 
@@ -45,8 +49,16 @@ def serve(app: Application, listening: socket.socket, to_open: str = "") -> None
     import threading
     import webbrowser
 
-    import uvicorn
+    if to_open:
+        threading.Timer(0.5, webbrowser.open, [to_open]).start()
+    server_of(app).run(sockets=[listening])
 
+
+def server_of(app: Application) -> Server:
+    """A server that has not been started."""
+    from hardlook.extras import require
+
+    uvicorn = require("uvicorn", extra="web")
     # Nothing stands before this server, so what says that something does is not believed.
     config = uvicorn.Config(
         app,
@@ -58,6 +70,5 @@ def serve(app: Application, listening: socket.socket, to_open: str = "") -> None
         ws="none",
         timeout_graceful_shutdown=2,
     )
-    if to_open:
-        threading.Timer(0.5, webbrowser.open, [to_open]).start()
-    uvicorn.Server(config).run(sockets=[listening])
+    server: Server = uvicorn.Server(config)
+    return server
