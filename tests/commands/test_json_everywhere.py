@@ -67,6 +67,19 @@ def run(tmp_path_factory):
     return out
 
 
+@pytest.fixture(scope="module")
+def study(tmp_path_factory):
+    from hardlook.collect.study.click_tasks import click_study
+    from hardlook.collect.study.instances_to_click import planted_instances
+    from hardlook.collect.study.settings import StudySettings
+    from hardlook.world.planted import PlantedWorld
+
+    settings = StudySettings(kind="clicks", title="JSON", training_tasks=0)
+    return click_study(
+        tmp_path_factory.mktemp("json") / "study", planted_instances(PlantedWorld(seed=0, count=2)), settings
+    ).path
+
+
 QUICK = {
     "run": [(), ("closed-miou", "--scenes", 4, "--resamples", 10, "--out", "OUT", "-q")],
     "bias support": [("--scenes", 24, "--resamples", 10, "--out", "OUT", "-q")],
@@ -86,13 +99,19 @@ QUICK = {
     "labels map": [("NAMES", "--out", "OUT.csv")],
     "similarity measures": [()],
     "world make": [("OUT", "--scenes", 4)],
+    "collect init clicks": [("OUT", "--scenes", 2, "--training", 0, "-q")],
+    "collect init ratings": [("OUT", "--pairs", 4)],
+    "collect invite": [("STUDY", "--count", 2)],
+    "collect status": [("STUDY",)],
+    "collect export": [("STUDY", "--out", "OUT")],
+    "collect rehearse": [("STUDY", "--participants", 2, "--batches", 1)],
 }
 # Of these the tests of their own look at the output.
 SLOW = {
     "attributes", "bias information", "bias negatives", "bias select", "build study-encoders", "build study-saliency",
     "build study-weights", "build toss", "clicks difficulty", "clicks evaluate", "clicks show", "clicks train",
     "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
-    "serve", "similarity analyse", "similarity make", "weights install",
+    "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
 }  # fmt: skip
 
 
@@ -101,9 +120,10 @@ def test_no_command_is_forgotten():
 
 
 @pytest.mark.parametrize(("verb", "words"), [(verb, words) for verb, calls in QUICK.items() for words in calls])
-def test_nothing_but_json_is_printed(hardlook, run, tmp_path, verb, words):
+def test_nothing_but_json_is_printed(hardlook, run, study, tmp_path, verb, words):
     (tmp_path / "names.txt").write_text("crane\nforklift\n")
     places = {"RUN": run, "OUT": tmp_path / "out", "OUT.csv": tmp_path / "out.csv", "NAMES": tmp_path / "names.txt"}
+    places["STUDY"] = study
     answer = hardlook(*verb.split(), *(places.get(word, word) for word in words), "--json")
     assert answer.code in (0, 1, 4), answer.err
     assert isinstance(strict(answer.out), dict | list)

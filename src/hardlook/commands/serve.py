@@ -28,7 +28,7 @@ def serve(
 ) -> None:
     """Serve an explorer of all runs below a folder: filter, sort, open units, compare models.
 
-    It needs the extra `web`: pip install "hardlook[web]".
+    It needs the extra `web`: pip install "hardlook\\[web]".
 
     [bold]Examples[/bold]
 

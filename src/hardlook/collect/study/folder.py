@@ -35,6 +35,7 @@ from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import Item, Task, items_of, json_of_task, task_of_json
 from hardlook.errors import DataError
 from hardlook.fingerprint import of_value
+from hardlook.runs.folder import write_whole
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
 _REMEDY = "make one with: hardlook collect init clicks STUDY (or review, or ratings)"
@@ -92,11 +93,10 @@ def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, ma
     handle = os.open(path / SECRET, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as stream:
         stream.write(secret.hex() + "\n")
-    (path / TASKS).write_text("".join(json_of_task(task) + "\n" for task in tasks), encoding="utf-8")
-    (path / MADE).write_text(json.dumps(made, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    write_whole(path / TASKS, "".join(json_of_task(task) + "\n" for task in tasks))
+    write_whole(path / MADE, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
     # Last, so that a folder with settings is a whole study.
-    text = settings.model_dump_json(by_alias=True, indent=2)
-    (path / SETTINGS).write_text(text + "\n", encoding="utf-8")
+    write_whole(path / SETTINGS, settings.model_dump_json(by_alias=True, indent=2) + "\n")
     return Study(path, settings, tuple(tasks), made, secret)
 
 

@@ -51,7 +51,10 @@ class ClickTask:
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class ReviewTask:
-    """A candidate image that is said to show `concept` in `context`; `name` is its name in the candidates' folder."""
+    """A candidate image that is said to show `concept` in `context`; `name` is its name in the candidates' folder.
+
+    `answer` is the right one of a training task: 1 where the claim is true, 0 where it is not.
+    """
 
     id: str
     subject: str
@@ -61,6 +64,7 @@ class ReviewTask:
     image: str
     split: str = ""
     training: bool = False
+    answer: Literal[0, 1] | None = None
 
 
 @checked_dataclass(frozen=True, config=_STRICT)

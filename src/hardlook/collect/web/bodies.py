@@ -68,6 +68,12 @@ class DeviceBody(_Body):
     pointer: Pointer = ""
 
 
+class LanguageBody(_Body):
+    """The language to go on in: one of the study's."""
+
+    language: Annotated[str, Field(min_length=1, max_length=16, pattern=r"^[A-Za-z0-9-]+$")]
+
+
 class TrainingBody(_Body):
     """An answer of the training round, which gets feedback and is not stored."""
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-
 import typer
+
+from hardlook.commands.collect.export import export
+from hardlook.commands.collect.init_clicks import clicks
+from hardlook.commands.collect.init_ratings import ratings
+from hardlook.commands.collect.init_review import review
+from hardlook.commands.collect.invite import invite
+from hardlook.commands.collect.rehearse import rehearse
+from hardlook.commands.collect.serve import serve
+from hardlook.commands.collect.status import status
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -14,6 +20,7 @@ app = typer.Typer(
         "Clicks, reviews and ratings from people: make a study, serve its pages, export what came in.\n\n"
         "[bold]Examples[/bold]\n\n"
         "  hardlook collect init clicks study --data grabcut=GrabCut\n\n"
+        "  hardlook collect rehearse study\n\n"
         "  hardlook collect serve study\n\n"
         "  hardlook collect status study\n\n"
         "  hardlook collect export study --out collected"
@@ -31,8 +38,11 @@ init = typer.Typer(
     ),
 )
 app.add_typer(init, name="init")
-for group, verbs in ((init, ("clicks", "review", "ratings")), (app, ("serve", "invite", "status", "export"))):
-    for verb in verbs:
-        module = f"hardlook.commands.collect.{'init_' if group is init else ''}{verb}"
-        if importlib.util.find_spec(module):
-            group.command(verb)(getattr(importlib.import_module(module), verb))
+init.command("clicks")(clicks)
+init.command("review")(review)
+init.command("ratings")(ratings)
+app.command("rehearse")(rehearse)
+app.command("serve")(serve)
+app.command("invite")(invite)
+app.command("status")(status)
+app.command("export")(export)

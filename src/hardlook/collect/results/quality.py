@@ -1,0 +1,131 @@
+"""How well each participant and each image did: shares inside, reaction times, batches, lateness, counts by device.
+
+Frames of a store are enough; `judge_again` gives frames whose flags follow from the masks instead.
+
+>>> from pathlib import Path
+>>> from hardlook.collect.results.answer_frames import ANSWER_TYPES, BATCH_TYPES
+>>> from hardlook.collect.study.folder import Study
+>>> from hardlook.collect.study.settings import StudySettings
+>>> study = Study(Path("study"), StudySettings(kind="clicks", title="Cups"), (), {}, bytes(32))
+>>> answers = pl.DataFrame({name: [] for name in ANSWER_TYPES})
+>>> batches = pl.DataFrame({name: [] for name in BATCH_TYPES})
+>>> people = pl.DataFrame({"id": ["a"], "device": ["pc"], "joined": [1.0], "trained": [None], "seen": [1.0],
+...                        "finished": [None]})
+>>> participant_quality(study, answers, batches, people).select("number", "answers", "inside").rows()
+[(1, 0, None)]
+"""
+
+from __future__ import annotations
+
+import polars as pl
+
+from hardlook.collect.results.answer_frames import (
+    PHASES,
+    measured_phases,
+    shown_on,
+    typed_answers,
+    typed_batches,
+    typed_participants,
+)
+from hardlook.collect.study.folder import Study
+from hardlook.collect.study.tasks import ClickTask
+
+_COUNTS = (
+    *("answers", "early", "hidden", "restarts", "reshown"),
+    *("batches", "valid_batches", "dropped_batches", "given_up_batches", "open_batches"),
+)
+
+
+def participant_quality(
+    study: Study, answers: pl.DataFrame, batches: pl.DataFrame, participants: pl.DataFrame
+) -> pl.DataFrame:
+    """A row a participant, in the order of joining; null where there is nothing to go by.
+
+    `number` is the pseudonym; `inside` and `near` are shares of the answers, 0 to 1; `reaction_ms` their median;
+    `early` counts clicks before their time, `early_share` the share of answers that had one; `late_ms` is the median,
+    over phases of all answers, of how far the measured duration lies from the planned one; `hidden` counts how often
+    the page was out of sight, `reshown` the answers whose pictures were asked for more than once. `dropped_batches`
+    are complete and not valid, `given_up_batches` were returned.
+    """
+    known = shown_on(typed_answers(answers))
+    answered = known.group_by("participant").agg(
+        pl.len().alias("answers"),
+        pl.col("inside").mean(),
+        pl.col("near").mean(),
+        pl.col("reaction_ms").median(),
+        pl.col("early").sum(),
+        (pl.col("early") > 0).mean().alias("early_share"),
+        pl.col("hidden").sum(),
+        pl.col("restarts").sum(),
+        (pl.col("shows") > 1).sum().alias("reshown"),
+    )
+    late = late_phases(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
+    complete = pl.col("state") == "complete"
+    counted = (
+        typed_batches(batches)
+        .group_by("participant")
+        .agg(
+            pl.len().alias("batches"),
+            pl.col("valid").fill_null(False).sum().alias("valid_batches"),
+            (complete & ~pl.col("valid").fill_null(False)).sum().alias("dropped_batches"),
+            (pl.col("state") == "returned").sum().alias("given_up_batches"),
+            (pl.col("state") == "open").sum().alias("open_batches"),
+        )
+    )
+    found = typed_participants(participants).select("number", pl.col("id").alias("participant"), "device", "finished")
+    for part in (answered, counted, late):
+        found = found.join(part, on="participant", how="left", maintain_order="left")
+    return found.with_columns(
+        pl.col("finished").is_not_null(), *(pl.col(name).fill_null(0).cast(pl.Int64) for name in _COUNTS)
+    )
+
+
+def late_phases(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
+    """A row a phase of an answer: participant, device, `phase`, `late_ms` (measured minus planned); clicks alone."""
+    timings = study.settings.timings
+    plans = {"image": pl.lit(timings.image), "again": pl.lit(timings.again)}
+    words = pl.col("mode") == "text"
+    plans["target"] = pl.when(words).then(timings.target_of("text")).otherwise(timings.target_of(""))
+    known = measured_phases(typed_answers(answers))
+    if study.settings.kind != "clicks":
+        known = known.clear()
+    late = known.select("participant", "device", *((pl.col(name) - 1000 * plans[name]).alias(name) for name in PHASES))
+    long = late.unpivot(PHASES, index=("participant", "device"), variable_name="phase", value_name="late_ms")
+    return long.drop_nulls("late_ms")
+
+
+def image_quality(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
+    """A row a task and display mode, in the order of tasks, training left out.
+
+    `pc` and `mobile` count answers, `valid_pc` and `valid_mobile` those that are near in a valid batch; `inside` is
+    the share of all answers, 0 to 1 and null where there are none; `reaction_ms` their median.
+    """
+    counts = (
+        valid_of(typed_answers(answers))
+        .group_by("item")
+        .agg(
+            *((pl.col("device") == device).sum().alias(device) for device in ("pc", "mobile")),
+            *(
+                ((pl.col("device") == device) & pl.col("counts")).sum().alias(f"valid_{device}")
+                for device in ("pc", "mobile")
+            ),
+            pl.col("inside").mean(),
+            pl.col("reaction_ms").median(),
+        )
+    )
+    rows = []
+    for item in study.items:
+        task = study.by_id[item.task]
+        if isinstance(task, ClickTask):
+            rows.append((item.id, item.task, task.dataset, task.full_stem, task.click_type, item.mode))
+    names = ("item", "task", "dataset", "full_stem", "click_type", "mode")
+    listed = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
+    found = listed.join(counts, on="item", how="left", maintain_order="left")
+    return found.with_columns(pl.col("pc", "mobile", "valid_pc", "valid_mobile").fill_null(0).cast(pl.Int64))
+
+
+def valid_of(answers: pl.DataFrame) -> pl.DataFrame:
+    """Answers with `counts`: whether a click is near its mask and its batch is valid."""
+    return answers.with_columns(
+        (pl.col("near") & pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False).alias("counts")
+    )

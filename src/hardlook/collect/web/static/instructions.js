@@ -1,0 +1,25 @@
+// What is to be done, before it begins.
+
+import { choose, element } from "./screens.js";
+import { say } from "./words.js";
+
+const STEPS = ["image", "target", "again", "click"];
+
+export function instruct(study) {
+  const { kind } = study;
+  const lines = [say(`welcome.${kind}`)];
+  const between = [];
+  if (kind === "clicks") {
+    between.push(element("ol", { className: "how" }, ...STEPS.map((step) => element("li", {}, say(`instructions.clicks.${step}`)))));
+  }
+  between.push(element("p", {}, say(`instructions.${kind}.more`)));
+  for (const paragraph of study.instructions.split(/\n\s*\n/)) {
+    if (paragraph.trim()) between.push(element("p", { className: "own" }, paragraph.trim()));
+  }
+  between.push(element("p", {}, say("instructions.pause")));
+  between.push(element("p", { className: "keys" }, say(`instructions.${kind}.keys`)));
+  const practice = study.training.length && !study.trained;
+  if (practice) between.push(element("p", {}, say("training.text")));
+  const begin = say(practice ? "training.start" : "instructions.begin");
+  return choose(say("instructions.heading"), lines, [["begin", begin]], ...between);
+}

@@ -1,0 +1,34 @@
+// The training round: tasks as they will come, and for clicks a word on how it went. Nothing of it is stored.
+
+import { post } from "./api.js";
+import { persist } from "./persistence.js";
+import { choose, showBar } from "./screens.js";
+import { outlinedFigure, performTask } from "./tasks.js";
+import { say } from "./words.js";
+
+// After so many tries a participant may go on all the same.
+const TRIES = 2;
+
+export async function train(study) {
+  const count = study.training.length;
+  for (const [place, id] of study.training.entries()) {
+    for (let tries = 1; ; tries++) {
+      showBar(place, count, "work.progress.training");
+      const { task, answer } = await performTask(study, id);
+      const { x, y, value } = answer;
+      const verdict = await persist("training", () => post("/api/training", { trial: id, x, y, value }));
+      // A review or a rating has no right answer to tell.
+      if (study.kind !== "clicks" || (await feedback(task, answer, verdict, tries)) === "next") break;
+    }
+  }
+  showBar(count, count, "work.progress.training");
+}
+
+async function feedback(task, answer, { inside, near, feedback: address }, tries) {
+  // Without its outline the feedback is still worth having.
+  const figure = address ? await outlinedFigure(address, task, answer).catch(() => null) : null;
+  const [next, again] = [["next", say("training.next")], ["again", say("training.again")]];
+  if (near) return choose(say(inside ? "training.inside" : "training.near"), [], [next, again], ...[figure].filter(Boolean));
+  const words = say(figure ? "training.outside" : "training.outside_no_outline");
+  return choose(words, [], tries < TRIES ? [again] : [again, next], ...[figure].filter(Boolean));
+}

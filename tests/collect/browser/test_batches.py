@@ -1,0 +1,57 @@
+"""A whole set in every display mode, on a desktop and on a phone: coordinates, durations, early clicks, the code."""
+
+from __future__ import annotations
+
+import json
+from statistics import median
+
+import pytest
+
+from hardlook.collect.study.settings import DISPLAY_MODES
+
+from .played_studies import QUICK, make_click_study
+from .visitor import DESKTOP, PHONE
+
+SIZE = (160, 120)
+LOOKS = {"pc": DESKTOP, "mobile": PHONE}
+
+
+@pytest.mark.parametrize("device", LOOKS)
+@pytest.mark.parametrize("mode", DISPLAY_MODES)
+def test_a_whole_set(tmp_path, serve, visit, mode, device):
+    served = serve(*make_click_study(tmp_path / "study", modes=(mode,), size=SIZE))
+    visitor = visit(served, LOOKS[device])
+    # One mode goes all the way from the link; the others begin after it.
+    visitor.begin() if mode == "cut-out" else visitor.enter()
+    marks = []
+    for number in range(3):
+        if number == 1:
+            visitor.phase("image").tap(*visitor.point((80, 60), SIZE))
+        marks.append(visitor.click_mark())
+    visitor.stop()
+
+    answers = served.store.answers().sort("position")
+    assert [(int(x), int(y)) for x, y in answers.select("x", "y").rows()] == marks
+    assert answers["device"].unique().to_list() == [device]
+    assert answers["mode"].unique().to_list() == [mode]
+    assert answers["inside"].to_list() == [True] * 3 and answers["batch_valid"].to_list() == [True] * 3
+    assert answers["early"].to_list() == [0, 1, 0]
+    assert answers["shows"].to_list() == [1] * 3
+    circumstances = [json.loads(text) for text in answers["circumstances"]]
+    assert {row["pointer"] for row in circumstances} == {"touch" if device == "mobile" else "mouse"}
+    assert {row["ratio"] for row in circumstances} == {3.0 if device == "mobile" else 1.0}
+    assert {row["restarts"] for row in circumstances} == {0}
+    check_durations([json.loads(text) for text in answers["durations"]], mode)
+    assert visitor.page.locator("#code").inner_text().strip()
+    assert visitor.complaints == []
+    assert all(url.startswith(served.address) for url in visitor.requested)
+
+
+def check_durations(durations, mode):
+    """Of each phase, the median over the set is within two frames of the plan: a busy machine may miss a single one."""
+    plan = {**QUICK, "target": QUICK["target_text" if mode == "text" else "target"]}
+    frame = median(row["frame"] for row in durations)
+    assert 5 <= frame <= 70
+    for phase in ("image", "target", "again"):
+        late = median(row[phase] - 1000 * plan[phase] for row in durations)
+        assert -0.2 <= late <= 2 * frame, (phase, durations)

@@ -1,0 +1,168 @@
+import csv
+import json
+import shutil
+from collections import Counter
+
+import numpy as np
+import pytest
+from click_crowd import Person, open_store, take_part, world_study
+
+from hardlook.collect.results import ratings
+from hardlook.collect.results.answer_classes import BATCH_CLASSES, CLASSES
+from hardlook.collect.results.exclusions import ExclusionRules
+from hardlook.collect.results.export import export_study
+from hardlook.collect.study.folder import make_study, open_study
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.study.tasks import RatingTask
+from hardlook.data.click_file import read_clicks
+from hardlook.errors import DataError, OptionError
+
+RULES = ExclusionRules(most_late_ms=50.0)
+
+
+def rows_of(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+@pytest.fixture(scope="module")
+def exported(gathered, tmp_path_factory):
+    out = tmp_path_factory.mktemp("exported")
+    return out, export_study(gathered.study, gathered.store, out, RULES)
+
+
+def test_every_answer_is_in_one_class_and_the_numbers_add_up(gathered, exported, recounted):
+    out, report = exported
+    slow = gathered.ids["slow"]
+
+    def literal(row):
+        if row["participant"] == slow:
+            return "excluded by rule"
+        if row["batch"]["state"] == "open" or (row["batch"]["state"] == "returned" and not row["batch_valid"]):
+            return "batch not complete"
+        if not row["batch_valid"]:
+            return "batch invalid"
+        return "valid" if row["near"] else "outside"
+
+    classes = Counter(map(literal, recounted))
+    answers = report.document["answers"]
+    assert {name: answers[name] for name in CLASSES} == {name: classes[name] for name in CLASSES}
+    assert sum(answers[name] for name in CLASSES) == answers["all"] == len(recounted)
+    assert min(classes[name] for name in CLASSES[:-1]) > 0
+    batches = report.document["batches"]
+    by_batch = {row["batch"]["id"]: literal({**row, "near": True}) for row in recounted}
+    assert {name: batches[name] for name in BATCH_CLASSES} == {
+        name: Counter(by_batch.values())[name] for name in BATCH_CLASSES
+    }
+    assert batches["all"] == sum(batches[name] for name in BATCH_CLASSES) == len(by_batch)
+    assert len(read_clicks(out / "clicks.csv")) == len(rows_of(out / "previews.csv")) == classes["valid"]
+    assert Counter(row["class"] for row in rows_of(out / "every-click.csv")) == classes
+    assert report.document["judged_otherwise"] == {"answers": 0, "batches": 0}
+
+
+def test_whom_the_rules_left_out_is_told_by_number(gathered, exported):
+    out, report = exported
+    assert report.document["rules"] == {"from": "a file", "most_late_ms": 50.0}
+    assert report.document["excluded"] == {"3": "median lateness in ms 90, above 50"}
+    assert [row["number"] for row in rows_of(out / "participants.csv") if row["excluded"]] == ["3"]
+    assert len(rows_of(out / "participants.csv")) == len(gathered.ids)
+
+
+def test_no_id_of_a_participant_leaves_the_store(gathered, exported):
+    out, report = exported
+    text = "".join(path.read_text() for path in out.iterdir())
+    assert not any(one in text for one in gathered.ids.values())
+    assert {path.name for path in out.iterdir()} == set(report.document["files"])
+
+
+def test_the_page_shows_what_was_collected(exported):
+    out, _ = exported
+    page = (out / "page.html").read_text()
+    for said in ("excluded by rule", "PC against mobile", "Display modes against words", "Where people missed"):
+        assert said in page
+    assert page.count("<img") >= 8 and "No picture" not in page and "https://" not in page
+
+
+def test_equal_answers_give_equal_files(gathered, exported, tmp_path):
+    out, _ = exported
+    export_study(gathered.study, gathered.store, tmp_path, RULES)
+    assert all((tmp_path / path.name).read_bytes() == path.read_bytes() for path in out.iterdir())
+
+
+def test_one_mode_alone(gathered, recounted, tmp_path):
+    report = export_study(gathered.study, gathered.store, tmp_path, ExclusionRules(), mode="text")
+    valid = [row for row in recounted if row["near"] and row["batch_valid"]]
+    text = sum(row["mode"] == "text" for row in valid)
+    assert report.document["answers"]["valid"] == report.document["written"]["clicks"] == text
+    assert report.document["answers"]["of another display mode"] == len(valid) - text
+    # Previews are for comparing modes: all of them stay.
+    assert report.document["written"]["previews"] == len(valid)
+    with pytest.raises(OptionError, match="no display mode 'shifted'"):
+        export_study(gathered.study, gathered.store, tmp_path / "more", mode="shifted")
+    assert not (tmp_path / "more").exists()
+
+
+def test_rules_of_the_dashboard_run_unless_others_are_given(tmp_path):
+    study = world_study(tmp_path, scenes=4)
+    with open_store(study) as store:
+        rng = np.random.default_rng(0)
+        quick = take_part(study, store, Person(reaction=50.0), rng)
+        take_part(study, store, Person(), rng, now=2000.0)
+        store.set_rules({"least_reaction_ms": 200.0, "participants": [quick, "nobody"]})
+        found = export_study(study, store, tmp_path / "out").document
+        assert found["rules"] == {"from": "the dashboard", "least_reaction_ms": 200.0, "participants": ["1"]}
+        assert list(found["excluded"]) == ["1"] and found["unknown_participants"] == 1
+        assert (found["answers"]["valid"], found["answers"]["excluded by rule"]) == (4, 4)
+        assert quick not in (tmp_path / "out/report.json").read_text()
+        free = export_study(study, store, tmp_path / "out", ExclusionRules()).document
+        assert free["rules"] == {"from": "none"} and free["answers"]["valid"] == 8
+        assert not (tmp_path / "out/previews.csv").exists()
+        store.set_rules({"least_inside": "many"})
+        with pytest.raises(DataError, match="least_inside"):
+            export_study(study, store, tmp_path / "out")
+
+
+def test_no_answers_give_empty_files_and_say_so(tmp_path):
+    study = world_study(tmp_path, modes=("text", "cut-out"))
+    with open_store(study) as store:
+        report = export_study(study, store, tmp_path / "out")
+    assert report.words == ["There are no answers yet. The files have their columns and no rows."]
+    assert len(read_clicks(tmp_path / "out/clicks.csv")) == len(read_clicks(tmp_path / "out/previews.csv")) == 0
+    assert report.document["answers"]["all"] == 0 and report.document["participants"] == []
+    assert "There are no answers yet" in (tmp_path / "out/page.html").read_text()
+    assert len(rows_of(tmp_path / "out/images.csv")) == len(study.items)
+
+
+def test_a_mask_that_is_gone_is_named(gathered, tmp_path):
+    shutil.copytree(gathered.study.path, tmp_path / "study")
+    study = open_study(tmp_path / "study")
+    study.file(study.tasks[1].mask).unlink()
+    with pytest.raises(DataError, match="does not exist") as raised:
+        export_study(study, gathered.store, tmp_path / "out")
+    assert raised.value.unit == study.tasks[1].id and study.tasks[1].mask in raised.value.file
+    assert not (tmp_path / "out").exists()
+
+
+def test_folders_of_something_else_are_refused(gathered, exported, tmp_path):
+    with pytest.raises(OptionError, match="the study's own folder"):
+        export_study(gathered.study, gathered.store, gathered.study.path)
+    out, _ = exported
+    shutil.copytree(out, tmp_path / "out")
+    there = json.loads((tmp_path / "out/report.json").read_text())
+    there["study"]["fingerprint"] = "another"
+    (tmp_path / "out/report.json").write_text(json.dumps(there))
+    with pytest.raises(DataError, match="results of another study"):
+        export_study(gathered.study, gathered.store, tmp_path / "out")
+
+
+def test_other_kinds_are_written_by_their_own_modules(tmp_path, monkeypatch):
+    settings = StudySettings(kind="ratings", title="Pairs", devices=("any",), training_tasks=0)
+    pair = RatingTask("t000001", "pair/cat/dog", "pair", ("cat", "dog"), "path", 0.2)
+    study = make_study(tmp_path / "study", settings, [pair], made={"round": 1})
+    asked = []
+    monkeypatch.setattr(ratings, "export_ratings", lambda *given: asked.append(given) or {"in_words": ["Rated."]})
+    with open_store(study) as store:
+        assert export_study(study, store, tmp_path / "out", RULES).words == ["Rated."]
+        assert asked == [(study, store, tmp_path / "out", RULES)]
+        with pytest.raises(OptionError, match="--mode, --all-clicks with a study of kind ratings"):
+            export_study(study, store, tmp_path / "out", mode="text", all_clicks=True)

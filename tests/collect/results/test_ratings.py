@@ -1,0 +1,247 @@
+import csv
+import json
+import math
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import spearmanr
+
+pytest.importorskip("sqlalchemy")
+
+from hardlook.collect.results.exclusions import ExclusionRules
+from hardlook.collect.results.rating_scores import fit_scores, likeness_scores, rating_table
+from hardlook.collect.results.ratings import collect_ratings, export_ratings
+from hardlook.collect.store.store import BatchRules, NewAnswer, Store
+from hardlook.collect.study.folder import make_study, open_study
+from hardlook.collect.study.rating_tasks import Rated, tasks_of, training_pairs
+from hardlook.collect.study.settings import StudySettings
+from hardlook.errors import DataError
+
+MEASURES = ("good", "poor", "worst")
+
+
+def things(count=14, measures=MEASURES, seed=0):
+    """Pairs whose true likeness is known; a measure says it with more or less noise."""
+    rng = np.random.default_rng(seed)
+    noise = {"good": 0.02, "poor": 0.3, "worst": 0.7}
+    truth = np.linspace(0.05, 0.95, count)
+    said = {name: np.clip(truth + rng.normal(0, noise[name], count), 0, 1) for name in measures}
+    return truth, [
+        Rated(f"pair/a{i}/b{i}", "pair", (f"a{i}", f"b{i}"), {name: float(said[name][i]) for name in measures})
+        for i in range(count)
+    ]
+
+
+def small_study(path, question="fit", raters=5, measures=MEASURES, count=14, title="Pairs"):
+    truth, rated = things(count, measures)
+    settings = StudySettings(
+        kind="ratings", title=title, devices=("any",), question=question, target_answers=raters, training_tasks=2
+    )
+    made = {"values": {thing.subject: dict(thing.values) for thing in rated}, "left_out": []}
+    make_study(path, settings, [*training_pairs(2), *tasks_of(rated, question)], made=made)
+    return open_study(path), {thing.subject: float(value) for thing, value in zip(rated, truth, strict=True)}
+
+
+def crowd(study, store, people, rate):
+    """So many people take all they are given; `rate(task, person, rng)` is what one says."""
+    store.prepare(study.items, study.settings.devices, study.fingerprint)
+    rules, rng, given = BatchRules.of(study.settings), np.random.default_rng(7), []
+    for person in range(people):
+        someone = store.join(None, "en", now=float(person))
+        store.set_device(someone.id, "any", now=float(person))
+        while (batch := store.next_batch(someone.id, rules, now=100.0 + person)) is not None:
+            for trial in batch.trials:
+                rating = rate(study.by_id[trial.item.task], person, rng)
+                new = NewAnswer(f"key-{len(given):06d}", trial.id, value=rating, reaction_ms=900.0)
+                store.answer(someone.id, new, lambda n: 0, now=200.0 + person)
+                given.append((person + 1, trial.item.task, rating))
+    return given
+
+
+def by_fit(truth):
+    """Somebody who knows the truth and rates a value by how near it comes, each a little stricter or milder."""
+
+    def rate(task, person, rng):
+        far = abs(task.value - truth[task.subject])
+        return int(np.clip(round(9 - 10 * far + (person % 3 - 1) + rng.normal(0, 0.7)), 1, 10))
+
+    return rate
+
+
+def by_likeness(truth):
+    def rate(task, person, rng):
+        return int(np.clip(round(1 + 9 * truth[task.subject] + rng.normal(0, 1)), 1, 10))
+
+    return rate
+
+
+@pytest.fixture(scope="module")
+def fit(tmp_path_factory):
+    study, truth = small_study(tmp_path_factory.mktemp("fit") / "study")
+    with Store.open(study.database) as store:
+        given = crowd(study, store, 15, by_fit(truth))
+        yield study, store, given
+
+
+def test_the_measure_that_people_prefer_comes_out_best(fit, tmp_path):
+    study, store, given = fit
+    document = export_ratings(study, store, tmp_path / "out")
+    scores = {one["measure"]: one["score"]["value"] for one in document["forms"]["pair"]["measures"]}
+    assert scores["good"] > scores["poor"] > scores["worst"]
+    for name in MEASURES:
+        mine = [rating for _, task, rating in given if study.by_id[task].measure == name]
+        assert scores[name] == pytest.approx(sum(mine) / len(mine))
+    gaps = {(one["first"], one["second"]): one for one in document["forms"]["pair"]["differences"]}
+    assert gaps["good", "worst"]["adjusted"] < 0.05
+    assert gaps["good", "worst"]["difference"]["interval"]["low"] > 0
+    assert any("side most with good" in words for words in document["in_words"])
+
+
+def test_files_hold_what_was_given(fit, tmp_path):
+    study, store, given = fit
+    export_ratings(study, store, tmp_path / "out")
+    rows = list(csv.DictReader((tmp_path / "out" / "ratings.csv").open()))
+    assert sorted((int(row["participant"]), row["item"], int(row["rating"])) for row in rows) == sorted(given)
+    for row in rows:
+        task = study.by_id[row["item"]]
+        assert (row["form"], row["labels"], row["measure"]) == ("pair", " | ".join(task.labels), task.measure)
+        assert float(row["value"]) == task.value
+        assert float(row["reaction_ms"]) == 900
+    ids = set(store.participants()["id"])
+    for name in ("ratings.csv", "items.csv", "report.json", "page.html"):
+        assert not any(one in (tmp_path / "out" / name).read_text() for one in ids), name
+    items = pl.read_csv(tmp_path / "out" / "items.csv")
+    for item, count, mean in items.select("item", "ratings", "mean").iter_rows():
+        mine = [rating for _, task, rating in given if task == item]
+        assert (count, mean) == (len(mine), pytest.approx(sum(mine) / len(mine)))
+
+
+def test_nobody_rates_a_pair_under_two_measures(fit):
+    study, _, given = fit
+    seen = [(person, study.by_id[task].subject) for person, task, _ in given]
+    assert len(seen) == len(set(seen)) == 15 * 14
+
+
+def test_exports_are_equal_twice(fit, tmp_path):
+    study, store, _ = fit
+    for name in ("one", "two"):
+        export_ratings(study, store, tmp_path / name)
+    for file in ("ratings.csv", "items.csv", "report.json", "page.html"):
+        assert (tmp_path / "one" / file).read_bytes() == (tmp_path / "two" / file).read_bytes()
+
+
+def test_a_rule_leaves_people_out_and_counts_their_ratings(fit, tmp_path):
+    study, store, given = fit
+    mine = sum(person == 1 for person, _, _ in given)
+    document = export_ratings(study, store, tmp_path / "out", ExclusionRules(participants=("1",)))
+    assert document["ratings"] == len(given) - mine
+    assert {"what": "ratings", "count": mine} in [
+        {k: row[k] for k in ("what", "count")} for row in document["left_out"]
+    ]
+    store.set_rules({"participants": ["1"]})
+    assert export_ratings(study, store, tmp_path / "again")["ratings"] == len(given) - mine
+    # Rules that are given go before those of the dashboard.
+    assert export_ratings(study, store, tmp_path / "all", ExclusionRules())["ratings"] == len(given)
+    store.set_rules({})
+
+
+def test_likeness_prefers_the_measure_in_people_s_order(tmp_path):
+    study, truth = small_study(tmp_path / "study", "likeness")
+    with Store.open(study.database) as store:
+        given = crowd(study, store, 5, by_likeness(truth))
+        document = export_ratings(study, store, tmp_path / "out")
+    assert len(given) == 5 * 14
+    mean = {s: np.mean([r for _, t, r in given if study.by_id[t].subject == s]) for s in truth}
+    values = study.made["values"]
+    for one in document["forms"]["pair"]["measures"]:
+        x = [values[subject][one["measure"]] for subject in truth]
+        assert one["score"]["value"] == pytest.approx(spearmanr(x, [mean[s] for s in truth]).statistic)
+    best = max(document["forms"]["pair"]["measures"], key=lambda one: one["score"]["value"])
+    assert best["measure"] == "good"
+    row = next(csv.DictReader((tmp_path / "out" / "ratings.csv").open()))
+    assert (row["measure"], row["value"]) == ("", "")
+
+
+@pytest.mark.parametrize("question", ["fit", "likeness"])
+def test_no_rating_yet_is_said(tmp_path, question):
+    study, _ = small_study(tmp_path / "study", question)
+    with Store.open(study.database) as store:
+        for prepared in (False, True):
+            if prepared:
+                store.prepare(study.items, study.settings.devices, study.fingerprint)
+            document = export_ratings(study, store, tmp_path / "out")
+            assert document["ratings"] == 0
+            assert document["items_without_ratings"] == len(study.items)
+            assert document["in_words"][0] == "No rating has come in yet."
+            assert "No rating of pairs of labels has come in yet." in (tmp_path / "out" / "page.html").read_text()
+            assert len((tmp_path / "out" / "ratings.csv").read_text().splitlines()) == 1
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report == document
+    assert all(one["score"]["value"] is None for one in report["forms"]["pair"]["measures"])
+
+
+@pytest.mark.parametrize("question", ["fit", "likeness"])
+@pytest.mark.parametrize("measures", [("good",), ("good", "poor")])
+def test_one_rater_is_no_agreement(tmp_path, question, measures):
+    study, truth = small_study(tmp_path / "study", question, measures=measures)
+    with Store.open(study.database) as store:
+        crowd(study, store, 1, by_fit(truth) if question == "fit" else by_likeness(truth))
+        document = export_ratings(study, store, tmp_path / "out")
+    page = (tmp_path / "out" / "page.html").read_text()
+    assert document["participants"] == 1
+    assert "No task has two ratings yet" in page
+    assert ("There is one measure" in page) == (len(measures) == 1)
+    assert document["items_with_too_few"] == len(study.items)
+    report = json.loads((tmp_path / "out" / "report.json").read_text())
+    assert report["forms"]["pair"]["agreement"]["ordinal"]["value"] is None
+
+
+def test_one_single_rating(tmp_path):
+    study, _ = small_study(tmp_path / "study", measures=("good",), count=1)
+    with Store.open(study.database) as store:
+        crowd(study, store, 1, lambda task, person, rng: 4)
+        document = export_ratings(study, store, tmp_path / "out")
+    (one,) = document["forms"]["pair"]["measures"]
+    assert one["score"]["value"] == 4
+    assert one["score"]["interval"]["low"] is None
+    assert "the only measure with a score" in " ".join(document["in_words"])
+
+
+def test_texts_of_a_study_are_escaped_on_the_page(tmp_path):
+    study, truth = small_study(tmp_path / "study", title="<script>alert(1)</script>")
+    with Store.open(study.database) as store:
+        crowd(study, store, 2, by_fit(truth))
+        export_ratings(study, store, tmp_path / "out")
+    assert "<script>alert(1)" not in (tmp_path / "out" / "page.html").read_text()
+
+
+def test_a_database_of_another_study_is_refused(tmp_path, fit):
+    other, _ = small_study(tmp_path / "other", count=2)
+    _, store, _ = fit
+    with pytest.raises(DataError, match="another study"):
+        collect_ratings(other, store)
+
+
+def test_scores_of_hand_made_ratings():
+    rows = [("p1", "t1", "x", "a", 2), ("p2", "t1", "x", "a", 4), ("p3", "t2", "x", "b", 9), ("p1", "t3", "y", "a", 6)]
+    ratings = pl.DataFrame(rows, ["participant", "item", "subject", "measure", "rating"], orient="row")
+    scores = fit_scores(ratings, ["a", "b"])
+    assert [one.score.value for one in scores.measures] == [4.0, 9.0]
+    # Only x has ratings under both: (2 + 4) / 2 - 9.
+    assert (scores.differences[0].difference.value, scores.differences[0].things) == (-6.0, 1)
+    assert scores.distributions["a"] == (0, 1, 0, 1, 0, 1, 0, 0, 0, 0)
+    assert scores.shared == 1
+    table, subjects = rating_table(ratings)
+    assert subjects == ["x", "x", "y"]
+    assert np.array_equal(table, [[2, np.nan, 6], [4, np.nan, np.nan], [np.nan, 9, np.nan]], equal_nan=True)
+
+
+def test_a_measure_that_says_one_value_has_no_correlation():
+    rows = [("p1", f"t{i}", f"s{i}", "", i) for i in range(1, 6)]
+    ratings = pl.DataFrame(rows, ["participant", "item", "subject", "measure", "rating"], orient="row")
+    values = {f"s{i}": {"same": 0.5, "right": i / 10} for i in range(1, 6)}
+    scores = likeness_scores(ratings, ["same", "right"], values)
+    assert math.isnan(scores.measures[0].score.value)
+    assert scores.measures[1].score.value == 1.0
+    assert math.isnan(scores.differences[0].adjusted)

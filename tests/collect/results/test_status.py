@@ -1,0 +1,85 @@
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+from click_crowd import Person, open_store, stored_rows, take_part, world_study
+
+from hardlook.collect.results.status import study_status, whose_code
+from hardlook.collect.web.codes import completion_code
+from hardlook.errors import OptionError
+
+
+def test_status_is_that_of_a_recount(gathered, recounted):
+    study = gathered.study
+    batches = stored_rows(study, "batches")
+    found = study_status(study, gathered.store, now=1e9)
+    valid, target = Counter(), study.settings.target_answers
+    for row in recounted:
+        valid[row["task"].id, row["mode"], row["device"]] += row["near"] and row["batch_valid"]
+    assert max(valid.values()) <= target
+    for device in ("pc", "mobile"):
+        own = sum(count for (_, _, on), count in valid.items() if on == device)
+        assert found["by_device"][device]["valid"] == own
+        assert found["by_device"][device]["wanted"] == 4 * 2 * target
+        for mode in ("text", "cut-out"):
+            counts = found["by_mode"][mode][device]
+            assert counts["valid"] == sum(n for (_, shown, on), n in valid.items() if (shown, on) == (mode, device))
+        closed = sum(row["state"] != "open" and row["device"] == device for row in batches)
+        assert found["batches_needed"][device] == math.ceil((4 * 2 * target - own) / (own / closed))
+    assert found["valid"] == sum(valid.values()) and found["wanted"] == 2 * 4 * 2 * target
+    done = {
+        task.id
+        for task in study.tasks
+        if all(valid[task.id, m, d] >= target for m in ("text", "cut-out") for d in ("pc", "mobile"))
+    }
+    assert found["tasks"] == {"done": len(done), "all": 4}
+    assert found["answers"] == len(recounted)
+    states = Counter((row["state"], row["valid"]) for row in batches)
+    assert found["batches"] == {
+        "open": states["open", None],
+        "valid": states["complete", 1] + states["returned", 1],
+        "dropped": states["complete", 0],
+        "given_up": states["returned", 0],
+    }
+    assert found["participants"]["joined"] == len(gathered.ids)
+    # Nobody was seen in the last years.
+    assert found["participants"]["at_work"] == 0
+
+
+def test_who_is_at_work(gathered):
+    people = stored_rows(gathered.study, "participants")
+    last = max(row["seen"] for row in people)
+    found = study_status(gathered.study, gathered.store, now=last)["participants"]
+    assert found["at_work"] == sum(row["seen"] >= last - 900 and row["finished"] is None for row in people) > 0
+
+
+def test_a_study_that_nobody_has_seen(tmp_path):
+    study = world_study(tmp_path)
+    with open_store(study) as store:
+        found = study_status(study, store, now=0.0)
+    assert (found["valid"], found["pending"], found["wanted"]) == (0, 0, 4 * 2 * 11)
+    # Four tasks a batch: 44 answers of each device are 11 batches.
+    assert found["batches_needed"] == {"all": 22, "pc": 11, "mobile": 11}
+
+
+def test_batches_that_brought_nothing_are_no_forecast(tmp_path):
+    study = world_study(tmp_path)
+    with open_store(study) as store:
+        take_part(study, store, Person(missed=(0, 1, 2, 3)), np.random.default_rng(0))
+        assert study_status(study, store, now=0.0)["batches_needed"]["pc"] == 11
+
+
+@pytest.mark.parametrize("spelt", [str, str.lower, lambda code: f" {code[:4]}-{code[4:8]} {code[8:]}"])
+def test_a_code_tells_whose_it_is(gathered, spelt):
+    study = gathered.study
+    code = completion_code(study.secret, gathered.ids["careless"])
+    found = whose_code(study, gathered.store, spelt(code), completion_code)
+    assert found["code"] == code and (found["number"], found["answers"], found["inside"]) == (2, 4, 0.0)
+    assert gathered.ids["careless"] not in str(found)
+
+
+@pytest.mark.parametrize("code", ["", "0" * 12, "é", "' OR 1=1"])
+def test_a_code_of_nobody(gathered, code):
+    with pytest.raises(OptionError, match="no participant of this study"):
+        whose_code(gathered.study, gathered.store, code, completion_code)

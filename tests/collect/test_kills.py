@@ -1,0 +1,63 @@
+"""The server is killed again and again while people click: nothing that it acknowledged is lost, nothing is doubled.
+
+Six kills on each database here; HARDLOOK_KILLS=30 for as many as anybody likes.
+"""
+
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from served_studies import ServedStudy, change_settings, init
+
+from hardlook.collect.rehearsal.account import account
+from hardlook.collect.rehearsal.crowd import send_crowd
+from hardlook.collect.store.store import Store
+from hardlook.collect.study.folder import open_study
+
+KILLS = int(os.environ.get("HARDLOOK_KILLS", 6))
+PEOPLE = 20
+NO_WAITING = {"image": 0, "target": 0, "target_text": 0, "again": 0}
+
+
+@pytest.fixture
+def study(tmp_path):
+    init("clicks", tmp_path / "study", "--scenes", 60, "--training", 0, "--quiet")
+    limits = {"per_participant": 1_000_000, "per_address": 1_000_000}
+    change_settings(tmp_path / "study", timings=NO_WAITING, limits=limits, batch_size=5, most_batches=1000)
+    return open_study(tmp_path / "study")
+
+
+def test_no_acknowledged_click_is_lost(study, database_url):
+    server = ServedStudy(study.path, database_url).start()
+    heard = []
+    # Everybody answers as long as the server is being killed, which their thinking time sees to.
+    people = threading.Thread(
+        target=lambda: heard.append(
+            send_crowd(study, server.address, participants=PEOPLE, batches=2 * KILLS // 3 + 2, thinking=0.4)
+        )
+    )
+    people.start()
+    waits = np.random.default_rng(0)
+    try:
+        for _ in range(KILLS):
+            time.sleep(waits.uniform(0.1, 1.2))
+            if not people.is_alive():
+                break
+            server.kill()
+            server.start()
+        people.join(timeout=300)
+        assert heard, "the participants did not come to an end"
+    finally:
+        server.stop()
+    assert server.kills == KILLS
+    with Store.open(database_url) as store:
+        found = account(store, heard[0].answers, target=study.settings.target_answers)
+        batches = store.batches()
+    assert found.clean, found
+    assert found.acknowledged > PEOPLE * 5
+    # A batch is handed out whole or not at all.
+    assert batches.filter(batches["state"] == "open").height <= PEOPLE
+    # Some of them had to send a click twice, or the kills hit nothing.
+    assert max(one.sent for one in heard[0].answers) > 1

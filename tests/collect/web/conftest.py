@@ -1,0 +1,69 @@
+"""A small study of clicks, one of reviews and one of ratings, each served within the test by a clock that is turned."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+pytest.importorskip("starlette", reason="the extra web is not installed")
+pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
+
+from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.folder import make_study
+from hardlook.collect.study.instances_to_click import planted_instances
+from hardlook.collect.study.pictures import write_picture
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.study.tasks import RatingTask, ReviewTask
+from hardlook.world.planted import PlantedWorld
+
+from .visitors import Hall
+
+SCRIPT = "<script>alert('x')</script>\"'&"
+
+
+@pytest.fixture(scope="session")
+def clicks_study(tmp_path_factory):
+    settings = StudySettings(
+        kind="clicks", title=f"Cups {SCRIPT}", modes=("cut-out", "silhouette"), batch_size=3, training_tasks=1
+    )
+    folder = tmp_path_factory.mktemp("clicks") / "study"
+    return click_study(folder, planted_instances(PlantedWorld(seed=0, count=6)), settings)
+
+
+@pytest.fixture(scope="session")
+def review_study(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("review") / "study"
+    names = [write_picture(folder, "images", np.full((8, 9, 3), shade, np.uint8)) for shade in range(4)]
+    tasks = [ReviewTask(f"t{n}", f"s{n}", f"{n}.jpg", SCRIPT, "snow", name) for n, name in enumerate(names[:3])]
+    tasks.append(ReviewTask("practice", "p", "p.jpg", "cat", "snow", names[3], training=True, answer=0))
+    settings = StudySettings(kind="review", title="Cats", devices=("any",), batch_size=2, target_answers=2)
+    return make_study(folder, settings, tasks, made={"of": "a test"})
+
+
+@pytest.fixture(scope="session")
+def ratings_study(tmp_path_factory):
+    tasks = [RatingTask(f"t{n}", f"pair/{n}", "pair", ("cat", SCRIPT), "path", 0.25) for n in range(3)]
+    settings = StudySettings(kind="ratings", title="Alike", devices=("any",), batch_size=2, target_answers=2)
+    return make_study(tmp_path_factory.mktemp("ratings") / "study", settings, tasks, made={"of": "a test"})
+
+
+@pytest.fixture
+def hall_of(tmp_path):
+    """`hall_of(study, settings...)`: the study with other settings, served with an empty database."""
+    halls = []
+
+    def make(study, *, public_url="", trusted_proxy="", patience=20.0, **changes):
+        changed = replace(study, settings=study.settings.model_copy(update=changes))
+        database = f"sqlite:///{tmp_path / f'answers-{len(halls)}.sqlite'}"
+        halls.append(Hall(changed, database, public_url=public_url, trusted_proxy=trusted_proxy, patience=patience))
+        return halls[-1]
+
+    yield make
+    for hall in halls:
+        hall.close()
+
+
+@pytest.fixture
+def hall(hall_of, clicks_study):
+    """The study of clicks, served."""
+    return hall_of(clicks_study)

@@ -1,0 +1,270 @@
+"""The whole way by HTTP: consent, device, training, batches, the code; nothing on it says what is right."""
+
+import cv2
+import numpy as np
+import pytest
+
+from hardlook.collect.web.codes import completion_code
+from hardlook.collect.web.invitations import invitation_links
+
+PHASES = 1.5 + 2.0 + 1.5
+
+
+def middle_of(study, task):
+    """A point well inside of a task's mask, (x, y)."""
+    mask = cv2.imread(str(study.file(task.mask)), cv2.IMREAD_GRAYSCALE) > 0
+    distance = cv2.distanceTransform(np.pad(mask.astype(np.uint8), 1), cv2.DIST_L2, 5)[1:-1, 1:-1]
+    row, column = np.unravel_index(distance.argmax(), mask.shape)
+    assert mask[row, column]
+    return float(column) + 0.25, float(row) + 0.75
+
+
+def test_a_study_of_clicks_from_consent_to_code(hall):
+    visitor = hall.visitor()
+    page = visitor.get("/")
+    assert page.status == 200 and 'name="agree"' in page.text
+    joined = visitor.join()
+    assert (joined.status, joined.headers["location"]) == (303, "/work")
+    state = visitor.get("/api/state").json
+    assert state["kind"] == "clicks" and state["device"] is None and not state["trained"] and not state["done"]
+    assert state["timings"] == {"image": 1.5, "target": 2.0, "target_text": 2.5, "again": 1.5}
+    assert state["training"] == ["training-0"] and state["code"] is None
+    assert visitor.post("/api/batch", {}).error == "no-device"
+    assert visitor.post("/api/device", {"device": "pc", "pointer": "mouse"}).json == {"device": "pc"}
+    assert visitor.post("/api/batch", {}).error == "not-trained"
+
+    shown = visitor.show("training-0").json
+    assert {shown["image"], shown["target"]} == {"/pictures/training-0/image", "/pictures/training-0/target"}
+    task = hall.study.training[0]
+    x, y = middle_of(hall.study, task)
+    right = visitor.post("/api/training", {"trial": "training-0", "x": x, "y": y}).json
+    assert right == {"right": True, "inside": True, "near": True, "feedback": "/pictures/training-0/feedback"}
+    wrong = visitor.post("/api/training", {"trial": "training-0", "x": 0.0, "y": 0.0}).json
+    assert not wrong["inside"]
+    assert visitor.get("/pictures/training-0/feedback").headers["content-type"] == "image/png"
+    assert visitor.post("/api/trained", {}).json == {"trained": True}
+
+    done_of = []
+    while not (given := visitor.batch())["done"]:
+        assert given["batch"]["number"] == len(done_of) + 1
+        trials = given["batch"]["trials"]
+        assert [trial["position"] for trial in trials] == list(range(3))
+        for place, trial in enumerate(trials):
+            shown = visitor.show(trial["id"]).json
+            assert (shown["width"], shown["height"]) == (160, 120)
+            assert visitor.get(shown["image"]).status == visitor.get(shown["target"]).status == 200
+            hall.now += PHASES
+            stored = visitor.answer(trial["id"], x=3.5, y=4.5, reaction_ms=300.0).json
+            assert stored == {
+                "stored": True, "repeated": False, "batch_complete": place == 2, "answered": place + 1, "of": 3,
+            }  # fmt: skip
+        done_of.append(trials)
+    assert len(done_of) == 2
+    state = visitor.get("/api/state").json
+    assert state["done"] and state["progress"]["answered"] == 6 and state["progress"]["batches"] == 2
+    answers = hall.store.answers()
+    assert answers["x"].to_list() == [3.5] * 6 and answers["device"].unique().to_list() == ["pc"]
+    code = completion_code(hall.study.secret, answers["participant"][0])
+    assert given["code"] == state["code"] == code
+    assert code in visitor.get("/done").text
+
+
+def test_stored_verdicts_are_those_of_the_mask(hall):
+    visitor = hall.participant()
+    for number, trial in enumerate(visitor.batch()["batch"]["trials"]):
+        visitor.show(trial["id"])
+        hall.now += PHASES
+        found = hall.store.trial(whose(hall), trial["id"])
+        x, y = middle_of(hall.study, hall.study.by_id[found.item.task]) if number else (0.0, 0.0)
+        assert visitor.answer(trial["id"], x=x, y=y).status == 200
+    assert hall.store.answers().sort("received")["inside"].to_list() == [0, 1, 1]
+
+
+def whose(hall):
+    return hall.store.participants()["id"][0]
+
+
+def test_the_same_answer_twice_is_one_answer(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now += PHASES
+    assert not visitor.answer(trial, x=1.0, y=2.0).json["repeated"]
+    again = visitor.answer(trial, x=1.0, y=2.0)
+    assert again.status == 200 and again.json["repeated"]
+    other = visitor.answer(trial, x=1.0, y=2.0, key="another-key")
+    assert (other.status, other.error) == (409, "already-answered")
+    assert hall.store.answers().height == 1
+
+
+def test_no_answer_before_its_trial_was_shown(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    assert visitor.answer(trial, x=1.0, y=2.0).error == "not-shown"
+
+
+def test_no_answer_before_its_phases_can_have_passed(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now += PHASES - 0.26
+    refused = visitor.answer(trial, x=1.0, y=2.0)
+    assert (refused.status, refused.error) == (409, "too-early")
+    # Shown again, since the window was resized: the first show counts.
+    visitor.show(trial)
+    hall.now += 0.02
+    assert visitor.answer(trial, x=1.0, y=2.0).status == 200
+
+
+def test_a_queued_answer_is_never_too_late(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now += 50 * 86_400
+    assert visitor.answer(trial, x=1.0, y=2.0).status == 200
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {},
+        {"x": 1.0},
+        {"y": 1.0},
+        {"x": 160.0, "y": 1.0},
+        {"x": 1.0, "y": 120.0},
+        {"x": -0.001, "y": 1.0},
+        {"x": 1.0, "y": 1.0, "value": 1},
+        {"value": 1},
+        {"x": "1", "y": 1.0},
+        {"x": 1.0, "y": None},
+        {"x": 1.0, "y": 1.0, "early": -1},
+        {"x": 1.0, "y": 1.0, "inside": True},
+        {"x": 1.0, "y": 1.0, "durations": {"image": -1}},
+        {"x": 1.0, "y": 1.0, "circumstances": {"pointer": "nose"}},
+    ],
+)
+def test_a_click_lies_within_its_image(hall, fields):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now += PHASES
+    refused = visitor.answer(trial, **fields)
+    assert (refused.status, refused.error) == (422, "field")
+    assert visitor.answer(trial, x=159.999, y=0.0).status == 200
+
+
+def test_a_review(hall_of, review_study):
+    hall = hall_of(review_study)
+    visitor = hall.visitor()
+    visitor.join()
+    assert visitor.get("/api/state").json["device"] == "any"
+    wrong, right = (visitor.post("/api/training", {"trial": "training-0", "value": value}).json for value in (1, 0))
+    assert not wrong["right"] and right["right"]
+    visitor.post("/api/trained", {})
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    shown = visitor.show(trial).json
+    assert set(shown) == {"id", "image", "concept", "context"}
+    assert [visitor.answer(trial, value=value).status for value in (2, None, 1)] == [422, 422, 200]
+    assert visitor.post("/api/device", {"device": "pc"}).error == "no-device"
+    assert hall.store.answers()["value"].to_list() == [1]
+
+
+@pytest.mark.parametrize(("question", "value"), [("fit", 0.25), ("likeness", None)])
+def test_a_rating(hall_of, ratings_study, question, value):
+    hall = hall_of(ratings_study, question=question)
+    visitor = hall.participant()
+    trials = visitor.batch()["batch"]["trials"]
+    shown = visitor.show(trials[0]["id"]).json
+    assert shown["value"] == value and shown["labels"][0] == "cat" and shown["image"] is None
+    assert visitor.get(f"/pictures/{trials[0]['id']}/image").status == 404
+    assert [visitor.answer(trials[0]["id"], value=value).status for value in (0, 11, 10)] == [422, 422, 200]
+    visitor.show(trials[1]["id"])
+    last = visitor.answer(trials[1]["id"], value=1)
+    assert last.json["batch_complete"]
+    # Where nothing can lie inside, every whole batch counts.
+    assert hall.store.batches()["valid"].to_list() == [1]
+
+
+def test_an_invitation_is_one_participant_on_any_browser(hall_of, clicks_study):
+    hall = hall_of(clicks_study, open_link=False)
+    assert hall.visitor().get("/").status == 403
+    links = invitation_links(hall.study.secret, "http://x", count=2, expires=hall.now + 60)
+    first, second = (link.removeprefix("http://x") for link in links)
+    for link in (first, second, first):
+        assert hall.visitor().join(link).status == 303
+    assert hall.store.participants().height == 2
+    known = hall.visitor()
+    known.join(second)
+    hall.now += 61
+    assert hall.visitor().get(first).status == known.get(first).status == 403
+    # Too old to join by, but the one who did goes on with it.
+    assert known.get(second).headers["location"] == "/work"
+
+
+def test_without_consent_there_is_no_participant(hall):
+    for agree in ("", "no", "YES"):
+        assert hall.visitor().join(agree=agree).status == 422
+    assert hall.store.participants().height == 0
+
+
+def test_a_browser_that_is_known_goes_on(hall):
+    visitor = hall.participant()
+    assert visitor.get("/").headers["location"] == "/work"
+    # From another site's link the cookie comes only with the form.
+    stranger = hall.visitor()
+    page = stranger.get("/")
+    stranger.cookies |= visitor.cookies | stranger.cookies
+    fields = {"agree": "yes", "token": "", "csrf": page.text.partition('name="csrf" value="')[2][:32]}
+    assert stranger.form("/join", fields).status == 303
+    assert hall.store.participants().height == 1
+
+
+def test_the_code_is_for_those_who_did_something(hall):
+    visitor = hall.participant()
+    participant = whose(hall)
+    code = completion_code(hall.study.secret, participant)
+    for trial in visitor.batch()["batch"]["trials"]:
+        assert code not in visitor.get("/done").text and visitor.get("/api/state").json["code"] is None
+        visitor.show(trial["id"])
+        hall.now += PHASES
+        visitor.answer(trial["id"], x=1.0, y=1.0)
+    assert code in visitor.get("/done").text
+
+
+def test_another_device_gets_another_batch(hall):
+    visitor = hall.participant("pc")
+    first = visitor.batch()["batch"]
+    assert visitor.batch()["batch"] == first
+    assert visitor.post("/api/device", {"device": "mobile"}).status == 200
+    second = visitor.batch()["batch"]
+    assert second["id"] != first["id"]
+    assert visitor.show(first["trials"][0]["id"]).error == "returned"
+    assert set(hall.store.batches()["device"].to_list()) == {"pc", "mobile"}
+
+
+def test_a_device_that_the_study_does_not_want(hall_of, clicks_study):
+    visitor = hall_of(clicks_study, devices=("pc",)).visitor()
+    visitor.join()
+    refused = visitor.post("/api/device", {"device": "mobile"})
+    assert (refused.status, refused.error) == (409, "device")
+
+
+def test_languages(hall):
+    visitor = hall.visitor()
+    assert '<html lang="de">' in visitor.get("/?lang=de").text
+    assert '<html lang="en">' in visitor.get("/?lang=xx").text
+    visitor.join("/?lang=de")
+    assert visitor.get("/api/state").json["language"] == "de"
+    assert visitor.post("/api/language", {"language": "en"}).json["texts"]["work.pause"] == "Pause"
+    assert visitor.get("/api/state").json["language"] == "en"
+    assert visitor.post("/api/language", {"language": "fr"}).status == 422
+
+
+def test_a_pause_keeps_the_batch(hall):
+    visitor, other = hall.participant(), hall.participant()
+    batch = visitor.batch()["batch"]
+    hall.now += 1700
+    assert visitor.post("/api/pause", {}).json == {"paused": True}
+    hall.now += 1700
+    other.batch()
+    assert visitor.batch()["batch"] == batch

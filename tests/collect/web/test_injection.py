@@ -1,0 +1,174 @@
+"""What comes from outside is text: it is no path, no markup, no SQL."""
+
+import json
+import sqlite3
+from contextlib import closing
+from html.parser import HTMLParser
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hardlook.collect.web.invitations import invitation_links
+
+from .conftest import SCRIPT
+
+TRAVERSALS = (
+    "../../../../etc/passwd",
+    "..%2f..%2f..%2fetc%2fpasswd",
+    "%2e%2e/%2e%2e/secret.key",
+    "%2e%2e%2fsecret.key",
+    "..%5c..%5csecret.key",
+    "..\\..\\secret.key",
+    "/etc/passwd",
+    "%2fetc%2fpasswd",
+    "//etc/passwd",
+    "file:///etc/passwd",
+    "secret.key",
+    "secret.key%00.png",
+    "%00",
+    "study.css%00",
+    "C:%5cwindows%5cwin.ini",
+    "%c0%ae%c0%ae/secret.key",
+    "%ff%fe",
+    "~root",
+    "....//....//secret.key",
+)
+SQL = (
+    "' OR '1'='1",
+    "'; DROP TABLE answers; --",
+    '" OR ""="',
+    "x' UNION SELECT value FROM facts --",
+    "\\'; DELETE FROM participants; --",
+    "1; PRAGMA writable_schema=1",
+    "%27%20OR%201=1--",
+    "$1",
+    ":id",
+    "?",
+    "{}",
+    "%s",
+)
+PREFIXES = ("/", "/static/", "/pictures/", "/pictures/training-0/", "/join/", "/api/trials/", "/research/", "/api/")
+
+
+class Tags(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.scripts, self.handlers = [], []
+
+    def handle_starttag(self, tag, attrs):
+        if tag == "script":
+            self.scripts.append(dict(attrs).get("src"))
+        self.handlers += [name for name, _ in attrs if name.startswith("on") or name == "style"]
+
+
+def no_foreign_script(page):
+    tags = Tags()
+    tags.feed(page)
+    return (
+        all(source and source.startswith(("/static/", "/research/")) for source in tags.scripts) and not tags.handlers
+    )
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_no_part_of_an_address_is_a_path(hall, prefix):
+    visitor = hall.participant()
+    secret = hall.study.secret.hex()
+    for traversal in TRAVERSALS:
+        for path in (prefix + traversal, f"{prefix}{traversal}/image", f"{prefix}{traversal}/show"):
+            for method in ("GET", "HEAD", "POST"):
+                reply = visitor.send(method, path)
+                assert reply.status in (401, 403, 404, 405, 415), (method, path)
+                assert secret not in reply.content.decode("latin-1") and "root:" not in reply.content.decode("latin-1")
+
+
+def test_scripts_in_titles_and_labels_are_text(hall, hall_of, review_study, ratings_study):
+    visitor = hall.visitor()
+    hostile = hall_of(review_study, title=SCRIPT, contact=SCRIPT, consent={"en": SCRIPT}, instructions={"en": SCRIPT})
+    pages = [visitor.get(path).text for path in ("/", "/work", "/done", "/privacy", "/nowhere", "/join/x")]
+    pages += [hostile.visitor().get(path).text for path in ("/", "/work", "/done", "/privacy", "/nowhere")]
+    for page in pages:
+        assert no_foreign_script(page) and SCRIPT not in page
+        assert "&lt;script&gt;" in page
+    person = hostile.participant()
+    state = person.get("/api/state")
+    assert state.json["instructions"] == state.json["title"] == SCRIPT
+    assert state.headers["content-type"] == "application/json"
+    shown = person.show(person.batch()["batch"]["trials"][0]["id"])
+    assert shown.json["concept"] == SCRIPT and shown.headers["content-type"] == "application/json"
+
+
+def test_scripts_in_what_a_client_sends_are_not_sent_back_as_markup(hall):
+    visitor = hall.participant()
+    quoted = SCRIPT.replace("<", "%3C").replace(">", "%3E").replace('"', "%22")
+    for path in (f"/{quoted}", f"/join/{quoted}", f"/?lang={quoted}", f"/privacy?lang={quoted}", f"/research/{quoted}"):
+        page = hall.visitor().get(path)
+        assert no_foreign_script(page.text) and SCRIPT not in page.text
+    for path in (f"/pictures/{quoted}/image", f"/api/{quoted}"):
+        reply = visitor.get(path)
+        assert reply.status == 404 and reply.headers["content-type"] == "application/json"
+    reply = visitor.post("/api/answers", {SCRIPT: SCRIPT, "key": SCRIPT, "trial": SCRIPT})
+    assert reply.status == 422 and reply.headers["content-type"] == "application/json"
+    page = hall.visitor().get("/")
+    token = page.text.partition('name="csrf" value="')[2].partition('"')[0]
+    visitor = hall.visitor()
+    visitor.get("/")
+    answer = visitor.form("/join", {"csrf": token, "token": SCRIPT, "agree": SCRIPT, "language": SCRIPT})
+    assert no_foreign_script(answer.text) and SCRIPT not in answer.text
+
+
+@pytest.mark.parametrize("text", SQL)
+def test_sql_in_every_field_is_text_or_refused(hall, text):
+    visitor = hall.participant()
+    tables = count_all(hall)
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now += 5
+    whole = {"key": "k" * 16, "trial": trial, "x": 1.0, "y": 1.0}
+    nested = {"durations": {"image": text}, "circumstances": {"pointer": text}}
+    for change in ({name: text} for name in (*whole, "value", "early", "reaction_ms", "durations", text)):
+        assert visitor.post("/api/answers", {**whole, **change}).status == 422
+    for name, value in nested.items():
+        assert visitor.post("/api/answers", {**whole, name: value}).status == 422
+    for path, name in (("/api/language", "language"), ("/api/device", "device"), ("/api/training", "trial")):
+        assert visitor.post(path, {name: text}).status == 422
+    for path in (f"/api/trials/{text}/show", f"/pictures/{text}/image", f"/join/{text}"):
+        assert visitor.get(path.partition("?")[0]).status in (403, 404, 405)
+    assert hall.visitor().join(language=text).status == 303
+    assert hall.visitor().join(token=text).status == 403
+    assert visitor.get("/api/state", headers=[("x-csrf-token", text)]).status == 200
+    after = count_all(hall)
+    assert after == {**tables, "participants": tables["participants"] + 1, "batches": 1, "assignments": 3}
+    assert visitor.post("/api/answers", whole).status == 200
+
+
+def count_all(hall):
+    names = ("facts", "items", "progress", "participants", "batches", "assignments", "answers")
+    with closing(sqlite3.connect(hall.database.removeprefix("sqlite:///"))) as database:
+        return {name: database.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in names}
+
+
+def test_an_invitation_with_strange_words_is_none(hall):
+    good = invitation_links(hall.study.secret, "", count=1, expires=None)[0]
+    for bad in (good[:-1], f"{good}x", f"{good}%00", good.replace(".", ".."), "/join/.", "/join/..."):
+        assert hall.visitor().get(bad).status in (403, 404)
+    assert hall.visitor().get(good).status == 200
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
+@given(
+    body=st.recursive(
+        st.none() | st.booleans() | st.floats() | st.text(),
+        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        max_leaves=12,
+    )
+)
+def test_any_json_is_refused_in_words(hall, body):
+    if not hasattr(hall, "somebody"):
+        hall.somebody = hall.participant()
+    hall.now += 60
+    content = json.dumps(body).encode()
+    for path in ("/api/answers", "/api/device", "/api/training", "/api/language"):
+        reply = hall.somebody.post(path, content)
+        assert reply.status in (400, 413, 422)
+        assert set(reply.json) == {"error", "message"}
