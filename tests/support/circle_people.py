@@ -25,17 +25,17 @@ LOOKS = {
         "viewport": {"width": 360, "height": 560}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True,
     },
 }  # fmt: skip
-AT_ONCE = 6
+AT_ONCE = 4
 PATIENCE = 60_000
-# The next thing to do: a click that is due and not the last one, or a choice.
+# The next thing to do, other than the last: a click that is due, a choice, or to take the code.
 DUE = """last => {
   const picture = document.querySelector(".trial[data-phase=click] .picture");
-  if (picture && picture.getAttribute("src") !== last) {
-    const box = picture.getBoundingClientRect();
-    return [picture.getAttribute("src"), box.left, box.top, box.width, box.height];
-  }
-  const choice = document.querySelector("#screen [value=next], #screen [value=begin], #screen [value=another], #code");
-  return choice && [choice.value];
+  const choice = document.querySelector("#screen [value=next], #screen [value=begin], #screen [value=another]");
+  const code = document.getElementById("code");
+  const name = picture?.getAttribute("src") ?? (choice && document.querySelector("h1").textContent) ?? code?.value;
+  if (!name || name === last) return null;
+  const box = picture?.getBoundingClientRect();
+  return { name, choice: choice?.value, box: box && [box.left, box.top, box.width, box.height] };
 }"""
 
 
@@ -54,7 +54,7 @@ class Habit:
     def stem(self, picture):
         """Which image of the dataset a picture is; the study may have stored it anew."""
         likeness = {
-            stem: np.abs(image.astype(int) - picture).mean()
+            stem: np.abs(image[::4, ::4].astype(int) - picture[::4, ::4]).mean()
             for stem, image, _ in self._known
             if image.shape == picture.shape
         }
@@ -87,25 +87,25 @@ class Person:
             self._page.set_default_timeout(PATIENCE)
             self._page.on("response", lambda response: self._responses.update({response.url: response}))
             await self._page.goto(self.address)
-            for selector in ("[name=agree]", "button[type=submit]", ".devices ~ .actions .main", "[value=begin]"):
+            for selector in ("[name=agree]", "button[type=submit]", ".devices ~ .actions .main"):
                 await self._press(selector)
-            while (await self._go_on()) != "done":
-                pass
+            while not self.code:
+                await self._go_on()
         finally:
             await context.close()
 
     async def _go_on(self):
-        """Do what is to be done next: click, or choose to go on; the last page has the code."""
+        """Do what is to be done next; at last there is nothing to do but to take the code."""
         due = await (await self._page.wait_for_function(DUE, arg=self._last)).json_value()
-        if len(due) > 1:
-            return await self._click(*due)
-        if due[0] in ("next", "begin", "another"):
-            return await self._press(f"#screen [value={due[0]}]")
-        self.code = due[0]
-        return "done"
+        self._last = due["name"]
+        if due["box"]:
+            await self._click(due["name"], *due["box"])
+        elif due["choice"]:
+            await self._press(f"#screen [value={due['choice']}]")
+        else:
+            self.code = due["name"]
 
     async def _click(self, address, left, top, width, height):
-        self._last = address
         picture = await self._seen(address)
         if "/training-" in address:
             x, y = innermost(await self._seen(address.replace("/image", "/target")))

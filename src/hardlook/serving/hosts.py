@@ -7,22 +7,22 @@ A page from elsewhere can make a browser send requests to this machine, and by a
 from __future__ import annotations
 
 import ipaddress
+import re
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 EVERYWHERE = frozenset({"0.0.0.0", "::"})
+# Whatever else stands in the header would end up in addresses that are made from it.
+_HOST = re.compile(r"(?:\[(?P<number>[0-9a-f]*:[0-9a-f:.]*)\]|(?P<name>[^:\[\]/?#@\s]*))(?::[0-9]{1,5})?")
 
 
 def host_name(header: str) -> str:
     """The name in a Host header, without port and brackets.
 
-    >>> [host_name(text) for text in ("localhost:8000", "[::1]:8000", "Example.org", "::1")]
-    ['localhost', '::1', 'example.org', '']
+    >>> [host_name(text) for text in ("localhost:8000", "[::1]:8000", "Example.org", "::1", "[::1]:@evil.example")]
+    ['localhost', '::1', 'example.org', '', '']
     """
-    name, bracket, rest = header.strip().lower().partition("]")
-    if name.startswith("[") and bracket and (not rest or rest.startswith(":")):
-        return name[1:]
-    name, colon, port = header.strip().lower().partition(":")
-    return name if not colon or port.isdigit() else ""
+    found = _HOST.fullmatch(header.strip(" \t").lower())
+    return (found["number"] or found["name"]) if found else ""
 
 
 def may_ask(header: str, host: str) -> bool:

@@ -59,12 +59,15 @@ def server_of(app: Application) -> Server:
     from hardlook.extras import require
 
     uvicorn = require("uvicorn", extra="web")
-    # Nothing stands before this server, so what says that something does is not believed.
     config = uvicorn.Config(
         app,
-        log_level="warning",
+        # Of the two parsers that uvicorn may find only this one limits the size of a request's head.
+        http="h11",
+        # What strangers send that is no HTTP at all is not worth a line each.
+        log_level="error",
         access_log=False,
         server_header=False,
+        # What a request says of who asks is not believed here.
         proxy_headers=False,
         lifespan="off",
         ws="none",

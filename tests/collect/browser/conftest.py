@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 from contextlib import ExitStack
 
 import pytest
 
-for needed, of in (("starlette", "web"), ("sqlalchemy", "web"), ("uvicorn", "web"), ("playwright", "dev")):
-    pytest.importorskip(needed, reason=f"the extra {of} is not installed")
+pytest.importorskip("starlette", reason="the extra web is not installed")
+pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
+pytest.importorskip("uvicorn", reason="the extra web is not installed")
+pytest.importorskip("playwright", reason="playwright is not installed")
 
 from .played_studies import make_click_study, serving
 from .visitor import CHROMIUM, DESKTOP, Visitor
@@ -62,6 +63,3 @@ def visit(browser):
 def discs(tmp_path, serve):
     """A served study of two sets of three discs."""
     return serve(*make_click_study(tmp_path / "study"))
-
-
-HAS_AXE = importlib.util.find_spec("axe_playwright_python") is not None

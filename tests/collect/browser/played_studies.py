@@ -22,7 +22,7 @@ from hardlook.serving.listening import address_of, listen
 
 # A colour that nothing else on the pages has, so that it can be found on a screenshot.
 MARK = (255, 0, 255)
-QUICK = {"image": 0.15, "target": 0.2, "target_text": 0.25, "again": 0.5}
+QUICK = {"image": 0.1, "target": 0.15, "target_text": 0.2, "again": 0.45}
 
 
 @dataclass
@@ -96,7 +96,9 @@ def make_rating_study(folder, count=3, question="fit", **chosen):
     settings = StudySettings.model_validate(fields | {"question": question} | chosen)
     image = write_picture(folder, "images", marked_region(0)[0].image)
     tasks = [RatingTask("t000000", "picture/a", "picture", ("disc, box", "ball", "box"), "path", 0.4, image)]
-    tasks += [RatingTask(f"t{n:06d}", f"pair/{n}", "pair", ("cat", f"dog {n}"), "path", n / 10) for n in range(1, count)]
+    tasks += [
+        RatingTask(f"t{n:06d}", f"pair/{n}", "pair", ("cat", f"dog {n}"), "path", n / 10) for n in range(1, count)
+    ]
     return make_study(folder, settings, tasks, made={})
 
 

@@ -16,7 +16,7 @@ from .visitor import DESKTOP, PHONE
 WAYS = {
     "one device pixel a pixel": (DESKTOP, (160, 120)),
     "zoomed to 150 %": ({**DESKTOP, "device_scale_factor": 1.5}, (160, 120)),
-    "three device pixels a pixel": ({**DESKTOP, "device_scale_factor": 3}, (160, 120)),
+    "three device pixels a pixel": ({"viewport": {"width": 500, "height": 400}, "device_scale_factor": 3}, (160, 120)),
     "a wide picture in a low window": ({"viewport": {"width": 700, "height": 420}}, (300, 60)),
     "a tall picture on a phone": (PHONE, (90, 200)),
 }
@@ -115,7 +115,9 @@ def test_the_box_lies_in_the_room_on_whole_device_pixels(maths, width, height, r
     assert box["left"] + box["width"] <= wide + 1e-6 and box["top"] + box["height"] <= high + 1e-6
     # As large as whole device pixels in the room allow, and of the picture's shape to half of one.
     assert wide - box["width"] < 3.01 / ratio or high - box["height"] < 3.01 / ratio
-    scales = [((edge - 0.501) / side, (edge + 0.501) / side) for edge, side in zip(edges[2:], (width, height), strict=True)]
+    scales = [
+        ((edge - 0.501) / side, (edge + 0.501) / side) for edge, side in zip(edges[2:], (width, height), strict=True)
+    ]
     least, most = max(low for low, _ in scales), min(high for _, high in scales)
     assert least <= most or min(edges[2:]) == pytest.approx(1)
 
@@ -125,7 +127,15 @@ def test_the_box_lies_in_the_room_on_whole_device_pixels(maths, width, height, r
 def test_points_of_the_picture_are_its_pixels(maths, width, height, left, scale, across, down):
     found = maths.evaluate(
         "([x, y, l, w, h, pw, ph]) => maths.imagePoint(x, y, new DOMRect(l, l, w, h), pw, ph)",
-        [left + across * width * scale, left + down * height * scale, left, width * scale, height * scale, width, height],
+        [
+            left + across * width * scale,
+            left + down * height * scale,
+            left,
+            width * scale,
+            height * scale,
+            width,
+            height,
+        ],
     )
     near_an_edge = any(abs(share - edge) < 1e-6 for share in (across, down) for edge in (0, 1))
     if not near_an_edge:

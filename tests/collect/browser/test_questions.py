@@ -31,10 +31,7 @@ def join_by_keys(visitor, language="en"):
 
 def answer_by_keys(visitor, keys):
     for count, key in enumerate(keys):
-        visitor.answered(count).page.locator(".question").wait_for()
-        # The first fifth of a second does not count: it may be the rest of a double click.
-        visitor.page.wait_for_timeout(300)
-        visitor.page.keyboard.press(key)
+        visitor.asked(count).page.keyboard.press(key)
         visitor.answered(count + 1)
     visitor.page.locator("[value=stop]").wait_for()
     focused(visitor.page, "[value=stop]")
@@ -66,8 +63,7 @@ def test_a_rating_by_fingers_on_a_narrow_phone(tmp_path, serve, visit):
     narrow = {**PHONE, "viewport": {"width": 320, "height": 568}}
     visitor = visit(serve(make_rating_study(tmp_path / "study")), narrow).enter()
     for count, value in enumerate((3, 7, 10)):
-        visitor.answered(count).page.wait_for_timeout(300)
-        visitor.press(f".buttons [value='{value}']")
+        visitor.asked(count).press(f".buttons [value='{value}']")
         visitor.answered(count + 1)
     visitor.stop()
     assert visitor.served.store.answers().sort("position")["value"].to_list() == [3, 7, 10]
@@ -75,12 +71,12 @@ def test_a_rating_by_fingers_on_a_narrow_phone(tmp_path, serve, visit):
 
 def test_the_rest_of_a_double_click_answers_nothing(tmp_path, serve, visit):
     visitor = visit(serve(make_review_study(tmp_path / "study"))).enter()
-    visitor.page.locator(".question").wait_for()
-    visitor.page.evaluate("""() => { new MutationObserver(() => document.querySelector('.buttons button')?.click())
+    visitor.asked(
+        0
+    ).page.evaluate("""() => { new MutationObserver(() => document.querySelector('.buttons button')?.click())
         .observe(document.getElementById('screen'), { childList: true }) }""")
-    visitor.page.wait_for_timeout(300)
     visitor.page.keyboard.press("n")
-    visitor.answered(1).page.wait_for_timeout(400)
+    visitor.asked(1)
     assert visitor.page.locator("#progress").evaluate("p => p.value") == 1
     assert visitor.served.store.answers()["value"].to_list() == [0]
 
@@ -93,7 +89,5 @@ def test_a_pause_in_a_review(tmp_path, serve, visit):
     visitor.page.keyboard.press("y")
     assert visitor.served.store.answers().is_empty()
     visitor.page.keyboard.press("Enter")
-    visitor.page.locator(".question").wait_for()
-    visitor.page.wait_for_timeout(300)
-    visitor.page.keyboard.press("y")
+    visitor.asked(0).page.keyboard.press("y")
     visitor.answered(1)

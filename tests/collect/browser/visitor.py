@@ -68,6 +68,11 @@ class Visitor:
         self.page.wait_for_function("n => document.getElementById('progress').value === n", arg=count)
         return self
 
+    def asked(self, count):
+        """Wait until the question after so many answers takes an answer."""
+        self.answered(count).page.locator(".question[data-phase=asked]").wait_for()
+        return self
+
     def tap(self, x, y):
         """At a point of the window, in CSS pixels."""
         self.page.touchscreen.tap(x, y) if self.touch else self.page.mouse.click(x, y)

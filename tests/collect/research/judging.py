@@ -20,7 +20,8 @@ def review_study(folder, tasks=6, **settings):
         image = write_picture(folder, "images", np.full((30, 40, 3), 17 * number % 256, np.uint8))
         name = f"image-{number}.jpg"
         made.append(ReviewTask(f"t{number + 1:06d}", name, name, "cat", ("snow", "sand")[number % 2], image))
-    return _study(folder, "review", made, target_answers=2, **settings)
+    facts = {"candidates": "candidates"}
+    return _study(folder, "review", made, facts, target_answers=2, **settings)
 
 
 def ratings_study(
@@ -34,12 +35,14 @@ def ratings_study(
             made.append(
                 RatingTask(f"t{len(made) + 1:06d}", subject, "pair", tuple(pair), measure, 0.25 * len(measure) / 4)
             )
-    return _study(folder, "ratings", made, target_answers=4, **settings)
+    return _study(folder, "ratings", made, {}, target_answers=4, **settings)
 
 
-def _study(folder, kind, tasks, **settings):
+def _study(folder, kind, tasks, data, **settings):
     chosen = {"kind": kind, "title": f"A {kind} study", "devices": ("any",), "batch_size": 3, "training_tasks": 0}
-    return make_study(folder, StudySettings.model_validate(chosen | settings), tasks, made={"round": 1, "left_out": []})
+    return make_study(
+        folder, StudySettings.model_validate(chosen | settings), tasks, made={"round": 1, "left_out": [], "data": data}
+    )
 
 
 def judged_by(study, people):

@@ -1,13 +1,15 @@
 """A review study: verdicts and outcomes as they were given, agreement as worked out by hand."""
 
+import csv
 import re
 
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
+from hardlook.collect.results.export import export_study
 from hardlook.report.numerals import NOTHING
 
-from .conftest import dashboard, words
+from .conftest import dashboard, tables
 from .judging import judged_by, review_study
 
 SAID = {1: [1, 1, 0, 1, 0, 1], 2: [1, 0, 0, 1, 1, 1]}
@@ -64,15 +66,23 @@ def test_candidates_are_filtered(researcher):
     assert "No candidate is like this." in researcher.words("/research/images?show=undecided")
 
 
-def test_there_are_no_rules_and_the_progress_is_of_one_device(researcher):
-    assert researcher.get("/research/rules").status_code == 404
-    assert researcher.post("/research/rules", least_inside="0.5").status_code == 404
-    page = researcher.page("/research")
-    assert "Rules" not in words(page)
-    assert "any 100 % 12 12 0 6 of 6" in words(page)
-    for address in ("", "/participants", "/export"):
-        assert "/research/rules" not in researcher.page(f"/research{address}")
+def test_nothing_is_said_of_clicks_and_the_progress_is_of_one_device(researcher):
+    assert "any 100 % 12 12 0 6 of 6" in researcher.words("/research")
+    for address in ("", "/participants", "/images", "/rules", "/export"):
         assert "inside" not in researcher.words(f"/research{address}")
+
+
+def test_rules_leave_out_verdicts_here_as_in_the_export(researcher, reviewed, tmp_path):
+    study, store = reviewed
+    preview = tables(researcher.page("/research/rules?participants=2"))["Valid answers that remain"]
+    assert preview[1] == ["any", "12", "12", "6", "12"]
+    assert researcher.post("/research/rules", participants="2").status_code == 303
+    assert "0 kept 0 rejected 6 undecided" in researcher.words("/research/images")
+    assert all(len(verdicts) == 1 for _, verdicts in cards(researcher.page("/research/images")).values())
+    export_study(study, store, tmp_path / "out")
+    store.set_rules({})
+    with (tmp_path / "out" / "undecided.csv").open() as stream:
+        assert len(list(csv.DictReader(stream))) == 6
 
 
 def test_without_reviews_nothing_is_claimed(tmp_path):

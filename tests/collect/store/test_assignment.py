@@ -103,6 +103,17 @@ def test_nothing_beyond_the_most_batches(store):
     assert (done.answered, done.complete, done.batches) == (10, 2, 2)
 
 
+def test_a_short_batch_that_is_complete_counts_as_one(store):
+    store.prepare(some_items(10), ("pc",), "f")
+    rules = BatchRules(size=6, target=1, most_batches=1, return_after=1800.0)
+    store.next_batch(arrive(store), rules, 0.0)
+    person = arrive(store)
+    assert do_batch(store, person, rules).of == 4
+    # The six are free again, and this one has done their batch.
+    assert store.return_abandoned(1800.0, 2000.0) == 1
+    assert store.next_batch(person, rules, 2001.0) is None
+
+
 def test_a_batch_that_went_back_does_not_use_up_the_most_batches(store):
     store.prepare(some_items(30), ("pc",), "f")
     rules = BatchRules(size=5, target=25, most_batches=1, return_after=1800.0)

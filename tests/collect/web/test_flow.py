@@ -61,7 +61,7 @@ def test_a_study_of_clicks_from_consent_to_code(hall):
         done_of.append(trials)
     assert len(done_of) == 2
     state = visitor.get("/api/state").json
-    assert state["done"] and state["progress"]["answered"] == 6 and state["progress"]["batches"] == 2
+    assert state["progress"]["answered"] == 6 and state["progress"]["batches"] == 2
     answers = hall.store.answers()
     assert answers["x"].to_list() == [3.5] * 6 and answers["device"].unique().to_list() == ["pc"]
     code = completion_code(hall.study.secret, answers["participant"][0])
@@ -82,75 +82,6 @@ def test_stored_verdicts_are_those_of_the_mask(hall):
 
 def whose(hall):
     return hall.store.participants()["id"][0]
-
-
-def test_the_same_answer_twice_is_one_answer(hall):
-    visitor = hall.participant()
-    trial = visitor.batch()["batch"]["trials"][0]["id"]
-    visitor.show(trial)
-    hall.now += PHASES
-    assert not visitor.answer(trial, x=1.0, y=2.0).json["repeated"]
-    again = visitor.answer(trial, x=1.0, y=2.0)
-    assert again.status == 200 and again.json["repeated"]
-    other = visitor.answer(trial, x=1.0, y=2.0, key="another-key")
-    assert (other.status, other.error) == (409, "already-answered")
-    assert hall.store.answers().height == 1
-
-
-def test_no_answer_before_its_trial_was_shown(hall):
-    visitor = hall.participant()
-    trial = visitor.batch()["batch"]["trials"][0]["id"]
-    assert visitor.answer(trial, x=1.0, y=2.0).error == "not-shown"
-
-
-def test_no_answer_before_its_phases_can_have_passed(hall):
-    visitor = hall.participant()
-    trial = visitor.batch()["batch"]["trials"][0]["id"]
-    visitor.show(trial)
-    hall.now += PHASES - 0.26
-    refused = visitor.answer(trial, x=1.0, y=2.0)
-    assert (refused.status, refused.error) == (409, "too-early")
-    # Shown again, since the window was resized: the first show counts.
-    visitor.show(trial)
-    hall.now += 0.02
-    assert visitor.answer(trial, x=1.0, y=2.0).status == 200
-
-
-def test_a_queued_answer_is_never_too_late(hall):
-    visitor = hall.participant()
-    trial = visitor.batch()["batch"]["trials"][0]["id"]
-    visitor.show(trial)
-    hall.now += 50 * 86_400
-    assert visitor.answer(trial, x=1.0, y=2.0).status == 200
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"x": 1.0},
-        {"y": 1.0},
-        {"x": 160.0, "y": 1.0},
-        {"x": 1.0, "y": 120.0},
-        {"x": -0.001, "y": 1.0},
-        {"x": 1.0, "y": 1.0, "value": 1},
-        {"value": 1},
-        {"x": "1", "y": 1.0},
-        {"x": 1.0, "y": None},
-        {"x": 1.0, "y": 1.0, "early": -1},
-        {"x": 1.0, "y": 1.0, "inside": True},
-        {"x": 1.0, "y": 1.0, "durations": {"image": -1}},
-        {"x": 1.0, "y": 1.0, "circumstances": {"pointer": "nose"}},
-    ],
-)
-def test_a_click_lies_within_its_image(hall, fields):
-    visitor = hall.participant()
-    trial = visitor.batch()["batch"]["trials"][0]["id"]
-    visitor.show(trial)
-    hall.now += PHASES
-    refused = visitor.answer(trial, **fields)
-    assert (refused.status, refused.error) == (422, "field")
-    assert visitor.answer(trial, x=159.999, y=0.0).status == 200
 
 
 def test_a_review(hall_of, review_study):
@@ -240,6 +171,27 @@ def test_another_device_gets_another_batch(hall):
     assert second["id"] != first["id"]
     assert visitor.show(first["trials"][0]["id"]).error == "returned"
     assert set(hall.store.batches()["device"].to_list()) == {"pc", "mobile"}
+
+
+def test_who_was_told_that_nothing_is_left_may_ask_again(hall_of, clicks_study):
+    hall = hall_of(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6, devices=("pc",))
+    first, second = hall.participant(), hall.participant()
+    first.batch()
+    assert second.batch() == {"done": True, "code": None}
+    assert not second.get("/api/state").json["done"]
+    hall.now += 1801
+    assert len(second.batch()["batch"]["trials"]) == 6
+
+
+def test_who_did_all_that_is_asked_for_is_done(hall_of, clicks_study):
+    hall = hall_of(clicks_study, most_batches=1)
+    visitor = hall.participant()
+    for trial in visitor.batch()["batch"]["trials"]:
+        assert not visitor.get("/api/state").json["done"]
+        visitor.show(trial["id"])
+        hall.now += PHASES
+        visitor.answer(trial["id"], x=1.0, y=1.0)
+    assert visitor.get("/api/state").json["done"] and visitor.batch()["done"]
 
 
 def test_a_device_that_the_study_does_not_want(hall_of, clicks_study):

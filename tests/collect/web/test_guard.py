@@ -11,6 +11,9 @@ from hardlook.errors import OptionError
 from .visitors import FORM, JSON, ask
 
 HOST = (b"host", b"127.0.0.1:8000")
+NO_ADDRESSES = ("study.example", "ftp://x", "https://", "https://x/path", "https://x?a", "https://u@x", "javascript:x")
+NO_ADDRESSES += ("http://x:0", "http://x:65536", "http://x:", "http://a b", "http://a\r\nb", "http://\0", "https://x'y")
+NO_ADDRESSES += ("http://[", "http://[::1", "http://[127.0.0.1]", "https://\u2100.example", "https://caf\u00e9.example")
 PAGES = ("/", "/work", "/done", "/privacy", "/health", "/static/study.css", "/api/openapi.json", "/research/login")
 
 
@@ -28,6 +31,14 @@ PAGES = ("/", "/work", "/done", "/privacy", "/health", "/static/study.css", "/ap
         ("study.example@evil.example", False),
         ("10.0.0.7", False),
         ("", False),
+        # Brackets and ports that are none, which an address made from the header would carry on.
+        ("[::1]:[", False),
+        ("[::1]:@evil.example", False),
+        ("[::1]:/api/", False),
+        ("[127.0.0.1]", False),
+        ("localhost:80/x", False),
+        ("localhost:", False),
+        ("localhost:8000 evil.example", False),
     ],
 )
 def test_only_our_own_names_are_answered(hall_of, clicks_study, host, allowed):
@@ -41,12 +52,29 @@ def test_no_host_and_two_hosts(hall):
     assert ask(hall.app, "GET", "/privacy", [HOST, (b"host", b"evil.example")]).status == 421
 
 
-@pytest.mark.parametrize(
-    "url", ["study.example", "ftp://x", "https://", "https://x/path", "https://x?a", "https://u@x"]
-)
+@pytest.mark.parametrize("url", NO_ADDRESSES)
 def test_a_public_address_is_one(url):
     with pytest.raises(OptionError, match="no public address"):
         PublicAddress(url=url)
+
+
+@pytest.mark.parametrize(
+    ("url", "origin"),
+    [
+        ("https://study.example", "https://study.example"),
+        ("HTTPS://Study.Example/", "https://study.example"),
+        ("https://study.example:443", "https://study.example"),
+        ("http://study.example:80/", "http://study.example"),
+        ("https://study.example:8443", "https://study.example:8443"),
+        ("http://[2001:db8::1]:8000", "http://[2001:db8::1]:8000"),
+    ],
+)
+def test_a_public_address_is_written_as_browsers_do(hall_of, clicks_study, url, origin):
+    """Else no form that a browser sends would be taken for our own."""
+    assert PublicAddress(url=url).origin == origin
+    host = origin.partition("://")[2]
+    visitor = hall_of(clicks_study, public_url=url).visitor(host=host, origin=origin)
+    assert visitor.join().status == 303 and visitor.post("/api/pause", {}).status == 200
 
 
 def test_a_trusted_proxy_needs_a_public_address_in_numbers():

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from contextlib import closing
 from html.parser import HTMLParser
+from urllib.parse import quote
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -115,6 +116,21 @@ def test_scripts_in_what_a_client_sends_are_not_sent_back_as_markup(hall):
     visitor.get("/")
     answer = visitor.form("/join", {"csrf": token, "token": SCRIPT, "agree": SCRIPT, "language": SCRIPT})
     assert no_foreign_script(answer.text) and SCRIPT not in answer.text
+
+
+@pytest.mark.parametrize(
+    "text", ["x\r\nSet-Cookie: a=b", "x\nLocation: /evil", "x\r\n\r\n<p>", "\u560a\u560dSet-Cookie: a=b"]
+)
+def test_no_text_from_outside_becomes_a_header(hall, text):
+    visitor, quoted = hall.participant(), quote(text)
+    replies = [hall.visitor().get(f"{path}{quoted}") for path in ("/", "/join/", "/?lang=", "/privacy?lang=")]
+    replies += [visitor.get(f"{path}{quoted}") for path in ("/pictures/", "/static/", "/research/key/", "/api/")]
+    replies += [hall.visitor().join(language=text), hall.visitor().join(token=text), visitor.post("/api/pause", {})]
+    replies.append(visitor.post("/api/language", {"language": text}))
+    for reply in replies:
+        for name, value in reply.headers.items():
+            assert not set("\r\n\0") & set(name + value)
+            assert "a=b" not in value and "/evil" not in value
 
 
 @pytest.mark.parametrize("text", SQL)

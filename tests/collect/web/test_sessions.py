@@ -1,5 +1,7 @@
 """Cookies and origins: a session is one participant's of one study for some time, and only our own page uses it."""
 
+import json
+
 import pytest
 
 from hardlook.collect.web.sessions import SESSION_DAYS, Sessions
@@ -109,6 +111,43 @@ def test_every_change_comes_from_our_own_origin(hall, origin):
     assert visitor.post("/api/pause", {}, headers=[("sec-fetch-site", "same-origin")]).status == 200
     for site in ("cross-site", "same-site"):
         assert visitor.post("/api/pause", {}, headers=[("sec-fetch-site", site)]).error == "other-origin"
+
+
+def test_who_says_nothing_of_an_origin_still_needs_the_token(hall):
+    """Old browsers: the token alone stands against another site's form there."""
+    visitor = hall.participant()
+    for path, body in POSTS:
+        content = json.dumps(body).encode()
+        assert visitor.send("POST", path, content, kind="application/json").error == "csrf"
+        token = [("x-csrf-token", visitor.csrf)]
+        assert visitor.send("POST", path, content, kind="application/json", headers=token).status in (200, 404)
+
+
+def test_one_cookie_among_others_and_twice(hall):
+    """A cookie that somebody else managed to set beside ours is no session, and does no harm but to itself."""
+    visitor, other = hall.participant(), hall.participant()
+    (name, own), (_, theirs) = session_cookie(visitor), session_cookie(other)
+    who = {own: visitor.csrf, theirs: other.csrf}
+    for cookies, seen in (
+        (f"a=b; {name}={own}; c=d", own),
+        (f'{name}="{own}"', own),
+        (f"{name}={own}; {name.upper()}={theirs}", own),
+        (f"{name}=x; {name}={own}", own),
+        (f"{name}={own}; {name}={theirs}", theirs),
+        (f"{name}={own};" + "; ".join(f"x{number}=y" for number in range(500)), own),
+    ):
+        visitor.cookies = {}
+        reply = visitor.get(STATE, headers=[("cookie", cookies)])
+        assert (reply.status, reply.json["csrf"]) == (200, who[seen]), cookies
+
+
+def test_a_form_of_consent_sent_again_by_the_same_browser_is_the_same_person(hall):
+    visitor = hall.visitor()
+    page = visitor.get("/").text
+    fields = {"token": "", "agree": "yes", "csrf": page.partition('name="csrf" value="')[2].partition('"')[0]}
+    for _ in range(3):
+        assert visitor.form("/join", fields).status == 303
+    assert hall.store.participants().height == 1
 
 
 def test_the_form_of_consent_is_our_own_too(hall):

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import json
+import logging
 import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes, urlencode
@@ -81,7 +82,13 @@ def ask(app, method, address, headers, body=b"", *, client="127.0.0.1", scheme="
     async def send(message):
         sent.append(message)
 
-    asyncio.run(app(scope, receive, send))
+    try:
+        asyncio.run(app(scope, receive, send))
+    except Exception:
+        # As a server does: what is raised once the answer is sent goes to the log.
+        if not sent:
+            raise
+        logging.getLogger("server").exception("after the answer")
     pairs = [(name.decode().lower(), value.decode("latin-1")) for name, value in sent[0]["headers"]]
     content = b"".join(message.get("body", b"") for message in sent[1:])
     cookies = tuple(value for name, value in pairs if name == "set-cookie")

@@ -101,13 +101,15 @@ class Participant:
         shown = response.json()
         begun = time.monotonic()
         task = await self._look(shown)
-        mode = shown.get("mode", "")
-        plan = 0.0
-        if mode:
-            wait = self._wait
-            plan = wait["image"] + wait["again"] + (wait["target_text"] if mode == "text" else wait["target"])
-        await asyncio.sleep(max(0.0, plan - (time.monotonic() - begun)) + self._pause(trial))
-        await self._send(trial, task, self.aim.answer(self.number, task))
+        phases = self._phases(shown.get("mode", ""))
+        pause = self._pause(trial)
+        await asyncio.sleep(max(0.0, sum(phases.values()) - (time.monotonic() - begun)) + pause)
+        said = {
+            "reaction_ms": 1000 * pause,
+            "durations": {name: 1000 * seconds for name, seconds in phases.items()},
+            "circumstances": {"pointer": "touch" if self.device == "mobile" else "mouse"},
+        }
+        await self._send(trial, task, self.aim.answer(self.number, task), said)
 
     async def _look(self, shown: Mapping[str, Any]) -> Task:
         pictures = []
@@ -116,9 +118,16 @@ class Participant:
             pictures.append((await self._ask("GET", address)).content if address else None)
         return self.recognition.task(pictures[0], pictures[1], shown)
 
-    async def _send(self, trial: str, task: Task, answer: Mapping[str, Any]) -> None:
+    def _phases(self, mode: str) -> dict[str, float]:
+        """Seconds of each phase before a click is taken; none where nothing is clicked."""
+        if not mode:
+            return {}
+        target = self._wait["target_text"] if mode == "text" else self._wait["target"]
+        return {"image": self._wait["image"], "target": target, "again": self._wait["again"]}
+
+    async def _send(self, trial: str, task: Task, answer: Mapping[str, Any], said: Mapping[str, Any]) -> None:
         key = f"rehearsal-{self.number}-{trial}"[:64]
-        body = {"key": key, "trial": trial, **answer}
+        body = {"key": key, "trial": trial, **answer, **said}
         sent = 0
         started = time.monotonic()
         while True:

@@ -23,8 +23,9 @@ NO_LIMIT = 1_000_000
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What the crowd heard, the account, and how long it all took."""
+    """What the crowd heard, the account, and how long it all took; `study` is the one that they took part in."""
 
+    study: Study
     heard: Heard
     account: Account
     seconds: float
@@ -84,4 +85,4 @@ def rehearse(
             heard=heard,
         )
     seconds = time.monotonic() - started
-    return Rehearsal(crowd, account(store, crowd.answers, target=study.settings.target_answers), seconds)
+    return Rehearsal(rehearsed, crowd, account(store, crowd.answers, target=study.settings.target_answers), seconds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -27,6 +27,11 @@ from hardlook.collect.study.folder import Study
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
+_VIEWS: Mapping[str, tuple[str, Callable[[Snapshot, Collection[str], Pairs], dict[str, Any]]]] = {
+    "clicks": ("images.html", gallery_view),
+    "review": ("review.html", review_view),
+    "ratings": ("ratings.html", ratings_view),
+}
 _TASKS = {"clicks": "Images", "review": "Candidates", "ratings": "Ratings"}
 
 
@@ -49,9 +54,7 @@ class Dashboard:
         self.pictures = TaskPictures(study)
         self.job = ExportJob(clock)
         rooms = {"": "Overview", "/participants": "Participants", "/images": _TASKS[study.settings.kind]}
-        # Rules go by what a click was like; reviews and ratings are exported whole.
-        rooms |= {"/rules": "Rules"} if study.settings.kind == "clicks" else {}
-        self.rooms = rooms | {"/export": "Export", "/links": "Links"}
+        self.rooms = rooms | {"/rules": "Rules", "/export": "Export", "/links": "Links"}
 
     def overview(self, asking: Asking) -> str:
         """How far the study is."""
@@ -68,13 +71,11 @@ class Dashboard:
 
     def images(self, asking: Asking) -> str:
         """All tasks: a gallery of clicks, candidates with their verdicts, or measures with their means."""
-        snapshot, kind = self.snapshots.latest(), self.study.settings.kind
-        if kind == "review":
-            return self._page("review.html", "/images", asking, snapshot, **review_view(snapshot, asking.pairs))
-        if kind == "ratings":
-            return self._page("ratings.html", "/images", asking, snapshot, **ratings_view(snapshot, asking.pairs))
-        values = gallery_view(snapshot, self._left_out(snapshot), asking.pairs)
-        return self._page("images.html", "/images", asking, snapshot, **values)
+        snapshot = self.snapshots.latest()
+        template, view = _VIEWS[self.study.settings.kind]
+        return self._page(
+            template, "/images", asking, snapshot, **view(snapshot, self._left_out(snapshot), asking.pairs)
+        )
 
     def image(self, asking: Asking) -> str:
         """One image with its clicks."""
@@ -84,14 +85,12 @@ class Dashboard:
 
     def rules(self, asking: Asking) -> str:
         """The rules, and what others would do."""
-        self._clicks_alone()
         snapshot = self.snapshots.latest()
         values = rules_view(snapshot, saved_rules(self.store), asking.pairs)
         return self._page("rules.html", "/rules", asking, snapshot, title="Rules of exclusion", **values)
 
     def save_rules(self, asking: Asking) -> str:
         """Save the rules of a form; the address to go to."""
-        self._clicks_alone()
         try:
             rules = rules_from(Asked(asking.pairs, (*NUMBERS, "participants")))
         except ValueError as error:
@@ -124,10 +123,6 @@ class Dashboard:
 
     def _left_out(self, snapshot: Snapshot) -> dict[str, str]:
         return left_out(snapshot, saved_rules(self.store))
-
-    def _clicks_alone(self) -> None:
-        if self.study.settings.kind != "clicks":
-            raise Refused("Rules of exclusion are for studies of clicks.", 404)
 
     def _page(self, template: str, here: str, asking: Asking, snapshot: Snapshot | None, **values: Any) -> str:
         own = {

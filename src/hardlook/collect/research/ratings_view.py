@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import polars as pl
@@ -10,6 +11,7 @@ from hardlook.collect.research.gallery_view import thumbnail_address
 from hardlook.collect.research.paging import page_of
 from hardlook.collect.research.parameters import Asked, Pairs
 from hardlook.collect.research.snapshot import Snapshot
+from hardlook.collect.research.task_counts import counting
 from hardlook.collect.study.tasks import RatingTask
 from hardlook.report.numerals import counted, numeral
 
@@ -23,8 +25,8 @@ SORTS = {
 SCALE = tuple(range(1, 11))
 
 
-def ratings_view(snapshot: Snapshot, pairs: Pairs) -> dict[str, Any]:
-    """What the template `ratings.html` shows."""
+def ratings_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+    """What the template `ratings.html` shows; ratings by `excluded` participants are left out."""
     asked = Asked(pairs, ("q", "measure", "sort", "page"))
     tasks = [task for task in snapshot.study.tasks if isinstance(task, RatingTask) and not task.training]
     measures = tuple(dict.fromkeys(task.measure for task in tasks))
@@ -32,7 +34,7 @@ def ratings_view(snapshot: Snapshot, pairs: Pairs) -> dict[str, Any]:
     sort = asked.choice("sort", tuple(SORTS))
     found = [task for task in tasks if not measure or task.measure == measure]
     found = [task for task in found if text in " ".join(task.labels).casefold()]
-    by_task = ratings_by_task(snapshot.answers)
+    by_task = ratings_by_task(snapshot.answers.filter(counting(snapshot.answers, excluded)))
     shown, pager = page_of(_sorted(found, by_task, sort), asked, ADDRESS, SIZE)
     return {
         "measures": measure_rows(tasks, by_task),
@@ -51,12 +53,12 @@ def ratings_view(snapshot: Snapshot, pairs: Pairs) -> dict[str, Any]:
 
 
 def ratings_by_task(answers: pl.DataFrame) -> dict[str, list[int]]:
-    """The ratings of each task that has any.
+    """The ratings of each task that has any, 1 to 10.
 
     >>> ratings_by_task(pl.DataFrame({"task": ["a", "a", "b"], "value": [3, 5, None]}))
     {'a': [3, 5]}
     """
-    rated = answers.drop_nulls("value").group_by("task", maintain_order=True).agg("value")
+    rated = answers.filter(pl.col("value").is_in(SCALE)).group_by("task", maintain_order=True).agg("value")
     return dict(rated.iter_rows())
 
 

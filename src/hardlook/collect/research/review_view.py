@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from hardlook.collect.research.gallery_view import picture_address, thumbnail_ad
 from hardlook.collect.research.paging import page_of
 from hardlook.collect.research.parameters import Asked, Pairs
 from hardlook.collect.research.snapshot import Snapshot
+from hardlook.collect.research.task_counts import counting
 from hardlook.collect.results.review_verdicts import OUTCOMES, Reviewed, ratings_of, reviewed_claims
 from hardlook.report.numerals import NOTHING, counted, numeral
 from hardlook.stats.agreement import fleiss_kappa, krippendorff_alpha
@@ -19,16 +21,17 @@ ADDRESS, SIZE = "/research/images", 48
 SHOWN = ("all", *OUTCOMES, "disputed")
 
 
-def review_view(snapshot: Snapshot, pairs: Pairs) -> dict[str, Any]:
-    """What the template `review.html` shows."""
+def review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+    """What the template `review.html` shows; verdicts of `excluded` participants are left out."""
     asked = Asked(pairs, ("q", "show", "page"))
     text, show = asked.text("q").casefold(), asked.choice("show", SHOWN)
-    claims = reviewed_claims(snapshot.study, snapshot.answers)
+    answers = snapshot.answers.filter(counting(snapshot.answers, excluded) & pl.col("value").is_in([0, 1]))
+    claims = reviewed_claims(snapshot.study, answers)
     found = [one for one in claims if show in ("all", one.outcome) or (show == "disputed" and one.disputed)]
     if text:
         found = [one for one in found if text in _searched(one).casefold()]
     shown, pager = page_of(found, asked, ADDRESS, SIZE)
-    said = _said(snapshot, [one.task.id for one in shown])
+    said = _said(snapshot, answers, [one.task.id for one in shown])
     return {
         "tiles": [(name, sum(one.outcome == name for one in claims)) for name in OUTCOMES],
         "disputed": sum(one.disputed for one in claims),
@@ -76,10 +79,10 @@ def _card(one: Reviewed, said: list[tuple[int, bool]]) -> dict[str, Any]:
     }
 
 
-def _said(snapshot: Snapshot, tasks: list[str]) -> dict[str, list[tuple[int, bool]]]:
+def _said(snapshot: Snapshot, answers: pl.DataFrame, tasks: list[str]) -> dict[str, list[tuple[int, bool]]]:
     """By task: the number of each participant who judged it, and whether they accepted."""
     numbers = dict(snapshot.quality.select("participant", "number").iter_rows())
-    rows = snapshot.answers.filter(pl.col("task").is_in(tasks)).select("task", "participant", "value")
+    rows = answers.filter(pl.col("task").is_in(tasks)).select("task", "participant", "value")
     found: dict[str, list[tuple[int, bool]]] = {}
     for task, participant, value in rows.iter_rows():
         found.setdefault(task, []).append((numbers[participant], bool(value)))

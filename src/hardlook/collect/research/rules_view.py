@@ -22,6 +22,7 @@ NUMBERS = tuple(name for name in ExclusionRules.model_fields if name != "partici
 # What is long enough for a hundred ids and short enough for an address.
 MOST_NAMES = 3300
 MOST_LISTED = 500
+_OF_ANY_KIND = ("least_reaction_ms", "least_answers")
 
 
 def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
@@ -40,7 +41,7 @@ def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[
         proposed = saved.model_copy(update={"participants": (*saved.participants, asked.text("add", 64))})
     out, before = left_out(snapshot, proposed), left_out(snapshot, saved)
     return {
-        "fields": _fields(proposed, given if problem else {}),
+        "fields": _fields(proposed, given if problem else {}, snapshot.study.settings.kind),
         "names": given["participants"] if problem else "\n".join(proposed.participants),
         "most_names": MOST_NAMES,
         "problem": problem,
@@ -108,10 +109,11 @@ def in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
-def _fields(rules: ExclusionRules, given: dict[str, str]) -> list[dict[str, str]]:
+def _fields(rules: ExclusionRules, given: dict[str, str], kind: str) -> list[dict[str, str]]:
+    shown = [name for name in NUMBERS if kind == "clicks" or name in _OF_ANY_KIND]
     values = {**written(rules), **given}
     about = {name: field.description or "" for name, field in ExclusionRules.model_fields.items()}
-    return [{"name": name, "title": in_words(name), "about": about[name], "value": values[name]} for name in NUMBERS]
+    return [{"name": name, "title": in_words(name), "about": about[name], "value": values[name]} for name in shown]
 
 
 def _people(snapshot: Snapshot, out: dict[str, str]) -> list[dict[str, Any]]:

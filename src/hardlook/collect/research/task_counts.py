@@ -1,6 +1,6 @@
 """How many answers each task has, by display mode and device: all that came, and those that count.
 
-An answer counts when its batch does and, for a click, when it lies inside the region or near it.
+A click counts when its batch does and it lies inside the region or near it; a verdict or a rating always does.
 """
 
 from __future__ import annotations
@@ -45,14 +45,13 @@ def counting(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series
     >>> counting(frame, {"b"}).to_list()
     [True, False, False]
     """
-    hit = pl.col("x").is_null() | pl.col("near").fill_null(False)
-    return answers.select(hit).to_series() & standing(answers, excluded)
+    hit = pl.col("near").fill_null(False) & _in_a_valid_batch()
+    return answers.select((pl.col("x").is_null() | hit) & _of_others(excluded)).to_series()
 
 
 def standing(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:
     """Which answers are of a batch that counts, by a participant who is not excluded (N,) bool, wherever they lie."""
-    counted = (pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
-    return answers.select(counted & ~pl.col("participant").is_in(list(excluded))).to_series()
+    return answers.select(_in_a_valid_batch() & _of_others(excluded)).to_series()
 
 
 def task_counts(study: Study, answers: pl.DataFrame, excluded: Collection[str] = ()) -> list[TaskCounts]:
@@ -78,3 +77,11 @@ def task_counts(study: Study, answers: pl.DataFrame, excluded: Collection[str] =
         )
         for task in modes
     ]
+
+
+def _in_a_valid_batch() -> pl.Expr:
+    return (pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
+
+
+def _of_others(excluded: Collection[str]) -> pl.Expr:
+    return ~pl.col("participant").is_in(list(excluded))

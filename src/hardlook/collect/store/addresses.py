@@ -13,7 +13,7 @@ from typing import Any
 from urllib.parse import quote
 
 from sqlalchemy import URL, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError, TimeoutError
 
 from hardlook.errors import DataError
 from hardlook.extras import require
@@ -54,6 +54,8 @@ def in_words(address: URL, error: SQLAlchemyError) -> DataError:
     """What went wrong with a database, as an error that names it and a remedy, never a password."""
     if isinstance(error, DBAPIError) and error.orig is not None:
         said = str(error.orig).strip()
+    elif isinstance(error, TimeoutError):
+        said = "all connections were in use for too long"
     else:
         # A complaint of the layer itself may quote values; its kind is enough.
         said = type(error).__name__

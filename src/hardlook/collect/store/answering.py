@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sqlalchemy import BindParameter, Connection, and_, bindparam, case, func, insert, select, update
+from sqlalchemy import BindParameter, Connection, and_, bindparam, func, insert, select, update
 
 from hardlook.collect.store.assignment import TRIAL_COLUMNS, trial_of
 from hardlook.collect.store.checking import ID, number_of, row_of, storable
@@ -27,12 +27,25 @@ _OWN = and_(_THIS, ASSIGNMENTS.c.participant == bindparam("person"))
 _ASSIGNED = and_(_THIS, ASSIGNMENTS.c.state == "assigned")
 _BATCH: BindParameter[str] = bindparam("in_batch")
 _FIND = select(*TRIAL_COLUMNS).join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item).where(_OWN)
+_TOGETHER = ASSIGNMENTS.alias()
+_SAME_BATCH = _TOGETHER.c.batch == ASSIGNMENTS.c.batch
+# All that an answer depends on in one go: a round trip to a server costs more than what it asks.
 _PLACE = (
-    select(ASSIGNMENTS.c.batch, ASSIGNMENTS.c.item, BATCHES.c.device)
+    select(
+        ASSIGNMENTS.c.batch,
+        ASSIGNMENTS.c.item,
+        BATCHES.c.device,
+        BATCHES.c.state,
+        BATCHES.c.valid,
+        select(ANSWERS.c.assignment).where(ANSWERS.c.key == bindparam("sent_key")).scalar_subquery().label("key_is_of"),
+        select(func.count()).where(_SAME_BATCH).scalar_subquery().label("of"),
+        select(func.count()).where(_SAME_BATCH, _TOGETHER.c.state == "answered").scalar_subquery().label("answered"),
+    )
     .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
     .where(_OWN)
 )
 _STATE = select(ASSIGNMENTS.c.state).where(_THIS)
+_BATCH_OF = select(ASSIGNMENTS.c.batch).where(_THIS)
 _SHOW = (
     update(ASSIGNMENTS)
     .where(_ASSIGNED)
@@ -41,14 +54,6 @@ _SHOW = (
 _ANSWER = update(ASSIGNMENTS).where(_ASSIGNED).values(state="answered")
 # Of the batch's row, so that it is locked before its trials: whoever gives it back meanwhile waits, or is waited for.
 _TOUCH = update(BATCHES).where(BATCHES.c.id == _BATCH, BATCHES.c.state == "open").values(touched=bindparam("at"))
-_BEFORE = (
-    select(ANSWERS.c.participant, ANSWERS.c.assignment, BATCHES.c.id, BATCHES.c.state, BATCHES.c.valid)
-    .join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
-    .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
-    .where(ANSWERS.c.key == bindparam("sent_key"))
-)
-_DONE = func.sum(case((ASSIGNMENTS.c.state == "answered", 1), else_=0))
-_COUNT = select(_DONE, func.count()).where(ASSIGNMENTS.c.batch == _BATCH)
 _INSERT = insert(ANSWERS)
 
 
@@ -66,8 +71,7 @@ def show(connection: Connection, participant: str, id: str, now: float) -> Trial
     found = trial(connection, participant, id)
     if found is None:
         raise Refusal(*_UNKNOWN)
-    place = connection.execute(_PLACE, {"trial": id, "person": participant}).one()
-    connection.execute(_TOUCH, {"in_batch": place.batch, "at": now})
+    connection.execute(_TOUCH, {"in_batch": connection.scalar(_BATCH_OF, {"trial": id}), "at": now})
     if not connection.execute(_SHOW, {"trial": id, "at": now}).rowcount:
         raise _refusal(connection, id)
     return replace(found, shows=found.shows + 1)
@@ -82,39 +86,27 @@ def answer(connection: Connection, participant: str, new: NewAnswer, needed: Nee
     now = number_of("now", now)
     # First, as everywhere: whoever else acts for this participant waits here.
     set_columns(connection, participant, now)
-    before = _answered_before(connection, participant, new)
-    if before is not None:
-        return before
     if not storable(new.trial, ID):
         raise Refusal(*_UNKNOWN)
-    place = connection.execute(_PLACE, {"trial": new.trial, "person": participant}).one_or_none()
+    asked = {"trial": new.trial, "person": participant, "sent_key": new.key}
+    place = connection.execute(_PLACE, asked).one_or_none()
     if place is None:
         raise Refusal(*_UNKNOWN)
+    if place.key_is_of == new.trial:
+        valid = None if place.valid is None else bool(place.valid)
+        return Stored(True, place.state != "open", valid, place.answered, place.of)
+    if place.key_is_of is not None:
+        raise Refusal("key-used", "this key belongs to another answer")
     connection.execute(_TOUCH, {"in_batch": place.batch, "at": now})
     if not connection.execute(_ANSWER, {"trial": new.trial}).rowcount:
         raise _refusal(connection, new.trial)
     whose = {"assignment": new.trial, "participant": participant, "item": place.item, "device": place.device}
     connection.execute(_INSERT, {**row, **whose, "received": now})
-    answered, of = _progress_of(connection, place.batch)
-    if answered < of:
-        return Stored(False, False, None, answered, of)
+    answered = place.answered + 1
+    if answered < place.of:
+        return Stored(False, False, None, answered, place.of)
     valid = close_batch(connection, place.batch, place.device, "complete", needed, now)
-    return Stored(False, True, valid, answered, of)
-
-
-def _answered_before(connection: Connection, participant: str, new: NewAnswer) -> Stored | None:
-    found = connection.execute(_BEFORE, {"sent_key": new.key}).one_or_none()
-    if found is None:
-        return None
-    if found.participant != participant or found.assignment != new.trial:
-        raise Refusal("key-used", "this key belongs to another answer")
-    answered, of = _progress_of(connection, found.id)
-    return Stored(True, found.state != "open", None if found.valid is None else bool(found.valid), answered, of)
-
-
-def _progress_of(connection: Connection, batch: str) -> tuple[int, int]:
-    answered, of = connection.execute(_COUNT, {"in_batch": batch}).one()
-    return int(answered), int(of)
+    return Stored(False, True, valid, answered, place.of)
 
 
 def _refusal(connection: Connection, trial: str) -> Refusal:

@@ -3,6 +3,13 @@
 SQLAlchemy Core writes one set of statements for both, with every value bound and none pasted into SQL.
 A write is one transaction. It is done again when it failed for a passing reason: a deadlock, a busy file, a lost
 connection, or a constraint that says that somebody else was faster. So `work` must be safe to do again.
+
+>>> import tempfile
+>>> from hardlook.collect.store.addresses import address_of
+>>> database = Database(address_of(f"sqlite:///{tempfile.mkdtemp()}/answers.sqlite"))
+>>> database.read(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar())
+'wal'
+>>> database.close()
 """
 
 from __future__ import annotations
@@ -24,8 +31,8 @@ BUSY_SECONDS = 30.0
 _ATTEMPTS = 6
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
 _PASSING = {"40001", "40P01", "55P03"}
-# Enough for a server's forty threads; more wait for a free one.
-_POOL: dict[str, Any] = {"pool_size": 10, "max_overflow": 30, "pool_timeout": BUSY_SECONDS}
+# One for each of a server's forty threads: the pool is no fair queue, and opening one anew costs more than an answer.
+_POOL: dict[str, Any] = {"pool_size": 40, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
 
 
 class Database:
@@ -130,4 +137,4 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 def _postgresql(address: URL) -> Engine:
     # A hidden wait for a machine that is gone would last minutes.
     arguments = {} if "connect_timeout" in address.query else {"connect_timeout": 10}
-    return create_engine(address, isolation_level="READ COMMITTED", pool_pre_ping=True, connect_args=arguments, **_POOL)
+    return create_engine(address, isolation_level="READ COMMITTED", connect_args=arguments, **_POOL)

@@ -18,7 +18,7 @@ from hardlook.collect.web.operations import OPERATIONS, Operation
 from hardlook.collect.web.pages import render
 from hardlook.collect.web.picture_routes import picture
 from hardlook.collect.web.public_address import PublicAddress
-from hardlook.collect.web.refusals import Endpoint, Refused, RefusedPage, answering, refusal
+from hardlook.collect.web.refusals import Endpoint, Refused, RefusedPage, answering, failed, refusal
 from hardlook.collect.web.sessions import Sessions
 from hardlook.collect.web.site import Site, check_origin, read_body, visiting
 from hardlook.collect.web.static_routes import static
@@ -75,9 +75,13 @@ def make_app(
         code, words = _NOWHERE.get(status, ("refused", "This cannot be answered."))
         return refusal(request, Refused(status, code, words), _page_of(site), headers)
 
+    async def unforeseen(request: Request, error: Exception) -> Response:
+        # What no endpoint caught; the server logs it.
+        return refusal(request, failed(), _page_of(site))
+
     app = Starlette(
         routes=[*_routes(site), *_research(site, gate)],
-        exception_handlers={HTTPException: nowhere},
+        exception_handlers={HTTPException: nowhere, Exception: unforeseen},
     )
     app.router.redirect_slashes = False
     return Guard(app, address, addresses, clock, most_bytes=limits.body_bytes, patience=patience)
@@ -176,7 +180,8 @@ def _research(site: Site, gate: Gate) -> list[Route]:
 
 def _page_of(site: Site) -> RefusedPage:
     def page(request: Request, refused: Refused) -> str:
-        language = joining.language_of(site, request.query_params.get("lang", ""))
+        known = getattr(request.state, "language", "")
+        language = joining.language_of(site, request.query_params.get("lang", known))
         # A language may have words of its own for a refusal; else it is told in English.
         message = texts(language).get(f"refused.{refused.code}", refused.message)
         return render("refused.html", language, title=site.study.settings.title, message=message)

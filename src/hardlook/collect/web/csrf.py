@@ -11,10 +11,9 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
-from urllib.parse import urlsplit
 
+from hardlook.collect.web.public_address import is_host_of
 from hardlook.collect.web.tokens import mac
-from hardlook.serving.hosts import host_name
 
 
 def csrf_token(secret: bytes, cookie: str) -> str:
@@ -27,7 +26,7 @@ def token_fits(secret: bytes, cookie: str, token: str) -> bool:
     return bool(cookie) and hmac.compare_digest(csrf_token(secret, cookie).encode(), token.encode("utf-8", "replace"))
 
 
-def from_our_page(headers: Mapping[str, str], public_url: str) -> bool:
+def from_our_page(headers: Mapping[str, str], public_origin: str) -> bool:
     """Whether the browser says that the request comes from our own origin; one that says nothing is let through.
 
     Browsers of today say it with every request that changes something; the token stands for those that do not.
@@ -43,12 +42,6 @@ def from_our_page(headers: Mapping[str, str], public_url: str) -> bool:
     """
     if headers.get("sec-fetch-site", "none") not in ("same-origin", "none"):
         return False
-    origin = headers.get("origin")
-    return origin is None or origin == _own_origin(headers.get("host", ""), public_url)
-
-
-def _own_origin(host: str, public_url: str) -> str:
-    public = urlsplit(public_url)
-    if public_url and host_name(host) == public.hostname:
-        return f"{public.scheme}://{public.netloc}"
-    return f"http://{host}"
+    origin, host = headers.get("origin"), headers.get("host", "")
+    own = public_origin if is_host_of(public_origin, host) else f"http://{host}"
+    return origin is None or origin == own

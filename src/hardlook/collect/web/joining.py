@@ -67,6 +67,9 @@ def join(site: Site, request: Request, content: bytes) -> Response:
     from starlette.responses import RedirectResponse
 
     now, fields = site.clock(), _form(request, content)
+    language = language_of(site, fields.get("language", ""))
+    # For the page that says no, if it comes to that.
+    request.state.language = language
     if not from_our_page(request.headers, site.address.origin):
         raise Refused(403, "other-origin", "This must come from the study's own page.")
     if not site.sessions.form_ok(request.cookies, fields.get("csrf", ""), now):
@@ -80,7 +83,7 @@ def join(site: Site, request: Request, content: bytes) -> Response:
         wait = site.addresses.take(address_of(request.scope, site.address), now, JOIN_COSTS)
         if wait:
             raise Refused(429, "too-many", "Too many people start from this address. Please wait.", wait=wait)
-        here = site.store.join(invitation, language_of(site, fields.get("language", "")), now)
+        here = site.store.join(invitation, language, now)
         if site.study.settings.kind != "clicks":
             site.store.set_device(here.id, ANY_DEVICE, now)
     response = RedirectResponse("/work", 303)
@@ -110,7 +113,7 @@ def done(site: Site, request: Request) -> Response:
 
 
 def code_of(site: Site, participant: str) -> str | None:
-    """The completion code of a participant who completed a batch at least, or was told that nothing is left."""
+    """The completion code of a participant who completed a batch at least."""
     earned = site.store.tally(participant).complete > 0
     return completion_code(site.study.secret, participant) if earned else None
 

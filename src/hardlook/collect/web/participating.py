@@ -35,7 +35,8 @@ def state(visit: Visit) -> replies.State:
             "most_batches": settings.most_batches,
             "batch_size": settings.batch_size,
         },
-        "done": here.finished is not None,
+        # That nothing was left for them once may be over: batches of others go back.
+        "done": tally.complete >= settings.most_batches,
         "code": code_of(visit.site, here.id),
         "texts": dict(texts(here.language)),
     }

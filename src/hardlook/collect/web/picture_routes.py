@@ -25,7 +25,9 @@ def picture(visit: Visit, trial: str, what: str) -> Response:
     task = training_task(site.study, trial)
     if task is not None:
         if what == "feedback" and isinstance(task, ClickTask):
-            return _answer(outlined(site.study, site.judge, task))
+            if task.id not in site.feedback:
+                site.feedback[task.id] = outlined(site.study, site.judge, task)
+            return _answer(site.feedback[task.id])
         return _file(site.study, task, training_mode(site.study, trial), what)
     found = site.store.trial(visit.participant.id, trial) if is_trial_id(trial) else None
     # One answer for all of these: whether a trial of somebody else exists is nobody's business.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 from dataclasses import dataclass
-from urllib.parse import urlsplit
 
 from hardlook.errors import OptionError
 from hardlook.serving.hosts import host_name, may_ask
+
+_USUAL_PORTS = {"http": 80, "https": 443}
+_URL = re.compile(r"(?P<scheme>https?)://(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?/?")
 
 
 @dataclass(frozen=True)
@@ -22,11 +25,10 @@ class PublicAddress:
     trusted_proxy: str = ""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.url)
-        plain = parts.path in ("", "/") and not (parts.query or parts.fragment or parts.username)
-        if self.url and not (parts.scheme in ("http", "https") and parts.hostname and plain and _port_is_one(self.url)):
+        if self.url and not self.origin:
             raise OptionError(
-                f"{self.url!r} is no public address", remedy="give one like https://study.example.org, without a path"
+                f"{self.url!r} is no public address",
+                remedy="give one like https://study.example.org, without a path; a name with other letters as xn--...",
             )
         if self.trusted_proxy and not self.url:
             raise OptionError("a trusted proxy without a public address", remedy="give --public-url as well")
@@ -42,17 +44,20 @@ class PublicAddress:
         >>> PublicAddress(url="https://study.example").secure, PublicAddress().secure
         (True, False)
         """
-        return urlsplit(self.url).scheme == "https"
+        return self.origin.startswith("https:")
 
     @property
     def origin(self) -> str:
-        """The public address without a slash at its end.
+        """The public address as browsers name it: in small letters, without the usual port and the last slash.
 
-        >>> PublicAddress(url="https://study.example/").origin
-        'https://study.example'
+        >>> PublicAddress(url="https://Study.Example:443/").origin, PublicAddress().origin
+        ('https://study.example', '')
         """
-        parts = urlsplit(self.url)
-        return f"{parts.scheme}://{parts.netloc}" if self.url else ""
+        found = _URL.fullmatch(self.url.lower())
+        if found is None or not 0 < int(found["port"] or 80) < 2**16 or not host_name(found["name"]):
+            return ""
+        usual = found["port"] is None or int(found["port"]) == _USUAL_PORTS[found["scheme"]]
+        return f"{found['scheme']}://{found['name']}" + ("" if usual else f":{int(found['port'])}")
 
     def means_us(self, header: str) -> bool:
         """Whether a request with that Host header is meant for this study.
@@ -61,7 +66,16 @@ class PublicAddress:
         >>> here.means_us("study.example"), here.means_us("127.0.0.1:8000"), here.means_us("evil.example")
         (True, True, False)
         """
-        return may_ask(header, self.host) or (bool(self.url) and host_name(header) == urlsplit(self.url).hostname)
+        return may_ask(header, self.host) or is_host_of(self.origin, header)
+
+
+def is_host_of(origin: str, header: str) -> bool:
+    """Whether a Host header names an origin's host; none is named where there is no origin.
+
+    >>> is_host_of("https://study.example", "STUDY.example:443"), is_host_of("", "")
+    (True, False)
+    """
+    return bool(origin) and host_name(header) == host_name(origin.partition("://")[2])
 
 
 def _is_number(text: str) -> bool:
@@ -70,10 +84,3 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _port_is_one(url: str) -> bool:
-    try:
-        return urlsplit(url).port != 0
-    except ValueError:
-        return False

@@ -69,6 +69,11 @@ def as_refused(error: Exception) -> Refused:
     logging.getLogger(__name__).error("a request could not be done", exc_info=error)
     if isinstance(error, HardlookError | OSError):
         return Refused(503, "not-now", "The study cannot do this right now. Please try again in a while.", wait=5)
+    return failed()
+
+
+def failed() -> Refused:
+    """The refusal of what nobody foresaw."""
     return Refused(500, "failed", "This should not have happened. The server's log says more.")
 
 
@@ -91,6 +96,6 @@ def refusal(
     from starlette.responses import HTMLResponse, Response
 
     named = {**refused.headers, **(headers or {})}
-    if speaks_json(request.url.path):
+    if speaks_json(request.scope["path"]):
         return Response(refused.body, refused.status, named, "application/json")
     return HTMLResponse(page(request, refused), refused.status, named)

@@ -62,10 +62,10 @@ class Sessions:
         """The value of a new session cookie."""
         return sign(self.secret, "session", {"p": participant}, now + SESSION_DAYS * DAY)
 
-    def keep(self, response: Response, name: str, value: str, seconds: float, path: str = "/") -> None:
+    def keep(self, response: Response, name: str, value: str, seconds: float) -> None:
         """Have the browser keep a cookie that no script and no other site can use."""
         response.set_cookie(
-            name, value, max_age=int(seconds), path=path, secure=self.secure, httponly=True, samesite="strict"
+            name, value, max_age=int(seconds), path="/", secure=self.secure, httponly=True, samesite="strict"
         )
 
     def form_token(self, cookie: str) -> str:

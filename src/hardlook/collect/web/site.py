@@ -40,6 +40,8 @@ class Site:
     participants: Buckets
     addresses: Buckets
     shown: ShownTimes = field(default_factory=ShownTimes)
+    # Pictures of feedback by task: as many as the training round has, and each costs a fifth of a second to make.
+    feedback: dict[str, bytes] = field(default_factory=dict)
 
     @property
     def rules(self) -> BatchRules:

@@ -73,7 +73,7 @@ def rehearse(
                 heard=lambda number: progress.update(bar, completed=number, description=f"{number:,} answers"),
             )
             if out is not None:
-                export_study(opened, store, out)
+                export_study(found.study, store, out)
     document = {"schema": "hardlook.rehearsal/1", "study": str(study), **found.as_dict()}
     typer.echo(json_text(document) if as_json else in_words(document, out))
     if not found.account.clean:

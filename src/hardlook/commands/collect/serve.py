@@ -76,6 +76,12 @@ def serve(
                 "listens there can read answers and cookies; put a proxy with https before it and give --public-url",
                 err=True,
             )
+        if public.url and not trusted_proxy:
+            typer.echo(
+                "warning: without --trusted-proxy all who come through the proxy count as one address, and share its "
+                "limits",
+                err=True,
+            )
         if as_json:
             typer.echo(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:

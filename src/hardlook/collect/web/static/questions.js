@@ -11,16 +11,15 @@ const TOO_SOON = 200;
 // null), and resolves to the answer. `named` names the group of buttons, `look` is its class.
 export async function attemptQuestion({ asked, picture, buttons, named, scale, look }, signal) {
   const listening = new AbortController();
-  let shown = Infinity;
+  const question = element("div", { className: `question ${look}` }, ...asked);
   const chosen = new Promise((resolve) => {
     const choose = (value, event) => {
-      if (event.timeStamp - shown >= TOO_SOON) resolve({ value, event });
+      if (question.dataset.phase === "asked") resolve({ value, event });
     };
     const made = buttons.map((button) => buttonOf(button, (event) => choose(button.value, event)));
     const group = element("div", { className: `buttons ${look}`, role: "group" }, ...made);
     group.setAttribute("aria-label", named);
-    const frame = picture ? element("div", { className: "frame" }, picture) : null;
-    put(element("div", { className: `question ${look}` }, ...asked, frame, group, scale));
+    question.append(...[picture && element("div", { className: "frame" }, picture), group, scale].filter(Boolean));
     addEventListener("keydown", (event) => {
       if (event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
       const found = buttons.find(({ keys }) => keys.includes(event.key.toLowerCase()));
@@ -28,9 +27,13 @@ export async function attemptQuestion({ asked, picture, buttons, named, scale, l
     }, { signal: listening.signal });
   });
   try {
+    put(question);
     asked[0].focus({ preventScroll: true });
-    shown = await undisturbed(new Promise(requestAnimationFrame), signal);
+    const shown = await undisturbed(new Promise(requestAnimationFrame), signal);
+    await undisturbed(new Promise((resolve) => setTimeout(resolve, TOO_SOON)), signal);
+    question.dataset.phase = "asked";
     const { value, event } = await undisturbed(chosen, signal);
+    question.dataset.phase = "answered";
     const reaction_ms = event.timeStamp - shown;
     return { value, reaction_ms, circumstances: circumstances(picture, event.pointerType) };
   } finally {

@@ -1,0 +1,93 @@
+"""The dashboard as the whole server serves it: whatever is asked of it, it answers in words and gives away nothing."""
+
+import logging
+from urllib.parse import quote, urlencode
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from .conftest import SCRIPT
+from .test_injection import no_foreign_script
+from .visitors import KEY
+
+PAGES = ("", "/participants", "/images", "/rules", "/export", "/links")
+FIELDS = ("q", "flagged", "sort", "order", "page", "below", "show", "measure", "device", "mode", "outline", "add")
+FIELDS += ("saved", "least_inside", "least_reaction_ms", "most_late_ms", "participants", "count", "days", "base_url")
+STRANGE = ("", "-1", "0", "1e9", "9" * 30, "\0", "\ud800", "nan", "inf", "\N{ARABIC-INDIC DIGIT THREE}", "x" * 400)
+STRANGE += ("' OR 1=1 --", SCRIPT, "=1+1", "http://[", "http://[::1", "https://\N{ACCOUNT OF}.example", "http://a\r\nb")
+
+
+@pytest.fixture
+def researcher(hall):
+    visitor = hall.visitor()
+    assert visitor.get(f"/research/key/{KEY}").status == 303
+    return visitor
+
+
+def form_token(visitor):
+    return visitor.get("/research/links").text.partition('name="token" value="')[2].partition('"')[0]
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@given(
+    page=st.sampled_from(PAGES),
+    pairs=st.lists(st.tuples(st.sampled_from(FIELDS), st.sampled_from(STRANGE) | st.text(max_size=20)), max_size=3),
+)
+def test_any_parameter_gets_a_page_or_a_refusal(hall, researcher, page, pairs):
+    hall.now += 60
+    reply = researcher.get(f"/research{page}?{urlencode(pairs, errors='surrogatepass')}")
+    assert reply.status in (200, 400, 404, 503), reply.text
+    assert no_foreign_script(reply.text) and SCRIPT not in reply.text
+
+
+@pytest.mark.parametrize("form", ["rules", "export", "links"])
+def test_any_field_of_a_form_is_taken_or_refused(hall, researcher, form):
+    token = form_token(researcher)
+    for name in FIELDS:
+        for value in STRANGE:
+            hall.now += 1
+            body = {"token": token, name: value.encode("utf-8", "surrogatepass")}
+            reply = researcher.form(f"/research/{form}", body)
+            assert reply.status in (200, 303, 400, 404), (name, value)
+            assert no_foreign_script(reply.text) and SCRIPT not in reply.text
+
+
+def test_a_fault_of_the_dashboard_is_logged_and_not_shown(hall, researcher, monkeypatch, caplog):
+    def fail():
+        raise RuntimeError(f"at {hall.study.path}")
+
+    monkeypatch.setattr(hall.store, "rules", fail)
+    reply = researcher.get("/research/rules")
+    assert reply.status == 500 and reply.text.startswith("<!doctype html>")
+    assert "RuntimeError" not in reply.text and str(hall.study.path) not in reply.text
+    assert "RuntimeError" in caplog.text
+
+
+@pytest.mark.parametrize("kind", ["review", "ratings"])
+def test_scripts_in_concepts_and_labels_are_text_for_researchers_too(hall_of, request, kind):
+    hall = hall_of(request.getfixturevalue(f"{kind}_study"), title=SCRIPT)
+    person = hall.participant()
+    for trial in person.batch()["batch"]["trials"]:
+        person.show(trial["id"])
+        assert person.answer(trial["id"], value=1).status == 200
+    visitor = hall.visitor()
+    visitor.get(f"/research/key/{KEY}")
+    for page in PAGES:
+        reply = visitor.get(f"/research{page}")
+        assert no_foreign_script(reply.text) and SCRIPT not in reply.text and "<script>alert" not in reply.text
+    assert "&lt;script&gt;" in visitor.get("/research/images").text
+    assert SCRIPT not in visitor.get(f"/research/images?q={quote(SCRIPT)}").text
+
+
+def test_the_key_does_not_travel_on(hall, caplog):
+    """Not to the next page, not to another site, not into a log, not into what is kept."""
+    visitor = hall.visitor()
+    with caplog.at_level(logging.DEBUG):
+        opened = visitor.get(f"/research/key/{KEY}")
+        wrong = visitor.get(f"/research/key/{KEY}x")
+    assert opened.headers["location"] == "/research"
+    assert opened.headers["referrer-policy"] == "same-origin" and opened.headers["cache-control"] == "no-store"
+    for reply in (opened, wrong, visitor.get("/research"), visitor.get("/research/links")):
+        assert KEY not in reply.text and KEY not in "".join(reply.cookies)
+    assert KEY not in caplog.text
