@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any
 
 from hardlook.report.charts.palette import stylesheet
+from hardlook.serving.templates import environment_of, text_file
 
 
 def render(template: str, **values: object) -> str:
@@ -15,36 +14,18 @@ def render(template: str, **values: object) -> str:
     >>> "&lt;script&gt;" in render("refused.html", title="No", message="<script>")
     True
     """
-    page: str = _environment().get_template(template).render(**values)
-    return page
+    return environment_of("hardlook.explorer").get_template(template).render(**values)
 
 
 @lru_cache(maxsize=1)
 def style() -> str:
     """The reports' look, and what the explorer adds to it."""
-    return stylesheet() + _read("hardlook.report", "style.css") + _read("hardlook.explorer", "static/explorer.css")
+    return (
+        stylesheet() + text_file("hardlook.report", "style.css") + text_file("hardlook.explorer", "static/explorer.css")
+    )
 
 
 @lru_cache(maxsize=1)
 def script() -> str:
     """The comforts: copying, moving by keys. Every page works without them."""
-    return _read("hardlook.explorer", "static/explorer.js")
-
-
-@lru_cache(maxsize=1)
-def _environment() -> Any:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    loader = FunctionLoader(lambda name: _read("hardlook.explorer", f"templates/{name}"))
-    return Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        loader=loader,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
-
-
-def _read(package: str, name: str) -> str:
-    return files(package).joinpath(name).read_text(encoding="utf-8")
+    return text_file("hardlook.explorer", "static/explorer.js")

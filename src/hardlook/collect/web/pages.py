@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING
 
 from hardlook.collect.web.texts import spoken, texts
 from hardlook.report.charts.palette import stylesheet
+from hardlook.serving.templates import environment_of
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _PACKAGE = "hardlook.collect.web"
 _MEDIA = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
@@ -27,8 +31,7 @@ def render(template: str, language: str, /, **values: object) -> str:
     """
     words = texts(language)
     own = {"language": language, "lang": spoken(language), "t": _translator(words), "words": words}
-    page: str = _environment().get_template(template).render({**own, **values})
-    return page
+    return _environment().get_template(template).render({**own, **values})
 
 
 @cache
@@ -66,19 +69,8 @@ def _translator(words: Mapping[str, str]) -> Callable[..., str]:
 
 
 @cache
-def _environment() -> Any:
-    from jinja2 import Environment, FunctionLoader, StrictUndefined
-
-    folder = files(_PACKAGE).joinpath("templates")
-    loader = FunctionLoader(lambda name: folder.joinpath(name).read_text(encoding="utf-8"))
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        loader=loader,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+def _environment() -> Environment:
+    environment = environment_of(_PACKAGE)
     environment.filters["paragraphs"] = paragraphs
     environment.filters["json"] = lambda words: json.dumps(dict(words), ensure_ascii=False)
     environment.globals["name_of"] = lambda language: texts(language)["language.name"]
