@@ -24,6 +24,7 @@ ROOMS = {
     "rclicks": "clicks", "clicks": "clicks", "interactive-models": "clicks",
     "closed-miou": "labels", "open-miou": "labels", "open-ap": "labels", "open-pq": "labels", "similarity": "labels",
     "label-tables": "labels",
+    "collect": "collecting", "collect-security": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
 }  # fmt: skip
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)

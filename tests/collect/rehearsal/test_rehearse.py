@@ -3,6 +3,7 @@
 import sqlite3
 from dataclasses import replace
 
+import PIL.Image
 import polars as pl
 import pytest
 
@@ -12,9 +13,11 @@ from hardlook.collect.rehearsal.recognition import Recognition
 from hardlook.collect.rehearsal.rehearse import rehearse
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.folder import make_study
 from hardlook.collect.study.instances_to_click import planted_instances
 from hardlook.collect.study.pictures import read_mask
 from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.study.tasks import RatingTask, ReviewTask
 from hardlook.collect.study.validity import judge_points
 from hardlook.errors import DataError, OptionError
 from hardlook.world.planted import PlantedWorld
@@ -113,7 +116,7 @@ def test_a_database_in_use_is_not_rehearsed_in(study, played):
 
 def test_a_picture_of_no_task_is_named(study):
     with pytest.raises(DataError, match="no task has"):
-        Recognition(study).task(b"something else", None, {"id": "trial", "description": ""})
+        Recognition(study).tasks(b"something else", None, {"id": "trial", "description": ""})
 
 
 def test_targets_are_told_apart_by_their_bytes(study):
@@ -121,7 +124,7 @@ def test_targets_are_told_apart_by_their_bytes(study):
     for task in study.tasks:
         image = study.file(task.image).read_bytes()
         for name in task.targets.values():
-            assert recognition.task(image, study.file(name).read_bytes(), {}) == task
+            assert recognition.tasks(image, study.file(name).read_bytes(), {}) == (task,)
 
 
 def test_the_study_stays_as_it_was(study, tmp_path):
@@ -130,3 +133,28 @@ def test_the_study_stays_as_it_was(study, tmp_path):
     with Store.open(f"sqlite:///{tmp_path / 'answers.sqlite'}") as store:
         rehearse(study, store, participants=1, batches=1)
     assert study == before and study.settings.timings.image == 1.5
+
+
+def test_ratings_and_reviews_are_rehearsed_too(tmp_path):
+    """Two measures may give one value, and then a rater cannot tell which was asked."""
+    fit = StudySettings(kind="ratings", title="Pairs", devices=("any",), target_answers=2, batch_size=3)
+    values = {"path": 0.25, "wup": 0.5, "lin": 0.25}
+    pairs = [
+        RatingTask(f"t{number}-{measure}", f"pair/{number}", "pair", ("cat", f"label {number}"), measure, value)
+        for number in range(3)
+        for measure, value in values.items()
+    ]
+    reviewed = StudySettings(kind="review", title="Cats", devices=("any",), target_answers=2)
+    claims = [
+        ReviewTask(f"r{number}", f"a/{context}", "a.jpg", "cat", context, "images/a.jpg")
+        for number, context in enumerate(("snow", "grass"))
+    ]
+    for name, settings, tasks in (("ratings", fit, pairs), ("review", reviewed, claims)):
+        study = make_study(tmp_path / name, settings, tasks, made={})
+        if name == "review":
+            (study.path / "images").mkdir()
+            PIL.Image.new("RGB", (8, 6)).save(study.path / "images" / "a.jpg")
+        with Store.open(f"sqlite:///{tmp_path / name}.sqlite") as store:
+            found = rehearse(study, store, participants=6)
+        assert found.account.clean, found.account
+        assert found.account.stored == {"ratings": 18, "review": 4}[name]

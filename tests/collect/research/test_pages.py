@@ -34,7 +34,7 @@ def test_the_overview_counts_people_batches_and_answers(researcher, gathered):
     states = Counter(batch["state"] for batch in batches)
     assert states["returned"] == 1
     failed = sum(batch["state"] != "open" and not batch["valid"] for batch in batches)
-    assert f"{len(people)} joined {len(people)} trained 0 finished" in said
+    assert f"{len(people)} joined 0 finished" in said
     assert f"{states['open']} batches open {states['complete']} complete {states['returned']} returned" in said
     assert f"{failed} not valid" in said
     assert f"{len(rows(study, 'SELECT * FROM answers'))} answers in all" in said

@@ -115,6 +115,11 @@ def test_strangers_without_https_are_warned_about(hardlook, study, quiet):
     assert said["researchers"].startswith("https://study.example/research/key/")
 
 
+def test_a_proxy_that_is_not_trusted_is_warned_about(hardlook, study, quiet):
+    answer = hardlook("collect", "serve", study, "--port", 0, "--public-url", "https://study.example")
+    assert answer.code == 0 and "all who come through the proxy count as one address" in answer.err
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

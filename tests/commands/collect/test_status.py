@@ -30,7 +30,7 @@ def test_words_and_bars(hardlook, working):
     assert f"mobile {'─' * 24} 0 of 16 (0 %)" in lines
     assert any(line.startswith("cut-out, mobile ") for line in lines)
     assert "0 of 4 tasks done; 9 answers came in." in lines
-    assert "3 participants: 3 trained, 0 at work in the last quarter of an hour, 0 finished." in lines
+    assert "3 participants: 0 at work in the last quarter of an hour, 0 finished." in lines
     assert "Batches: 1 open, 1 valid, 1 dropped, 0 given up." in lines
     # Four a batch so far on a PC, and as many hoped for on mobile devices: 12 and 16 are missing.
     assert lines[-1] == "About 7 more batches are needed: 3 on pc, 4 on mobile."
@@ -66,3 +66,12 @@ def test_a_study_that_was_never_served(hardlook, tmp_path):
 @pytest.mark.parametrize(("done", "wanted", "filled"), [(0, 0, 24), (0, 9, 0), (9, 9, 24), (8, 9, 21), (999, 1000, 23)])
 def test_a_bar_is_full_when_all_is_done(done, wanted, filled):
     assert bar(done, wanted) == "━" * filled + "─" * (24 - filled)
+
+
+def test_who_trained_is_counted_where_there_is_training(hardlook, tmp_path):
+    study = world_study(tmp_path, training_tasks=1)
+    with open_store(study) as store:
+        for number in range(2):
+            joined = store.join(None, "en", 10.0 + number)
+        store.set_trained(joined.id, 20.0)
+    assert "2 participants: 1 trained, 0 at work" in hardlook("collect", "status", study.path).out

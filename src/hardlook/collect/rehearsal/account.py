@@ -64,4 +64,4 @@ def account(store: Store, heard: Sequence[Acknowledged], *, target: int) -> Acco
 
 
 def _same(one: Acknowledged, row: dict[str, object]) -> bool:
-    return row["task"] == one.task and all(row[name] == value for name, value in one.answer.items())
+    return row["task"] in one.tasks and all(row[name] == value for name, value in one.answer.items())

@@ -29,12 +29,15 @@ _PATIENCE = 120.0  # seconds without an answer of the server after which a parti
 
 @dataclass(frozen=True)
 class Acknowledged:
-    """An answer that the server said is stored; `seconds` from sending it to hearing so, the last time."""
+    """An answer that the server said is stored; `seconds` from sending it to hearing so, the last time.
+
+    `tasks` are the ids of those that look as the one answered did.
+    """
 
     key: str
     participant: int
     trial: str
-    task: str
+    tasks: tuple[str, ...]
     answer: Mapping[str, Any]
     seconds: float
     sent: int
@@ -100,7 +103,7 @@ class Participant:
             return  # answered before the server died, or returned
         shown = response.json()
         begun = time.monotonic()
-        task = await self._look(shown)
+        tasks = await self._look(shown)
         phases = self._phases(shown.get("mode", ""))
         pause = self._pause(trial)
         await asyncio.sleep(max(0.0, sum(phases.values()) - (time.monotonic() - begun)) + pause)
@@ -109,14 +112,14 @@ class Participant:
             "durations": {name: 1000 * seconds for name, seconds in phases.items()},
             "circumstances": {"pointer": "touch" if self.device == "mobile" else "mouse"},
         }
-        await self._send(trial, task, self.aim.answer(self.number, task), said)
+        await self._send(trial, tasks, self.aim.answer(self.number, tasks[0]), said)
 
-    async def _look(self, shown: Mapping[str, Any]) -> Task:
+    async def _look(self, shown: Mapping[str, Any]) -> tuple[Task, ...]:
         pictures = []
         for name in ("image", "target"):
             address = shown.get(name)
             pictures.append((await self._ask("GET", address)).content if address else None)
-        return self.recognition.task(pictures[0], pictures[1], shown)
+        return self.recognition.tasks(pictures[0], pictures[1], shown)
 
     def _phases(self, mode: str) -> dict[str, float]:
         """Seconds of each phase before a click is taken; none where nothing is clicked."""
@@ -125,7 +128,9 @@ class Participant:
         target = self._wait["target_text"] if mode == "text" else self._wait["target"]
         return {"image": self._wait["image"], "target": target, "again": self._wait["again"]}
 
-    async def _send(self, trial: str, task: Task, answer: Mapping[str, Any], said: Mapping[str, Any]) -> None:
+    async def _send(
+        self, trial: str, tasks: tuple[Task, ...], answer: Mapping[str, Any], said: Mapping[str, Any]
+    ) -> None:
         key = f"rehearsal-{self.number}-{trial}"[:64]
         body = {"key": key, "trial": trial, **answer, **said}
         sent = 0
@@ -139,7 +144,8 @@ class Participant:
                 response = None
             if response is not None and response.status_code == 200:
                 seconds = time.monotonic() - before
-                self.acknowledged.append(Acknowledged(key, self.number, trial, task.id, answer, seconds, sent))
+                alike = tuple(task.id for task in tasks)
+                self.acknowledged.append(Acknowledged(key, self.number, trial, alike, answer, seconds, sent))
                 return
             if response is not None and response.status_code not in _AGAIN:
                 raise RunError(f"an answer was refused: {response.status_code} {response.text[:200]}", unit=trial)

@@ -11,8 +11,8 @@ A participant is told trial ids and nothing else, so the pictures are compared, 
 >>> _ = (path / "a.jpg").write_bytes(b"a picture")
 >>> settings = StudySettings(kind="review", title="Cats", devices=("any",))
 >>> cats = make_study(path, settings, [ReviewTask("t1", "a", "a", "cat", "snow", "a.jpg")], made={})
->>> Recognition(cats).task(b"a picture", None, {"concept": "cat", "context": "snow"}).id
-'t1'
+>>> [task.id for task in Recognition(cats).tasks(b"a picture", None, {"concept": "cat", "context": "snow"})]
+['t1']
 """
 
 from __future__ import annotations
@@ -33,35 +33,44 @@ class Recognition:
 
     def __init__(self, study: Study) -> None:
         self._study = study
-        self._tasks: dict[_Key, Task] = {}
+        self._tasks: dict[_Key, list[Task]] = {}
         for task in study.tasks:
             if not task.training:
                 for key in self._keys(task):
-                    self._tasks[key] = task
+                    self._tasks.setdefault(key, []).append(task)
 
-    def task(self, image: bytes | None, target: bytes | None, shown: Mapping[str, Any]) -> Task:
-        """The task of a picture, its target and what was said with them; a `DataError` where it is none of ours."""
+    def tasks(self, image: bytes | None, target: bytes | None, shown: Mapping[str, Any]) -> tuple[Task, ...]:
+        """The task of a picture, its target and what was said with them; a `DataError` where it is none of ours.
+
+        Several where they look the same: two measures may give a pair of labels the same value.
+        """
         words = (
             shown.get("description", "") if target is None else "",
             shown.get("concept", ""),
             shown.get("context", ""),
             "/".join(shown.get("labels", ())),
+            _value(shown.get("value")),
         )
-        found = self._tasks.get((_hash(image), _hash(target), *words))
-        if found is None:
+        found = self._tasks.get((_hash(image), _hash(target), *words), [])
+        if not found:
             raise DataError("the server showed a picture that no task has", unit=str(shown.get("id", "")))
-        return found
+        return tuple(found)
 
     def _keys(self, task: Task) -> list[_Key]:
         image = _hash(self._study.file(task.image).read_bytes() if task.image else None)
         if isinstance(task, ClickTask):
             targets = [self._study.file(name).read_bytes() for name in task.targets.values()]
-            pictured = [(image, _hash(target), "", "", "", "") for target in targets]
-            return [*pictured, (image, "", task.description, "", "", "")]
+            pictured = [(image, _hash(target), "", "", "", "", "") for target in targets]
+            return [*pictured, (image, "", task.description, "", "", "", "")]
         if isinstance(task, ReviewTask):
-            return [(image, "", "", task.concept, task.context, "")]
+            return [(image, "", "", task.concept, task.context, "", "")]
         assert isinstance(task, RatingTask)
-        return [(image, "", "", "", "", "/".join(task.labels))]
+        value = task.value if self._study.settings.question == "fit" else None
+        return [(image, "", "", "", "", "/".join(task.labels), _value(value))]
+
+
+def _value(value: float | None) -> str:
+    return "" if value is None else f"{value:.9f}"
 
 
 def _hash(content: bytes | None) -> str:

@@ -21,6 +21,7 @@ def overview_view(snapshot: Snapshot, excluded: int) -> dict[str, Any]:
     return {
         "rows": progress_rows(snapshot.study, snapshot.progress),
         "people": people(snapshot.participants),
+        "trains": bool(snapshot.study.training),
         "batches": batch_counts(snapshot.batches),
         "answers": numeral(len(snapshot.answers), 0),
         "excluded": excluded,

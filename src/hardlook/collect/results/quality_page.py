@@ -127,7 +127,8 @@ def _charts(collected: CollectedClicks, people: pl.DataFrame) -> list[Block]:
     if reaction:
         caption = "From the moment that clicks count to the click. Very short ones were made without looking."
         charts.append(DistributionChart("Reaction time of answers", caption, reaction, "milliseconds"))
-    if late:
+    # Fractions of a millisecond, blown up to the width of a chart, would look like something.
+    if any(value >= 1 for _, values in late for value in values):
         caption = "Half of a participant's phases were farther from the plan than this. Two frames are 33 ms."
         charts.append(DistributionChart("Lateness by participant", caption, late, "milliseconds"))
     return charts

@@ -51,7 +51,8 @@ def study_status(study: Study, store: Store, now: float) -> dict[str, Any]:
         "tasks": {"done": int(tasks["done"].sum()), "all": tasks.height},
         "participants": {
             "joined": people.height,
-            "trained": people["trained"].count(),
+            # None where there is nothing to train on.
+            "trained": people["trained"].count() if study.training else None,
             "at_work": people.filter(at_work).height,
             "finished": people["finished"].count(),
         },

@@ -159,7 +159,7 @@ def _lines(document: dict[str, Any]) -> list[str]:
             label, how = next(iter(treated.items()))
             lines.append(f"  {name}: {len(treated)} labels were not simply looked up, such as {label} ({how})")
     lines += [f"  left out: {row['count']} {row['what']}: {row['why']}" for row in document["left_out"]]
-    return [*lines, "", f"next: hardlook collect serve {document['study']}"]
+    return [*lines, f"Next: hardlook collect serve {document['study']}"]
 
 
 def _words(text: str) -> list[str]:

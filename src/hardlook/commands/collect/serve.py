@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from hardlook.commands.collect.stored_study import Database
+
 
 def serve(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="A study folder, made by hardlook collect init.")],
@@ -14,15 +16,7 @@ def serve(
     host: Annotated[
         str, typer.Option("--host", help="Address to listen on; anything but this machine's own is open to others.")
     ] = "127.0.0.1",
-    database: Annotated[
-        str,
-        typer.Option(
-            "--database",
-            envvar="HARDLOOK_DATABASE",
-            help="postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE; a file in the study folder when not given. "
-            "In the environment the password is not on the command line.",
-        ),
-    ] = "",
+    database: Database = "",
     public_url: Annotated[
         str, typer.Option("--public-url", help="The https address that participants type, where a proxy has it.")
     ] = "",

@@ -63,6 +63,7 @@ def status_words(status: Mapping[str, Any]) -> list[str]:
             for mode, of_mode in status["by_mode"].items()
             for device, counts in of_mode.items()
         ]
+    trained = "" if people["trained"] is None else f"{people['trained']} trained, "
     widest = max(len(name) for name, _ in shown)
     by_device = ", ".join(f"{needed[device]} on {device}" for device in devices) if len(devices) > 1 else ""
     return [
@@ -71,13 +72,21 @@ def status_words(status: Mapping[str, Any]) -> list[str]:
         *(f"{name:<{widest}}  {bar(one['valid'], one['wanted'])}  {_counts(one)}" for name, one in shown),
         "",
         f"{tasks['done']} of {counted(tasks['all'], 'task')} done; {counted(status['answers'], 'answer')} came in.",
-        f"{counted(people['joined'], 'participant')}: {people['trained']} trained, {people['at_work']} at work in the "
+        f"{counted(people['joined'], 'participant')}: {trained}{people['at_work']} at work in the "
         f"last quarter of an hour, {people['finished']} finished.",
         f"Batches: {batches['open']} open, {batches['valid']} valid, {batches['dropped']} dropped, "
         f"{batches['given_up']} given up.",
-        f"About {counted(needed['all'], 'more batch', 'more batches')} {'is' if needed['all'] == 1 else 'are'} needed"
-        + (f": {by_device}." if by_device else "."),
+        _needed(needed["all"], by_device),
     ]
+
+
+def _needed(batches: int, by_device: str) -> str:
+    from hardlook.report.numerals import counted
+
+    if not batches:
+        return "No more batches are needed."
+    words = f"About {counted(batches, 'more batch', 'more batches')} {'is' if batches == 1 else 'are'} needed"
+    return f"{words}: {by_device}." if by_device else f"{words}."
 
 
 def code_words(found: Mapping[str, Any], kind: str) -> list[str]:

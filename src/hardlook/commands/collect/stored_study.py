@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 StudyFolder = Annotated[Path, typer.Argument(help="The study's folder.", show_default=False)]
 Database = Annotated[
     str,
-    typer.Option("--database", help="postgresql://... or sqlite:///...; the file in the study folder without it."),
+    typer.Option(
+        "--database",
+        envvar="HARDLOOK_DATABASE",
+        help="postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE; the file in the study folder without it. "
+        "In the environment the password is not on the command line.",
+    ),
 ]
 
 
