@@ -26,6 +26,28 @@ def test_every_weighting_is_scored_as_if_alone(seed, weights, ties):
             assert np.array_equal(one, other, equal_nan=True), (kind, field)
 
 
+@pytest.mark.parametrize("ranges", [1, 2, 4])
+def test_fewer_area_ranges_leave_the_rest_undefined(ranges):
+    truth, results = scene(5, images=4)
+    matrix = similarity(5, 4)
+    table = accumulated(truth, results, matrix, "bbox").table()
+    some = WeightedPrecision(table, matrix, ranges).result([1, 0, 2, 1])
+    alone = open_average_precision(table.weighted([1, 0, 2, 1]), matrix)
+    for kind in ("vanilla", "dagger", "open"):
+        for field in ("precision", "recall"):
+            ours, theirs = (getattr(getattr(result, kind), field) for result in (some, alone))
+            assert np.array_equal(ours[:ranges], theirs[:ranges], equal_nan=True), (kind, field)
+            assert np.isnan(ours[ranges:]).all()
+    assert np.isfinite(some.open.precision[0]).any()
+
+
+def test_a_number_of_area_ranges_that_there_is_not():
+    truth, results = scene(1, images=1)
+    table = accumulated(truth, results, np.eye(4), "bbox").table()
+    with pytest.raises(ValueError, match="ranges: expected 1 to 4 area ranges, got 0"):
+        WeightedPrecision(table, np.eye(4), 0)
+
+
 def test_only_what_can_matter_is_kept():
     rng = np.random.default_rng(0)
     matched = rng.choice(np.array([-2, -1, 0, 1, 2], np.int16), (6, 40), p=[0.3, 0.5, 0.1, 0.05, 0.05])

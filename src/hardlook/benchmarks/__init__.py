@@ -39,7 +39,9 @@ def benchmark_names() -> dict[str, str]:
 
 def find_benchmark(name: str) -> Benchmark:
     """The benchmark of that name, or of a `package.module:attribute`."""
-    names = {**benchmark_names(), **STUDIES}
+    # What is installed is looked through only for a name that is not ours: it takes 20 ms.
+    ours = {**BUILT_IN, **STUDIES}
+    names = ours if name in ours else {**benchmark_names(), **STUDIES}
     place = names.get(name, name)
     module, _, attribute = place.partition(":")
     if not attribute:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 from hardlook.errors import OptionError
@@ -59,6 +60,7 @@ def list_label_sets() -> tuple[ShippedSet, ...]:
     return _SETS
 
 
+@cache
 def read_shipped(name: str, variant: str = "corrected") -> LabelSet:
     """A label set of the package; an `OptionError` for a name or a variant that it does not have."""
     known = describe_shipped(name)

@@ -60,10 +60,16 @@ def counting_detections(matched: NDArray[np.int16], labels: NDArray[np.int16], c
 
 
 class WeightedPrecision:
-    """Open AP, AP-dagger and COCO's AP of the images of `table` under `similarity` (K, K), for any weighting."""
+    """Open AP, AP-dagger and COCO's AP of the images of `table` under `similarity` (K, K), for any weighting.
 
-    def __init__(self, table: MatchTable, similarity: Values) -> None:
+    `ranges` is how many of the area ranges are worked out, from 1, all areas, to 4; in others all figures are NaN.
+    """
+
+    def __init__(self, table: MatchTable, similarity: Values, ranges: int = len(AREA_RANGES)) -> None:
+        if not 1 <= ranges <= len(AREA_RANGES):
+            raise ValueError(f"ranges: expected 1 to {len(AREA_RANGES)} area ranges, got {ranges}")
         self.table = table
+        self._settings = ranges * len(IOU_THRESHOLDS)
         self._similarity = np.ascontiguousarray(checked_similarity(similarity, table.classes))
         self._by_class = counting_detections(table.by_class, table.labels, table.classes)
         self._pooled = counting_detections(table.pooled, table.labels, table.classes)
@@ -95,9 +101,10 @@ class WeightedPrecision:
 
         by_setting = np.repeat(objects, len(IOU_THRESHOLDS), axis=0).astype(np.float64)
         precision, recall = np.full(by_setting.shape, np.nan), np.full(by_setting.shape, np.nan)
+        most = self._settings
         accumulate_counting(
-            counting.starts, counting.places, counting.found, self.table.labels, weights, by_setting, similarity,
-            RECALL_LEVELS, precision, recall,
+            counting.starts[: most + 1], counting.places, counting.found, self.table.labels, weights,
+            by_setting[:most], similarity, RECALL_LEVELS, precision[:most], recall[:most],
         )  # fmt: skip
         shape = len(AREA_RANGES), len(IOU_THRESHOLDS), -1
         return ApTable(precision.reshape(shape), recall.reshape(shape))

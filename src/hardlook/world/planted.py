@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 
 from hardlook import fingerprint
 from hardlook.errors import OptionError
@@ -28,6 +29,8 @@ FAVOURITES: dict[str, str] = {
     "apple": "autumn", "pear": "dusk", "cup": "winter", "bottle": "beach", "duck": "fog", "owl": "night",
 }  # fmt: skip
 _CELLS = len(CONCEPTS) * len(CONTEXTS)
+LARGEST_KEPT = 160 * 120  # pixels of scenes that are drawn once a process
+Description = tuple[int, int, str, str, bool, int | None, tuple[int, int]]
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,13 @@ class PlantedWorld:
         return self.count
 
     def __getitem__(self, index: int) -> Rendered:
-        return render(self.scene(index))
+        width, height = self.size
+        if width * height > LARGEST_KEPT:
+            return render(self.scene(index))
+        kept = _drawn(*self._description(index))
+        # Copies, since whoever asked may change what is theirs.
+        own = kept.image.copy(), kept.classes.copy(), kept.instances.copy()
+        return Rendered(kept.scene, *own, kept.salient.copy())
 
     def __iter__(self) -> Iterator[Rendered]:
         return (self[index] for index in range(self.count))
@@ -83,14 +92,15 @@ class PlantedWorld:
 
     def scene(self, index: int) -> Scene:
         """The description of scene `index`."""
-        return describe_scene(
-            self.seed, self._within(index), self.concept(index), self.context(index), self.is_salient(index),
-            self.distractors, self.size,
-        )  # fmt: skip
+        return describe_scene(*self._description(index))
 
     def fingerprint(self) -> str:
         """A short hash of the generator's version and all options."""
         return fingerprint.of_value({"planted world": VERSION, **asdict(self)})
+
+    def _description(self, index: int) -> Description:
+        concept, context, salient = self.concept(index), self.context(index), self.is_salient(index)
+        return self.seed, self._within(index), concept, context, salient, self.distractors, self.size
 
     def _within(self, index: int) -> int:
         if not -self.count <= index < self.count:
@@ -105,3 +115,9 @@ class PlantedWorld:
         contexts = generator(self.seed, "world", "contexts", block).permutation(len(CONTEXTS))
         place = int(generator(self.seed, "world", "row", block, row).permutation(len(CONCEPTS))[column])
         return int(concepts[place]), int(contexts[(place + row) % len(CONTEXTS)])
+
+
+# A run, its report and its calibration all show the same scenes; 256 of the default size take 30 MB.
+@lru_cache(maxsize=256)
+def _drawn(*description: *Description) -> Rendered:
+    return render(describe_scene(*description))

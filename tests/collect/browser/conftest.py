@@ -12,7 +12,7 @@ pytest.importorskip("uvicorn", reason="the extra web is not installed")
 pytest.importorskip("playwright", reason="playwright is not installed")
 
 from .played_studies import make_click_study, serving
-from .visitor import CHROMIUM, DESKTOP, Visitor
+from .visitor import CHROMIUM, DESKTOP, FLAGS, Visitor
 
 
 def pytest_collection_modifyitems(items):
@@ -32,7 +32,7 @@ def browser():
 
     # Closed with this folder's last test: while it is open, its loop runs in the main thread.
     with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield launched
         launched.close()
 

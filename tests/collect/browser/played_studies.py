@@ -22,7 +22,9 @@ from hardlook.serving.listening import address_of, listen
 
 # A colour that nothing else on the pages has, so that it can be found on a screenshot.
 MARK = (255, 0, 255)
-QUICK = {"image": 0.1, "target": 0.15, "target_text": 0.2, "again": 0.45}
+QUICK = {"image": 0.1, "target": 0.15, "target_text": 0.2, "again": 0.3}
+# Long enough for a test on a busy machine to click before the time.
+CALM = {**QUICK, "again": 0.9}
 
 
 @dataclass

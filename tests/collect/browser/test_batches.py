@@ -9,7 +9,7 @@ import pytest
 
 from hardlook.collect.study.settings import DISPLAY_MODES
 
-from .played_studies import QUICK, make_click_study
+from .played_studies import CALM, make_click_study
 from .visitor import DESKTOP, PHONE
 
 SIZE = (160, 120)
@@ -19,14 +19,14 @@ LOOKS = {"pc": DESKTOP, "mobile": PHONE}
 @pytest.mark.parametrize("device", LOOKS)
 @pytest.mark.parametrize("mode", DISPLAY_MODES)
 def test_a_whole_set(tmp_path, serve, visit, mode, device):
-    served = serve(*make_click_study(tmp_path / "study", modes=(mode,), size=SIZE))
+    served = serve(*make_click_study(tmp_path / "study", modes=(mode,), size=SIZE, timings=CALM))
     visitor = visit(served, LOOKS[device])
     # One mode goes all the way from the link; the others begin after it.
     visitor.begin() if mode == "cut-out" else visitor.enter()
     marks = []
     for number in range(3):
         if number == 1:
-            visitor.phase("image").tap(*visitor.point((80, 60), SIZE))
+            visitor.early().tap(*visitor.point((80, 60), SIZE))
         marks.append(visitor.click_mark())
     visitor.stop()
 
@@ -49,9 +49,30 @@ def test_a_whole_set(tmp_path, serve, visit, mode, device):
 
 def check_durations(durations, mode):
     """Of each phase, the median over the set is within two frames of the plan: a busy machine may miss a single one."""
-    plan = {**QUICK, "target": QUICK["target_text" if mode == "text" else "target"]}
+    plan = {**CALM, "target": CALM["target_text" if mode == "text" else "target"]}
     frame = median(row["frame"] for row in durations)
     assert 5 <= frame <= 70
     for phase in ("image", "target", "again"):
         late = median(row[phase] - 1000 * plan[phase] for row in durations)
         assert -0.2 <= late <= 2 * frame, (phase, durations)
+
+
+def test_another_set_until_there_is_none(tmp_path, serve, visit):
+    served = serve(*make_click_study(tmp_path / "study", count=1, most_batches=2))
+    visitor = visit(served).enter()
+    visitor.click_mark()
+    visitor.page.locator("[value=another]").wait_for()
+    assert "Set 1 is done" in visitor.words()
+    visitor.page.keyboard.press("Enter")
+    visitor.click_mark()
+    # Two sets are all that one person is asked for, so that nothing is asked here.
+    visitor.page.wait_for_url("**/done")
+    code = visitor.words("#code")
+    visitor.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    visitor.press("#copy")
+    visitor.page.get_by_text("Copied.").wait_for()
+    assert visitor.page.evaluate("navigator.clipboard.readText()") == code
+    visitor.page.goto(f"{served.address}/work")
+    visitor.page.wait_for_url("**/done")
+    assert visitor.words("#code") == code
+    assert served.store.answers()["subject"].n_unique() == 2

@@ -60,7 +60,7 @@ def test_an_acknowledgement_that_is_lost_makes_no_second_answer(discs, visit):
 def test_opening_the_page_again_goes_on_where_it_stopped(discs, visit):
     visitor = visit(discs).enter()
     visitor.click_mark()
-    visitor.answered(1).phase("image")
+    visitor.answered(1).started()
     visitor.page.reload()
     visitor.page.locator("[value=begin]").wait_for()
     assert "Welcome back" in visitor.words() and "2 to go" in visitor.words()

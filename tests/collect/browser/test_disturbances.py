@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from .played_studies import make_click_study
+from .played_studies import CALM, make_click_study
 from .visitor import PHONE
 
 SIZE = (160, 120)
@@ -18,7 +18,7 @@ HIDE = """hidden => {
 
 @pytest.fixture
 def one(tmp_path, serve):
-    return serve(*make_click_study(tmp_path / "study", count=1))
+    return serve(*make_click_study(tmp_path / "study", count=1, timings=CALM))
 
 
 def only(served):
@@ -55,7 +55,7 @@ def test_a_drag_and_another_button_are_no_click_but_a_shaking_hand_is_forgiven(o
 
 
 def test_a_press_that_began_too_early_is_no_click_when_it_ends_in_time(one, visit):
-    visitor = visit(one).enter().phase("image")
+    visitor = visit(one).enter().early()
     visitor.page.mouse.move(*visitor.point((80, 60), SIZE))
     visitor.page.mouse.down()
     visitor.phase("click").page.mouse.up()
@@ -71,13 +71,12 @@ def test_a_pause_by_key_or_button_starts_the_picture_again(one, visit):
         visitor.page.locator("[value=continue]").wait_for()
         assert visitor.words("h1") == "Paused" and not visitor.page.locator("#pause").is_visible()
         visitor.page.keyboard.press("Enter")
-        visitor.phase("image")
     _, circumstances = finish(visitor)
     assert (circumstances["restarts"], circumstances["hidden"]) == (3, 0)
 
 
 def test_stopping_from_a_pause_leads_to_the_end(one, visit):
-    visitor = visit(one).enter().phase("image")
+    visitor = visit(one).enter().started()
     visitor.press("#pause")
     visitor.stop()
     assert "no completion code" in visitor.words("main")
@@ -85,7 +84,7 @@ def test_stopping_from_a_pause_leads_to_the_end(one, visit):
 
 
 def test_a_page_out_of_sight_pauses(one, visit):
-    visitor = visit(one).enter().phase("again")
+    visitor = visit(one).enter().started()
     visitor.page.evaluate(HIDE, True)
     visitor.page.locator("[value=continue]").wait_for()
     assert "out of sight" in visitor.words()
@@ -99,8 +98,10 @@ def test_a_window_that_changes_starts_the_picture_again(one, visit):
     visitor = visit(one, PHONE).enter().phase("click")
     before = visitor.box()
     visitor.page.set_viewport_size({"width": 620, "height": 380})
-    visitor.phase("image")
-    assert visitor.box() != before and "window has changed" in visitor.words(".hint")
+    visitor.phase("stopped", "image", "target", "again")
+    assert "window has changed" in visitor.words(".foot")
+    visitor.phase("click")
+    assert visitor.box() != before
     _, circumstances = finish(visitor)
     assert circumstances["restarts"] == 1
     assert (circumstances["view_width"], circumstances["view_height"]) == (620, 380)

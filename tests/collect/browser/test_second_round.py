@@ -16,7 +16,7 @@ COLOUR = "e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)"
 
 @pytest.mark.parametrize("look", [DESKTOP, PHONE], ids=["pc", "mobile"])
 def test_each_kind_has_its_words_its_sign_and_its_colour(tmp_path, serve, visit, look):
-    slow = {**QUICK, "target": 0.8}
+    slow = {**QUICK, "target": 1.5}
     made = make_click_study(tmp_path / "study", count=1, batch_size=2, click_types=("fn", "fp"), timings=slow)
     served = serve(*made)
     visitor = visit(served, look).enter()

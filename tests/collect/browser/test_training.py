@@ -68,7 +68,7 @@ def test_the_device_is_guessed_and_can_be_corrected(discs, visit, look, guess):
 def test_a_finger_on_a_computer_is_noticed(discs, visit):
     visitor = visit(discs, has_touch=True).join()
     visitor.page.locator("[name=device]").first.wait_for()
-    visitor.page.touchscreen.tap(500, 600)
+    visitor.page.touchscreen.tap(400, 550)
     assert visitor.page.locator("[name=device]:checked").get_attribute("value") == "mobile"
 
 

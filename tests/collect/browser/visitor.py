@@ -8,7 +8,8 @@ import shutil
 from hardlook.collect.web.sessions import Sessions
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-DESKTOP = {"viewport": {"width": 1000, "height": 700}}
+FLAGS = ("--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync").split()
+DESKTOP = {"viewport": {"width": 800, "height": 600}}
 PHONE = {"viewport": {"width": 360, "height": 740}, "device_scale_factor": 3, "has_touch": True, "is_mobile": True}
 PATIENCE = 10_000
 
@@ -58,10 +59,20 @@ class Visitor:
     def press(self, selector):
         self.page.locator(selector).tap() if self.touch else self.page.locator(selector).click()
 
-    def phase(self, name):
-        """Wait for a phase of a click, looking at every frame, since phases are short."""
-        self.page.wait_for_function("name => document.querySelector('.trial')?.dataset.phase === name", arg=name)
+    def phase(self, *names):
+        """Wait for one of these phases of a click, looking at every frame; short ones alone may pass unseen."""
+        self.page.wait_for_function(
+            "names => names.includes(document.querySelector('.trial')?.dataset.phase)", arg=names
+        )
         return self
+
+    def early(self):
+        """Wait for a time when clicks do not count yet."""
+        return self.phase("image", "target", "again")
+
+    def started(self):
+        """Wait until a picture is on."""
+        return self.phase("image", "target", "again", "click")
 
     def answered(self, count):
         """Wait until so many answers of the set are given."""

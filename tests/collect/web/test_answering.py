@@ -2,6 +2,8 @@
 
 import pytest
 
+from .visitors import Hall
+
 PHASES = 1.5 + 2.0 + 1.5
 
 
@@ -49,6 +51,26 @@ def test_the_phases_that_end_too_early_are_those_of_the_display_mode(hall_of, cl
     assert visitor.answer(trial, x=1.0, y=2.0).status == 200
 
 
+def test_another_server_on_the_database_knows_when_it_was_shown(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    with Hall(hall.study, hall.database) as restarted:
+        visitor.hall, restarted.now = restarted, hall.now + PHASES - 0.26
+        assert visitor.answer(trial, x=1.0, y=2.0).error == "too-early"
+        assert visitor.show(trial).status == 200
+        restarted.now += 0.02
+        assert visitor.answer(trial, x=1.0, y=2.0).status == 200
+
+
+def test_a_clock_that_is_set_back_loses_no_answer(hall):
+    visitor = hall.participant()
+    trial = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(trial)
+    hall.now -= 3600
+    assert visitor.answer(trial, x=1.0, y=2.0).status == 200
+
+
 def test_a_queued_answer_is_never_too_late(hall):
     visitor = hall.participant()
     trial = visitor.batch()["batch"]["trials"][0]["id"]
@@ -74,6 +96,11 @@ def test_a_queued_answer_is_never_too_late(hall):
         {"x": 1.0, "y": 1.0, "inside": True},
         {"x": 1.0, "y": 1.0, "durations": {"image": -1}},
         {"x": 1.0, "y": 1.0, "circumstances": {"pointer": "nose"}},
+        {"x": float("nan"), "y": 1.0},
+        {"x": 1.0, "y": float("-inf")},
+        {"x": 1.0, "y": 1.0, "reaction_ms": float("nan")},
+        {"x": 1.0, "y": 1.0, "durations": {"again": float("inf")}},
+        {"x": 1.0, "y": 1.0, "circumstances": {"ratio": float("nan")}},
     ],
 )
 def test_a_click_lies_within_its_image(hall, fields):

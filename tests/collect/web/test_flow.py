@@ -173,43 +173,11 @@ def test_another_device_gets_another_batch(hall):
     assert set(hall.store.batches()["device"].to_list()) == {"pc", "mobile"}
 
 
-def test_who_was_told_that_nothing_is_left_may_ask_again(hall_of, clicks_study):
-    hall = hall_of(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6, devices=("pc",))
-    first, second = hall.participant(), hall.participant()
-    first.batch()
-    assert second.batch() == {"done": True, "code": None}
-    assert not second.get("/api/state").json["done"]
-    hall.now += 1801
-    assert len(second.batch()["batch"]["trials"]) == 6
-
-
-def test_who_did_all_that_is_asked_for_is_done(hall_of, clicks_study):
-    hall = hall_of(clicks_study, most_batches=1)
-    visitor = hall.participant()
-    for trial in visitor.batch()["batch"]["trials"]:
-        assert not visitor.get("/api/state").json["done"]
-        visitor.show(trial["id"])
-        hall.now += PHASES
-        visitor.answer(trial["id"], x=1.0, y=1.0)
-    assert visitor.get("/api/state").json["done"] and visitor.batch()["done"]
-
-
 def test_a_device_that_the_study_does_not_want(hall_of, clicks_study):
     visitor = hall_of(clicks_study, devices=("pc",)).visitor()
     visitor.join()
     refused = visitor.post("/api/device", {"device": "mobile"})
-    assert (refused.status, refused.error) == (409, "device")
-
-
-def test_languages(hall):
-    visitor = hall.visitor()
-    assert '<html lang="de">' in visitor.get("/?lang=de").text
-    assert '<html lang="en">' in visitor.get("/?lang=xx").text
-    visitor.join("/?lang=de")
-    assert visitor.get("/api/state").json["language"] == "de"
-    assert visitor.post("/api/language", {"language": "en"}).json["texts"]["work.pause"] == "Pause"
-    assert visitor.get("/api/state").json["language"] == "en"
-    assert visitor.post("/api/language", {"language": "fr"}).status == 422
+    assert (refused.status, refused.error) == (409, "needs-pc")
 
 
 def test_a_pause_keeps_the_batch(hall):

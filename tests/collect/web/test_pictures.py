@@ -2,6 +2,8 @@
 
 import pytest
 
+from hardlook.collect.study.display_modes import highlighted
+
 from .visitors import session_cookie
 
 PHASES = 5.0
@@ -99,3 +101,17 @@ def test_a_picture_that_is_gone_is_said_without_a_path(hall, shown, monkeypatch)
     reply = visitor.get(f"/pictures/{trials[0]}/image")
     assert (reply.status, reply.error) == (503, "not-now")
     assert str(hall.study.path) not in reply.text and "nowhere" not in reply.text
+
+
+def test_feedback_is_painted_once_however_often_it_is_asked_for(hall, monkeypatch):
+    painted = []
+
+    def paint(image, mask, kind):
+        painted.append(kind)
+        return highlighted(image, mask, kind)
+
+    monkeypatch.setattr("hardlook.collect.web.picture_routes.highlighted", paint)
+    visitor, other = hall.participant(), hall.participant()
+    replies = [one.get("/pictures/training-0/feedback") for one in (visitor, other, visitor)]
+    assert {(reply.status, reply.content) for reply in replies} == {(200, replies[0].content)}
+    assert painted == ["first"]

@@ -1,9 +1,12 @@
 """What goes wrong inside is said without its insides: no path, no statement, no traceback, no password."""
 
 import logging
+import re
+from importlib.resources import files
 
 import pytest
 
+from hardlook.collect.web.texts import languages, texts
 from hardlook.errors import DataError
 
 WAYS = (("GET", "/api/state"), ("POST", "/api/batch"), ("GET", "/pictures/training-0/image"), ("GET", "/done"))
@@ -56,3 +59,45 @@ def test_programs_get_json_and_people_get_pages(hall, visitor):
         page = visitor.get(path)
         assert page.status == 404 and page.text.startswith("<!doctype html>")
     assert '<html lang="de">' in visitor.get("/nowhere?lang=de").text
+
+
+# What only a program meets, or a page that asks again by itself.
+FOR_PROGRAMS = {"field", "content-type", "not-json", "not-a-form", "language", "key-used", "no-picture", "bad-value"}
+FOR_PROGRAMS |= {"unknown-participant", "unknown-device"}
+ROOMS = {"web": ("answers", "joining", "participating", "picture_routes", "refusals", "site"), "store": ("records",)}
+
+
+def codes():
+    """Every code that a participant can be refused with, as the sources name them."""
+    for room, names in ROOMS.items():
+        for name in names:
+            text = files(f"hardlook.collect.{room}").joinpath(f"{name}.py").read_text(encoding="utf-8")
+            yield from re.findall(r'Refused\(\d+, "([a-z-]+)"', text)
+            for listed in re.findall(r"Codes: ([a-z, \n-]+)\.", text):
+                yield from re.split(r",\s+", listed)
+    yield from ("needs-pc", "needs-mobile", "nowhere")
+
+
+@pytest.mark.parametrize("language", languages())
+def test_people_have_words_for_every_refusal(language):
+    found = set(codes())
+    assert {"too-early", "returned", "invitation", "not-now", "failed", "no-session"} <= found
+    for code in found - FOR_PROGRAMS:
+        assert texts(language)[f"refused.{code}"], code
+
+
+def test_a_refusal_is_told_in_the_participants_language(hall_of, clicks_study):
+    hall, german = hall_of(clicks_study, devices=("mobile",)), texts("de")
+    visitor = hall.visitor()
+    refused = visitor.join("/?lang=de", agree="")
+    assert '<html lang="de">' in refused.text and german["refused.no-consent"] in refused.text
+    visitor.join("/?lang=de")
+    for path, body, code in (
+        ("/api/batch", {}, "no-device"),
+        ("/api/device", {"device": "pc"}, "needs-mobile"),
+        ("/api/trials/nobodys-trial/show", {}, "unknown-trial"),
+        ("/api/answers", {"key": "k" * 16, "trial": "t" * 16, "x": 1.0, "y": 1.0}, "unknown-trial"),
+    ):
+        assert visitor.post(path, body).json == {"error": code, "message": german[f"refused.{code}"]}
+    assert visitor.post("/api/batch", {}).json["message"] != texts("en")["refused.no-device"]
+    assert german["refused.nowhere"] in visitor.get("/nowhere?lang=de").text

@@ -49,6 +49,12 @@ class Hall:
     def close(self):
         self.store.close()
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
     def visitor(self, **options):
         return Visitor(self, **options)
 
@@ -83,7 +89,8 @@ def ask(app, method, address, headers, body=b"", *, client="127.0.0.1", scheme="
         sent.append(message)
 
     try:
-        asyncio.run(app(scope, receive, send))
+        # A server that waits for ever is to fail a test, not to hold it up.
+        asyncio.run(asyncio.wait_for(app(scope, receive, send), 30))
     except Exception:
         # As a server does: what is raised once the answer is sent goes to the log.
         if not sent:

@@ -31,6 +31,7 @@ KINDS = {"": "vanilla", "dagger-": "dagger", "open-": "open"}
 QUANTITIES = {"ap": "AP", "ap50": "AP50", "ap75": "AP75", "aps": "APs", "apm": "APm", "apl": "APl", "ar": "AR"}
 OF_SETS = ("ap", "ap50")
 ONLY_AP = ("ap", "dagger-ap", "open-ap", "open-gain")
+ONLY_ALL_AREAS = 1  # of the area ranges, where AP alone is asked for
 KEY = ("open-ap", "bootstrap")
 MOST_CONFUSIONS = 25
 Matrix = NDArray[np.float64]
@@ -87,7 +88,8 @@ def _tallies(records: pl.DataFrame, similarity: Matrix, options: OpenApOptions) 
     for context in sorted(set(contexts) - {""}):
         inside = np.flatnonzero(contexts == context)
         entries = tuple(entry(name, {"context": context}, len(inside)) for name in ONLY_AP)
-        tallies.append(WeightedTally(entries, matches.only(inside), similarity, _only_ap, (*KEY, context)))
+        key = (*KEY, context)
+        tallies.append(WeightedTally(entries, matches.only(inside), similarity, _only_ap, key, ranges=ONLY_ALL_AREAS))
     return tallies
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.benchmarks.open_ap.matches import RunMatches
 from hardlook.contract.tally import Entry
+from hardlook.metrics.detection_matching import AREA_RANGES
 from hardlook.metrics.match_table import MatchTable
 from hardlook.metrics.open_ap import OpenApResult, open_average_precision
 from hardlook.metrics.weighted_precision import WeightedPrecision
@@ -28,7 +29,8 @@ Results = Mapping[str, OpenApResult]
 class WeightedTally:
     """Scores of images that can count any number of times, or come from another run.
 
-    `figures` maps the APs of all classes and of each set to one number an entry. `costly` asks for fewer swaps and
+    `figures` maps the APs of all classes and of each set to one number an entry; it looks at the first `ranges` area
+    ranges. `costly` asks for fewer swaps and
     resamples than scores that are functions of sums can afford.
     """
 
@@ -40,6 +42,7 @@ class WeightedTally:
     figures: Callable[[Results], Sequence[float]]
     key: tuple[str | int, ...]
     resampled: str = "image"
+    ranges: int = len(AREA_RANGES)
     _joined: dict[WeightedTally, Mapping[str, WeightedPrecision]] = field(default_factory=dict, init=False, repr=False)
 
     @cached_property
@@ -76,7 +79,7 @@ class WeightedTally:
 
     @cached_property
     def _precisions(self) -> Mapping[str, WeightedPrecision]:
-        return {name: WeightedPrecision(table, self.similarity) for name, table in self.tables.items()}
+        return {name: WeightedPrecision(table, self.similarity, self.ranges) for name, table in self.tables.items()}
 
     def _beside(self, other: WeightedTally) -> Mapping[str, WeightedPrecision]:
         ours, theirs = ((one.matches.images, one.matches.classes, *one.matches.by_set) for one in (self, other))
@@ -85,7 +88,7 @@ class WeightedTally:
         # A run need not know how like another's words are (see similarity_in_use): what it does not know is 0.
         similarity = np.maximum(self.similarity, other.similarity)
         tables = self.matches.beside(other.matches).tables()
-        return {name: WeightedPrecision(table, similarity) for name, table in tables.items()}
+        return {name: WeightedPrecision(table, similarity, self.ranges) for name, table in tables.items()}
 
     def _figures(self, precisions: Mapping[str, WeightedPrecision], weights: Numbers) -> Numbers:
         rows = [

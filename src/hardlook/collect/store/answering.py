@@ -74,7 +74,7 @@ def show(connection: Connection, participant: str, id: str, now: float) -> Trial
     connection.execute(_TOUCH, {"in_batch": connection.scalar(_BATCH_OF, {"trial": id}), "at": now})
     if not connection.execute(_SHOW, {"trial": id, "at": now}).rowcount:
         raise _refusal(connection, id)
-    return replace(found, shows=found.shows + 1)
+    return replace(found, shows=found.shows + 1, shown=now if found.shown is None else found.shown)
 
 
 def answer(connection: Connection, participant: str, new: NewAnswer, needed: Needed, now: float) -> Stored:

@@ -21,7 +21,7 @@ from hardlook.collect.store.database import Database
 from hardlook.collect.store.joining import participant as find_participant
 from hardlook.collect.store.joining import set_first, tally, touch
 from hardlook.collect.store.preparing import FINGERPRINT, Catalogue
-from hardlook.collect.store.records import Batch, BatchRules, Participant, Refusal, Trial
+from hardlook.collect.store.records import Batch, BatchRules, Participant, Refusal, Trial, TrialState
 from hardlook.collect.store.returning import lock_progress, return_abandoned, return_batch
 from hardlook.collect.store.shared_commits import Conflict
 from hardlook.collect.store.tables import ASSIGNMENTS, BATCHES, FACTS, ITEMS, PROGRESS
@@ -36,6 +36,7 @@ TRIAL_COLUMNS = (
     ITEMS.c.task,
     ITEMS.c.mode,
     ITEMS.c.subject,
+    ASSIGNMENTS.c.shown,
 )
 _EVERYWHERE = PROGRESS.alias()
 _HERE = PROGRESS.c.valid + PROGRESS.c.pending
@@ -179,9 +180,19 @@ def _open_batch(connection: Connection, id: str) -> Batch | None:
     return Batch(*batch, tuple(trial_of(*trial) for trial in trials))
 
 
-def trial_of(id: str, position: int, state: str, shows: int, item: str, task: str, mode: str, subject: str) -> Trial:
+def trial_of(
+    id: str,
+    position: int,
+    state: TrialState,
+    shows: int,
+    item: str,
+    task: str,
+    mode: str,
+    subject: str,
+    shown: float | None,
+) -> Trial:
     """A trial from the columns of `TRIAL_COLUMNS`."""
-    return Trial(id, position, Item(item, task, mode, subject), state, shows)  # type: ignore[arg-type]
+    return Trial(id, position, Item(item, task, mode, subject), state, shows, shown)
 
 
 def _device(connection: Connection, id: str, catalogue: Catalogue) -> str:

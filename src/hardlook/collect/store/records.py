@@ -65,13 +65,17 @@ class Participant:
 
 @dataclass(frozen=True)
 class Trial:
-    """One item handed to one participant, the `position`-th (from 0) of its batch, its pictures shown `shows` times."""
+    """One item handed to one participant, the `position`-th (from 0) of its batch.
+
+    Its pictures were asked for `shows` times, the first time at `shown` (seconds since 1970).
+    """
 
     id: str
     position: int
     item: Item
     state: TrialState
     shows: int
+    shown: float | None = None
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ from hardlook.fingerprint import of_value
 from hardlook.runs.folder import write_whole
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
+# An id becomes the name of a file in some exports.
+_ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}")
 _REMEDY = "make one with: hardlook collect init clicks STUDY (or review, or ratings)"
 
 
@@ -139,6 +142,9 @@ def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
             raise DataError(f"line {number}: {error}", file=path, remedy="make the study anew") from error
         if task.id in seen:
             raise DataError(f"line {number}: a second task of this id", file=path, unit=task.id, remedy="remove one")
+        if not _ID.fullmatch(task.id):
+            what = f"line {number}: an id is made of letters, digits, dots, hyphens and underscores"
+            raise DataError(what, file=path, unit=task.id, remedy="make the study anew")
         seen.add(task.id)
         for name in _files(task):
             _refuse_outside(name, number, path)

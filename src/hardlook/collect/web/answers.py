@@ -24,7 +24,6 @@ def show(visit: Visit, body: EmptyBody, trial: str) -> ShownView:
     if not is_trial_id(trial):
         raise _unknown_trial()
     found = site.store.show(visit.participant.id, trial, visit.now)
-    site.shown.note(found.id, visit.now)
     return shown_view(site.study, found.id, site.study.by_id[found.item.task], found.item.mode)
 
 
@@ -55,6 +54,8 @@ def answer(visit: Visit, body: AnswerBody) -> replies.Stored:
         circumstances=body.circumstances.model_dump(),
     )
     stored = site.store.answer(visit.participant.id, new, site.rules.needed, visit.now)
+    if stored.batch_complete:
+        _note_the_end(visit)
     return {
         "stored": True,
         "repeated": stored.repeated,
@@ -93,17 +94,25 @@ def check_values(settings: StudySettings, task: Task, body: AnswerBody | Trainin
         raise Refused(422, "field", f"value: expected a whole number from {least} to {most}, without x and y")
 
 
+def _note_the_end(visit: Visit) -> None:
+    """Note that somebody did all that is asked for, also when their page does not ask for more."""
+    site, here = visit.site, visit.participant.id
+    if site.store.tally(here).complete >= site.study.settings.most_batches:
+        # Nothing is handed out beyond the most; asking is what notes it.
+        site.store.next_batch(here, site.rules, visit.now)
+
+
 def _check_time(visit: Visit, trial: Trial) -> None:
-    """Refuse what was never shown, or sooner after it than its phases take; later is never too late."""
-    if not trial.shows:
+    """Refuse what was never shown, or sooner after its first show than its phases take; later is never too late."""
+    if trial.shown is None:
         raise Refused(409, "not-shown", "This trial was not shown yet.")
     settings = visit.site.study.settings
     if settings.kind != "clicks":
         return
     timings = settings.timings
     planned = timings.image + timings.target_of(trial.item.mode) + timings.again
-    since = visit.site.shown.since(trial.id, visit.now)
-    if since is not None and since < planned - GRACE_SECONDS:
+    # A clock that was set back says nothing of what was seen, and the answer would be lost.
+    if 0 <= visit.now - trial.shown < planned - GRACE_SECONDS:
         raise Refused(409, "too-early", "The answer came before the picture can have been seen.")
 
 

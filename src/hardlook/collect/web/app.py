@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hardlook.collect.research.routes import research_routes
@@ -15,14 +16,13 @@ from hardlook.collect.web.guard import PATIENCE_SECONDS, Guard, address_of
 from hardlook.collect.web.limits import Buckets
 from hardlook.collect.web.openapi import openapi
 from hardlook.collect.web.operations import OPERATIONS, Operation
-from hardlook.collect.web.pages import render
 from hardlook.collect.web.picture_routes import picture
 from hardlook.collect.web.public_address import PublicAddress
-from hardlook.collect.web.refusals import Endpoint, Refused, RefusedPage, answering, failed, refusal
+from hardlook.collect.web.refusals import Refused, failed
 from hardlook.collect.web.sessions import Sessions
 from hardlook.collect.web.site import Site, check_origin, read_body, visiting
 from hardlook.collect.web.static_routes import static
-from hardlook.collect.web.texts import texts
+from hardlook.collect.web.telling import answering, reading, refusal
 from hardlook.extras import require
 from hardlook.serving.asgi import Application
 
@@ -73,11 +73,11 @@ def make_app(
         status = error.status_code if isinstance(error, HTTPException) else 404
         headers = error.headers if isinstance(error, HTTPException) else None
         code, words = _NOWHERE.get(status, ("refused", "This cannot be answered."))
-        return refusal(request, Refused(status, code, words), _page_of(site), headers)
+        return refusal(site, request, Refused(status, code, words), headers)
 
     async def unforeseen(request: Request, error: Exception) -> Response:
         # What no endpoint caught; the server logs it.
-        return refusal(request, failed(), _page_of(site))
+        return refusal(site, request, failed())
 
     app = Starlette(
         routes=[*_routes(site), *_research(site, gate)],
@@ -93,97 +93,44 @@ def _routes(site: Site) -> list[Route]:
 
     document = openapi(site.study.settings.title)
 
-    async def described(request: Request) -> Response:
-        return JSONResponse(document)
-
-    async def health(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
-
+    def health() -> Response:
         # Nobody has this id; what is asked is whether the database answers.
-        await run_in_threadpool(site.store.participant, "nobody")
+        site.store.participant("nobody")
         return JSONResponse({"ok": True})
 
-    pages = (
-        ("/", joining.welcome),
-        ("/join/{token}", joining.welcome),
-        ("/work", joining.work),
-        ("/done", joining.done),
-        ("/privacy", joining.privacy),
-    )
-    page = _page_of(site)
-    return [
-        *(Route(path, answering(_reading(site, respond), page), methods=["GET"]) for path, respond in pages),
-        Route("/join", answering(_joining(site), page), methods=["POST"]),
-        Route("/static/{name}", answering(static, page), methods=["GET"]),
-        Route("/health", answering(health, page), methods=["GET"]),
-        Route("/api/openapi.json", answering(described, page), methods=["GET"]),
-        *(Route(one.path, answering(_operation(site, one), page), methods=[one.method]) for one in OPERATIONS),
-        Route("/pictures/{trial}/{what}", answering(_picture(site), page), methods=["GET"]),
-    ]
+    read: dict[str, Callable[[Request], Response]] = {
+        "/": lambda request: joining.welcome(site, request),
+        "/join/{token}": lambda request: joining.welcome(site, request),
+        "/work": lambda request: joining.work(site, request),
+        "/done": lambda request: joining.done(site, request),
+        "/privacy": lambda request: joining.privacy(site, request),
+        "/static/{name}": static,
+        "/health": lambda request: health(),
+        "/api/openapi.json": lambda request: JSONResponse(document),
+        "/pictures/{trial}/{what}": lambda request: picture(visiting(site, request), **request.path_params),
+    }
+    routes = [Route(path, answering(site, reading(respond)), methods=["GET"]) for path, respond in read.items()]
+    routes.append(Route("/join", answering(site, partial(joining.join, site)), methods=["POST"]))
+    operations = [(one, answering(site, partial(_operate, site, one))) for one in OPERATIONS]
+    return routes + [Route(one.path, endpoint, methods=[one.method]) for one, endpoint in operations]
 
 
-def _reading(site: Site, respond: Callable[[Site, Request], Response]) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
-
-        return await run_in_threadpool(respond, site, request)
-
-    return endpoint
-
-
-def _joining(site: Site) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
-
-        return await run_in_threadpool(joining.join, site, request, await request.body())
-
-    return endpoint
-
-
-def _operation(site: Site, operation: Operation) -> Endpoint:
+def _operate(site: Site, operation: Operation, request: Request, content: bytes) -> Response:
     """An operation of the API: who asks and what is said are checked before anything is done."""
+    from starlette.responses import JSONResponse
 
-    async def endpoint(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
-        from starlette.responses import JSONResponse
-
-        words: list[Any] = []
-        if operation.body:
-            check_origin(site, request)
-            words = [read_body(request, await request.body(), operation.body)]
-        words += request.path_params.values()
-        return JSONResponse(await run_in_threadpool(lambda: operation.act(visiting(site, request), *words)))
-
-    return endpoint
-
-
-def _picture(site: Site) -> Endpoint:
-    async def endpoint(request: Request) -> Response:
-        from starlette.concurrency import run_in_threadpool
-
-        trial, what = str(request.path_params["trial"]), str(request.path_params["what"])
-        return await run_in_threadpool(lambda: picture(visiting(site, request), trial, what))
-
-    return endpoint
+    words: list[Any] = []
+    if operation.body:
+        check_origin(site, request)
+        words = [read_body(request, content, operation.body)]
+    words += request.path_params.values()
+    return JSONResponse(operation.act(visiting(site, request), *words))
 
 
 def _research(site: Site, gate: Gate) -> list[Route]:
     """The researchers' pages, and the link with the key that the server prints."""
     from starlette.routing import Route
 
-    async def by_key(request: Request) -> Response:
-        return gate.log_in(request, str(request.path_params["key"]))
-
+    by_key = reading(lambda request: gate.log_in(request, request.path_params["key"]))
     dashboard = research_routes(site.study, site.store, gate, site.clock, public_url=site.address.origin)
-    return [Route(f"{HOME}/key/{{key}}", answering(by_key, _page_of(site)), methods=["GET"]), *dashboard]
-
-
-def _page_of(site: Site) -> RefusedPage:
-    def page(request: Request, refused: Refused) -> str:
-        known = getattr(request.state, "language", "")
-        language = joining.language_of(site, request.query_params.get("lang", known))
-        # A language may have words of its own for a refusal; else it is told in English.
-        message = texts(language).get(f"refused.{refused.code}", refused.message)
-        return render("refused.html", language, title=site.study.settings.title, message=message)
-
-    return page
+    return [Route(f"{HOME}/key/{{key}}", answering(site, by_key), methods=["GET"]), *dashboard]

@@ -118,7 +118,7 @@ class Guard:
             headers.append((b"connection", b"close"))
         if speaks_json(path):
             send = with_headers(send, [(b"content-type", b"application/json")])
-        words = refused.body.decode() if speaks_json(path) else refused.message
+        words = refused.body().decode() if speaks_json(path) else refused.message
         await say(send, refused.status, words, headers=headers)
 
 

@@ -15,7 +15,7 @@ from hardlook.collect.web.invitations import invitation_in
 from hardlook.collect.web.pages import render
 from hardlook.collect.web.refusals import Refused
 from hardlook.collect.web.sessions import FORM_HOURS, SESSION_DAYS
-from hardlook.collect.web.site import Site, session_of
+from hardlook.collect.web.site import Site, language_of, session_of
 from hardlook.collect.web.tokens import sign
 
 if TYPE_CHECKING:
@@ -25,12 +25,6 @@ if TYPE_CHECKING:
 # A participant costs a row that stays, so that a join counts as so many requests of its address.
 JOIN_COSTS = 10
 FORM = "application/x-www-form-urlencoded"
-
-
-def language_of(site: Site, asked: str) -> str:
-    """The language asked for, if the study has it, else its first."""
-    languages = site.study.settings.languages
-    return asked if asked in languages else languages[0]
 
 
 def welcome(site: Site, request: Request) -> Response:

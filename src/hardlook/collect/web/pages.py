@@ -9,7 +9,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hardlook.collect.web.texts import spoken, texts
+from hardlook.collect.web.texts import name_of, spoken, texts
 from hardlook.report.charts.palette import stylesheet
 from hardlook.serving.templates import environment_of
 
@@ -73,6 +73,10 @@ def _environment() -> Environment:
     environment = environment_of(_PACKAGE)
     environment.filters["paragraphs"] = paragraphs
     environment.filters["json"] = lambda words: json.dumps(dict(words), ensure_ascii=False)
-    environment.globals["name_of"] = lambda language: texts(language)["language.name"]
+    # Named in the page, modules come at once and not one after another as they import each other.
+    environment.globals["modules"] = lambda: [
+        name for name in static_files() if name.endswith(".js") and name != "done.js"
+    ]
+    environment.globals["name_of"] = name_of
     environment.globals["speaks"] = lambda language: spoken(language) == language
     return environment

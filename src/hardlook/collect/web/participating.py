@@ -8,7 +8,7 @@ from hardlook.collect.web.csrf import csrf_token
 from hardlook.collect.web.joining import code_of
 from hardlook.collect.web.refusals import Refused
 from hardlook.collect.web.site import Visit
-from hardlook.collect.web.texts import texts
+from hardlook.collect.web.texts import name_of, texts
 from hardlook.collect.web.trial_views import training_id
 
 
@@ -19,10 +19,13 @@ def state(visit: Visit) -> replies.State:
     tally = visit.site.store.tally(here.id)
     visit.site.store.touch(here.id, visit.now)
     return {
+        "study": visit.site.sessions.mark,
         "kind": settings.kind,
         "title": settings.title,
         "language": here.language,
+        "languages": {code: name_of(code) for code in settings.languages},
         "question": settings.question,
+        "click_types": list(visit.site.click_types),
         "csrf": csrf_token(study.secret, visit.session.cookie),
         "device": here.device,
         "trained": here.trained is not None or not study.training,
@@ -61,8 +64,9 @@ def device(visit: Visit, body: DeviceBody) -> replies.Device:
     if settings.kind != "clicks":
         raise Refused(409, "no-device", "This study does not ask for the device.")
     if body.device not in settings.devices:
-        words = "a computer" if settings.devices == ("pc",) else "a phone or a tablet"
-        raise Refused(409, "device", f"This study needs {words}. Open your link there.")
+        wanted = settings.devices[0]
+        words = "a computer" if wanted == "pc" else "a phone or a tablet"
+        raise Refused(409, f"needs-{wanted}", f"This study needs {words}. Open your link there.")
     visit.site.store.set_device(here.id, body.device, visit.now)
     return {"device": body.device}
 

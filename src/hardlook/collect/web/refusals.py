@@ -5,18 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import math
-from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 
 from hardlook.collect.store.records import Refusal
 from hardlook.errors import HardlookError
 
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
-
-Endpoint = Callable[["Request"], Awaitable["Response"]]
-RefusedPage = Callable[["Request", "Refused"], str]
 # What is spoken to by programs, which want JSON; all else by browsers, which want a page.
 SPOKEN_JSON = ("/api/", "/pictures/")
 
@@ -37,14 +29,13 @@ class Refused(Exception):
         """
         return {"retry-after": str(max(1, math.ceil(self.wait)))} if self.wait > 0 else {}
 
-    @property
-    def body(self) -> bytes:
-        """The refusal as JSON.
+    def body(self, words: str = "") -> bytes:
+        """The refusal as JSON, in these words or its own.
 
-        >>> Refused(404, "unknown-trial", "There is no such trial.").body
+        >>> Refused(404, "unknown-trial", "There is no such trial.").body()
         b'{"error": "unknown-trial", "message": "There is no such trial."}'
         """
-        return json.dumps({"error": self.code, "message": self.message}).encode()
+        return json.dumps({"error": self.code, "message": words or self.message}).encode()
 
 
 def speaks_json(path: str) -> bool:
@@ -75,27 +66,3 @@ def as_refused(error: Exception) -> Refused:
 def failed() -> Refused:
     """The refusal of what nobody foresaw."""
     return Refused(500, "failed", "This should not have happened. The server's log says more.")
-
-
-def answering(respond: Endpoint, page: RefusedPage) -> Endpoint:
-    """The endpoint of an answer: whatever goes wrong becomes a refusal, as JSON or as a `page`."""
-
-    async def endpoint(request: Request) -> Response:
-        try:
-            return await respond(request)
-        except Exception as error:
-            return refusal(request, as_refused(error), page)
-
-    return endpoint
-
-
-def refusal(
-    request: Request, refused: Refused, page: RefusedPage, headers: Mapping[str, str] | None = None
-) -> Response:
-    """The answer that says no."""
-    from starlette.responses import HTMLResponse, Response
-
-    named = {**refused.headers, **(headers or {})}
-    if speaks_json(request.scope["path"]):
-        return Response(refused.body, refused.status, named, "application/json")
-    return HTMLResponse(page(request, refused), refused.status, named)

@@ -22,12 +22,19 @@ class Progress(TypedDict):
 
 
 class State(TypedDict):
-    """All that a page needs to go on; `timings` in seconds, `csrf` for the header of every POST."""
+    """All that a page needs to go on; `timings` in seconds, `csrf` for the header of every POST.
 
+    `study` tells studies on one host apart. `languages` are those of the study, each by its own name. `click_types`
+    are what is clicked on: first (objects), fn (missing parts), fp (parts too much).
+    """
+
+    study: str
     kind: str
     title: str
     language: str
+    languages: dict[str, str]
     question: str
+    click_types: list[str]
     csrf: str
     device: str | None
     trained: bool

@@ -32,6 +32,15 @@ class Sessions:
     secure: bool = False
 
     @property
+    def mark(self) -> str:
+        """Eight characters that tell this study from others on the same host, in names that a browser keeps.
+
+        >>> len(Sessions(bytes(32)).mark)
+        8
+        """
+        return mac(self.secret, "cookie name").hex()[:8]
+
+    @property
     def name(self) -> str:
         """The session cookie's name, other for every study, since a browser keeps one jar for all ports of a host.
 
@@ -81,4 +90,4 @@ class Sessions:
     def _named(self, word: str) -> str:
         # Browsers let nobody but this very host set a cookie of this prefix, and over https alone.
         prefix = "__Host-" if self.secure else ""
-        return f"{prefix}{word}_{mac(self.secret, 'cookie name').hex()[:8]}"
+        return f"{prefix}{word}_{self.mark}"

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from hardlook.collect.store.records import BatchRules, Participant
 from hardlook.collect.study.folder import Study
+from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import Judge
 from hardlook.collect.web.csrf import from_our_page, token_fits
 from hardlook.collect.web.limits import Buckets
 from hardlook.collect.web.public_address import PublicAddress
 from hardlook.collect.web.refusals import Refused
 from hardlook.collect.web.sessions import Session, Sessions
-from hardlook.collect.web.shown import ShownTimes
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -39,7 +40,6 @@ class Site:
     sessions: Sessions
     participants: Buckets
     addresses: Buckets
-    shown: ShownTimes = field(default_factory=ShownTimes)
     # Pictures of feedback by task: as many as the training round has, and each costs a fifth of a second to make.
     feedback: dict[str, bytes] = field(default_factory=dict)
 
@@ -48,6 +48,11 @@ class Site:
         """How batches are handed out; where there is nothing to lie inside of, every batch counts."""
         rules = BatchRules.of(self.study.settings)
         return rules if self.study.settings.kind == "clicks" else replace(rules, needed=lambda clicks: 0)
+
+    @cached_property
+    def click_types(self) -> tuple[str, ...]:
+        """What is clicked on in this study, sorted: first (objects), fn and fp (errors); none where nothing is."""
+        return tuple(sorted({task.click_type for task in self.study.tasks if isinstance(task, ClickTask)}))
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,12 @@ class Visit:
     session: Session
     participant: Participant
     now: float
+
+
+def language_of(site: Site, asked: str) -> str:
+    """The language asked for, if the study has it, else its first."""
+    languages = site.study.settings.languages
+    return asked if asked in languages else languages[0]
 
 
 def session_of(site: Site, request: Request) -> Session | None:
@@ -77,6 +88,8 @@ def visiting(site: Site, request: Request) -> Visit:
     participant = site.store.participant(session.participant)
     if participant is None:
         raise _unknown()
+    # For the words of a refusal, if it comes to that.
+    request.state.language = participant.language
     return Visit(site, session, participant, now)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 
-async def static(request: Request) -> Response:
+def static(request: Request) -> Response:
     """A file by its name, or that the browser has it already."""
     from starlette.responses import Response
 

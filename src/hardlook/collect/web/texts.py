@@ -33,6 +33,15 @@ def spoken(language: str) -> str:
     return language if language in languages() else ENGLISH
 
 
+def name_of(language: str) -> str:
+    """A language as its speakers call it; its code where it has no file.
+
+    >>> name_of("de"), name_of("tlh")
+    ('Deutsch', 'tlh')
+    """
+    return texts(language)["language.name"] if spoken(language) == language else language
+
+
 @cache
 def texts(language: str) -> Mapping[str, str]:
     """All texts by key, in a language or, where it has no file, in English; `{name}` stands for a value."""

@@ -28,4 +28,5 @@ def draw(seed: int, *key: str | int) -> float:
 
 def strikes(dial: float, seed: int, *key: str | int) -> bool:
     """Whether the dial spoils this decision: nested, so that what .3 spoils .6 spoils too."""
-    return draw(seed, *key) < dial
+    # A dial at either end needs no draw: most stand at 0.
+    return dial >= 1 or (dial > 0 and draw(seed, *key) < dial)

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
 from hardlook.models.planted.dials import checked, of_array, strikes
+from hardlook.models.planted.glances import Glances
 from hardlook.models.planted.subject import ground, main_concept
 from hardlook.models.registry import register
 from hardlook.models.roles import Episode, Image
@@ -55,21 +56,22 @@ class PlantedLearner:
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
         """(queries, ways) float32 scores in [0, 1.0011] an episode."""
-        return [self._classify(episode) for episode in episodes]
+        glances = Glances()
+        return [self._classify(episode, glances) for episode in episodes]
 
-    def _classify(self, episode: Episode) -> NDArray[np.float32]:
+    def _classify(self, episode: Episode, glances: Glances) -> NDArray[np.float32]:
         if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
             raise ModelError("planted-learner works on images; feature vectors came", unit=episode.key or None)
-        shown = [_seen(image) for image in episode.support]
-        rows = [self._scores(image, shown, episode) for image in episode.query]
+        shown = [glances.look(_seen, image) for image in episode.support]
+        rows = [self._scores(image, shown, episode, glances) for image in episode.query]
         return np.array(rows, np.float32).reshape(len(rows), episode.ways)
 
-    def _scores(self, image: Image, shown: Sequence[Seen], episode: Episode) -> NDArray[np.float64]:
-        decision = (NAME, episode.key, of_array(image))
+    def _scores(self, image: Image, shown: Sequence[Seen], episode: Episode, glances: Glances) -> NDArray[np.float64]:
+        decision = (NAME, episode.key, glances.look(of_array, image))
         guess = generator(self.seed, *decision, "guess").random(episode.ways)
         if strikes(self.noise, self.seed, *decision, "noise"):
             return guess
-        concept, context = _seen(image)
+        concept, context = glances.look(_seen, image)
         scores = _share([one == concept for one, _ in shown], episode)
         if strikes(self.context, self.seed, *decision, "context"):
             scores = _share([one == context for _, one in shown], episode) + SECOND_LOOK * scores

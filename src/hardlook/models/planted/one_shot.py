@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
 from hardlook.models.planted.dials import checked, of_array, strikes
+from hardlook.models.planted.glances import Glances
 from hardlook.models.planted.subject import THINGS, main_concept
 from hardlook.models.registry import register
 from hardlook.models.roles import Image, Mask, Support
@@ -37,6 +38,7 @@ from hardlook.world.vocabulary import VOID
 
 NAME = "planted-one-shot"
 RAGGED = 2  # pixels that a ragged border stands out
+_THINGS = np.isin(np.arange(256), THINGS)
 
 
 @register(NAME, role="one-shot-segmenter", summary="the support's class, or whatever is salient", licence="MIT")
@@ -60,21 +62,28 @@ class PlantedOneShot:
         """One mask a query; empty where the support's class is not in it, or the support shows none."""
         if len(queries) != len(supports):
             raise ModelError(f"{len(queries)} queries came with {len(supports)} lists of supports")
-        return [self._segment(query, shown) for query, shown in zip(queries, supports, strict=True)]
+        glances = Glances()
+        return [self._segment(query, shown, glances) for query, shown in zip(queries, supports, strict=True)]
 
-    def _segment(self, query: Image, supports: Sequence[Support]) -> Mask:
-        truth = read(query)
-        pair = (NAME, of_array(query), *(of_array(part) for shown in supports for part in (shown.image, shown.mask)))
-        shown = _all_of(truth.classes, _shown_class(supports))
+    def _segment(self, query: Image, supports: Sequence[Support], glances: Glances) -> Mask:
+        truth = glances.look(read, query)
+        arrays = (query, *(part for shown in supports for part in (shown.image, shown.mask)))
+
+        def struck(name: str, dial: float) -> bool:
+            # Fingerprints take longer than all the rest: a dial at 0 or 1 needs none.
+            if not 0 < dial < 1:
+                return dial == 1
+            return strikes(dial, self.seed, NAME, *(glances.look(of_array, part) for part in arrays), name)
+
+        shown = _all_of(truth.classes, _shown_class(supports, glances))
         if shown.any():
-            salient = truth.salient & np.isin(truth.classes, THINGS)
+            salient = truth.salient & _THINGS[truth.classes]
             # Where nothing is salient there is nothing to follow: the support's class is found after all.
-            followed = salient.any() and strikes(self.saliency, self.seed, *pair, "saliency")
-            found = salient if followed else shown
+            found = salient if salient.any() and struck("saliency", self.saliency) else shown
         else:
-            blind = strikes(self.support_blind, self.seed, *pair, "support_blind")
+            blind = struck("support_blind", self.support_blind)
             found = _all_of(truth.classes, main_concept(truth)) if blind else shown
-        if not strikes(self.ragged, self.seed, *pair, "ragged"):
+        if not struck("ragged", self.ragged):
             return found
         square = np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)
         widened: Mask = cv2.dilate(found.astype(np.uint8), square).astype(bool)
@@ -86,9 +95,9 @@ def _all_of(classes: NDArray[np.uint8], code: int) -> Mask:
     return found
 
 
-def _shown_class(supports: Sequence[Support]) -> int:
+def _shown_class(supports: Sequence[Support], glances: Glances) -> int:
     counts = np.zeros(32, np.int64)
     for shown in supports:
-        counts += np.bincount(read(shown.image).classes[shown.mask], minlength=32)
+        counts += np.bincount(glances.look(read, shown.image).classes[shown.mask], minlength=32)
     best = THINGS[int(counts[list(THINGS)].argmax())]
     return best if counts[best] else VOID

@@ -3,9 +3,10 @@
 import { post, readState } from "./api.js";
 import { confirmDevice } from "./device.js";
 import { instruct } from "./instructions.js";
+import { offerLanguages } from "./languages.js";
 import { persist } from "./persistence.js";
 import { emptied, keep, refusals, takeUp } from "./queue.js";
-import { choose, hideBar, showBar, waiting } from "./screens.js";
+import { choose, hideBar, setPausable, showBar, waiting } from "./screens.js";
 import { performTask, Stopped } from "./tasks.js";
 import { train } from "./training.js";
 import { say, setWords } from "./words.js";
@@ -17,8 +18,9 @@ async function run() {
   const study = await persist("state", readState);
   setWords(study.texts);
   document.documentElement.lang = say("language.code");
-  study.progress.answered += takeUp();
+  study.progress.answered += takeUp(study.study);
   if (study.done) return finish();
+  offerLanguages(study);
   if (study.kind === "clicks") await settleDevice(study);
   study.touch = study.device === "mobile";
   const fresh = await prepare(study);
@@ -52,7 +54,7 @@ async function prepare(study) {
 }
 
 async function workThroughSets(study, fresh) {
-  const { most_batches, batch_size: size } = study.progress;
+  const { most_batches } = study.progress;
   let refused = 0;
   for (let welcomed = fresh; ; welcomed = true) {
     waiting();
@@ -74,7 +76,7 @@ async function workThroughSets(study, fresh) {
     if (batch.number >= most_batches) return;
     const heading = say("batch.heading", { number: batch.number });
     const choices = [["another", say("batch.another")], ["stop", say("work.stop")]];
-    if ((await choose(heading, [say("batch.text", { size })], choices)) === "stop") return;
+    if ((await choose(heading, [say("batch.text")], choices)) === "stop") return;
   }
 }
 
@@ -93,6 +95,7 @@ async function workThrough(study, { trials }) {
     answered += 1;
     showBar(answered, trials.length);
   }
+  setPausable(false);
   await emptied();
 }
 

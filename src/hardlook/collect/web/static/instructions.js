@@ -4,6 +4,8 @@ import { choose, element } from "./screens.js";
 import { say } from "./words.js";
 
 const STEPS = ["image", "target", "again", "click"];
+// Of a second round: what a prediction left out, and what it took in.
+const ERRORS = ["fn", "fp"];
 
 export function instruct(study) {
   const { kind } = study;
@@ -12,6 +14,7 @@ export function instruct(study) {
   if (kind === "clicks") {
     between.push(element("ol", { className: "how" }, ...STEPS.map((step) => element("li", {}, say(`instructions.clicks.${step}`)))));
   }
+  between.push(...errorLines(study.click_types));
   between.push(element("p", {}, say(`instructions.${kind}.more`)));
   for (const paragraph of study.instructions.split(/\n\s*\n/)) {
     if (paragraph.trim()) between.push(element("p", { className: "own" }, paragraph.trim()));
@@ -22,4 +25,11 @@ export function instruct(study) {
   if (practice) between.push(element("p", {}, say("training.text")));
   const begin = say(practice ? "training.start" : "instructions.begin");
   return choose(say("instructions.heading"), lines, [["begin", begin]], ...between);
+}
+
+function errorLines(types) {
+  const found = ERRORS.filter((type) => types.includes(type));
+  if (!found.length) return [];
+  const kinds = found.map((type) => element("li", {}, element("b", {}, say(`kind.${type}`)), ": ", say(`instructions.errors.${type}`)));
+  return [element("p", {}, say("instructions.errors")), element("ul", { className: "errors" }, ...kinds)];
 }

@@ -4,7 +4,8 @@ import { post } from "./api.js";
 import { noteRefusal, noteWaiting } from "./connection.js";
 import { persist } from "./persistence.js";
 
-const PREFIX = "hardlook.answer.";
+// With the study's mark: another study may have been at this address before, and its answers are not for this one.
+let prefix = "hardlook.answer.";
 // Where the browser keeps nothing (private windows of some), answers live as long as the page.
 const memory = new Map();
 let sending = null;
@@ -17,18 +18,19 @@ export function keep(answer) {
   const entry = { at: Date.now(), turn: count++, answer: { ...answer, key } };
   memory.set(key, entry);
   try {
-    localStorage.setItem(PREFIX + key, JSON.stringify(entry));
+    localStorage.setItem(prefix + key, JSON.stringify(entry));
   } catch {
     // It is in memory.
   }
   sendAll().catch(() => {});
 }
 
-// Takes up what an earlier visit left unsent; how many answers that are.
-export function takeUp() {
+// Takes up what an earlier visit to the study of this mark left unsent; how many answers that are.
+export function takeUp(mark) {
+  prefix = `hardlook.answer.${mark}.`;
   try {
     for (const name of Object.keys(localStorage)) {
-      if (name.startsWith(PREFIX)) memory.set(name.slice(PREFIX.length), JSON.parse(localStorage.getItem(name)));
+      if (name.startsWith(prefix)) memory.set(name.slice(prefix.length), JSON.parse(localStorage.getItem(name)));
     }
   } catch {
     // Nothing was kept, or something that is not ours.
@@ -84,7 +86,7 @@ function asSent({ at, answer }) {
 function forget(key) {
   memory.delete(key);
   try {
-    localStorage.removeItem(PREFIX + key);
+    localStorage.removeItem(prefix + key);
   } catch {
     // It never got there.
   }

@@ -14,9 +14,10 @@ export function put(...children) {
   document.getElementById("screen").replaceChildren(...children);
 }
 
-// The bar with progress and, while there is something to pause, the button for it.
+// The bar with progress and, while there is something to pause, the button for it; it stands where the languages were.
 export function showBar(answered, of, key = "work.progress") {
   document.getElementById("bar").hidden = false;
+  document.getElementById("languages").hidden = true;
   document.getElementById("progress-words").textContent = say(key, { answered, of });
   Object.assign(document.getElementById("progress"), { max: of, value: answered });
 }

@@ -33,6 +33,11 @@ export function setStage(task, pictures, touch) {
       words.textContent = phaseWords(phase, task.click_type, touch);
       steps.forEach((one, number) => one.classList.toggle("now", PHASES[number] === phase));
     },
+    // Nothing is seen any more: the attempt is over, and the next one begins in a moment.
+    stop() {
+      trial.dataset.phase = "stopped";
+      words.textContent = say("trial.restarted");
+    },
     hint(key) {
       hint.textContent = key ? say(key) : "";
     },

@@ -17,6 +17,7 @@ export async function train(study) {
       const { task, answer } = await performTask(study, id);
       const { x, y, value } = answer;
       const verdict = await persist("training", () => post("/api/training", { trial: id, x, y, value }));
+      if (verdict.right) showBar(place + 1, count, "work.progress.training");
       // A review or a rating has no right answer to tell.
       if (study.kind !== "clicks" || (await feedback(task, answer, verdict, tries)) === "next") break;
     }

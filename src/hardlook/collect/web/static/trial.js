@@ -54,6 +54,9 @@ export async function attemptClick(task, pictures, { timings, touch }, signal, c
     view.enter("answered");
     const reaction_ms = Math.max(0, event.timeStamp - began);
     return { ...point(event), reaction_ms, durations, circumstances: circumstances(view.picture, event.pointerType) };
+  } catch (error) {
+    view.stop();
+    throw error;
   } finally {
     listening.abort();
   }
