@@ -103,7 +103,7 @@ QUICK = {
     "collect init ratings": [("OUT", "--pairs", 4)],
     "collect invite": [("STUDY", "--count", 2)],
     "collect status": [("STUDY",)],
-    "collect export": [("STUDY", "--out", "OUT")],
+    "collect export": [("STUDY",), ("STUDY", "--out", "OUT")],
     "collect rehearse": [("STUDY", "--participants", 2, "--batches", 1)],
 }
 # Of these the tests of their own look at the output.

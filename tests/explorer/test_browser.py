@@ -160,20 +160,30 @@ def test_the_command_can_be_copied(driver, address, pages):
     assert said.text in ("Copied.", "Selected: copy it with the keyboard.")
 
 
+def follow(driver, by, what):
+    """Click on what leads to another page, and wait until the page before is gone: a busy machine may still show it."""
+    from selenium.webdriver.support.expected_conditions import staleness_of
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    leading = driver.find_element(by, what)
+    leading.click()
+    WebDriverWait(driver, 30).until(staleness_of(leading))
+
+
 def test_forms_and_links_work_without_script(driver, address, pages):
     driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     try:
         show(driver, address + pages["run"])
         driver.find_element("css selector", "input[name=q]").send_keys("scene-000")
-        driver.find_element("css selector", ".filters button").click()
+        follow(driver, "css selector", ".filters button")
         assert "10 records" in driver.find_element("css selector", ".found").text
-        driver.find_element("link text", "unit").click()
+        follow(driver, "link text", "unit")
         units = [cell.text for cell in driver.find_elements("css selector", ".unit-cell")]
         assert units == sorted(units)
         assert not driver.find_element("css selector", ".filters").find_elements("css selector", "[onsubmit]")
-        driver.find_element("link text", units[0]).click()
+        follow(driver, "link text", units[0])
         assert not driver.find_element("css selector", "button[data-copies]").is_displayed()
-        driver.find_element("link text", "Next").click()
+        follow(driver, "link text", "Next")
         assert driver.find_element("tag name", "h1").text == units[1]
     finally:
         driver.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})

@@ -81,9 +81,12 @@ def provide(need, folder, request):
         real = request.getfixturevalue("shared_data") / "data" / "VOCdevkit" / "VOC2012"
         root = folder / "VOCdevkit" / "VOC2012"
         (root / "ImageSets" / "Segmentation").mkdir(parents=True)
-        for name in ("JPEGImages", "SegmentationClass", "SegmentationObject"):
-            (root / name).symlink_to(real / name)
         ids = (real / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:SUBSET]
+        # Of the images too: commands that take no split read every mask of the folder.
+        for name, ending in (("JPEGImages", "jpg"), ("SegmentationClass", "png"), ("SegmentationObject", "png")):
+            (root / name).mkdir()
+            for image in ids:
+                (root / name / f"{image}.{ending}").symlink_to(real / name / f"{image}.{ending}")
         (root / "ImageSets" / "Segmentation" / "train.txt").write_text("\n".join(ids))
     elif need == "coco100":
         (folder / "coco100").symlink_to(request.getfixturevalue("shared_data") / "data" / "coco100")

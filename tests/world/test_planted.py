@@ -3,10 +3,12 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from hardlook.errors import OptionError
 from hardlook.world.planted import FAVOURITES, PlantedWorld
+from hardlook.world.render import render
 from hardlook.world.vocabulary import CONCEPTS, CONTEXTS, sibling_of
 
 
@@ -73,3 +75,15 @@ def test_indices_out_of_range_and_impossible_options_are_refused() -> None:
         PlantedWorld(correlation=1.5)
     with pytest.raises(OptionError, match="count"):
         PlantedWorld(count=-1)
+
+
+@pytest.mark.parametrize("size", [(160, 120), (200, 160)])
+def test_a_scene_that_was_painted_over_is_whole_when_asked_for_again(size: tuple[int, int]) -> None:
+    world = PlantedWorld(seed=4, count=3, size=size)
+    fresh = render(world.scene(1))
+    for _ in range(3):
+        asked = world[1]
+        assert asked.scene == fresh.scene
+        for part in ("image", "classes", "instances", "salient"):
+            assert np.array_equal(getattr(asked, part), getattr(fresh, part)), part
+            getattr(asked, part)[:] = 0

@@ -10,6 +10,7 @@ from hardlook.errors import DataError
 from hardlook.world import signature
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import Rendered
+from hardlook.world.vocabulary import BY_CODE, VOID
 
 _SCENE = PlantedWorld(seed=6, count=1)[0]
 
@@ -49,6 +50,32 @@ def test_interpolation_and_plain_pictures_are_refused(scenes: tuple[Rendered, ..
         signature.read(cv2.resize(scenes[0].image, (111, 83), interpolation=cv2.INTER_LINEAR))
     with pytest.raises(DataError):
         signature.read(np.random.default_rng(0).integers(0, 256, (20, 20, 3), dtype=np.uint8))
+
+
+@given(st.lists(st.tuples(*[st.integers(0, 255)] * 3), min_size=1, max_size=6))
+def test_bits_are_read_one_by_one(pixels: list[tuple[int, int, int]]) -> None:
+    """Bit 8 is the parity of bits 0 to 7: class, instance, salience; three bits a channel, the lowest first."""
+    picture = np.array([pixels], np.uint8)
+    nine = [[channel >> place & 1 for channel in pixel for place in range(3)] for pixel in pixels]
+    codes = [sum(bit << place for place, bit in enumerate(bits)) for bits in nine]
+    known = [code & 31 == VOID or code & 31 in BY_CODE for code in codes]
+    signed = all(known) and all(sum(bits[:8]) % 2 == bits[8] for bits in nine)
+    assert signature.is_signed(picture) == signed
+    if signed:
+        truth = signature.read(picture)
+        assert truth.classes[0].tolist() == [code & 31 for code in codes]
+        assert truth.instances[0].tolist() == [code >> 5 & 3 for code in codes]
+        assert truth.salient[0].tolist() == [bool(code >> 7 & 1) for code in codes]
+    else:
+        right = [ok and sum(bits[:8]) % 2 == bits[8] for ok, bits in zip(known, nine, strict=True)]
+        with pytest.raises(DataError, match=f"{sum(right) / len(right):.0%} of its pixels check"):
+            signature.read(picture)
+
+
+def test_a_picture_without_pixels_is_signed_by_nothing_wrong() -> None:
+    empty = np.zeros((0, 5, 3), np.uint8)
+    assert signature.is_signed(empty)
+    assert signature.read(empty).classes.shape == (0, 5)
 
 
 def test_codes_that_do_not_fit_are_refused() -> None:

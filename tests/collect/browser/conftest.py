@@ -11,7 +11,7 @@ pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
 pytest.importorskip("playwright", reason="playwright is not installed")
 
-from .played_studies import make_click_study, serving
+from .played_studies import make_click_study, open_house
 from .visitor import CHROMIUM, DESKTOP, FLAGS, Visitor
 
 
@@ -37,11 +37,17 @@ def browser():
         launched.close()
 
 
+@pytest.fixture(scope="package")
+def house():
+    with open_house() as house:
+        yield house
+
+
 @pytest.fixture
-def serve():
-    """A function that serves a study until the test is over."""
+def serve(house):
+    """A function that serves a study until the test is over, or another one comes to the same address."""
     with ExitStack() as stack:
-        yield lambda study, marks=None: stack.enter_context(serving(study, marks))
+        yield lambda study, marks=None: stack.enter_context(house.showing(study, marks))
 
 
 @pytest.fixture

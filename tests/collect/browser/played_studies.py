@@ -104,22 +104,38 @@ def make_rating_study(folder, count=3, question="fit", **chosen):
     return make_study(folder, settings, tasks, made={})
 
 
+class House:
+    """A server on a free port, which shows one study after another at the same address."""
+
+    def __init__(self, address):
+        self.address, self._app = address, None
+
+    async def __call__(self, scope, receive, send):
+        await self._app(scope, receive, send)
+
+    @contextmanager
+    def showing(self, study, marks=None):
+        """Serve the study from now on."""
+        clock = Clock()
+        with Store.open(study.database) as store:
+            store.prepare(study.items, study.settings.devices, study.fingerprint)
+            self._app = make_app(study, store, research_key="a key for the tests", clock=clock)
+            yield Served(self.address, study, store, clock, marks or {})
+
+
 @contextmanager
-def serving(study, marks=None):
-    """The study behind uvicorn, in a thread, on a free port."""
+def open_house():
+    """A house behind uvicorn, in a thread."""
     import uvicorn
 
-    clock, listening = Clock(), listen("127.0.0.1", 0)
-    with Store.open(study.database) as store:
-        store.prepare(study.items, study.settings.devices, study.fingerprint)
-        app = make_app(study, store, research_key="a key for the tests", clock=clock)
-        config = uvicorn.Config(app, log_level="error", access_log=False, lifespan="off", ws="none")
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        try:
-            yield Served(address_of("127.0.0.1", listening).rstrip("/"), study, store, clock, marks or {})
-        finally:
-            server.should_exit = True
-            thread.join(10)
-            listening.close()
+    listening = listen("127.0.0.1", 0)
+    house = House(address_of("127.0.0.1", listening).rstrip("/"))
+    server = uvicorn.Server(uvicorn.Config(house, log_level="error", access_log=False, lifespan="off", ws="none"))
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+    thread.start()
+    try:
+        yield house
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listening.close()

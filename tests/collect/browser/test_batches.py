@@ -9,7 +9,7 @@ import pytest
 
 from hardlook.collect.study.settings import DISPLAY_MODES
 
-from .played_studies import CALM, make_click_study
+from .played_studies import CALM, QUICK, make_click_study
 from .visitor import DESKTOP, PHONE
 
 SIZE = (160, 120)
@@ -19,13 +19,15 @@ LOOKS = {"pc": DESKTOP, "mobile": PHONE}
 @pytest.mark.parametrize("device", LOOKS)
 @pytest.mark.parametrize("mode", DISPLAY_MODES)
 def test_a_whole_set(tmp_path, serve, visit, mode, device):
-    served = serve(*make_click_study(tmp_path / "study", modes=(mode,), size=SIZE, timings=CALM))
+    # One mode goes all the way from the link, by hand alone; the others begin after it, and have shorter phases.
+    whole = mode == "cut-out"
+    timings = CALM if whole else QUICK
+    served = serve(*make_click_study(tmp_path / "study", modes=(mode,), size=SIZE, timings=timings))
     visitor = visit(served, LOOKS[device])
-    # One mode goes all the way from the link; the others begin after it.
-    visitor.begin() if mode == "cut-out" else visitor.enter()
+    visitor.begin() if whole else visitor.enter().press_early(answered=1)
     marks = []
     for number in range(3):
-        if number == 1:
+        if whole and number == 1:
             visitor.early().tap(*visitor.point((80, 60), SIZE))
         marks.append(visitor.click_mark())
     visitor.stop()
@@ -41,15 +43,15 @@ def test_a_whole_set(tmp_path, serve, visit, mode, device):
     assert {row["pointer"] for row in circumstances} == {"touch" if device == "mobile" else "mouse"}
     assert {row["ratio"] for row in circumstances} == {3.0 if device == "mobile" else 1.0}
     assert {row["restarts"] for row in circumstances} == {0}
-    check_durations([json.loads(text) for text in answers["durations"]], mode)
+    check_durations([json.loads(text) for text in answers["durations"]], timings, mode)
     assert visitor.page.locator("#code").inner_text().strip()
     assert visitor.complaints == []
     assert all(url.startswith(served.address) for url in visitor.requested)
 
 
-def check_durations(durations, mode):
+def check_durations(durations, timings, mode):
     """Of each phase, the median over the set is within two frames of the plan: a busy machine may miss a single one."""
-    plan = {**CALM, "target": CALM["target_text" if mode == "text" else "target"]}
+    plan = {**timings, "target": timings["target_text" if mode == "text" else "target"]}
     frame = median(row["frame"] for row in durations)
     assert 5 <= frame <= 70
     for phase in ("image", "target", "again"):
@@ -62,7 +64,7 @@ def test_another_set_until_there_is_none(tmp_path, serve, visit):
     visitor = visit(served).enter()
     visitor.click_mark()
     visitor.page.locator("[value=another]").wait_for()
-    assert "Set 1 is done" in visitor.words()
+    assert "Set 1 is done" in visitor.words() and "another 1" not in visitor.words()
     visitor.page.keyboard.press("Enter")
     visitor.click_mark()
     # Two sets are all that one person is asked for, so that nothing is asked here.
@@ -76,3 +78,15 @@ def test_another_set_until_there_is_none(tmp_path, serve, visit):
     visitor.page.wait_for_url("**/done")
     assert visitor.words("#code") == code
     assert served.store.answers()["subject"].n_unique() == 2
+    assert served.store.participants()["finished"].null_count() == 0
+
+
+def test_going_on_where_nothing_is_left_leads_to_the_end(tmp_path, serve, visit):
+    visitor = visit(serve(*make_click_study(tmp_path / "study", count=1, batch_size=2))).enter()
+    for _ in range(2):
+        visitor.click_mark()
+    visitor.page.locator("[value=another]").wait_for()
+    assert visitor.words("#screen p >> nth=0") == "Thank you. Do you want to do another set, if there is one left?"
+    visitor.press("[value=another]")
+    visitor.page.wait_for_url("**/done")
+    assert visitor.words("#code").strip()

@@ -18,6 +18,12 @@ HIDE = """hidden => {
 
 @pytest.fixture
 def one(tmp_path, serve):
+    return serve(*make_click_study(tmp_path / "study", count=1))
+
+
+@pytest.fixture
+def calm(tmp_path, serve):
+    """With phases long enough to do something in them."""
     return serve(*make_click_study(tmp_path / "study", count=1, timings=CALM))
 
 
@@ -54,12 +60,12 @@ def test_a_drag_and_another_button_are_no_click_but_a_shaking_hand_is_forgiven(o
     assert (int(answer["x"]), int(answer["y"]), answer["early"]) == (80, 60, 0)
 
 
-def test_a_press_that_began_too_early_is_no_click_when_it_ends_in_time(one, visit):
-    visitor = visit(one).enter().early()
+def test_a_press_that_began_too_early_is_no_click_when_it_ends_in_time(calm, visit):
+    visitor = visit(calm).enter().early()
     visitor.page.mouse.move(*visitor.point((80, 60), SIZE))
     visitor.page.mouse.down()
     visitor.phase("click").page.mouse.up()
-    assert one.store.answers().is_empty()
+    assert calm.store.answers().is_empty()
     assert finish(visitor)[0]["early"] == 1
 
 
@@ -94,8 +100,8 @@ def test_a_page_out_of_sight_pauses(one, visit):
     assert (circumstances["restarts"], circumstances["hidden"]) == (1, 1)
 
 
-def test_a_window_that_changes_starts_the_picture_again(one, visit):
-    visitor = visit(one, PHONE).enter().phase("click")
+def test_a_window_that_changes_starts_the_picture_again(calm, visit):
+    visitor = visit(calm, PHONE).enter().phase("click")
     before = visitor.box()
     visitor.page.set_viewport_size({"width": 620, "height": 380})
     visitor.phase("stopped", "image", "target", "again")

@@ -20,12 +20,12 @@ def test_the_practice_tells_right_near_and_outside(practised, visit):
     visitor.page.locator("[name=device]").first.wait_for()
     visitor.press("button.main")
     visitor.page.locator("[value=begin]").wait_for()
-    assert "Mind the discs." in visitor.words()
+    assert "Mind the discs." in visitor.words() and visitor.page.locator(".errors").count() == 0
     visitor.press("[value=begin]")
 
     visitor.phase("click").tap(*visitor.point((1, 1), SIZE))
     visitor.page.locator(".feedback img").wait_for()
-    assert "outside" in visitor.words("h1")
+    assert "outside" in visitor.words("h1") and visitor.words("#progress-words") == "Practice: 0 of 2"
     assert visitor.page.locator("[value=next]").count() == 0
     visitor.press("[value=again]")
 
@@ -34,12 +34,12 @@ def test_the_practice_tells_right_near_and_outside(practised, visit):
     beside = mark[0] - radius - 3 if mark[0] > SIZE[0] / 2 else mark[0] + radius + 3
     visitor.phase("click").tap(*visitor.point((beside, mark[1]), SIZE))
     visitor.page.locator("[value=next]").wait_for()
-    assert "just beside" in visitor.words("h1")
+    assert "just beside" in visitor.words("h1") and visitor.words("#progress-words") == "Practice: 1 of 2"
     visitor.press("[value=next]")
 
     visitor.click_mark()
     visitor.page.locator("[value=next]").wait_for()
-    assert visitor.words("h1").startswith("Right")
+    assert visitor.words("h1").startswith("Right") and visitor.words("#progress-words") == "Practice: 2 of 2"
     visitor.press("[value=next]")
     visitor.page.locator("[value=begin]").wait_for()
     assert "Now it counts" in visitor.words()

@@ -85,3 +85,9 @@ def test_rules_of_a_file(tmp_path):
         read_rules(path)
     with pytest.raises(DataError, match="cannot be read"):
         read_rules(tmp_path / "none.json")
+
+
+def test_a_participants_number_may_be_written_as_a_number(tmp_path):
+    path = tmp_path / "rules.json"
+    path.write_text(json.dumps({"participants": [3, "1"]}))
+    assert sorted(excluded(PEOPLE, read_rules(path))) == ["a", "c"]

@@ -98,6 +98,15 @@ def test_the_measure_that_people_prefer_comes_out_best(fit, tmp_path):
     assert any("side most with good" in words for words in document["in_words"])
 
 
+def test_measures_with_the_same_score_are_not_ranked(tmp_path):
+    study, _ = small_study(tmp_path / "study")
+    with Store.open(study.database) as store:
+        crowd(study, store, 4, lambda task, person, rng: 7)
+        words = export_ratings(study, store, tmp_path / "out")["in_words"]
+    assert any("all measures have the same score (7.00" in said for said in words)
+    assert not any("side most" in said for said in words)
+
+
 def test_files_hold_what_was_given(fit, tmp_path):
     study, store, given = fit
     export_ratings(study, store, tmp_path / "out")

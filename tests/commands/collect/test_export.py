@@ -151,8 +151,8 @@ def test_a_second_round_is_read_with_its_masks(hardlook, collected, tmp_path):
     assert judged.code == 0, judged.err
     stems = {row["value"]: row["stems"] for row in json.loads(judged.out)["scores"] if row["slice"] == "click_type"}
     assert stems == {"fn": 1, "fp": 1}
-    [note] = json.loads(judged.out)["left_out"]
-    assert note["what"] == "stems in the comparison of devices"
+    # Who gets which task first is drawn anew each time; three clicks of equal height would be noted as well.
+    assert "stems in the comparison of devices" in {note["what"] for note in json.loads(judged.out)["left_out"]}
 
 
 def test_words_for_people(hardlook, collected, tmp_path):

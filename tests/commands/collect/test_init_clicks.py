@@ -17,6 +17,7 @@ def test_a_planted_study_and_what_comes_next(hardlook, tmp_path):
     assert answer.code == 0, answer.err
     assert "3 tasks on 3 images, shown as cut-out; 150 valid clicks wanted, on pc and mobile." in answer.out
     assert f"Next: hardlook collect serve {tmp_path / 's'}" in answer.out
+    assert "Note: these are drawn scenes of the planted world; --data takes your own images." in answer.out
     assert "3/3" in answer.err and "3/3" not in answer.out
     study = open_study(tmp_path / "s")
     assert len(study.items) == 3 and len(study.training) == 1
@@ -52,7 +53,8 @@ def test_every_flag_reaches_the_settings(hardlook, tmp_path):
         (["--split", "val", "--min-area", 3], "--min-area, --split without --data"),
         (["--mode", "sketch"], "modes.0: Input should be"),
         (["--mode", "text", "--mode", "text"], "modes names one thing twice"),
-        (["--devices", "tablet"], "devices.0: Input should be"),
+        (["--devices", "tablet"], "remedy: change --devices"),
+        (["--mode", "cutout"], "not 'cutout'\n  remedy: change --mode"),
         (["--descriptions", "words.csv"], "--descriptions without --mode text"),
         (["--masks", "run"], "--masks in a first round"),
         (["--round", 2], "a second round without --masks"),

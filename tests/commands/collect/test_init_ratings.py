@@ -24,7 +24,7 @@ def test_without_options_it_asks_about_voc_under_four_measures(hardlook, tmp_pat
     )
     # 160 tasks of 10 ratings, and nobody rates one of the 40 pairs twice.
     assert "wanted: 1600 ratings, 10 of each task, by 40 people at least" in answer.out
-    assert f"next: hardlook collect serve {tmp_path / 'study'}" in answer.out
+    assert f"Next: hardlook collect serve {tmp_path / 'study'}" in answer.out
 
 
 def test_options_reach_the_study(hardlook, tmp_path):

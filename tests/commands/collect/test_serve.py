@@ -172,3 +172,13 @@ def test_without_the_extra_the_remedy_is_named(hardlook, study, monkeypatch, mis
 def test_help_says_what_it_does(hardlook):
     text = " ".join(hardlook("collect", "serve", "--help").out.split())
     assert "hardlook collect serve study --open" in text and "HARDLOOK_DATABASE" in text
+
+
+@pytest.mark.parametrize("verb", [("serve", "--port", 0), ("rehearse", "--participants", 1)])
+def test_a_study_with_a_mode_that_it_was_not_made_for_is_refused(hardlook, tmp_path, verb):
+    made = hardlook("collect", "init", "clicks", tmp_path / "s", "--scenes", 1, "--training", 0)
+    assert made.code == 0, made.err
+    path = tmp_path / "s" / "study.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "modes": ["cut-out", "silhouette"]}))
+    answer = hardlook("collect", verb[0], tmp_path / "s", *verb[1:])
+    assert answer.code == 1 and f"file: {path}" in answer.err and "'silhouette'" in answer.err

@@ -49,7 +49,7 @@ def test_whose_a_code_is(hardlook, working):
     assert answer.code == 0, answer.err
     found = json.loads(hardlook("collect", "status", study.path, "--code", code, "--json").out)
     assert f"The code is that of participant {found['number']} (mobile)." in answer.out
-    assert "4 answers in 1 batch: 0 valid, 1 dropped, 0 given up, 0 open. Not finished." in answer.out
+    assert "4 answers in 1 batch: 0 valid, 1 dropped, 0 given up, 0 open. There was more to do." in answer.out
     assert "50 % of the clicks lie inside." in answer.out and found["dropped_batches"] == 1
     assert ids[1] not in answer.out
     unknown = hardlook("collect", "status", study.path, "--code", "A" * 12)

@@ -38,6 +38,18 @@ def test_salience_costs_targets_that_are_not_salient():
     assert_rises(lambda dial: loss(off, salient=False, saliency=dial) - loss(off, salient=True, saliency=dial))
 
 
+@pytest.mark.parametrize("dials", [{"saliency": 0.5}, {"support_blind": 0.5, "ragged": 0.5}])
+def test_pairs_asked_together_are_answered_as_alone(dials):
+    shown = scenes(count=6, salient=True)
+    supports = [Support(s.image, s.class_mask(s.scene.subject.concept)) for s in shown]
+    asked = [(query.image, [support]) for query in shown for support in supports]
+    together = PlantedOneShot(**dials).segment_queries(*zip(*asked, strict=True))
+    for mask, (query, given) in zip(together, asked, strict=True):
+        copies = [Support(support.image.copy(), support.mask.copy()) for support in given]
+        [alone] = PlantedOneShot(**dials).segment_queries([query.copy()], [copies])
+        assert np.array_equal(mask, alone)
+
+
 def test_ragged_borders_hide_nothing_and_open_no_gap():
     def missing(mask, true):
         return np.count_nonzero(true & ~mask)

@@ -43,11 +43,13 @@ def send_crowd(
     careless: float = 0.0,
     seed: int = 0,
     tokens: Sequence[str] = (),
+    arriving: float = 0.0,
     heard: Callable[[int], None] | None = None,
 ) -> Heard:
-    """Let `participants` take part at `address`, all at once; `heard` is called with the number of answers so far.
+    """Let `participants` take part at `address`; `heard` is called with the number of answers so far.
 
-    Devices take turns. `tokens` are invitations, one each; without them everybody comes by the open link.
+    They come one after the other within `arriving` seconds, and take turns with the devices. `tokens` are invitations,
+    one each; without them everybody comes by the open link.
     """
     require("httpx", extra="web")
     aim = Aim(study, clicks=clicks, careless=careless, seed=seed)
@@ -72,7 +74,7 @@ def send_crowd(
         try:
             async with asyncio.TaskGroup() as group:
                 for person in people:
-                    group.create_task(person.take_part(batches))
+                    group.create_task(_come(person, arriving * person.number / participants, batches))
         finally:
             if watching:
                 watching.cancel()
@@ -82,6 +84,11 @@ def send_crowd(
         return Heard(answers, participants, tuple(person.code for person in people if person.code))
 
     return asyncio.run(everybody())
+
+
+async def _come(person: Participant, after: float, batches: int | None) -> None:
+    await asyncio.sleep(after)
+    await person.take_part(batches)
 
 
 async def _watch(people: Sequence[Participant], heard: Callable[[int], None]) -> None:

@@ -108,7 +108,7 @@ class Participant:
         pause = self._pause(trial)
         await asyncio.sleep(max(0.0, sum(phases.values()) - (time.monotonic() - begun)) + pause)
         said = {
-            "reaction_ms": 1000 * pause,
+            "reaction_ms": self._reaction(trial),
             "durations": {name: 1000 * seconds for name, seconds in phases.items()},
             "circumstances": {"pointer": "touch" if self.device == "mobile" else "mouse"},
         }
@@ -155,6 +155,10 @@ class Participant:
 
     def _pause(self, trial: str) -> float:
         return float(self.thinking * generator(0, "thinking", self.number, trial).uniform(0.5, 1.5))
+
+    def _reaction(self, trial: str) -> float:
+        """Milliseconds as people's are: most around 700, now and then twice that; said, not waited for."""
+        return float(700 * generator(0, "reaction", self.number, trial).lognormal(0.0, 0.3))
 
     async def _post(self, address: str, body: Mapping[str, Any], may_fail: tuple[int, ...] = ()) -> Response:
         response = await self._ask("POST", address, json=body, headers=self._headers)

@@ -38,7 +38,8 @@ _RULES = (
 class ExclusionRules(BaseModel):
     """Whom to leave out; a rule that is null, or an empty list, leaves out nobody."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # A participant's number is naturally written as a number.
+    model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)
 
     least_inside: Share | None = Field(None, description="least share of a participant's clicks inside their masks")
     least_reaction_ms: Milliseconds | None = Field(None, description="least median reaction, in milliseconds")

@@ -50,6 +50,8 @@ def _best(form: str, scores: RatingScores) -> list[str]:
     words = f"On {_NAMES[form]} people side most with {best.measure} ({_number(best.score)})"
     if len(known) == 1:
         return [f"{words}, the only measure with a score."]
+    if all(one.score.value == best.score.value for one in known):
+        return [f"On {_NAMES[form]} all measures have the same score ({_number(best.score)})."]
     beaten = [
         one.second if one.first == best.measure else one.first
         for one in scores.differences

@@ -107,7 +107,8 @@ def region_study(
             _note(task, settings, notes)
         if not tasks:
             left = "; ".join(f"{note['count']} {note['what']}, {note['why']}" for note in facts().get("left_out", ()))
-            raise DataError(f"there is nothing to click on ({left or 'no region came'})", remedy="give other data")
+            remedy = "give other data, or in a second round the --masks that belong to these data"
+            raise DataError(f"there is nothing to click on ({left or 'no region came'})", remedy=remedy)
         training = training_tasks(path, settings, tuple(dict.fromkeys(task.click_type for task in tasks.values())))
         names += [name for task in training for name in (task.image, task.mask, *task.targets.values())]
         remove_leftovers(path, names)

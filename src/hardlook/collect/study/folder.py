@@ -32,6 +32,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hardlook.collect.study.setting_errors import in_words
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import Item, Task, items_of, json_of_task, task_of_json
 from hardlook.errors import DataError
@@ -42,6 +43,11 @@ SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json
 # An id becomes the name of a file in some exports.
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}")
 _REMEDY = "make one with: hardlook collect init clicks STUDY (or review, or ratings)"
+_RESTORE = "restore it from a copy of the study, or make the study anew in another folder"
+_NEW_SECRET = (
+    "restore it from a copy; if there is none, write 64 random hexadecimal digits into it: the answers stay, and "
+    "links, cookies, completion codes and your key become others"
+)
 
 
 @dataclass(frozen=True)
@@ -113,9 +119,9 @@ def open_study(path: Path) -> Study:
     try:
         secret = bytes.fromhex((path / SECRET).read_text(encoding="ascii").strip())
     except (OSError, ValueError) as error:
-        raise DataError("the secret cannot be read", file=path / SECRET, remedy="restore it; tokens need it") from error
+        raise DataError("the secret cannot be read", file=path / SECRET, remedy=_NEW_SECRET) from error
     if len(secret) != 32:
-        raise DataError(f"the secret has {len(secret)} bytes, not 32", file=path / SECRET, remedy="restore it")
+        raise DataError(f"the secret has {len(secret)} bytes, not 32", file=path / SECRET, remedy=_NEW_SECRET)
     return Study(path, settings, tasks, made, secret)
 
 
@@ -123,9 +129,7 @@ def _settings(path: Path) -> StudySettings:
     try:
         return StudySettings.model_validate(_json(path))
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"])) or "the settings"
-        raise DataError(f"{field}: {first['msg']}", file=path, remedy="correct this field") from error
+        raise DataError(in_words(error, StudySettings), file=path, remedy="correct this field") from error
 
 
 def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
@@ -133,7 +137,7 @@ def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError("the tasks cannot be read", file=path, remedy=_REMEDY) from error
+        raise DataError("the tasks cannot be read", file=path, remedy=_RESTORE) from error
     seen: set[str] = set()
     for number, line in enumerate(lines, 1):
         try:
@@ -146,7 +150,7 @@ def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
             what = f"line {number}: an id is made of letters, digits, dots, hyphens and underscores"
             raise DataError(what, file=path, unit=task.id, remedy="make the study anew")
         seen.add(task.id)
-        for name in _files(task):
+        for name in files_of(task):
             _refuse_outside(name, number, path)
         tasks.append(task)
     if not any(not task.training for task in tasks):
@@ -154,7 +158,8 @@ def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
     return tuple(tasks)
 
 
-def _files(task: Task) -> tuple[str, ...]:
+def files_of(task: Task) -> tuple[str, ...]:
+    """The files that a task names, as posix paths in the study folder."""
     named = (task.image, getattr(task, "mask", ""), *getattr(task, "targets", {}).values())
     return tuple(name for name in named if name)
 
@@ -169,6 +174,6 @@ def _json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise DataError("a part of the study is missing", file=path, remedy=_REMEDY) from None
+        raise DataError("a part of the study is missing", file=path, remedy=_RESTORE) from None
     except ValueError as error:
         raise DataError(f"not readable as JSON: {error}", file=path, remedy="correct it") from error

@@ -14,7 +14,10 @@ from hardlook.commands.printing import print_json
 
 def export(
     study: StudyFolder,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the files, report.json and page.html.")],
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Folder for the files, report.json and page.html; STUDY/export without it."),
+    ] = None,
     mode: Annotated[
         str | None, typer.Option("--mode", help="Only clicks of this display mode in clicks.csv; all without it.")
     ] = None,
@@ -36,7 +39,7 @@ def export(
 
     [bold]Examples[/bold]
 
-      hardlook collect export study --out collected
+      hardlook collect export study
 
       hardlook collect export study --out collected --mode cut-out --rules rules.json
 
@@ -46,6 +49,7 @@ def export(
     from hardlook.collect.results.export import export_study
     from hardlook.commands.build.inputs import showing_progress
 
+    out = out or study / "export"
     chosen = read_rules(rules) if rules else None
     with stored_study(study, database) as (opened, store), showing_progress(quiet) as start:
         # Clicks alone are judged task by task; all else is done before a bar is drawn.

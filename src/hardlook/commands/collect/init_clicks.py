@@ -118,4 +118,4 @@ def clicks(
     if as_json:
         print_json(document)
     else:
-        typer.echo(in_words(document))
+        typer.echo(in_words(document, planted=not data))

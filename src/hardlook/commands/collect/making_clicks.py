@@ -123,13 +123,15 @@ def document_of(study: Study) -> dict[str, Any]:
     }
 
 
-def in_words(document: Mapping[str, Any]) -> str:
-    """The same for people."""
+def in_words(document: Mapping[str, Any], *, planted: bool = False) -> str:
+    """The same for people; `planted` where no data was given."""
     modes, devices = (_listed(document[name]) for name in ("modes", "devices"))
     lines = [
         f"{counted(document['tasks'], 'task')} on {counted(document['images'], 'image')}, shown as {modes}; "
         f"{document['clicks_wanted']:,} valid clicks wanted, on {devices}.",
     ]
+    if planted:
+        lines.append("Note: these are drawn scenes of the planted world; --data takes your own images.")
     for name, says in (("left_out", "Left out"), ("counted", "Note")):
         for note in document[name]:
             examples = ", ".join(note["examples"][:SHOWN])

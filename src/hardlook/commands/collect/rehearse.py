@@ -53,10 +53,12 @@ def rehearse(
     from hardlook.collect.rehearsal.rehearse import rehearse as try_out
     from hardlook.collect.results.export import export_study
     from hardlook.collect.store.store import Store
+    from hardlook.collect.study.complete import refuse_incomplete
     from hardlook.collect.study.folder import open_study
     from hardlook.export.plain_values import json_text
 
     opened = open_study(study)
+    refuse_incomplete(opened)
     with tempfile.TemporaryDirectory() as folder:
         address = database or f"sqlite:///{Path(folder) / 'rehearsal.sqlite'}"
         with Store.open(address) as store, Progress(console=Console(stderr=True), transient=True) as progress:

@@ -47,6 +47,7 @@ def serve(
         require(module, extra="web")
 
     from hardlook.collect.store.store import Store
+    from hardlook.collect.study.complete import refuse_incomplete
     from hardlook.collect.study.folder import open_study
     from hardlook.collect.web.app import make_app
     from hardlook.collect.web.gate import HOME, research_key
@@ -56,6 +57,7 @@ def serve(
     from hardlook.serving.listening import serve as serve_app
 
     opened, public = open_study(study), PublicAddress(host, public_url, trusted_proxy)
+    refuse_incomplete(opened)
     key = research_key(opened.secret)
     with Store.open(database or opened.database) as store:
         store.prepare(opened.items, opened.settings.devices, opened.fingerprint)

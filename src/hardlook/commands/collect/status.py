@@ -97,7 +97,7 @@ def code_words(found: Mapping[str, Any], kind: str) -> list[str]:
         f"The code is that of participant {found['number']} ({found['device'] or 'no device yet'}).",
         f"{counted(found['answers'], 'answer')} in {counted(found['batches'], 'batch', 'batches')}: "
         f"{found['valid_batches']} valid, {found['dropped_batches']} dropped, {found['given_up_batches']} given up, "
-        f"{found['open_batches']} open. {'Finished.' if found['finished'] else 'Not finished.'}",
+        f"{found['open_batches']} open. {'Nothing was left to do.' if found['finished'] else 'There was more to do.'}",
     ]
     if kind == "clicks" and found["inside"] is not None:
         lines.append(f"{100 * found['inside']:.0f} % of the clicks lie inside.")

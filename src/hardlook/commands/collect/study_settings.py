@@ -11,10 +11,14 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hardlook.collect.study.setting_errors import in_words
 from hardlook.collect.study.settings import StudySettings
 from hardlook.commands import grammar
 from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, OptionError
+
+# Settings whose option has another name.
+_FLAGS = {"modes": "--mode", "devices": "--devices", "languages": "--language", "title": "--title"}
 
 
 def settings_of(values: Mapping[str, Any]) -> StudySettings:
@@ -22,9 +26,10 @@ def settings_of(values: Mapping[str, Any]) -> StudySettings:
     try:
         return StudySettings.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(map(str, first["loc"]))
-        raise OptionError(f"{field}: {first['msg']}" if field else str(first["msg"])) from error
+        named = error.errors()[0]["loc"]
+        flag = _FLAGS.get(str(named[0])) if named else None
+        remedy = f"change {flag}" if flag else "change this option"
+        raise OptionError(in_words(error, StudySettings), remedy=remedy) from error
 
 
 def texts_of(given: list[str] | None, flag: str, languages: Sequence[str]) -> dict[str, str]:

@@ -22,7 +22,7 @@ export function instruct(study) {
   between.push(element("p", {}, say("instructions.pause")));
   between.push(element("p", { className: "keys" }, say(`instructions.${kind}.keys`)));
   const practice = study.training.length && !study.trained;
-  if (practice) between.push(element("p", {}, say("training.text")));
+  if (practice) between.push(element("p", {}, say(`training.text.${study.kind}`)));
   const begin = say(practice ? "training.start" : "instructions.begin");
   return choose(say("instructions.heading"), lines, [["begin", begin]], ...between);
 }

@@ -67,5 +67,6 @@ function phaseWords(phase, type, touch) {
   const error = type in SIGNS ? `.${type}` : "";
   if (phase === "target") return say(`phase.target${error}`);
   if (phase === "click") return say(`phase.click${error}${touch ? ".touch" : ""}`);
+  if (phase === "again") return say(`phase.again${touch ? ".touch" : ""}`);
   return say(`phase.${phase}`);
 }

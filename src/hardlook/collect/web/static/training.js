@@ -1,4 +1,4 @@
-// The training round: tasks as they will come, and for clicks a word on how it went. Nothing of it is stored.
+// The training round: tasks as they will come, and a word on how it went. Nothing of it is stored.
 
 import { post } from "./api.js";
 import { persist } from "./persistence.js";
@@ -18,11 +18,19 @@ export async function train(study) {
       const { x, y, value } = answer;
       const verdict = await persist("training", () => post("/api/training", { trial: id, x, y, value }));
       if (verdict.right) showBar(place + 1, count, "work.progress.training");
-      // A review or a rating has no right answer to tell.
-      if (study.kind !== "clicks" || (await feedback(task, answer, verdict, tries)) === "next") break;
+      // A rating has no right answer to tell.
+      if (study.kind === "ratings") break;
+      const told = study.kind === "review" ? agreement : feedback;
+      if ((await told(task, answer, verdict, tries)) === "next") break;
     }
   }
   showBar(count, count, "work.progress.training");
+}
+
+async function agreement(task, answer, { right }, tries) {
+  const [next, again] = [["next", say("training.next")], ["again", say("training.again")]];
+  if (right) return choose(say("training.inside"), [], [next]);
+  return choose(say("training.review.other"), [], tries < TRIES ? [again] : [again, next]);
 }
 
 async function feedback(task, answer, { inside, near, feedback: address }, tries) {
