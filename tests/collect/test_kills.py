@@ -1,6 +1,6 @@
 """The server is killed again and again while people click: nothing that it acknowledged is lost, nothing is doubled.
 
-Six kills on each database here; HARDLOOK_KILLS=30 for as many as anybody likes.
+Four kills on each database here; HARDLOOK_KILLS=30 for as many as anybody likes.
 """
 
 import os
@@ -16,7 +16,7 @@ from hardlook.collect.rehearsal.crowd import send_crowd
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.folder import open_study
 
-KILLS = int(os.environ.get("HARDLOOK_KILLS", 6))
+KILLS = int(os.environ.get("HARDLOOK_KILLS", 4))
 PEOPLE = 20
 NO_WAITING = {"image": 0, "target": 0, "target_text": 0, "again": 0}
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
 
 import polars as pl
 
 from hardlook.collect.rehearsal.participant import Acknowledged
-from hardlook.collect.store.store import Store
+
+if TYPE_CHECKING:
+    from hardlook.collect.store.store import Store
 
 
 @dataclass(frozen=True)

@@ -6,16 +6,18 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hardlook.collect.rehearsal.account import Account, account
 from hardlook.collect.rehearsal.crowd import Heard, send_crowd
-from hardlook.collect.store.store import Store
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.settings import Timings
 from hardlook.collect.web.app import make_app
 from hardlook.errors import OptionError
 from hardlook.serving.background import served
+
+if TYPE_CHECKING:
+    from hardlook.collect.store.store import Store
 
 AT_ONCE = Timings(image=0, target=0, target_text=0, again=0)
 NO_LIMIT = 1_000_000
