@@ -31,16 +31,26 @@ def study(tmp_path):
 
 def test_no_acknowledged_click_is_lost(study, database_url):
     server = ServedStudy(study.path, database_url).start()
-    heard = []
+    heard, so_far = [], [0]
     # Everybody answers as long as the server is being killed, which their thinking time sees to.
     people = threading.Thread(
         target=lambda: heard.append(
-            send_crowd(study, server.address, participants=PEOPLE, batches=2 * KILLS // 3 + 2, thinking=0.4)
+            send_crowd(
+                study,
+                server.address,
+                participants=PEOPLE,
+                batches=2 * KILLS // 3 + 2,
+                thinking=0.4,
+                heard=lambda number: so_far.append(number),
+            )
         )
     )
     people.start()
     waits = np.random.default_rng(0)
     try:
+        # Not while they still join: it is clicks that are to be hit.
+        while people.is_alive() and so_far[-1] < PEOPLE:
+            time.sleep(0.05)
         for _ in range(KILLS):
             time.sleep(waits.uniform(0.1, 1.2))
             if not people.is_alive():
