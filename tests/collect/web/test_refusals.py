@@ -55,7 +55,7 @@ def test_health_is_that_of_the_database(hall, monkeypatch):
 def test_programs_get_json_and_people_get_pages(hall, visitor):
     for path in ("/api/nowhere", "/pictures/x", "/pictures/x/y/z"):
         assert set(visitor.get(path).json) == {"error", "message"}
-    for path in ("/nowhere", "/join/x/y", "/static/nothing.js", "/work/"):
+    for path in ("/nowhere", "/join/x/y", "/static/nothing.js", "/done/"):
         page = visitor.get(path)
         assert page.status == 404 and page.text.startswith("<!doctype html>")
     assert '<html lang="de">' in visitor.get("/nowhere?lang=de").text
