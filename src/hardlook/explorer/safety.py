@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hardlook.serving.asgi import Application, Receive, Scope, Send, say, with_headers
+from hardlook.serving.asgi import ISOLATION, Application, Receive, Scope, Send, say, with_headers
 from hardlook.serving.hosts import may_ask
 
 MOST_QUERY, MOST_PATH = 8192, 512
@@ -12,11 +12,8 @@ POLICY = (
 )
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
+    *ISOLATION,
     (b"referrer-policy", b"no-referrer"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 )
 

@@ -11,6 +11,13 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 Headers = Iterable[tuple[bytes, bytes]]
+# Of every answer of every server: nothing is guessed, framed, or read by pages from elsewhere.
+ISOLATION = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+)
 
 
 async def say(send: Send, status: int, words: str, *, head: bool = False, headers: Headers = ()) -> None:

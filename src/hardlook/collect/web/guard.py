@@ -8,7 +8,7 @@ from collections.abc import Callable
 from hardlook.collect.web.limits import Buckets, address_key, asking_address
 from hardlook.collect.web.public_address import PublicAddress
 from hardlook.collect.web.refusals import Refused, speaks_json
-from hardlook.serving.asgi import Application, Message, Receive, Scope, Send, say, with_headers
+from hardlook.serving.asgi import ISOLATION, Application, Message, Receive, Scope, Send, say, with_headers
 
 MOST_PATH, MOST_QUERY = 1500, 4096
 PATIENCE_SECONDS = 20.0
@@ -19,12 +19,9 @@ POLICY = (
 )
 HEADERS = (
     (b"content-security-policy", POLICY.encode()),
-    (b"x-content-type-options", b"nosniff"),
-    (b"x-frame-options", b"DENY"),
+    *ISOLATION,
     # Not no-referrer: browsers then hide the origin of our own forms from us.
     (b"referrer-policy", b"same-origin"),
-    (b"cross-origin-resource-policy", b"same-origin"),
-    (b"cross-origin-opener-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
 )
 NO_STORE = (b"cache-control", b"no-store")
