@@ -59,6 +59,15 @@ def test_modes_are_compared_with_text_devices_together(gathered, clicks):
         assert row.wd == wasserstein(ours, words, box(gathered.study, task.id))
 
 
+def test_wd_has_two_readings(gathered, clicks):
+    """Equal shapes moved sideways: the distance over the box's diagonal, or over its width."""
+    for reading, side in (("released", np.hypot), ("paper", lambda width, height: width)):
+        [row, *_] = compare_devices(gathered.study, clicks, reading)["text"].rows
+        assert row.wd == pytest.approx(5 / side(*box(gathered.study, gathered.study.tasks[0].id)))
+    by_axis = compare_modes(gathered.study, clicks, "paper")["cut-out"].rows[0]
+    assert by_axis.wd > compare_modes(gathered.study, clicks)["cut-out"].rows[0].wd
+
+
 def test_means_over_images(gathered, clicks):
     found = compare_devices(gathered.study, clicks)
     told = comparison_document(found)["text"]

@@ -155,6 +155,19 @@ def test_a_second_round_is_read_with_its_masks(hardlook, collected, tmp_path):
     assert "stems in the comparison of devices" in {note["what"] for note in json.loads(judged.out)["left_out"]}
 
 
+def test_the_report_names_the_reading_that_ran(hardlook, collected, tmp_path):
+    words = ("collect", "export", collected / "study", "--out", tmp_path / "out", "-q", "--json")
+    found = {}
+    for reading in ("released", "paper"):
+        answer = json.loads(hardlook(*words, "--reading", f"wd={reading}").out)
+        assert answer["readings"] == {"wd": reading}
+        assert f"by the reading <code>{reading}</code>" in (tmp_path / "out" / "page.html").read_text()
+        found[reading] = [one["wd"]["value"] for one in answer["pc_against_mobile"].values() if one["wd"]]
+    assert found["released"] and found["released"] != found["paper"]
+    assert json.loads(hardlook(*words).out)["readings"] == {"wd": "released"}
+    assert "--reading wd=ours: there is no such reading" in hardlook(*words, "--reading", "wd=ours").err
+
+
 def test_words_for_people(hardlook, collected, tmp_path):
     (tmp_path / "rules.json").write_text('{"least_answers": 5}')
     words = ("collect", "export", collected / "study", "--out", tmp_path / "out", "--rules", tmp_path / "rules.json")

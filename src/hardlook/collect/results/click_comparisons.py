@@ -16,26 +16,33 @@ from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import Judge
 from hardlook.errors import DataError
+from hardlook.metrics.click_distances import WassersteinReading
 from hardlook.regions.boxes import box_of
 
 DEVICES = ("pc", "mobile")
 TEXT = "text"
 
 
-def compare_devices(study: Study, clicks: pl.DataFrame) -> dict[str, Comparison]:
+def compare_devices(
+    study: Study, clicks: pl.DataFrame, reading: WassersteinReading = "released"
+) -> dict[str, Comparison]:
     """PC against mobile by display mode; empty where the study has one device alone.
 
-    `clicks` are answers that count, with the columns task, mode, device, x and y.
+    `clicks` are answers that count, with the columns task, mode, device, x and y; `reading` is that of WD.
     """
     if not set(DEVICES) <= set(study.settings.devices):
         return {}
     return {
-        mode: compare_crowds(_click_sets(study, clicks.filter(pl.col("mode") == mode), "device"), *DEVICES)
+        mode: compare_crowds(
+            _click_sets(study, clicks.filter(pl.col("mode") == mode), "device"), *DEVICES, reading=reading
+        )
         for mode in study.settings.modes
     }
 
 
-def compare_modes(study: Study, clicks: pl.DataFrame) -> dict[str, Comparison]:
+def compare_modes(
+    study: Study, clicks: pl.DataFrame, reading: WassersteinReading = "released"
+) -> dict[str, Comparison]:
     """Each other display mode against the text mode, devices together; empty where there is no text mode or no other.
 
     As above; a mode is compared on the tasks that somebody clicked in it.
@@ -45,7 +52,9 @@ def compare_modes(study: Study, clicks: pl.DataFrame) -> dict[str, Comparison]:
         return {}
     sets = list(_click_sets(study, clicks, "mode"))
     return {
-        mode: compare_crowds((one for one in sets if mode in one.clicks), mode, TEXT) for mode in modes if mode != TEXT
+        mode: compare_crowds((one for one in sets if mode in one.clicks), mode, TEXT, reading=reading)
+        for mode in modes
+        if mode != TEXT
     }
 
 

@@ -37,6 +37,7 @@ def clicks_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[
         },
         "mode": collected.mode,
         "all_clicks": collected.all_clicks,
+        "readings": {"wd": collected.wd},
         "in_words": words(collected),
         "answers": {"all": judged.answers.height, **collected.answer_classes},
         "batches": {"all": judged.batches.height, **collected.batch_classes},

@@ -24,6 +24,7 @@ from hardlook.collect.results.judged_again import JudgedAgain, judge_again
 from hardlook.collect.results.quality import image_quality, participant_quality
 from hardlook.collect.study.folder import Study
 from hardlook.data.click_table import ClickTable
+from hardlook.metrics.click_distances import WassersteinReading
 
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
@@ -36,6 +37,7 @@ class CollectedClicks:
     """All that an export says: `excluded` are participants by id with the reason, `rules_from` says whose rules ran.
 
     `mode` is the display mode asked for, None for all; with `all_clicks` the files hold invalid clicks too.
+    `wd` is the reading of WD.
     """
 
     study: Study
@@ -47,6 +49,7 @@ class CollectedClicks:
     mode: str | None = None
     all_clicks: bool = False
     numbers: Mapping[str, int] = field(default_factory=dict)
+    wd: WassersteinReading = "released"
 
     @cached_property
     def table(self) -> ClickTable:
@@ -91,12 +94,12 @@ class CollectedClicks:
     @cached_property
     def devices(self) -> dict[str, Comparison]:
         """PC against mobile by display mode."""
-        return compare_devices(self.study, self.valid)
+        return compare_devices(self.study, self.valid, self.wd)
 
     @cached_property
     def modes(self) -> dict[str, Comparison]:
         """Display modes against text."""
-        return compare_modes(self.study, self.valid)
+        return compare_modes(self.study, self.valid, self.wd)
 
     @cached_property
     def devices_told(self) -> dict[str, Any]:
@@ -121,6 +124,7 @@ def collect_clicks(
     *,
     mode: str | None = None,
     all_clicks: bool = False,
+    wd: WassersteinReading = "released",
     advance: Callable[[int], None] = lambda tasks: None,
 ) -> CollectedClicks:
     """Read the store and judge everything; without `rules` those that were set on the dashboard run."""
@@ -133,4 +137,4 @@ def collect_clicks(
     quality = participant_quality(study, judged.answers, judged.batches, store.participants())
     numbers = dict(zip(quality["participant"], quality["number"], strict=True))
     left_out = excluded(quality, chosen)
-    return CollectedClicks(study, judged, quality, chosen, came_from, left_out, mode, all_clicks, numbers)
+    return CollectedClicks(study, judged, quality, chosen, came_from, left_out, mode, all_clicks, numbers, wd)

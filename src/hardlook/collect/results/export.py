@@ -16,6 +16,7 @@ from hardlook.collect.results.collected_clicks import CollectedClicks, collect_c
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.pictures import PREVIOUS
 from hardlook.errors import DataError, OptionError
+from hardlook.metrics.click_distances import WassersteinReading
 from hardlook.runs.folder import write_whole
 
 if TYPE_CHECKING:
@@ -48,16 +49,18 @@ def export_study(
     *,
     mode: str | None = None,
     all_clicks: bool = False,
+    wd: WassersteinReading = "released",
     advance: Callable[[int], None] = lambda tasks: None,
 ) -> ExportReport:
     """Write the results of a study of any kind into a folder; files of an earlier export are replaced.
 
-    Without `rules` those of the dashboard run; `mode` and `all_clicks` choose clicks of a clicks study.
+    Without `rules` those of the dashboard run; `mode` and `all_clicks` choose clicks of a clicks study,
+    whose WD has the reading `wd`.
     """
     _refuse_folder(study, out)
     kind = study.settings.kind
     if kind == "clicks":
-        collected = collect_clicks(study, store, rules, mode=mode, all_clicks=all_clicks, advance=advance)
+        collected = collect_clicks(study, store, rules, mode=mode, all_clicks=all_clicks, wd=wd, advance=advance)
         return ExportReport(out, write_clicks_study(collected, out))
     given = [flag for flag, value in (("mode", mode), ("all-clicks", all_clicks)) if value]
     if given:
@@ -90,7 +93,7 @@ def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
         title=f"{study.settings.title}: what was collected",
         kind="Quality report",
         summary="Clicks of people: how good they are, and whether crowds differ.",
-        provenance={name: document[name] for name in ("schema", "hardlook", "study", "rules", "files")},
+        provenance={name: document[name] for name in ("schema", "hardlook", "study", "readings", "rules", "files")},
         pictures=galleries.pictures,
     )
     # Everything that can fail is done: a folder has all files of one export or those of the one before.

@@ -169,7 +169,8 @@ def _devices(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
     text = (
         f"On images with at least {LEAST_CLICKS} valid clicks of both. KS is the share of images on which the "
         "two-sample test cannot tell the crowds apart (p above .05). PL1 and WD are distances relative to the box of "
-        "the region to click; the distance between two halves of one crowd is not 0 either."
+        f"the region to click, WD by the reading `{collected.wd}`. The distance between two halves of one crowd is not "
+        "0 either."
     )
     return Section("PC against mobile", text, (table, *shown))
 

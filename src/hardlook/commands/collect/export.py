@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 from hardlook.commands import study_flags
 from hardlook.commands.collect.stored_study import Database, StudyFolder, stored_study
 from hardlook.commands.printing import print_json
+
+if TYPE_CHECKING:
+    from hardlook.metrics.click_distances import WassersteinReading
 
 
 def export(
@@ -28,6 +31,9 @@ def export(
     all_clicks: Annotated[
         bool, typer.Option("--all-clicks", help="Invalid clicks too, of participants that no rule leaves out.")
     ] = False,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="wd=released|paper; repeatable.", show_default=False)
+    ] = None,
     database: Database = "",
     as_json: study_flags.Json = False,
     quiet: study_flags.Quiet = False,
@@ -48,9 +54,11 @@ def export(
     from hardlook.collect.results.exclusions import read_rules
     from hardlook.collect.results.export import export_study
     from hardlook.commands.build.inputs import showing_progress
+    from hardlook.commands.clicks.readings import EVALUATION, chosen_readings
 
     out = out or study / "export"
     chosen = read_rules(rules) if rules else None
+    readings = chosen_readings(reading, {"wd": EVALUATION["wd"]})
     with stored_study(study, database) as (opened, store), showing_progress(quiet) as start:
         # Clicks alone are judged task by task; all else is done before a bar is drawn.
         tasks = sum(not task.training for task in opened.tasks) if opened.settings.kind == "clicks" else 0
@@ -62,6 +70,7 @@ def export(
             chosen,
             mode=mode,
             all_clicks=all_clicks,
+            wd=cast("WassersteinReading", readings["wd"]),
             advance=lambda done: advance(done, 0),
         )
     if as_json:
