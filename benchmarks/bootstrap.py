@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from hardlook.stats import bootstrap_mean, bootstrap_score, permutation_test
+from hardlook.harness.stats import bootstrap_mean, bootstrap_score, permutation_test
 
 CLUSTERS = 10_000
 RESAMPLES = 10_000

@@ -13,8 +13,7 @@ from scipy.stats import kstwobign, pearsonr, wasserstein_distance_nd
 from threadpoolctl import threadpool_limits
 
 from bootstrap import spent
-from hardlook.metrics.click_distances import pairwise_l1, wasserstein
-from hardlook.metrics.click_ks import fasano_franceschini, fasano_franceschini_draws
+from hardlook.metrics.click_sets import fasano_franceschini, fasano_franceschini_draws, pairwise_l1, wasserstein
 
 CLICKS, OTHER_CLICKS, DRAWS = 48, 47, 100
 WD_TARGET, KS_TARGET = 100.0, 10.0

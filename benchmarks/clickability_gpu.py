@@ -20,18 +20,15 @@ import cv2
 import numpy as np
 import torch
 
-from hardlook.clicks.planted_users import PlantedSample, planted_samples
-from hardlook.clicks.training.divergence import kl_divergence
-from hardlook.clicks.training.history import EpochRecord
-from hardlook.clicks.training.loop import train
-from hardlook.clicks.training.precision import autocast
-from hardlook.clicks.training.settings import TrainingSettings
-from hardlook.models.click_models.clickability.architecture import SEGNEXT_B, Architecture
-from hardlook.models.click_models.clickability.checkpoint import load_network, save_parts
-from hardlook.models.click_models.clickability.click_model import Clickability
-from hardlook.models.click_models.clickability.network import build_network, parameters_of
 from hardlook.models.registry import build
 from hardlook.models.torch_inference import exact_inference
+from hardlook.networks.clickability import build_network, count_parameters, load_network, save_parts
+from hardlook.networks.segnext import SEGNEXT_B, Architecture
+from hardlook.rclicks.click_models.clickability import Clickability
+from hardlook.rclicks.training.loop import autocast, kl_divergence, train
+from hardlook.rclicks.training.settings import TrainingSettings
+from hardlook.rclicks.training.state import EpochRecord
+from hardlook.rclicks.user_clicks.planted_users import PlantedSample, planted_samples
 
 SMALL = Architecture(dims=(8, 16, 16, 32), depths=(1, 1, 1, 1), mlp_ratios=(4, 4, 2, 2), head=32)
 SEEDS = {"training": 1, "validation": 2, "test": 3}
@@ -83,7 +80,7 @@ def main() -> None:
 def report_speed(given: argparse.Namespace) -> None:
     size, repeats = (64, 2) if given.small else (416, 10)
     network = build_network(SMALL if given.small else SEGNEXT_B).to(given.device)
-    print(f"{parameters_of(network) / 1e6:.2f} M parameters, {size} x {size}, {device_name(given.device)}")
+    print(f"{count_parameters(network) / 1e6:.2f} M parameters, {size} x {size}, {device_name(given.device)}")
     network.eval()
     images, masks, _ = random_batch(64, size, given.device)
     for kind in ("float32", "bfloat16"):
@@ -206,8 +203,7 @@ def show_and_score(checkpoint: Path, given: argparse.Namespace) -> None:
 
 def score(model: Clickability, samples: tuple[PlantedSample, ...]) -> dict[str, dict[str, Any]]:
     """The five metrics with intervals of the model, its rivals, and the users' own distribution."""
-    from hardlook.clicks.evaluation import evaluate_click_model
-    from hardlook.clicks.evaluation_summary import METRICS, summarise_rows
+    from hardlook.rclicks.click_evaluation.stem_scores import METRICS, evaluate_click_model, summarise_rows
 
     stems = [sample.clicked_stem() for sample in samples]
     rivals = {name: build(name, "click-model") for name in ("uniform", "distance")}

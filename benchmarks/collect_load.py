@@ -26,13 +26,12 @@ from pathlib import Path
 
 import numpy as np
 
-from hardlook.collect.rehearsal.account import account
-from hardlook.collect.rehearsal.crowd import send_crowd
-from hardlook.collect.rehearsal.rehearse import AT_ONCE, NO_LIMIT, Rehearsal
+from hardlook.collect.rehearsal.participants import simulate_crowd
+from hardlook.collect.rehearsal.rehearse import NO_LIMIT, NO_WAITING, Rehearsal, audit_answers
 from hardlook.collect.store.store import Store
-from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.folder import Study
-from hardlook.collect.study.instances_to_click import planted_instances
+from hardlook.collect.study.instances import list_planted_instances
 from hardlook.collect.study.settings import Limits, StudySettings, Timings
 from hardlook.world.planted import PlantedWorld
 
@@ -50,10 +49,10 @@ def study_of(folder: Path, participants: int, batches: int, *, real_time: bool) 
         title="Load",
         target_answers=wanted,
         training_tasks=0,
-        timings=Timings() if real_time else AT_ONCE,
+        timings=Timings() if real_time else NO_WAITING,
         limits=Limits(per_participant=NO_LIMIT, per_address=NO_LIMIT),
     )
-    return click_study(folder, planted_instances(PlantedWorld(seed=0, count=scenes)), settings)
+    return make_click_study(folder, list_planted_instances(PlantedWorld(seed=0, count=scenes)), settings)
 
 
 @contextmanager
@@ -76,12 +75,14 @@ def played(study: Study, database: str, participants: int, batches: int, *, real
     thinking = THINKING if real_time else 0.0
     arriving = ARRIVING if real_time else 0.0
     with served(study, database) as address:
-        crowd = send_crowd(
+        crowd = simulate_crowd(
             study, address, participants=participants, batches=batches, thinking=thinking, arriving=arriving
         )
     seconds = time.monotonic() - started
     with Store.open(database) as store:
-        return Rehearsal(study, crowd, account(store, crowd.answers, target=study.settings.target_answers), seconds)
+        return Rehearsal(
+            study, crowd, audit_answers(store, crowd.answers, target=study.settings.target_answers), seconds
+        )
 
 
 def floor_ms(rows: int) -> float:
@@ -108,7 +109,7 @@ def told(name: str, found: Rehearsal, floor: float, *, judged: bool) -> str:
     p99 = storing["p99"]
     verdict = f"  target {TARGET_MS:.0f} ms {'met' if p99 <= TARGET_MS else 'missed'}" if judged else ""
     return (
-        f"{name:<22} {len(found.heard.answers):>6,} clicks in {found.seconds:6.1f} s  "
+        f"{name:<22} {len(found.crowd.answers):>6,} clicks in {found.seconds:6.1f} s  "
         f"median {storing['median']:7.1f} ms  p99 {p99:7.1f} ms{verdict}  "
         f"{p99 / floor:.0f} x the bare insert ({floor:.1f} ms)"
     )
@@ -128,8 +129,8 @@ def main() -> int:
             address = asked.database.format(number) or f"sqlite:///{folder}/load{number}.sqlite"
             found = played(study, address, asked.participants, asked.batches, real_time=real_time)
             print(told(name, found, floor, judged=real_time))
-            print(f"{'':<22} {found.account}")
-            clean &= found.account.clean
+            print(f"{'':<22} {found.audit}")
+            clean &= found.audit.clean
     return 0 if clean else 1
 
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from hardlook.collect.store.addresses import address_of
+from hardlook.collect.store.database import parse_address
 from hardlook.collect.store.records import BatchRules, NewAnswer
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.tasks import Item
@@ -86,7 +86,7 @@ def bare(url: str, folder: Path, count: int) -> list[list[Work]]:
     else:
         import psycopg
 
-        address = address_of(url).set(drivername="postgresql")
+        address = parse_address(url).set(drivername="postgresql")
         connection = psycopg.connect(address.render_as_string(hide_password=False), autocommit=True)
     kinds = ", ".join(f"{name} {'float' if name in 'xy' else 'text'}" for name in COLUMNS[1:])
     connection.execute("DROP TABLE IF EXISTS bare")

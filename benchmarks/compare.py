@@ -18,14 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from hardlook.comparison.differences import differences_of
-from hardlook.comparison.families import corrected
-from hardlook.comparison.paired import pair_tallies
-from hardlook.comparison.swap_plan import SwapPlan
-from hardlook.comparison.verdicts import judged
-from hardlook.contract.benchmark import BenchmarkCard, ScoreMeaning
-from hardlook.contract.tally import Entry, SumTally
+from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.tally import Entry, SumTally
 from hardlook.metrics.mean_iou import class_iou, mean_iou
+from hardlook.report.compare.differences import add_verdicts, compute_differences, correct_p_values
+from hardlook.report.compare.paired_tallies import SwapPlan, pair_tallies
 
 UNITS, CLASSES, SWAPS, RESAMPLES = 10_000, 100, 9_999, 2_000
 PEER_SWAPS = 20
@@ -80,7 +77,7 @@ def time_it() -> None:
 
     def compared() -> object:
         paired = pair_tallies(tallies, plan=SwapPlan(SWAPS), resamples=RESAMPLES, level=0.95, seed=0)
-        return judged(corrected(differences_of(paired, ["first", "second"], ["miou"])), CARD, ALPHA)
+        return add_verdicts(correct_p_values(compute_differences(paired, ["first", "second"], ["miou"])), CARD, ALPHA)
 
     with threadpool_limits(limits=1):
         ours = spent(lambda: pair_tallies(tallies, plan=SwapPlan(SWAPS), resamples=0, level=0.95, seed=0))
@@ -97,9 +94,9 @@ def time_it() -> None:
 
 def count_verdicts(seeds: int) -> None:
     """How often the verdict is right, over planted segmenters of `seeds` seeds."""
-    from hardlook.runs.in_memory import Rehearsal
+    from hardlook.harness.runs.in_memory import InMemoryRun
 
-    rehearsal = Rehearsal("closed-miou", {"scenes": SCENES, "resamples": 0, "keep_predictions": False})
+    rehearsal = InMemoryRun("closed-miou", {"scenes": SCENES, "resamples": 0, "keep_predictions": False})
 
     def tallies(stranger: float, start: int) -> list[Any]:
         args = ({"stranger": stranger, "seed": seed} for seed in range(start, start + seeds))
@@ -110,8 +107,8 @@ def count_verdicts(seeds: int) -> None:
         found: list[str] = []
         for seed, pair in enumerate(zip(first, second, strict=True)):
             paired = pair_tallies(pair, plan=SwapPlan(999), resamples=0, level=0.95, seed=seed)
-            rows = [one for one in differences_of(paired, ["first", "second"], ["miou"]) if one.name == "miou"]
-            found.append(judged(corrected(rows), CARD, ALPHA)[0].verdict)
+            rows = [one for one in compute_differences(paired, ["first", "second"], ["miou"]) if one.name == "miou"]
+            found.append(add_verdicts(correct_p_values(rows), CARD, ALPHA)[0].verdict)
         return found
 
     good, bad = tallies(GOOD, 0), tallies(BAD, 100_000)

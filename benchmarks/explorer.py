@@ -27,9 +27,9 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 import polars as pl
 
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.launch import launch
 from hardlook.randomness import generator
-from hardlook.runs.folder import RunFolder
-from hardlook.runs.launch import launch
 
 RECORDS, PART, SCENES, REQUESTS = 1_000_000, 5_000, 256, 20
 TARGET_MS = 300.0

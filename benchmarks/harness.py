@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from hardlook.benchmarks.semantic_images.dataset import list_images, read_unit
-from hardlook.benchmarks.semantic_images.options import SemanticOptions
+from hardlook.harness.runs.engines import EngineOptions
+from hardlook.harness.runs.execution import RunSettings
+from hardlook.harness.runs.launch import launch
 from hardlook.metrics.confusion import confusion_counts
-from hardlook.models.planted.segmenter import PlantedSegmenter
-from hardlook.runs.engines import EngineOptions
-from hardlook.runs.execute import Conduct
-from hardlook.runs.launch import launch
+from hardlook.models.planted.segmenters import PlantedSegmenter
+from hardlook.open_vocabulary.miou.options import SemanticOptions
+from hardlook.open_vocabulary.miou.units import list_units, prepare_unit
 
 SCENES = 384
 
@@ -25,8 +25,8 @@ SCENES = 384
 def plain_loop() -> None:
     model = PlantedSegmenter(stranger=0.3)
     confusion = np.zeros((22, 23), np.int64)
-    for unit in list_images(SemanticOptions(scenes=SCENES)):
-        content = read_unit(unit.payload, unit.id)
+    for unit in list_units(SemanticOptions(scenes=SCENES)):
+        content = prepare_unit(unit).payload
         assert content.image is not None
         assert content.truth_map is not None
         (answer,) = model.segment([content.image])
@@ -40,7 +40,7 @@ def run(engine: EngineOptions, out: Path) -> None:
         model="planted-segmenter",
         model_args={"stranger": 0.3},
         given={"scenes": SCENES, "keep_predictions": False},
-        conduct=Conduct(engine=engine),
+        settings=RunSettings(engine=engine),
     )
 
 

@@ -13,10 +13,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.tasks.checking import check_tasks
-from hardlook.tasks.drawing import Tasks, draw_tasks
-from hardlook.tasks.eligibility import eligible_classes
-from hardlook.tasks.image_table import MODES, ImageTable
+from hardlook.metacoco.tasks.checking import check_tasks
+from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
+from hardlook.metacoco.tasks.eligibility import eligible_classes
+from hardlook.metacoco.tasks.images import MODES, ImageTable
 
 CONCEPTS, CONTEXTS, IMAGES = 20, 12, 12_000
 TASKS, LOOP_TASKS, QUERIES = 3_000, 300, 15

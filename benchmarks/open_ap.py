@@ -17,7 +17,7 @@ from pycocotools.cocoeval import COCOeval
 from threadpoolctl import threadpool_limits
 
 from hardlook.metrics.average_precision import soft_precision
-from hardlook.metrics.detection_inputs import Detections, Objects
+from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.open_ap import OpenAP, open_average_precision
 
 IMAGES, DETECTIONS, CLASSES = 1_000, 20, 80

@@ -13,7 +13,7 @@ import open_ap
 import open_metrics_masks
 import similarity
 from hardlook.metrics import OpenMeanIoU, OpenPQ
-from hardlook.metrics.panoptic_matching import Segments
+from hardlook.metrics.panoptic import Segments
 
 IMAGES, SIDE, CLASSES = 20_000, 512, 150
 

@@ -19,9 +19,9 @@ from torchmetrics.segmentation import MeanIoU
 
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.metrics.mean_iou import mean_iou
+from hardlook.metrics.open_miou import soft_counts_by_image
 from hardlook.metrics.open_pq import OpenPQ
-from hardlook.metrics.panoptic_matching import Segments
-from hardlook.metrics.soft_counts import soft_counts_by_image
+from hardlook.metrics.panoptic import Segments
 
 CLASSES = 150
 IMAGES, MATRICES, CELLS_AN_IMAGE = 2_000, 11, 150

@@ -18,14 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import click_distances
-from hardlook.clicks.courses import BASE, Course, clicking_groups
-from hardlook.clicks.instance import Instance
-from hardlook.clicks.rules import Rules
-from hardlook.clicks.trajectories import Trajectories, play
+from hardlook.harness.runs.evaluation import announce_threads, pin_threads
+from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks, Mask, Prompted
-from hardlook.runs.in_memory import Rehearsal
-from hardlook.runs.worker import announce_threads, pin_threads
+from hardlook.rclicks.clicks.courses import BASE, Course, Instance, Rules, clicking_groups
+from hardlook.rclicks.clicks.simulation import Trajectories, simulate_clicks
 
 SIZES = ((480, 640, 3.0), (1365, 2048, 25.0))  # height, width, most milliseconds
 RATIO = 6.0
@@ -68,7 +66,7 @@ def ours(
     instance: Instance, session: Improving, model: Any, courses: Sequence[Course]
 ) -> tuple[float, Trajectories, list[Any]]:
     """Seconds of our side, the trajectories, and what was asked and answered in each round."""
-    playing = play(instance, courses, model, Rules(rounds=ROUNDS))
+    playing = simulate_clicks(instance, courses, model, Rules(rounds=ROUNDS))
     asked: list[Any] = []
     seconds = 0.0
     answers: list[Prompted] | None = None
@@ -144,7 +142,7 @@ def main() -> None:
 
 def print_encodings() -> None:
     """How often a run opens an image: counted by the run itself."""
-    records = Rehearsal("rclicks", {"scenes": 4, "rounds": 5, "resamples": 0}).records("disc", {"fragility": 1.0})
+    records = InMemoryRun("rclicks", {"scenes": 4, "rounds": 5, "resamples": 0}).records("disc", {"fragility": 1.0})
     images = records["image"].n_unique()
     print(f"encodings an image: {records['opened'].sum() / images:g} (target exactly 1)")
 

@@ -19,7 +19,7 @@ import numpy as np
 import torch
 import transformers
 
-from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.transformers_sam import sam_session
 from hardlook.models.roles import Clicks, Prompted
 

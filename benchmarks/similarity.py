@@ -19,8 +19,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hardlook.models.weights.install import where
-from hardlook.wordnet import MEASURES, load_nouns, wordnet_similarity
-from hardlook.wordnet.archive import read_lines
+from hardlook.similarity.wordnet.measures import WORDNET_MEASURES, wordnet_similarity
+from hardlook.similarity.wordnet.nouns import load_nouns, read_lines
 
 LABELS, LVIS_LABELS = 150, 1_203
 TARGET_RATIO, TARGET_SECONDS = 100.0, 3.0
@@ -81,7 +81,7 @@ def main() -> None:
         verdict = "met" if slow / fast >= TARGET_RATIO else "MISSED"
         print(f"path, {LABELS} labels: ours {fast * 1e3:.1f} ms, nltk {slow:.2f} s, equal: {equal}")
         print(f"  {slow / fast:.0f}x nltk; target {TARGET_RATIO:.0f}x: {verdict}")
-        for measure in MEASURES:
+        for measure in WORDNET_MEASURES:
             wordnet_similarity(measure, labels)
             took = seconds(lambda measure=measure: wordnet_similarity(measure, many), 3)  # type: ignore[misc]
             verdict = f"; target {TARGET_SECONDS:.0f} s: {'met' if took <= TARGET_SECONDS else 'MISSED'}"

@@ -16,14 +16,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from hardlook.benchmarks import find_benchmark
-from hardlook.benchmarks.toss.options import TossOptions
-from hardlook.data.class_masks import open_class_masks
-from hardlook.data.toss_pairs import Pair, list_pair_files, pair_file, read_pairs, write_pairs
+from hardlook.data.class_masks import open_class_mask_folders
+from hardlook.data.toss_pairs import Pair, list_pair_files, locate_tier_list, read_pairs, write_pairs
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.evaluation import announce_threads, pin_threads
+from hardlook.harness.runs.launch import launch
 from hardlook.models.registry import build
 from hardlook.models.roles import Support
-from hardlook.runs.launch import launch
-from hardlook.runs.worker import announce_threads, pin_threads
+from hardlook.toss.options import TossOptions
 
 PAIRS, LOOP_PAIRS, TARGET = 20_000, 60, 8.0
 RECORDS, SCORING_TARGET = 300_000, 1.0
@@ -57,7 +57,7 @@ def write_share(source: Path, folder: Path) -> list[Pair]:
     for fold in range(4):
         for split in ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal"):
             mine = [replace(pair, line=0) for pair in kept if (pair.fold, pair.split) == (fold, split)]
-            write_pairs(pair_file(folder, 1, fold, split).path, mine)
+            write_pairs(locate_tier_list(folder, 1, fold, split).path, mine)
     return kept
 
 
@@ -71,7 +71,7 @@ def run_seconds(model: str, folder: Path, voc: Path) -> float:
 
 def loop_seconds(model: str, pairs: list[Pair], voc: Path) -> float:
     """The plain loop on some of the pairs."""
-    source = open_class_masks({"voc": voc})
+    source = open_class_mask_folders({"voc": voc})
     segmenter = build(model, role="one-shot-segmenter", args={"memory": "0"})
     pin_threads(1)
     some = [pairs[place] for place in np.linspace(0, len(pairs) - 1, LOOP_PAIRS + 1).astype(int)]

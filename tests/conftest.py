@@ -2,18 +2,59 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import sys
+from multiprocessing import resource_tracker, spawn
 from pathlib import Path
 
 import pytest
+from command_server import python_command
 from hypothesis import settings
+
+# Two processes run tests on two cores: threads of libraries would wait for each other more than they work. This has to
+# be said before numpy, torch and polars are imported, which no import above does.
+SINGLE_THREADED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "OPENCV_FOR_THREADS_NUM", "POLARS_MAX_THREADS")
+
+for variable in SINGLE_THREADED:
+    os.environ.setdefault(variable, "1")
 
 # First calls compile kernels, so no deadline; in CI the same examples every time and half as many, elsewhere new ones.
 CI = bool(os.environ.get("CI"))
+
 settings.register_profile("hardlook", deadline=None, derandomize=CI, max_examples=50 if CI else 100)
+
 settings.load_profile("hardlook")
+
+# What takes longest, a file or a folder. It starts first, so that no process is left alone with it at the end.
+LONGEST = (
+    "docs", "collect/test_circle.py", "cli/test_demo.py", "collect/test_kills.py", "harness/runs/test_kill.py",
+    "collect/browser", "collect/research/test_browser.py", "harness/runs/test_engines.py", "metacoco/test_real.py",
+    "rclicks/test_resuming.py", "rclicks/test_real.py", "report/explorer/test_browser.py", "report/test_browser.py",
+    "collect/store/test_processes.py", "toss/commands", "models", "metacoco", "report", "cli", "open_vocabulary",
+)  # fmt: skip
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items):
+    """Sort by file, not by test: tests of one file share fixtures."""
+    folder = Path(__file__).parent
+    places = [folder / one for one in LONGEST]
+
+    def rank(item):
+        among = {item.path, *item.path.parents}
+        return next((number for number, place in enumerate(places) if place in among), len(places))
+
+    ranks = {path: rank(item) for path, item in {item.path: item for item in items}.items()}
+    items.sort(key=lambda item: ranks[item.path])
+
+
+def pytest_collection_finish():
+    """What was imported stays until the end: the garbage collector need not look at it after each test."""
+    gc.collect()
+    gc.freeze()
+
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -48,6 +89,16 @@ def ray_cluster():
 
 
 @pytest.fixture
+def forked_workers():
+    """Worker processes come from the command server, which has imported what they need; else each imports it anew."""
+    resource_tracker.ensure_running()
+    before = spawn.get_executable()
+    spawn.set_executable(python_command()[0])
+    yield
+    spawn.set_executable(before)
+
+
+@pytest.fixture
 def one_thread():
     """Torch on one thread: sums then come out alike on every machine, and two tests at once do not crowd each other."""
     torch = pytest.importorskip("torch")
@@ -55,3 +106,11 @@ def one_thread():
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture
+def hardlook(capsys, monkeypatch):
+    """The command line as a function of words."""
+    from command_line import CommandLine
+
+    return CommandLine(capsys, monkeypatch)

@@ -1,125 +1,129 @@
-"""The arrows between packages point one way, and files keep to the house's measures."""
+"""Imports go one way, as docs/architecture.md says; names say something; optional dependencies stay optional."""
 
 import ast
+import importlib.util
+import re
 from pathlib import Path
 
-import pytest
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "hardlook"
+_spec = importlib.util.spec_from_file_location("structure", ROOT / "tools" / "structure.py")
+structure = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(structure)
 
-PACKAGE = Path(__file__).parents[1] / "src" / "hardlook"
-GROUND = {"errors", "extras", "randomness", "fingerprint"}
-# Which packages a package may import, beside itself.
-ARROWS = {
-    "errors": set(),
-    "extras": {"errors"},
-    "randomness": set(),
-    "fingerprint": set(),
-    "compiled": set(),
-    "metrics": {"compiled"},
-    "stats": set(),
-    "similarity": set(),
-    "regions": {"compiled"},
-    "data": GROUND,
-    "world": GROUND,
-    "models": GROUND | {"regions", "world"},
-    "tasks": GROUND,
-    "tiers": GROUND | {"data", "metrics", "models", "stats", "world"},
-    "wordnet": {"errors", "similarity"},
-    "labels": GROUND | {"data", "models", "similarity", "wordnet"},
-    "contract": GROUND | {"stats"},
-    "contexts": GROUND | {"contract", "data", "metrics", "models", "similarity", "stats", "world"},
-    "clicks": GROUND | {"contract", "data", "metrics", "models", "regions", "stats", "world"},
-    "bias": GROUND | {"contract", "data", "metrics", "models", "stats", "tiers"},
-    "benchmarks": GROUND
-    | {
-        "bias",
-        "clicks",
-        "contexts",
-        "contract",
-        "data",
-        "labels",
-        "metrics",
-        "models",
-        "regions",
-        "similarity",
-        "stats",
-    }
-    | {"tasks", "tiers", "wordnet", "world"},
-    "runs": GROUND | {"benchmarks", "contract", "models", "stats"},
-    "report": GROUND | {"contract"},
-    "comparison": GROUND | {"benchmarks", "contract", "runs", "stats"},
-    "leaderboards": GROUND | {"benchmarks", "contract", "runs", "stats"},
-    "export": GROUND | {"benchmarks", "contract", "report", "runs"},
-    "serving": GROUND,
-    "explorer": GROUND | {"benchmarks", "comparison", "contract", "report", "runs", "serving"},
-    "collect": GROUND
-    | {"benchmarks", "clicks", "contract", "data", "labels", "metrics", "models", "regions", "report", "runs"}
-    | {"serving", "similarity", "stats", "world"},
-    "commands": GROUND
-    | {"benchmarks", "bias", "contract", "data", "labels", "models", "report", "runs", "similarity", "stats"}
-    | {"clicks", "contexts", "metrics", "regions", "tasks", "tiers", "wordnet", "world"}
-    | {"collect", "comparison", "explorer", "export", "leaderboards", "serving"},
-    "__main__": {"commands"},
+MODULES = structure.read_modules()
+GRAPH = structure.import_graph(MODULES)
+EXTRAS = {"torch", "onnxruntime", "ai_edge_litert", "transformers", "ray", "starlette", "itsdangerous"}
+# What knows arrays and nothing else of hardlook beyond these.
+ARRAYS_ONLY = {
+    "hardlook.metrics": (),
+    "hardlook.harness.stats": (),
+    "hardlook.similarity.graph_measures": ("hardlook.similarity.matrix",),
+    "hardlook.similarity.matrix": (),
 }
-SOURCES = sorted(PACKAGE.rglob("*.py"))
+SYSTEMS = ("toss", "metacoco", "rclicks", "open_vocabulary", "collect", "similarity")
 
 
-def home(path):
-    """The package, or the module at the top, that a file belongs to."""
-    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+def allowed_imports():
+    """The packages' table of docs/architecture.md: package -> packages that it may import."""
+    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    table = page.split("## Packages", 1)[1].split("## A system", 1)[0]
+    rows = re.findall(r"^\| `(\w+)` \|[^|]*\|([^|]*)\|$", table, re.MULTILINE)
+    return {name: set(re.findall(r"`(\w+)`", cell)) for name, cell in rows}
 
 
-def imported(path):
-    """The parts of hardlook that a file imports, anywhere in it."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(node, ast.Import):
-            names = [alias.name for alias in node.names]
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            names = [f"{node.module}.{alias.name}" for alias in node.names]
-        for name in names:
-            words = name.split(".")
-            if words[0] == "hardlook" and len(words) > 1 and (PACKAGE / words[1]).with_suffix(".py").exists():
-                yield words[1]
-            elif words[0] == "hardlook" and len(words) > 1 and (PACKAGE / words[1]).is_dir():
-                yield words[1]
+def top(module):
+    """The package, or the module at the top, that a module belongs to; '' for hardlook itself."""
+    return module.partition(".")[2].partition(".")[0]
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_arrows_point_one_way(path):
-    if path.parent == PACKAGE and path.name == "__init__.py":
-        assert set(imported(path)) == set()
-        return
-    allowed = ARROWS[home(path)] | {home(path)}
-    assert set(imported(path)) <= allowed
+ALLOWED = allowed_imports()
 
 
-def test_the_allowed_arrows_have_no_cycle():
+def test_the_table_names_every_package_and_nothing_else():
+    there = {path.stem for path in PACKAGE.glob("*.py")} | {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert set(ALLOWED) == there - {"__init__", "__main__"}
+    assert all(targets <= set(ALLOWED) for targets in ALLOWED.values())
+
+
+def test_imports_go_one_way():
+    wrong = [
+        f"{name} imports {target}"
+        for name, targets in GRAPH.items()
+        for target in sorted(targets)
+        if top(name) not in ("", "__main__") and top(target) not in {"", top(name), *ALLOWED[top(name)]}
+    ]
+    assert not wrong
+
+
+def test_every_allowed_import_is_used():
+    used = {(top(name), top(target)) for name, targets in GRAPH.items() for target in targets}
+    unused = [
+        f"{name} -> {target}" for name, targets in ALLOWED.items() for target in targets if (name, target) not in used
+    ]
+    assert not unused
+
+
+def test_the_allowed_imports_have_no_cycle():
     done = set()
-    while len(done) < len(ARROWS):
-        free = {name for name, needs in ARROWS.items() if name not in done and needs <= done}
-        assert free, f"a cycle among {set(ARROWS) - done}"
+    while len(done) < len(ALLOWED):
+        free = {name for name, needs in ALLOWED.items() if name not in done and needs <= done}
+        assert free, f"a cycle among {set(ALLOWED) - done}"
         done |= free
 
 
-def test_files_have_one_subject_each():
-    long = {str(path.relative_to(PACKAGE)): n for path in SOURCES if (n := len(path.read_text().splitlines())) > 250}
-    assert not long
+def test_modules_have_no_import_cycles():
+    inner = {name: {one for one in targets if MODULES[one][0].name != "__init__.py"} for name, targets in GRAPH.items()}
+    assert structure.find_cycles(inner) == []
+
+
+def test_what_knows_arrays_knows_nothing_else():
+    wrong = []
+    for part, also in ARRAYS_ONLY.items():
+        for name, targets in GRAPH.items():
+            if name == part or name.startswith(f"{part}."):
+                fine = {one for one in targets if one == "hardlook" or f"{one}.".startswith((f"{part}.", *also))}
+                wrong += [f"{name} imports {one}" for one in targets - fine if one != part.rpartition(".")[0]]
+    assert not wrong
+
+
+def test_only_commands_import_the_command_line():
+    wrong = [
+        name
+        for name, targets in GRAPH.items()
+        if top(name) in SYSTEMS and ".commands" not in name and any(top(target) == "cli" for target in targets)
+    ]
+    assert not wrong
+
+
+def test_the_four_systems_have_the_same_files():
+    parts = {"benchmark.py", "options.py", "units.py", "evaluation.py", "scores.py", "report.py"}
+    for system in ("toss", "metacoco", "rclicks", "open_vocabulary/miou", "open_vocabulary/ap", "open_vocabulary/pq"):
+        assert parts <= {path.name for path in (PACKAGE / system).glob("*.py")}, system
+    for system in ("toss", "metacoco", "rclicks", "open_vocabulary"):
+        assert (PACKAGE / system / "published.py").exists(), system
+        assert {path.name for path in (PACKAGE / system / "published").iterdir()} >= {"cells.csv", "tables.csv"}, system
+
+
+def test_folders_are_not_crowded():
+    assert set(structure.find_crowded_folders()) <= {"metrics", "models/few_shot"}
 
 
 def test_no_names_that_say_nothing():
     empty = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager", "handler", "handlers"}
-    assert not [path for path in SOURCES if path.stem in empty]
+    assert not [str(path) for path, _ in MODULES.values() if path.stem in empty]
 
 
-@pytest.mark.parametrize("module", ["torch", "onnxruntime", "ai_edge_litert", "transformers", "ray", "starlette"])
-def test_extras_are_never_imported_at_the_top(module):
-    for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
+def test_extras_are_never_imported_at_the_top():
+    wrong = []
+    for name, (_, tree) in MODULES.items():
+        for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
-            assert module not in {name.split(".")[0] for name in names}, path
+            wrong += [f"{name} imports {one}" for one in names if one.partition(".")[0] in EXTRAS]
+    assert not wrong
 
 
 def test_nothing_needs_torchvision_or_timm():
-    for path in SOURCES:
-        assert not {"torchvision", "timm"} & {word for word in path.read_text().replace(".", " ").split()}, path
+    for path, _ in MODULES.values():
+        assert not {"torchvision", "timm"} & set(path.read_text(encoding="utf-8").replace(".", " ").split()), path

@@ -21,15 +21,17 @@ def test_importing_the_package_imports_nothing_heavy():
 
 @pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["models"], ["run", "closed-miou", "--help"]])
 def test_help_and_listings_load_no_extra(words):
-    statement = (
-        f"import sys\nfrom hardlook.commands.app import app\ntry:\n    app({words!r})\nexcept SystemExit:\n    pass"
-    )
+    statement = f"import sys\nfrom hardlook.cli.app import app\ntry:\n    app({words!r})\nexcept SystemExit:\n    pass"
     loaded = modules_after(statement)
-    assert "hardlook.commands.app" in loaded
+    assert "hardlook.cli.app" in loaded
     assert not loaded & {"torch", "onnxruntime", "ai_edge_litert", "ray", "transformers"}
     if words == ["--help"]:
         assert not loaded & {*HEAVY, "numpy", "pydantic"}
 
 
 def test_statistics_and_metrics_load_neither_polars_nor_files():
-    assert not modules_after("import hardlook.stats, hardlook.metrics.mean_iou") & {"polars", "cv2", "scipy.stats"}
+    assert not modules_after("import hardlook.harness.stats, hardlook.metrics.mean_iou") & {
+        "polars",
+        "cv2",
+        "scipy.stats",
+    }

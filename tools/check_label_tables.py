@@ -14,7 +14,7 @@ import re
 import sys
 from pathlib import Path
 
-from hardlook.labels import find_differences, list_label_sets, load_label_set
+from hardlook.similarity.label_sets import find_differences, list_label_sets, load_label_set
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "label-tables.md"
 

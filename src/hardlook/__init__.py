@@ -7,4 +7,11 @@ Importing the package costs nothing: torch, polars and the benchmarks load when 
 2
 """
 
-__version__ = "0.1.0"
+import sys
+
+from hardlook.moved import MovedModules
+
+__version__ = "0.2.0"
+__all__ = ["__version__"]
+
+sys.meta_path.append(MovedModules())

@@ -1,6 +1,8 @@
 """`python -m hardlook` is `hardlook`."""
 
-from hardlook.commands.app import main
+from __future__ import annotations
+
+from hardlook.cli.app import main
 
 if __name__ == "__main__":
     main()

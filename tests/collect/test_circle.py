@@ -11,19 +11,19 @@ about 4 and 3 standard deviations, by 50 simulated crowds of each kind.
 
 import json
 import subprocess
-import sys
 from dataclasses import dataclass
 
 import polars as pl
 import pytest
 from circle_people import CHROMIUM, Habit, Person, send_people
 from command_line import CommandLine
+from command_server import hardlook_command
 from served_studies import ServedStudy, init
 
 from hardlook.data.click_file import read_clicks
 from hardlook.data.object_instances import list_instances
 from hardlook.data.previous_masks import PreviousMasks
-from hardlook.runs.folder import RunFolder
+from hardlook.harness.runs.folder import RunFolder
 
 for needed in ("starlette", "uvicorn", "sqlalchemy", "httpx", "playwright"):
     pytest.importorskip(needed, reason="the extra web or dev is not installed")
@@ -33,8 +33,11 @@ pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
 ]
+
 CROWDS, PEOPLE, IMAGES = ("distance", "uniform"), 20, 7
+
 QUICK = ("--image-seconds", 0.04, "--target-seconds", 0.04, "--again-seconds", 0.04)
+
 SETS = ("--batch-size", 4, "--most-batches", 2, "--training", 1, "--target-clicks", PEOPLE // 2)
 
 
@@ -75,7 +78,7 @@ def circle(grabcut, tmp_path_factory):
         for server in servers:
             server.stop()
     for name in CROWDS:
-        command = [sys.executable, "-m", "hardlook", "collect", "export", root / name, "--out", root / f"{name}-export"]
+        command = [*hardlook_command(), "collect", "export", root / name, "--out", root / f"{name}-export"]
         subprocess.run(command, check=True, capture_output=True)
     return {name: Collected(root / name, crowds[name], root / f"{name}-export") for name in CROWDS}
 
@@ -106,7 +109,7 @@ def judged(circle, grabcut, tmp_path_factory):
     scores = {}
     for crowd in CROWDS:
         out = tmp_path_factory.mktemp("judged") / crowd
-        command = [sys.executable, "-m", "hardlook", "clicks", "evaluate", "--user-clicks", circle[crowd].clicks]
+        command = [*hardlook_command(), "clicks", "evaluate", "--user-clicks", circle[crowd].clicks]
         command += ["--data", f"grabcut={grabcut}", "--models", "uniform,distance", "--draws", "30", "--out", out]
         subprocess.run([*command, "--quiet"], check=True, capture_output=True)
         for row in json.loads((out / "evaluation.json").read_text())["scores"]:
@@ -140,7 +143,7 @@ def test_a_network_trains_on_the_export(circle, grabcut, hardlook, tmp_path, one
 def run(circle, grabcut, tmp_path_factory):
     """A run of the benchmark with the people of the first crowd."""
     out = tmp_path_factory.mktemp("runs") / "grabcut"
-    command = [sys.executable, "-m", "hardlook", "run", "rclicks", "--user-clicks", circle["distance"].clicks]
+    command = [*hardlook_command(), "run", "rclicks", "--user-clicks", circle["distance"].clicks]
     command += ["--data", f"grabcut={grabcut}", "--model", "grabcut", "--model-arg", "size=64", "--out", out]
     command += ["--model-arg", "iterations=1", "--rounds", "2", "--groups", "2", "--resamples", "20", "--quiet"]
     subprocess.run(command, check=True, capture_output=True)

@@ -11,13 +11,15 @@ import numpy as np
 import pytest
 from served_studies import ServedStudy, change_settings, init
 
-from hardlook.collect.rehearsal.account import account
-from hardlook.collect.rehearsal.crowd import send_crowd
+from hardlook.collect.rehearsal.participants import simulate_crowd
+from hardlook.collect.rehearsal.rehearse import audit_answers
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.folder import open_study
 
 KILLS = int(os.environ.get("HARDLOOK_KILLS", 4))
+
 PEOPLE = 20
+
 NO_WAITING = {"image": 0, "target": 0, "target_text": 0, "again": 0}
 
 
@@ -35,13 +37,13 @@ def test_no_acknowledged_click_is_lost(study, database_url):
     # Everybody answers as long as the server is being killed, which their thinking time sees to.
     people = threading.Thread(
         target=lambda: heard.append(
-            send_crowd(
+            simulate_crowd(
                 study,
                 server.address,
                 participants=PEOPLE,
                 batches=2 * KILLS // 3 + 2,
-                thinking=0.4,
-                heard=lambda number: so_far.append(number),
+                thinking=0.2,
+                on_answers=lambda number: so_far.append(number),
             )
         )
     )
@@ -52,7 +54,7 @@ def test_no_acknowledged_click_is_lost(study, database_url):
         while people.is_alive() and so_far[-1] < PEOPLE:
             time.sleep(0.05)
         for _ in range(KILLS):
-            time.sleep(waits.uniform(0.1, 1.2))
+            time.sleep(waits.uniform(0.1, 0.6))
             if not people.is_alive():
                 break
             server.kill()
@@ -63,7 +65,7 @@ def test_no_acknowledged_click_is_lost(study, database_url):
         server.stop()
     assert server.kills == KILLS
     with Store.open(database_url) as store:
-        found = account(store, heard[0].answers, target=study.settings.target_answers)
+        found = audit_answers(store, heard[0].answers, target=study.settings.target_answers)
         batches = store.batches()
     assert found.clean, found
     assert found.acknowledged > PEOPLE * 5

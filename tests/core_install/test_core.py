@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 PYTHON = os.environ.get("HARDLOOK_CORE_PYTHON", "")
+
 pytestmark = pytest.mark.skipif(
     not PYTHON, reason="HARDLOOK_CORE_PYTHON does not name the interpreter of an environment without extras"
 )

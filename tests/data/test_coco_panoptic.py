@@ -13,9 +13,9 @@ from hardlook.data import rle
 from hardlook.data.coco_panoptic import PanopticDataset, decode_ids, encode_ids, read_panoptic
 from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
+from hardlook.world.layouts import write_world
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import BY_CODE, LABELS
-from hardlook.world.write import write_world
 
 
 def _read(folder: Path) -> PanopticDataset:

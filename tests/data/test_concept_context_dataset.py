@@ -66,7 +66,7 @@ def test_arrays_of_a_split(tmp_path: Path) -> None:
 
 
 def test_arrays_have_the_fields_of_an_image_table(tmp_path: Path) -> None:
-    from hardlook.tasks.image_table import ImageTable, image_table
+    from hardlook.metacoco.tasks.images import ImageTable, image_table
 
     assert [one.name for one in fields(ConceptContextArrays)] == [one.name for one in fields(ImageTable)]
     dataset = open_dataset(lay(tmp_path / "data", PLACES))

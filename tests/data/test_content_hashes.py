@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook import fingerprint
-from hardlook.data.content_hashes import content_hashes, default_cache_file, equal_content
+from hardlook import fingerprints
+from hardlook.data.content_hashes import default_cache_file, group_equal_hashes, hash_files
 from hardlook.errors import DataError
 
 LONG_AGO = 1_600_000_000
@@ -25,13 +25,13 @@ def cache(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files whose content was read."""
     names: list[str] = []
-    whole = fingerprint.of_file
+    whole = fingerprints.of_file
 
     def counted(path: Path) -> str:
         names.append(path.name)
         return whole(path)
 
-    monkeypatch.setattr(fingerprint, "of_file", counted)
+    monkeypatch.setattr(fingerprints, "of_file", counted)
     return names
 
 
@@ -45,21 +45,21 @@ def write(folder: Path, name: str, text: str, changed: float = LONG_AGO) -> Path
 def test_hashes_are_sha256_in_order_and_read_once(tmp_path: Path, cache: Path, read: list[str]) -> None:
     paths = [write(tmp_path, f"{number}", f"text {number % 7}") for number in range(20)]
     expected = tuple(hashlib.sha256(f"text {number % 7}".encode()).hexdigest() for number in range(20))
-    assert content_hashes(paths, cache=cache) == expected
+    assert hash_files(paths, cache=cache) == expected
     assert sorted(read) == sorted(path.name for path in paths)
     read.clear()
-    assert content_hashes(paths[::-1], cache=cache) == expected[::-1]
-    assert content_hashes([paths[3], paths[3]], cache=cache) == (expected[3], expected[3])
+    assert hash_files(paths[::-1], cache=cache) == expected[::-1]
+    assert hash_files([paths[3], paths[3]], cache=cache) == (expected[3], expected[3])
     assert read == []
 
 
 def test_changed_files_are_read_again(tmp_path: Path, cache: Path, read: list[str]) -> None:
     paths = [write(tmp_path, name, "abc") for name in ("same", "longer", "later")]
-    content_hashes(paths, cache=cache)
+    hash_files(paths, cache=cache)
     read.clear()
     write(tmp_path, "longer", "abcd")
     write(tmp_path, "later", "abx", LONG_AGO + 1)
-    found = content_hashes(paths, cache=cache)
+    found = hash_files(paths, cache=cache)
     assert sorted(read) == ["later", "longer"]
     assert found == tuple(hashlib.sha256(text).hexdigest() for text in (b"abc", b"abcd", b"abx"))
 
@@ -68,10 +68,10 @@ def test_a_file_changed_just_now_is_not_kept(tmp_path: Path, cache: Path, read: 
     path = tmp_path / "new"
     path.write_text("one")
     changed = path.stat().st_mtime_ns
-    content_hashes([path], cache=cache)
+    hash_files([path], cache=cache)
     path.write_text("two")
     os.utime(path, ns=(changed, changed))
-    assert content_hashes([path], cache=cache) == (hashlib.sha256(b"two").hexdigest(),)
+    assert hash_files([path], cache=cache) == (hashlib.sha256(b"two").hexdigest(),)
     assert read == ["new", "new"]
 
 
@@ -80,15 +80,15 @@ def test_a_damaged_cache_costs_time_only(tmp_path: Path, cache: Path, read: list
     cache.parent.mkdir()
     cache.write_bytes(b"no database" * 1000)
     expected = (hashlib.sha256(b"abc").hexdigest(),)
-    assert [content_hashes([path], cache=cache) for _ in range(3)] == [expected] * 3
+    assert [hash_files([path], cache=cache) for _ in range(3)] == [expected] * 3
     assert read == ["a"]
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, read: list[str]) -> None:
     path = write(tmp_path, "a", "abc")
     below_a_file = path / "hashes.sqlite"
-    assert content_hashes([path], cache=below_a_file) == (hashlib.sha256(b"abc").hexdigest(),)
-    assert content_hashes([], cache=below_a_file) == ()
+    assert hash_files([path], cache=below_a_file) == (hashlib.sha256(b"abc").hexdigest(),)
+    assert hash_files([], cache=below_a_file) == ()
     assert read == ["a"]
 
 
@@ -98,7 +98,7 @@ def test_threads_share_a_cache(tmp_path: Path, cache: Path) -> None:
     found: dict[int, tuple[str, ...]] = {}
 
     def work(start: int) -> None:
-        found[start] = content_hashes(paths[start : start + 40], cache=cache)
+        found[start] = hash_files(paths[start : start + 40], cache=cache)
 
     threads = [threading.Thread(target=work, args=(start,)) for start in (0, 10, 20)]
     for thread in threads:
@@ -113,7 +113,7 @@ def test_threads_share_a_cache(tmp_path: Path, cache: Path) -> None:
 def test_missing_and_empty_files_are_counted_and_named(tmp_path: Path, cache: Path) -> None:
     good, empty = write(tmp_path, "good", "abc"), write(tmp_path, "empty", "")
     with pytest.raises(DataError, match=r"3 of 4 images cannot be read: absent \(no such file") as caught:
-        content_hashes([good, tmp_path / "absent", empty, tmp_path], cache=cache)
+        hash_files([good, tmp_path / "absent", empty, tmp_path], cache=cache)
     assert "empty (empty)" in caught.value.what and "(no file)" in caught.value.what
     assert caught.value.file == str(tmp_path / "absent")
 
@@ -128,7 +128,7 @@ def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPat
 
 @given(st.lists(st.sampled_from("abcde"), max_size=12))
 def test_groups_of_equal_content(hashes: list[str]) -> None:
-    groups = equal_content(hashes)
+    groups = group_equal_hashes(hashes)
     pairs = {(i, j) for group in groups for i in group for j in group if i < j}
     assert pairs == {(i, j) for i in range(len(hashes)) for j in range(i + 1, len(hashes)) if hashes[i] == hashes[j]}
     assert all(len(group) > 1 for group in groups)

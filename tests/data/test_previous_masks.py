@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from hardlook.data.previous_masks import PreviousMasks, error_mask
+from hardlook.data.previous_masks import PreviousMasks, compute_error_mask
 from hardlook.errors import DataError
 
 MASKS = arrays(bool, (3, 5))
+
 TRUTH = np.array([[True, True, False]])
 
 
@@ -23,7 +24,7 @@ def _save(path: Path, values: list) -> None:
 
 @given(MASKS, MASKS, st.sampled_from(["first", "fn", "fp"]))
 def test_errors_pixel_by_pixel(truth: np.ndarray, previous: np.ndarray, click_type: str) -> None:
-    found = error_mask(truth, previous, click_type)
+    found = compute_error_mask(truth, previous, click_type)
     for row, column in np.ndindex(truth.shape):
         is_object, was_found = bool(truth[row, column]), bool(previous[row, column])
         wanted = {"first": is_object, "fn": is_object and not was_found, "fp": was_found and not is_object}
@@ -74,7 +75,7 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="no folder of previous masks"):
         PreviousMasks(tmp_path / "none").read("a")
     with pytest.raises(DataError, match="click type 'second'"):
-        error_mask(TRUTH, TRUTH, "second")
+        compute_error_mask(TRUTH, TRUTH, "second")
 
 
 def test_what_jpeg_leaves_around_an_edge_is_not_the_mask(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hardlook.data import rle
 from hardlook.errors import DataError
 
 masks = arrays(bool, st.tuples(st.integers(1, 30), st.integers(1, 30)))
+
 several = st.integers(1, 4).flatmap(
     lambda n: arrays(bool, st.tuples(st.just(2 * n), st.integers(1, 15), st.integers(1, 15)))
 )

@@ -12,9 +12,9 @@ from hardlook.data.toss_pairs import (
     Pair,
     PairFile,
     PairList,
-    fixed_file,
     list_pair_files,
-    pair_file,
+    locate_fixed_list,
+    locate_tier_list,
     read_pairs,
     write_pairs,
 )
@@ -25,7 +25,9 @@ TIER1 = {
     "easy_nsal": (20000, 19992, 19480, 20809), "easy_sal": (20620, 20008, 19337, 20944),
     "hard_nsal": (20034, 18310, 20445, 19502), "hard_sal": (19444, 16480, 15878, 16986),
 }  # fmt: skip
+
 TIER2 = (2422, 2424, 2396, 2444)
+
 COCO = (9879, 10000, 9066, 10000)
 
 
@@ -86,7 +88,7 @@ def test_published_tier_2_has_the_stated_levels(published: Path) -> None:
 @pytest.mark.real
 def test_published_tier_3_mixes_classes_and_they_can_be_dropped(published: Path) -> None:
     (kept,) = lists(published, 3)
-    dropped = read_pairs(pair_file(published / "data", 3), mixed="ours")
+    dropped = read_pairs(locate_tier_list(published / "data", 3), mixed="ours")
     assert kept.published and dropped.published
     assert (len(kept.pairs), kept.mixed, kept.dropped) == (5006, 389, 0)
     assert (len(dropped.pairs), dropped.mixed, dropped.dropped) == (5006 - 389, 389, 389)
@@ -119,8 +121,8 @@ def test_writing_the_published_pairs_gives_the_published_bytes(published: Path, 
 
 @pytest.mark.real
 def test_one_changed_byte_is_not_published(published: Path, tmp_path: Path) -> None:
-    source = pair_file(published / "data", 1, 0, "easy_sal").path
-    file = pair_file(tmp_path, 1, 0, "easy_sal")
+    source = locate_tier_list(published / "data", 1, 0, "easy_sal").path
+    file = locate_tier_list(tmp_path, 1, 0, "easy_sal")
     file.path.parent.mkdir(parents=True)
     file.path.write_bytes(source.read_bytes().replace(b"\n", b"\r\n"))
     assert read_pairs(file).published
@@ -151,7 +153,7 @@ def cognizance_pairs(draw: st.DrawFn, told: bool) -> Pair:
 @given(data=st.data(), told=st.booleans())
 def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject, told: bool) -> None:
     pairs = data.draw(st.lists(cognizance_pairs(told), max_size=12))
-    file = pair_file(tmp_path_factory.mktemp("pairs"), 2, 1)
+    file = locate_tier_list(tmp_path_factory.mktemp("pairs"), 2, 1)
     write_pairs(file.path, pairs)
     read = read_pairs(file)
     assert [Pair(p.query, p.support, p.tier, p.fold, p.split, 0, p.transform) for p in read.pairs] == pairs
@@ -160,7 +162,7 @@ def test_what_is_written_reads_back(tmp_path_factory: pytest.TempPathFactory, da
 
 
 def listing(tmp_path: Path, tier: int, text: str) -> PairFile:
-    file = pair_file(tmp_path, tier, 0, "easy_sal")
+    file = locate_tier_list(tmp_path, tier, 0, "easy_sal")
     file.path.parent.mkdir(parents=True, exist_ok=True)
     file.path.write_text(text)
     return file
@@ -202,7 +204,7 @@ def test_an_empty_file_is_refused_and_an_empty_list_is_not(tmp_path: Path) -> No
         read_pairs(listing(tmp_path, 1, ""))
     with pytest.raises(DataError, match="without a line"):
         read_pairs(listing(tmp_path, 1, "\n\n"))
-    file = pair_file(tmp_path, 1, 3, "hard_sal")
+    file = locate_tier_list(tmp_path, 1, 3, "hard_sal")
     write_pairs(file.path, [])
     assert read_pairs(file).pairs == ()
     file.path.write_bytes(b"\xff\xfe\x00")
@@ -221,7 +223,7 @@ def test_what_is_not_there_is_named(tmp_path: Path) -> None:
 
 def test_a_listing_knows_no_last_fold_and_no_strange_names(tmp_path: Path) -> None:
     for fold in (0, 3, 21, 140):
-        for file in (pair_file(tmp_path, 1, fold, "hard_sal"), fixed_file(tmp_path, "mine", fold)):
+        for file in (locate_tier_list(tmp_path, 1, fold, "hard_sal"), locate_fixed_list(tmp_path, "mine", fold)):
             write_pairs(file.path, [Pair("1_a", "1_b", file.tier, fold, file.split)])
     (tmp_path / "fixedsplits" / "mine" / "split007_test.txt").write_text("1_a 1_b\n")
     (tmp_path / "fixedsplits" / "mine" / "split5_train.txt").write_text("1_a 1_b\n")

@@ -8,9 +8,9 @@ import pytest
 
 from hardlook.data.voc import IGNORE, VOC_CLASSES, open_devkit
 from hardlook.errors import DataError
+from hardlook.world.layouts import write_world
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import CONCEPTS
-from hardlook.world.write import write_world
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ def test_a_block_that_does_not_run_says_why(page):
 
 
 def test_every_benchmark_has_a_page_and_every_reading_a_row():
-    from hardlook.benchmarks import BUILT_IN, find_benchmark
+    from hardlook.harness.registry import BUILT_IN, find_benchmark
 
     readings = (ROOT / "docs" / "readings.md").read_text()
     for name in BUILT_IN:

@@ -3,8 +3,7 @@ from detection_scenes import accumulated, pycocotools_evaluation, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardlook.metrics.average_precision import soft_precision, vanilla_precision
-from hardlook.metrics.match_table import match_table
+from hardlook.metrics.average_precision import match_table, soft_precision, vanilla_precision
 
 COCO_FIGURES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR", "ARs", "ARm", "ARl")
 

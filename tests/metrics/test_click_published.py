@@ -6,14 +6,17 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
-from hardlook.metrics.click_map_scores import nss, pde
+from hardlook.metrics.click_maps import nss, pde
 from hardlook.metrics.click_robustness import rise_over_base
 
 pytestmark = pytest.mark.real
 
 COLUMNS = ("l1", "ks2d", "wasserstien", "nss", "pde")
+
 PRINTED = dict(zip(COLUMNS, ("PL1", "KS", "WD", "NSS", "PDE"), strict=True))
+
 FILES = {"GrabCut": "GrabCut", "Berkeley": "Berkeley", "DAVIS": "DAVIS", "COCO-MVal": "COCO", "TETRIS (val)": "TETRIS"}
+
 MODELS = {"UD": "ud", "DT": "dt", "SI": "si", "SM": "sm", "Ours": "cm"}
 
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import linprog
 
-from hardlook.metrics.click_distances import pairwise_l1, wasserstein
-from hardlook.metrics.click_ks import fasano_franceschini, fasano_franceschini_draws
-from hardlook.metrics.click_map_scores import nss, pde
+from hardlook.metrics.click_maps import nss, pde
+from hardlook.metrics.click_sets import fasano_franceschini, fasano_franceschini_draws, pairwise_l1, wasserstein
 
 SIZES = [(1, 1), (2, 5), (10, 10), (10, 25), (37, 48), (60, 97)]
 

@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pycocotools import mask as coco_mask
 
-from hardlook.metrics.detection_inputs import Detections, Objects
-from hardlook.metrics.detection_matching import AREA_RANGES, IGNORED, IOU_THRESHOLDS, UNMATCHED, match_image
-from hardlook.metrics.overlap import box_overlap, mask_overlap
+from hardlook.metrics.detection import IGNORED, UNMATCHED, Detections, Objects, box_overlap, mask_overlap
+from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, match_image
 
 
 def pycocotools_matches(truth, results, image, iou_type, use_categories):

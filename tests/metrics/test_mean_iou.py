@@ -9,6 +9,7 @@ from hardlook.metrics.confusion import confusion_counts
 
 # The worked check A of the open metrics' specification, with similarity = identity.
 TRUTH = np.array([0, 0, 0, 0, 1, 1, 1, 2, 2, 255])
+
 PREDICTION = np.array([0, 0, 0, 1, 1, 1, 0, 2, 1, 0])
 
 

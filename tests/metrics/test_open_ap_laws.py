@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.metrics.average_precision import soft_precision
-from hardlook.metrics.detection_inputs import Detections, Objects
+from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.open_ap import OpenAP, open_average_precision
 
 seeds = st.integers(0, 2**32 - 1)

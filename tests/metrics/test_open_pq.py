@@ -6,12 +6,20 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from panoptic_images import literal_sums, random_image
 
-from hardlook.metrics.open_pq import OpenPQ, open_pq, panoptic_scores
-from hardlook.metrics.panoptic_matching import Segments, join_matches, match_segments
-from hardlook.metrics.panoptic_quality import quality_sums, quality_sums_by_image
+from hardlook.metrics.open_pq import (
+    OpenPQ,
+    open_pq,
+    panoptic_scores,
+    quality_sums,
+    quality_sums_by_image,
+    segment_costs,
+)
+from hardlook.metrics.panoptic import Segments, join_matches, match_segments
 
 CLASSES = 5
+
 LABELS = ["a", "b", "c", "d", "e"]
+
 SEEDS = st.integers(0, 2**32 - 1)
 
 
@@ -217,3 +225,26 @@ def test_what_does_not_fit_is_named():
         open_pq(match_segments(*worked_check()), np.eye(2), [True, True])
     with pytest.raises(ValueError, match=r"known: expected shape \(1,\), got \(2,\)"):
         panoptic_scores(np.zeros((4, 1)), np.array([True]), known=[True, False])
+
+
+IMAGE = np.array([[1, 2, 3]])
+
+MATCHES = match_segments(IMAGE, Segments([1, 2, 3], [0, 1, 2]), IMAGE, Segments([1, 2, 3], [1, 2, 2]))
+
+SIMILARITY = np.array([[1, 0.4, 0.4], [0.4, 1, 0.9], [0.4, 0.9, 1]])
+
+
+def test_between_things_and_stuff_nothing_is_forgiven():
+    costs = segment_costs(MATCHES, SIMILARITY, [True, True, False])
+    assert list(zip(costs.true, costs.called, costs.hard, strict=True)) == [(1, 2, 1), (0, 1, 1)]
+    assert costs.soft == pytest.approx([1, 0.6])
+
+
+def test_costs_are_the_misses_of_segments_that_were_matched():
+    rng = np.random.default_rng(0)
+    matches = join_matches([match_segments(*random_image(rng, 4)) for _ in range(40)])
+    similarity, things = np.maximum(rng.random((4, 4)), np.eye(4)), np.array([True, True, False, False])
+    missed = np.count_nonzero((matches.true >= 0) & (matches.called < 0))
+    false_negatives = quality_sums(matches, similarity, things)[3].sum()
+    assert segment_costs(matches, similarity, things).soft.sum() == pytest.approx(false_negatives - missed)
+    assert len(segment_costs(matches, similarity, things, by="hard", most=2)) == 2

@@ -3,14 +3,14 @@ import sys
 
 import pytest
 
-from hardlook.metrics import confusion, segment_overlaps
+from hardlook.metrics import confusion, panoptic
 
 
 @pytest.mark.parametrize(
     ("module", "kernel", "plain"),
     [
         (confusion, "confusion_kernel", confusion.count_pairs_plainly),
-        (segment_overlaps, "segment_overlap_kernel", segment_overlaps.count_overlaps_plainly),
+        (panoptic, "segment_overlap_kernel", panoptic.count_overlaps_plainly),
     ],
 )
 def test_the_plain_version_counts_where_numba_is_absent(monkeypatch, module, kernel, plain):
@@ -22,7 +22,7 @@ def test_the_plain_version_counts_where_numba_is_absent(monkeypatch, module, ker
         return imports(name, *rest)
 
     assert module._fastest_count() is not plain
-    for name in ("numba", "hardlook.compiled", f"hardlook.metrics.{kernel}"):
+    for name in ("numba", "hardlook.metrics.kernels.compiled", f"hardlook.metrics.{kernel}"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(builtins, "__import__", without_numba)
     assert module._fastest_count.__wrapped__() is plain

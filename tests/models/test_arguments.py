@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 
 from hardlook.errors import ModelError
-from hardlook.models.arguments import accepted, complete, convert
+from hardlook.models.arguments import complete_arguments, convert_arguments, list_arguments
 
 
 class Model:
@@ -51,7 +51,7 @@ class Model:
     ],
 )
 def test_words_become_what_the_annotation_says(key, text, value):
-    converted = convert("mine", Model, {"size": "1", key: text})[key]
+    converted = convert_arguments("mine", Model, {"size": "1", key: text})[key]
     assert converted == value
     assert type(converted) is type(value)
 
@@ -74,7 +74,7 @@ def test_words_become_what_the_annotation_says(key, text, value):
 )
 def test_what_does_not_fit_is_refused_in_words(key, text, expected):
     with pytest.raises(ModelError) as caught:
-        convert("mine", Model, {"size": 1, key: text})
+        convert_arguments("mine", Model, {"size": 1, key: text})
     assert expected in caught.value.what
     assert f"{key}={text!r}" in caught.value.what
     assert "scale: float = 1.0" in caught.value.remedy
@@ -82,28 +82,32 @@ def test_what_does_not_fit_is_refused_in_words(key, text, expected):
 
 def test_unknown_and_missing_arguments_are_named():
     with pytest.raises(ModelError, match="no argument 'sice'") as caught:
-        convert("mine", Model, {"sice": "1"})
+        convert_arguments("mine", Model, {"sice": "1"})
     assert "size: int" in caught.value.remedy
     with pytest.raises(ModelError, match="needs a value for 'size'"):
-        convert("mine", Model, {})
+        convert_arguments("mine", Model, {})
 
 
 def test_defaults_complete_the_arguments():
     def model(size: int = 3, flip: bool = False) -> None: ...
 
-    assert complete("mine", model, {}) == complete("mine", model, {"size": "3"}) == {"size": 3, "flip": False}
+    assert (
+        complete_arguments("mine", model, {})
+        == complete_arguments("mine", model, {"size": "3"})
+        == {"size": 3, "flip": False}
+    )
 
 
 def test_a_class_without_arguments_says_so():
     class Plain: ...
 
-    assert accepted(Plain) == []
+    assert list_arguments(Plain) == []
     with pytest.raises(ModelError) as caught:
-        convert("plain", Plain, {"size": 1})
+        convert_arguments("plain", Plain, {"size": 1})
     assert caught.value.remedy == "it accepts no arguments"
 
 
 def test_open_keywords_pass_through():
     def model(size: int = 1, **more: object) -> None: ...
 
-    assert convert("mine", model, {"size": "2", "other": "x"}) == {"size": 2, "other": "x"}
+    assert convert_arguments("mine", model, {"size": "2", "other": "x"}) == {"size": 2, "other": "x"}

@@ -1,13 +1,72 @@
 import pickle
+import signal
+import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.feature_tables import feature_table, open_feature_table
+from hardlook.models.feature_tables import ROWS_PER_FLUSH, build_feature_table, open_feature_table
 from hardlook.models.registry import register
 from hardlook.models.roles import Features
+
+COUNT = 2 * ROWS_PER_FLUSH + 22
+
+SCRIPT = textwrap.dedent(
+    f"""
+    import os, signal, sys
+    from pathlib import Path
+    import numpy as np
+    from hardlook.models.feature_tables import build_feature_table
+    from hardlook.models.registry import register
+    from hardlook.models.roles import Features
+
+    folder, log, kill_after = Path(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3])
+
+    @register("logging-encoder", role="encoder")
+    class Logging:
+        dimension = 2
+        def fingerprint(self):
+            return "logging"
+        def encode(self, images):
+            with log.open("ab") as stream:
+                stream.write(b"x")
+            if log.stat().st_size == kill_after:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return Features(np.stack([image[0, 0, :2] for image in images]).astype(np.float32))
+
+    def read(path):
+        return np.full((4, 4, 3), int(path.stem), np.uint8)
+
+    paths = [Path(f"{{number}}.png") for number in range({COUNT})]
+    names = [path.stem for path in paths]
+    table = build_feature_table("logging-encoder", {{}}, paths, names, maps=False, read=read, folder=folder)
+    assert table.vectors[:, 0].tolist() == list(range({COUNT}))
+    """
+)
+
+
+def run_script(tmp_path, log, kill_after=0):
+    return subprocess.Popen([sys.executable, "-c", SCRIPT, str(tmp_path), str(log), str(kill_after)])
+
+
+def test_a_killed_process_is_continued_by_the_next(tmp_path):
+    log = tmp_path / "log"
+    assert run_script(tmp_path, log, 2 * ROWS_PER_FLUSH + 10).wait(60) == -signal.SIGKILL
+    assert run_script(tmp_path, log).wait(60) == 0
+    # The ten images after the last flush, the killed one among them, are encoded twice.
+    assert log.stat().st_size == COUNT + 10
+
+
+def test_of_two_processes_one_encodes_and_the_other_waits(tmp_path):
+    log = tmp_path / "log"
+    both = [run_script(tmp_path, log) for _ in range(2)]
+    assert [process.wait(60) for process in both] == [0, 0]
+    assert log.stat().st_size == COUNT
+
 
 ASKED: list[int] = []
 
@@ -46,12 +105,15 @@ def read(path):
 
 
 PATHS = [Path(f"{number}.png") for number in (4, 2, 9, 2, 7, 4)]
+
 CONTENT = [path.stem for path in PATHS]
 
 
 def table(folder, *, maps=True, args=None, paths=PATHS, **more):
     content = [path.stem for path in paths]
-    return feature_table("test-table-encoder", args or {}, paths, content, maps=maps, read=read, folder=folder, **more)
+    return build_feature_table(
+        "test-table-encoder", args or {}, paths, content, maps=maps, read=read, folder=folder, **more
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -122,7 +184,7 @@ def test_maps_that_nobody_asked_for_and_that_do_not_fit_are_left_out(tmp_path, f
 
 
 def test_large_maps_are_kept_on_request_only(tmp_path, monkeypatch):
-    monkeypatch.setattr("hardlook.models.feature_tables.MOST_UNASKED_BYTES", 100)
+    monkeypatch.setattr("hardlook.models.feature_tables.MAX_UNREQUESTED_BYTES", 100)
     table(tmp_path, maps=False)
     assert not list(tmp_path.glob("*/*/maps.npy"))
     assert table(tmp_path, maps=True).maps.shape == (6, 3, 2, 2)
@@ -143,7 +205,7 @@ def test_an_error_keeps_what_was_encoded(tmp_path):
         return read(path)
 
     with pytest.raises(DataError, match="cut off"):
-        feature_table("test-table-encoder", {}, PATHS, CONTENT, maps=True, read=failing, folder=tmp_path)
+        build_feature_table("test-table-encoder", {}, PATHS, CONTENT, maps=True, read=failing, folder=tmp_path)
     assert len(ASKED) == 3
     found = table(tmp_path)
     assert len(ASKED) == 4
@@ -189,7 +251,7 @@ def test_an_encoder_that_does_not_fit_is_told(tmp_path, fault, words):
 def test_images_and_contents_must_match(tmp_path):
     for paths, content in ((PATHS, CONTENT[:2]), ([], [])):
         with pytest.raises(DataError, match="expected images with one content each"):
-            feature_table("test-table-encoder", {}, paths, content, maps=False, read=read, folder=tmp_path)
+            build_feature_table("test-table-encoder", {}, paths, content, maps=False, read=read, folder=tmp_path)
 
 
 def test_progress_counts_contents(tmp_path):
@@ -229,7 +291,7 @@ def test_real_features_of_real_images_equal_the_encoder_alone(shared_data, tmp_p
     images = sorted((shared_data / "data" / "pacs" / "dog").glob("*/*"))[::40]
     names = [str(path) for path in images]
     args = {"size": 96}
-    found = feature_table("efficientnet-lite0", args, images, names, maps=True, read=read_image, folder=tmp_path)
+    found = build_feature_table("efficientnet-lite0", args, images, names, maps=True, read=read_image, folder=tmp_path)
     encoder = build("efficientnet-lite0", "encoder", args)
     for row, path in enumerate(images):
         alone = encoder.encode([read_image(path)])

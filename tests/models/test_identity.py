@@ -5,11 +5,10 @@ import sys
 import pytest
 
 from hardlook.errors import ModelError
-from hardlook.fingerprint import of_file
-from hardlook.models.identity import identify
-from hardlook.models.planted.segmenter import PlantedSegmenter
+from hardlook.fingerprints import of_file
+from hardlook.models.identity import identify, sources_of
+from hardlook.models.planted.segmenters import PlantedSegmenter
 from hardlook.models.registry import build
-from hardlook.models.sources import sources_of
 
 
 def identity(model, args=None, name="mine", role="saliency"):

@@ -1,15 +1,76 @@
 """Models by name: registered, from entry points, dotted; errors that help; listing that never breaks."""
 
+import inspect
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from hardlook.errors import MissingExtra, ModelError
 from hardlook.models import registry
-from hardlook.models.registry import build, find, list_models, register, register_lazily
+from hardlook.models.registry import (
+    ModelCard,
+    RegistryEntry,
+    build,
+    find,
+    list_models,
+    register,
+    resolve,
+    suggest_names,
+)
 from hardlook.models.roles import ROLES
+from hardlook.models.weights.install import CATALOGUE
+
+EXTRAS = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+
+CARDS = (
+    ModelCard("planted-segmenter", ("semantic-segmenter",)),
+    ModelCard("planted-panoptic", ("panoptic-segmenter",)),
+    ModelCard("planted-saliency", ("saliency",)),
+    ModelCard("planted-anything", ()),
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "role", "said"),
+    [
+        ("planted-segmentor", "semantic-segmenter", "did you mean 'planted-segmenter'"),
+        ("planted-segmentor", None, "did you mean 'planted-segmenter'"),
+        ("plantd-anything", "saliency", "did you mean 'planted-anything'"),
+        ("planted-salience", "saliency", "did you mean 'planted-saliency'"),
+    ],
+)
+def test_the_nearest_name_that_fits_comes_first(name, role, said):
+    assert suggest_names(name, role, CARDS).startswith(said)
+
+
+def test_a_nearer_name_of_another_role_is_not_proposed():
+    said = suggest_names("planted-segmentor", "panoptic-segmenter", CARDS)
+    assert "planted-panoptic" in said
+    assert "planted-segmenter" not in said
+
+
+def test_where_no_name_fits_the_near_one_is_called_what_it_is():
+    assert suggest_names("planted-segmentor", "text-encoder", CARDS[:3]) == (
+        "'planted-segmenter' is near, but a semantic-segmenter; "
+    )
+    assert suggest_names("xyzzy", "saliency", CARDS) == ""
+
+
+def test_names_whose_role_is_not_known_count_too():
+    assert suggest_names("my-modle", "saliency", CARDS, ["my-model"]) == "did you mean 'my-model'? "
+
+
+@pytest.mark.parametrize("name", ["planted-segmentor", "planted-segmenter"])
+def test_the_registry_asks_for_the_role(name):
+    with pytest.raises(ModelError) as told:
+        resolve(name, "panoptic-segmenter")
+    assert "did you mean 'planted-panoptic'" in told.value.remedy
+    assert "--role panoptic-segmenter" in told.value.remedy
+    assert "'planted-segmenter'" not in told.value.remedy
+
 
 PLANTED = {
     "planted-encoder": "encoder",
@@ -43,7 +104,6 @@ class Plain:
 
 @pytest.fixture(autouse=True)
 def registry_left_as_it_was(monkeypatch):
-    find("disc")
     monkeypatch.setattr(registry, "_REGISTERED", dict(registry._REGISTERED))
 
 
@@ -99,7 +159,7 @@ def test_arguments_are_converted_and_refused():
     with pytest.raises(ModelError) as caught:
         build("planted-segmenter", "semantic-segmenter", {"siblings": "1"})
     assert "sibling: float = 0.0" in caught.value.remedy
-    with pytest.raises(ModelError, match="the dial sibling stands at 2"):
+    with pytest.raises(ModelError, match="the dial sibling is 2"):
         build("planted-segmenter", "semantic-segmenter", {"sibling": 2})
 
 
@@ -132,11 +192,23 @@ def test_names_are_taken_once():
         register("new", role="painter")(lambda: None)
 
 
-def test_lazy_models_import_when_built():
-    register_lazily("lazy", "no_such_module_yet:Model", role="saliency")
+def test_a_dotted_target_is_imported_when_the_model_is_built():
+    registry._REGISTERED["lazy"] = RegistryEntry(ModelCard("lazy", ("saliency",)), "no_such_module_yet:Model")
     assert find("lazy").card.roles == ("saliency",)
     with pytest.raises(ModelError, match="could not be imported: ModuleNotFoundError"):
         build("lazy", "saliency")
+
+
+def test_a_class_that_is_defined_again_replaces_itself():
+    for summary in ("first", "second"):
+
+        @register("again", role="saliency", summary=summary)
+        class Again:
+            def saliency(self, images):
+                return []
+
+    assert find("again").card.summary == "second"
+    assert find("again").card.origin == __name__
 
 
 def test_dotted_names(outside):
@@ -191,11 +263,48 @@ def test_an_outside_card_with_an_unknown_role_says_so(outside):
         find("outside_odd:Odd")
 
 
-def test_listing_imports_no_framework():
+BUILT_IN = sorted(registry._read_built_in())
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_every_row_of_the_table_is_what_its_class_says(name):
+    entry = registry._read_built_in()[name]
+    factory, card = entry.factory(), entry.card
+    assert card.roles and card.summary and card.licence and set(card.roles) <= set(ROLES)
+    assert card.marks == registry.read_marks(factory)
+    assert set(card.marks) <= set(registry.MARKS)
+    assert not card.extra or card.extra in EXTRAS
+    assert set(card.weights) <= {package.name for package in CATALOGUE}
+    source = "".join(inspect.getsource(kind) for kind in factory.__mro__[:-1])
+    for role in card.roles:
+        attributes = inspect.get_annotations(ROLES[role])
+        for member in registry.missing_members(factory, role):
+            assert member in attributes and f"self.{member}" in source, f"{name} lacks {member}"
+
+
+def test_the_table_covers_all_roles():
+    assert {role for entry in registry._read_built_in().values() for role in entry.card.roles} == set(ROLES)
+
+
+def imported_by(script):
+    """The modules of hardlook's models and systems that a fresh process has imported after the script."""
+    code = f"import sys\n{script}\nprint(*sorted(sys.modules))"
+    return subprocess.check_output([sys.executable, "-c", code], text=True).split()
+
+
+def test_building_a_segmenter_imports_no_learner():
     script = (
-        "import sys; from hardlook.models.registry import list_models; list_models();"
-        "heavy = {'torch', 'onnxruntime', 'ai_edge_litert', 'transformers', 'polars'} & set(sys.modules);"
-        "sys.exit(f'imported {heavy}' if heavy else 0)"
+        "from hardlook.models.registry import build\n"
+        "assert build('planted-segmenter', 'semantic-segmenter', {'sibling': '0.3'}).faults.sibling == 0.3"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=Path.cwd())
-    assert done.returncode == 0, done.stderr
+    imported = imported_by(script)
+    assert "hardlook.models.planted.segmenters" in imported
+    unwanted = ("few_shot", "one_shot", "interactive", "click_models", "disc", "encoders", "rclicks", "u2netp")
+    assert [name for name in imported if name.startswith("hardlook") and set(name.split(".")) & set(unwanted)] == []
+
+
+def test_listing_imports_no_model_and_no_framework():
+    imported = imported_by("from hardlook.models.registry import list_models\nlist_models()")
+    targets = {entry.path.partition(":")[0] for entry in registry._read_built_in().values()}
+    assert targets.isdisjoint(imported)
+    assert {"torch", "onnxruntime", "ai_edge_litert", "transformers", "polars"}.isdisjoint(imported)

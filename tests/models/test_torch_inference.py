@@ -1,8 +1,8 @@
 import pytest
 
-torch = pytest.importorskip("torch", reason="the extra torch is not installed")
+from hardlook.models.torch_inference import exact_inference
 
-from hardlook.models.torch_inference import exact_inference  # noqa: E402
+torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 
 
 def switches():

@@ -6,17 +6,18 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+import report_samples
+from report_browser import LOOKS, NEEDS_A_BROWSER, show
 
-from hardlook.contract.sections import Section
+from hardlook.harness.sections import Section
 from hardlook.report.charts import draw_svg
 from hardlook.report.index import IndexEntry, render_index
 from hardlook.report.page import render_page, render_study
 
-from . import samples
-from .browser import LOOKS, NEEDS_A_BROWSER, show
-
 AXE = importlib.util.find_spec("axe_playwright_python")
+
 pytestmark = [*NEEDS_A_BROWSER, pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")]
+
 RUN = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
 
 
@@ -32,13 +33,15 @@ def findings(driver) -> list[str]:
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    parts = [*samples.sections(), samples.three_galleries()]
-    few = [samples.slopes(), samples.heat(), *samples.three_galleries().blocks]
-    entry = IndexEntry("Open mIoU", "Near.", "run.html", samples.scorecard().headline, draw_svg(samples.dial()))
+    parts = [*report_samples.sections(), report_samples.three_galleries()]
+    few = [report_samples.slopes(), report_samples.heat(), *report_samples.three_galleries().blocks]
+    entry = IndexEntry(
+        "Open mIoU", "Near.", "run.html", report_samples.scorecard().headline, draw_svg(report_samples.dial())
+    )
     texts = {
-        "run": render_page(samples.scorecard(), parts, **samples.page_arguments()),
+        "run": render_page(report_samples.scorecard(), parts, **report_samples.page_arguments()),
         "study": render_study(
-            [Section("Charts", "", few)], title="Study", summary="Words.", pictures=samples.pictures()
+            [Section("Charts", "", few)], title="Study", summary="Words.", pictures=report_samples.pictures()
         ),
         "index": render_index([entry], title="Demo", text="One report."),
     }
@@ -49,6 +52,7 @@ def pages(tmp_path_factory) -> dict[str, Path]:
 
 # The run's page is the longest, and every look of it is some seconds: two of the four cover both widths and schemes.
 LOOKED_AT = [("run", 1280, "dark"), ("run", 390, "light")]
+
 LOOKED_AT += [(name, *look) for name in ("study", "index") for look in LOOKS]
 
 

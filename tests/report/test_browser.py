@@ -9,14 +9,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import report_samples
+from report_browser import LOOKS, NEEDS_A_BROWSER, requested, show
 
-from hardlook.contract.sections import Section, Table
+from hardlook.harness.sections import Section, Table
 from hardlook.report.charts import draw_svg
 from hardlook.report.index import IndexEntry, render_index
 from hardlook.report.page import render_page
-
-from . import samples
-from .browser import LOOKS, NEEDS_A_BROWSER, requested, show
 
 pytestmark = NEEDS_A_BROWSER
 
@@ -47,11 +46,11 @@ return found;
 def page(tmp_path_factory) -> Path:
     file = tmp_path_factory.mktemp("page") / "report.html"
     parts = [
-        *samples.sections(),
-        samples.three_galleries(),
-        Section("Degenerate", "", list(samples.degenerate().values())),
+        *report_samples.sections(),
+        report_samples.three_galleries(),
+        Section("Degenerate", "", list(report_samples.degenerate().values())),
     ]
-    file.write_text(render_page(samples.scorecard(), parts, **samples.page_arguments()), encoding="utf-8")
+    file.write_text(render_page(report_samples.scorecard(), parts, **report_samples.page_arguments()), encoding="utf-8")
     return file
 
 
@@ -146,7 +145,7 @@ def test_a_unit_opens_its_record_by_the_keyboard(driver, page):
     assert not record.find_element("css selector", "dl").is_displayed()
     record.find_element("css selector", "summary").send_keys("\ue007")
     assert "beach" in record.find_element("css selector", "dl").text
-    assert record.find_element("css selector", "pre").text == samples.records()["u/1"].command
+    assert record.find_element("css selector", "pre").text == report_samples.records()["u/1"].command
 
 
 def test_every_drawing_on_show_has_a_name_and_words_in_the_accessibility_tree(driver, page):
@@ -162,8 +161,8 @@ def test_every_drawing_on_show_has_a_name_and_words_in_the_accessibility_tree(dr
 
 def test_the_keyboard_reaches_boxes_sort_buttons_and_filters_in_reading_order(driver, tmp_path):
     file = tmp_path / "report.html"
-    parts = [samples.three_galleries(), Section("Table", "", (samples.table(),))]
-    file.write_text(render_page(samples.scorecard(), parts, **samples.page_arguments()), encoding="utf-8")
+    parts = [report_samples.three_galleries(), Section("Table", "", (report_samples.table(),))]
+    file.write_text(render_page(report_samples.scorecard(), parts, **report_samples.page_arguments()), encoding="utf-8")
     show(driver, file, 1280, "light")
     driver.execute_script("document.querySelector('#s1 h2').tabIndex = -1; document.querySelector('#s1 h2').focus()")
     reached = []
@@ -173,14 +172,18 @@ def test_the_keyboard_reaches_boxes_sort_buttons_and_filters_in_reading_order(dr
         reached.append(focused.tag_name)
     rest = [tag for tag, before in zip(reached, [None, *reached], strict=False) if tag != before]
     assert rest[:4] == ["summary", "input", "div", "button"]
-    assert reached.count("button") >= len(samples.table().columns)
+    assert reached.count("button") >= len(report_samples.table().columns)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_index_fits(driver, tmp_path, width, scheme):
     entries = [
         IndexEntry(
-            "Open mIoU", "Near misses count.", "report.html", samples.scorecard().headline, draw_svg(samples.dial())
+            "Open mIoU",
+            "Near misses count.",
+            "report.html",
+            report_samples.scorecard().headline,
+            draw_svg(report_samples.dial()),
         )
     ]
     file = tmp_path / "index.html"
@@ -195,8 +198,13 @@ def test_the_index_fits(driver, tmp_path, width, scheme):
 def test_a_printed_page_repeats_headers_and_shows_no_controls(driver, tmp_path):
     file, pdf = tmp_path / "report.html", tmp_path / "report.pdf"
     rows = [(f"row {index}", index / 300) for index in range(300)]
-    sections = [Section("Table", "", (Table("Rows", "", ("a name", "a value"), rows),)), samples.three_galleries()]
-    file.write_text(render_page(samples.scorecard(), sections, **samples.page_arguments()), encoding="utf-8")
+    sections = [
+        Section("Table", "", (Table("Rows", "", ("a name", "a value"), rows),)),
+        report_samples.three_galleries(),
+    ]
+    file.write_text(
+        render_page(report_samples.scorecard(), sections, **report_samples.page_arguments()), encoding="utf-8"
+    )
     show(driver, file, 1280, "dark")
     pdf.write_bytes(base64.b64decode(driver.execute_cdp_cmd("Page.printToPDF", {})["data"]))
     text = subprocess.run(["pdftotext", "-layout", pdf, "-"], capture_output=True, text=True, check=True).stdout

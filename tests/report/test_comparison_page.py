@@ -1,16 +1,17 @@
 """The page of a comparison in a real browser: it fits, is quiet, has no serious finding, and its table sorts."""
 
 import pytest
+import report_browser
 from small_runs import small_run
 
-from hardlook.commands.compare.files import compare_runs, read_runs, write_comparison
+from hardlook.report.compare.comparison import compare_runs, read_runs
+from hardlook.report.compare.document import write_comparison
 
-from . import browser
 from .test_accessibility import AXE, findings
 from .test_browser import OVERLAPS
 
 pytestmark = [
-    *browser.NEEDS_A_BROWSER,
+    *report_browser.NEEDS_A_BROWSER,
     pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
 ]
 
@@ -35,9 +36,9 @@ def pages(tmp_path_factory):
     ("name", "width", "scheme"), [("two", 390, "dark"), ("three", 390, "light"), ("three", 1280, "dark")]
 )
 def test_the_page_fits_is_quiet_and_has_no_serious_finding(driver, pages, name, width, scheme):
-    browser.show(driver, pages[name], width, scheme)
+    report_browser.show(driver, pages[name], width, scheme)
     assert driver.get_log("browser") == []
-    assert browser.requested(driver) == [pages[name].as_uri()]
+    assert report_browser.requested(driver) == [pages[name].as_uri()]
     assert driver.execute_script("return document.documentElement.scrollWidth") == width
     assert driver.execute_script(OVERLAPS) == []
     driver.execute_script("document.querySelectorAll('details').forEach(box => { box.open = true })")
@@ -45,7 +46,7 @@ def test_the_page_fits_is_quiet_and_has_no_serious_finding(driver, pages, name, 
 
 
 def test_ranks_letters_and_the_end_of_each_name_are_seen_on_a_phone(driver, pages):
-    browser.show(driver, pages["three"], 390, "light")
+    report_browser.show(driver, pages["three"], 390, "light")
     shown = driver.execute_script(
         "return Array.from(document.querySelectorAll('svg.chart text')).filter(t => t.getBoundingClientRect().width)"
         ".map(t => t.firstChild.textContent)"
@@ -61,7 +62,7 @@ def test_ranks_letters_and_the_end_of_each_name_are_seen_on_a_phone(driver, page
 
 
 def test_all_differences_sort_by_size(driver, pages):
-    browser.show(driver, pages["three"], 1280, "light")
+    report_browser.show(driver, pages["three"], 1280, "light")
     table = driver.find_elements("css selector", "table.sortable")[-1]
     heads = [cell.text for cell in table.find_elements("css selector", "thead th")]
     column = heads.index("difference")

@@ -1,21 +1,21 @@
 from __future__ import annotations
 
+import math
 import re
 
 import numpy as np
 import pytest
+import report_samples
+from drawn_charts import Outline
 
-from hardlook.contract.sections import Example, Gallery, Picture
 from hardlook.errors import DataError
-from hardlook.report.galleries import draw_gallery
-
-from . import samples
-from .drawn import Outline
+from hardlook.harness.sections import Example, Gallery, Picture
+from hardlook.report.galleries import UnitRecord, draw_gallery, draw_record, format_record_fields
 
 
 def test_pictures_captions_ids_and_reasons_are_shown():
-    (gallery,) = samples.sections()[1].blocks
-    fragment = draw_gallery(gallery, samples.pictures())
+    (gallery,) = report_samples.sections()[1].blocks
+    fragment = draw_gallery(gallery, report_samples.pictures())
     outline = Outline(fragment)
     assert len(outline.all("img")) == 2
     for image in outline.all("img"):
@@ -32,8 +32,8 @@ def test_pictures_captions_ids_and_reasons_are_shown():
 
 
 def test_the_legend_names_the_labels_present_only():
-    (gallery,) = samples.sections()[1].blocks
-    texts = Outline(draw_gallery(gallery, samples.pictures())).texts
+    (gallery,) = report_samples.sections()[1].blocks
+    texts = Outline(draw_gallery(gallery, report_samples.pictures())).texts
     assert "cow" in texts and "cat" in texts and "dog" not in texts
 
 
@@ -48,9 +48,9 @@ def test_clicks_are_numbered_discs_at_their_place():
 
 
 def test_hostile_names_stay_text():
-    example = Example(samples.HOSTILE, samples.HOSTILE)
-    picture = Picture(samples.HOSTILE, np.zeros((8, 8, 3), np.uint8))
-    fragment = draw_gallery(Gallery(samples.HOSTILE, "", (example,)), {samples.HOSTILE: [picture]})
+    example = Example(report_samples.HOSTILE, report_samples.HOSTILE)
+    picture = Picture(report_samples.HOSTILE, np.zeros((8, 8, 3), np.uint8))
+    fragment = draw_gallery(Gallery(report_samples.HOSTILE, "", (example,)), {report_samples.HOSTILE: [picture]})
     assert not Outline(fragment).all("script")
 
 
@@ -76,17 +76,17 @@ def test_clicks_without_an_order_are_dots_without_numbers():
 
 
 def test_a_record_opens_below_the_pictures_of_its_unit_only():
-    (gallery,) = samples.sections()[1].blocks
-    outline = Outline(draw_gallery(gallery, samples.pictures(), records=samples.records()))
+    (gallery,) = report_samples.sections()[1].blocks
+    outline = Outline(draw_gallery(gallery, report_samples.pictures(), records=report_samples.records()))
     assert [box["class"] for box in outline.all("details")] == ["record"]
     assert "beach" in outline.texts and "0, 1, 2, 3, 4, 5, 6, 7, … (500 values)" in outline.texts
-    assert samples.records()["u/1"].command in outline.texts
+    assert report_samples.records()["u/1"].command in outline.texts
 
 
 def test_a_box_opens_with_its_heading_and_says_how_many_units_it_holds():
-    (gallery,) = samples.sections()[1].blocks
+    (gallery,) = report_samples.sections()[1].blocks
     for opened in (True, False):
-        outline = Outline(draw_gallery(gallery, samples.pictures(), opened=opened))
+        outline = Outline(draw_gallery(gallery, report_samples.pictures(), opened=opened))
         assert ("open" in outline.all("details")[0]) == opened
         assert [tag for tag, _ in outline.elements][:4] == ["figure", "details", "summary", "h3"]
         assert "3 units" in outline.texts
@@ -107,3 +107,26 @@ def test_many_pictures_of_a_unit_are_small_and_their_clicks_stay_in_place(count,
     images = Outline(fragment).all("img")
     assert [(image["width"], image["height"]) for image in images] == [(str(side), str(side))] * count
     assert set(re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', fragment)) == {(str(side // 2), str(side // 4))}
+
+
+def test_long_lists_and_texts_are_cut_and_say_how_long_they_are():
+    record = {"ints": list(range(500)), "names": "a\nb", "long": "x" * 500, "none": None, "nan": math.nan, "low": -0.25}
+    said = dict(format_record_fields({**record, "flag": True, "bytes": b"12", "few": [1, 2], "empty": []}))
+    assert said["ints"] == "0, 1, 2, 3, 4, 5, 6, 7, … (500 values)"
+    assert said["names"] == "a, b" and said["few"] == "1, 2" and said["empty"] == "\N{EN DASH}"
+    assert said["long"].endswith("… (500 characters)") and len(said["long"]) < 150
+    assert (said["none"], said["nan"], said["flag"], said["bytes"]) == ("nothing", "undefined", "yes", "2 bytes")
+    assert said["low"] == "\N{MINUS SIGN}0.25"
+
+
+def test_the_box_holds_fields_and_the_command_as_text():
+    outline = Outline(
+        draw_record(UnitRecord([("a", report_samples.HOSTILE)], report_samples.HOSTILE), report_samples.HOSTILE)
+    )
+    assert [tag for tag, _ in outline.elements][:2] == ["details", "summary"]
+    assert not outline.all("script")
+    assert sum("ünïcödé" in text for text in outline.texts) == 2
+
+
+def test_nothing_to_say_is_nothing():
+    assert draw_record(UnitRecord(), "u") == ""

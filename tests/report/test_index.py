@@ -1,14 +1,13 @@
 from __future__ import annotations
 
 import pytest
+import report_samples
+from drawn_charts import Outline, svgs
 
-from hardlook.contract.sections import Section
 from hardlook.errors import OptionError
+from hardlook.harness.sections import Section
 from hardlook.report.charts import draw_svg
-from hardlook.report.index import IndexEntry, glance, render_index
-
-from . import samples
-from .drawn import Outline, svgs
+from hardlook.report.index import IndexEntry, draw_preview, render_index
 
 
 def test_entries_link_their_reports_with_scores_and_a_drawing():
@@ -17,8 +16,8 @@ def test_entries_link_their_reports_with_scores_and_a_drawing():
             "Open mIoU",
             "Near misses count.",
             "open/report.html",
-            samples.scorecard().headline,
-            draw_svg(samples.dial()),
+            report_samples.scorecard().headline,
+            draw_svg(report_samples.dial()),
         ),
         IndexEntry("Clicks", "How many.", "clicks/report.html"),
     ]
@@ -31,8 +30,10 @@ def test_entries_link_their_reports_with_scores_and_a_drawing():
 
 
 def test_hostile_entries_stay_text_and_scripts_are_no_links():
-    text = samples.HOSTILE
-    outline = Outline(render_index([IndexEntry(text, text, "a.html?<&\"'", (samples.score(text, 0.1),))], title=text))
+    text = report_samples.HOSTILE
+    outline = Outline(
+        render_index([IndexEntry(text, text, "a.html?<&\"'", (report_samples.score(text, 0.1),))], title=text)
+    )
     assert len(outline.all("script")) == 0
     with pytest.raises(OptionError, match="link"):
         render_index([IndexEntry("t", "s", " JavaScript:alert(1)")])
@@ -43,8 +44,8 @@ def test_no_entry_is_said():
 
 
 def test_a_glance_is_the_first_dot_chart_with_few_rows():
-    blocks = [samples.curves(), samples.dots(40), samples.dots(5), samples.dots(7)]
-    drawn = glance([Section("s", "", blocks)], key="k")
+    blocks = [report_samples.curves(), report_samples.dots(40), report_samples.dots(5), report_samples.dots(7)]
+    drawn = draw_preview([Section("s", "", blocks)], key="k")
     (svg,) = svgs(drawn)
     assert len(list(svg.iter("circle"))) == 5
-    assert glance([Section("s", "", blocks[:2])], key="k") == ""
+    assert draw_preview([Section("s", "", blocks[:2])], key="k") == ""

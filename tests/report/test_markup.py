@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.report.markup import element, escape, inline, prose
+from hardlook.report.markup import element, escape, render_inline, render_paragraphs
 
 
 @given(st.text())
@@ -23,9 +23,9 @@ def test_printable_text_is_read_back_as_it_was(text):
 
 
 def test_back_ticks_make_code_and_nothing_else_makes_markup():
-    assert inline("`a<b` **c**") == "<code>a&lt;b</code> **c**"
-    assert prose("one\n\n two ") == "<p>one</p><p>two</p>"
-    assert prose("") == ""
+    assert render_inline("`a<b` **c**") == "<code>a&lt;b</code> **c**"
+    assert render_paragraphs("one\n\n two ") == "<p>one</p><p>two</p>"
+    assert render_paragraphs("") == ""
 
 
 def test_attributes_keep_two_decimals_and_may_be_left_out():

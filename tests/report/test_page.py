@@ -5,18 +5,42 @@ import hashlib
 import re
 
 import pytest
+import report_samples
+from drawn_charts import Outline, svgs
 
-from hardlook.contract.scorecard import LeftOut, Reading, Score, Scorecard
-from hardlook.contract.sections import Example, Gallery, Section
+from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
+from hardlook.harness.sections import Example, Gallery, Section
+from hardlook.harness.stats.intervals import Interval
 from hardlook.report.page import render_page, render_study
+from hardlook.report.page_texts import build_reading_guide
 
-from . import samples
-from .drawn import Outline, svgs
+
+def test_the_words_hold_the_runs_own_numbers():
+    said = dict(build_reading_guide(report_samples.scorecard()))
+    assert list(said) == ["Interval", "n", "Comparable", "Readings", "Slices", "Left out", "Figures and tables"]
+    for part in ("`miou` is 0.538", "0.518 to 0.558", "95 in 100", "other images"):
+        assert part in said["Interval"]
+
+
+def test_units_that_are_drawn_together_are_told():
+    score = Score("miou", 0.5, 4000, Interval(0.4, 0.6, 0.9, "percentile", 120, "query image"))
+    said = dict(build_reading_guide(Scorecard("b", "1", "m", (score,))))
+    assert "is computed from 4000 units, its interval from 120 query images" in said["n"]
+    assert "90 in 100" in said["Interval"]
+
+
+def test_what_the_run_does_not_have_is_not_explained():
+    card = Scorecard("b", "1", "m", (Score("miou", 0.5, 1),))
+    said = dict(build_reading_guide(card))
+    assert "Readings" not in said and "Slices" not in said
+    assert "No score of this run has an interval" in said["Interval"]
+    more = Scorecard("b", "1", "m", card.scores, (Reading("r", "a", "m"),))
+    assert "Readings" in dict(build_reading_guide(more))
 
 
 @pytest.fixture(scope="module")
 def page() -> str:
-    return render_page(samples.scorecard(), samples.sections(), **samples.page_arguments())
+    return render_page(report_samples.scorecard(), report_samples.sections(), **report_samples.page_arguments())
 
 
 def test_the_page_is_well_formed_and_its_ids_differ(page):
@@ -75,11 +99,11 @@ def test_the_header_cards_and_fine_print_are_all_there(page):
 
 def test_every_score_is_a_row_of_the_table(page):
     table = page[page.index('id="all-scores-table"') :]
-    assert table[: table.index("</table>")].count("<tr>") == 1 + len(samples.scorecard().scores)
+    assert table[: table.index("</table>")].count("<tr>") == 1 + len(report_samples.scorecard().scores)
 
 
 def test_the_same_input_gives_the_same_bytes(page):
-    assert render_page(samples.scorecard(), samples.sections(), **samples.page_arguments()) == page
+    assert render_page(report_samples.scorecard(), report_samples.sections(), **report_samples.page_arguments()) == page
 
 
 def test_a_typical_report_is_small(page):
@@ -87,7 +111,7 @@ def test_a_typical_report_is_small(page):
 
 
 def test_hostile_texts_stay_text_everywhere():
-    text = samples.HOSTILE
+    text = report_samples.HOSTILE
     card = Scorecard(
         text, text, text,
         (Score(text, 0.5, 1, None, {text: text}, text, text), Score(text, 0.5, 1, None, {}, text, text)),
@@ -118,7 +142,9 @@ def test_many_headline_scores_are_counted_and_chosen_ones_get_cards():
 def test_a_study_shows_the_pictures_of_its_galleries():
     gallery = Gallery("Kept", "", (Example("img-1", "clear"), Example("img-2", "gone")))
     sections = [Section("Examples", "", (gallery,))]
-    page = render_study(sections, title="Study", pictures={"img-1": [samples.picture()], "img-2": "the file is gone"})
+    page = render_study(
+        sections, title="Study", pictures={"img-1": [report_samples.picture()], "img-2": "the file is gone"}
+    )
     outline = Outline(page)
     (image,) = outline.all("img")
     assert image["src"].startswith("data:image/jpeg;base64,") and "img-1" in image["alt"]
@@ -127,11 +153,13 @@ def test_a_study_shows_the_pictures_of_its_galleries():
 
 
 def test_more_than_two_galleries_become_boxes_the_first_of_each_section_open():
-    three = samples.three_galleries()
-    page = render_page(samples.scorecard(), [three, *samples.sections()], pictures=samples.pictures())
+    three = report_samples.three_galleries()
+    page = render_page(
+        report_samples.scorecard(), [three, *report_samples.sections()], pictures=report_samples.pictures()
+    )
     boxes = [box for box in Outline(page).all("details") if box.get("class") == "box"]
     assert ["open" in box for box in boxes] == [True, False, False, True]
-    plain = render_page(samples.scorecard(), samples.sections(), pictures=samples.pictures())
+    plain = render_page(report_samples.scorecard(), report_samples.sections(), pictures=report_samples.pictures())
     assert not [box for box in Outline(plain).all("details") if box.get("class") == "box"]
 
 
@@ -139,7 +167,9 @@ def test_charts_and_tables_of_a_run_show_their_names_and_those_of_a_study_do_not
     texts = Outline(page).texts
     for name in ("iou-by-class", "models", "two-models", "closed-against-open-2", "scores", "all-scores", "left-out"):
         assert name in texts
-    assert 'class="export"' not in render_study(samples.sections(), title="t", pictures=samples.pictures())
+    assert 'class="export"' not in render_study(
+        report_samples.sections(), title="t", pictures=report_samples.pictures()
+    )
 
 
 def test_the_page_says_how_to_read_it_and_how_to_run_it_again(page):
@@ -149,8 +179,16 @@ def test_the_page_says_how_to_read_it_and_how_to_run_it_again(page):
 
 
 def test_a_long_run_without_galleries_stays_under_three_megabytes():
-    slices = [samples.score("iou", i / 4000, slice={"class": f"class {i}", "context": "beach"}) for i in range(4000)]
+    slices = [
+        report_samples.score("iou", i / 4000, slice={"class": f"class {i}", "context": "beach"}) for i in range(4000)
+    ]
     card = Scorecard("b", "1", "m", tuple(slices))
-    large = [samples.dots(200), samples.heat(60), samples.scatter(3000), samples.curves(), samples.table(300)]
+    large = [
+        report_samples.dots(200),
+        report_samples.heat(60),
+        report_samples.scatter(3000),
+        report_samples.curves(),
+        report_samples.table(300),
+    ]
     page = render_page(card, [Section("Large", "", large)])
     assert len(page.encode()) < 3_000_000

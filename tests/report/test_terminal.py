@@ -1,19 +1,30 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 
 import pytest
+import report_samples
+from hypothesis import given
+from hypothesis import strategies as st
 from rich.console import Console
 
-from hardlook.contract.benchmark import ScoreMeaning
-from hardlook.contract.scorecard import LeftOut, Reading, Score, Scorecard
-from hardlook.report.terminal import print_scorecard
-from hardlook.stats.intervals import Interval
-
-from . import samples
+from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
+from hardlook.harness.stats.intervals import Interval
+from hardlook.report.terminal import (
+    add_range_ends,
+    compute_bar_width,
+    draw_text_bar,
+    draw_value_strip,
+    fit_range,
+    fit_ranges,
+    print_scorecard,
+)
 
 MIOU = ScoreMeaning("miou", "mIoU", "Mean IoU over classes.", headline=True)
+
 CLICKS = ScoreMeaning("clicks", "NoC", "Clicks to 90 %.", higher_is_better=False, headline=True)
 
 
@@ -28,21 +39,21 @@ def line_of(text: str, start: str) -> str:
 
 
 def test_headline_slices_left_out_and_readings_are_printed_in_this_order():
-    text = printed(samples.scorecard(), MIOU)
+    text = printed(report_samples.scorecard(), MIOU)
     order = ("open-miou 1", "43 units planned", "miou ↑", "0.538", "Mean IoU over classes.", "by class", "Left out")
     places = [text.index(said) for said in (*order, "Readings", "similarity=released", "scores in all")]
     assert places == sorted(places)
 
 
 def test_slices_are_summed_up_by_the_worst_the_best_and_where_all_lie():
-    line = line_of(printed(samples.scorecard(), MIOU), "miou by class")
+    line = line_of(printed(report_samples.scorecard(), MIOU), "miou by class")
     assert re.search(r" 20  class 0 [\d.]+ +class 19 [\d.]+ ", line)
     assert line.split(" 0 ")[-1].count("•") > 5
 
 
 def test_lower_is_better_turns_the_order_and_the_arrow():
     lower = ScoreMeaning("miou", "mIoU", "", higher_is_better=False, headline=True)
-    line = line_of(printed(samples.scorecard(), lower), "miou by class ↓")
+    line = line_of(printed(report_samples.scorecard(), lower), "miou by class ↓")
     assert line.index("class 19 ") < line.index("class 0 ")
 
 
@@ -121,7 +132,7 @@ def test_markup_of_the_terminal_in_names_is_printed_as_it_is():
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("width", [60, 72, 100, 200])
 def test_no_line_is_wider_than_the_terminal(width, full):
-    for card in (samples.scorecard(), many_scores(60)):
+    for card in (report_samples.scorecard(), many_scores(60)):
         lines = printed(card, MIOU, width=width, full=full).splitlines()
         assert max(map(len, lines)) <= width
 
@@ -132,14 +143,14 @@ def test_an_empty_card_prints():
 
 def test_there_is_no_colour_in_a_pipe():
     console = Console(file=io.StringIO(), width=80)
-    print_scorecard(samples.scorecard(), console, (MIOU,))
+    print_scorecard(report_samples.scorecard(), console, (MIOU,))
     assert "\x1b" not in console.file.getvalue()
 
 
 def test_there_is_no_colour_where_the_environment_wants_none(monkeypatch):
     def in_a_terminal():
         console = Console(file=io.StringIO(), width=80, force_terminal=True)
-        print_scorecard(samples.scorecard(), console, (MIOU,))
+        print_scorecard(report_samples.scorecard(), console, (MIOU,))
         return console.file.getvalue()
 
     monkeypatch.setenv("TERM", "xterm-256color")
@@ -147,3 +158,50 @@ def test_there_is_no_colour_where_the_environment_wants_none(monkeypatch):
     assert "\x1b[36m" in in_a_terminal()
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[36m" not in in_a_terminal()
+
+
+numbers = st.floats(-1e6, 1e6)
+
+
+def test_the_bar_marks_value_and_interval_on_its_range():
+    bar = draw_text_bar(report_samples.score("a", 0.5, 0.25), 0, 1, width=21)
+    assert bar.index("●") == 10 and bar.count("─") == 10 and len(bar) == 21
+    assert draw_text_bar(Score("a", float("nan"), 0), 0, 1, width=5) == "·····"
+    assert draw_text_bar(Score("a", 3.0, 1), 3, 3, width=5) == "··●··"
+
+
+@given(st.lists(numbers | st.just(math.nan)))
+def test_a_range_holds_all_its_numbers_and_zero(values):
+    span = fit_range(values)
+    assert span.low <= 0 <= span.high
+    assert span.low < span.high
+    slack = 1e-6 * (span.high - span.low)
+    assert all(span.low - slack <= value <= span.high + slack for value in values if not math.isnan(value))
+
+
+@given(st.lists(st.floats(0, 1)))
+def test_shares_have_the_range_zero_to_one(values):
+    assert (fit_range(values).left, fit_range(values).right) == ("0", "1")
+
+
+@given(st.lists(st.floats(0, 1), min_size=1), st.integers(1, 40))
+def test_a_strip_has_a_mark_at_the_place_of_each_value(values, width):
+    drawn = draw_value_strip(values, 0, 1, width)
+    assert len(drawn) == width
+    assert {index for index, mark in enumerate(drawn) if mark == "•"} == {round(v * (width - 1)) for v in values}
+
+
+def test_ranges_go_by_name_with_the_intervals_of_what_has_a_bar():
+    card = [report_samples.score("clicks", 3.0, 4.0), Score("miou", 0.5, 3)]
+    ranges = fit_ranges(card, [Score("miou", 0.9, 1), Score("gap", -0.2, 1)])
+    assert (ranges["clicks"].low, ranges["clicks"].high) == (-5, 10)
+    assert (ranges["miou"].low, ranges["miou"].high) == (0, 1)
+    assert ranges["gap"].left == "−0.2"  # noqa: RUF001
+
+
+def test_bars_get_what_is_left_and_none_where_that_is_too_little():
+    ranges = [fit_range([0.5]), fit_range([150.0])]
+    assert compute_bar_width(60, 40, ranges) == 14
+    assert compute_bar_width(200, 40, ranges) == 24
+    assert compute_bar_width(60, 50, ranges) == 0
+    assert len(set(map(len, add_range_ends(["●··", "··●"], [ranges[0], ranges[0]])))) == 1

@@ -5,30 +5,33 @@ import io
 import pytest
 from rich.console import Console
 
-from hardlook.benchmarks import BUILT_IN, find_benchmark
-from hardlook.contract.benchmark import ScoreMeaning
-from hardlook.contract.scorecard import Score
-from hardlook.leaderboards.sections import leader_words
-from hardlook.leaderboards.standing import Row, Standing, ranked
-from hardlook.report.cards import Wording, card_of
-from hardlook.report.terminal_bars import Range
-from hardlook.report.terminal_tables import arrow, slice_kinds, slices_table
+from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.registry import BUILT_IN, find_benchmark
+from hardlook.harness.scorecard import Score
+from hardlook.report.leaderboard.board import Row, ScoreRanking, rank_rows
+from hardlook.report.leaderboard.report import describe_leader
+from hardlook.report.score_cards import ScoreTexts, build_card
+from hardlook.report.terminal import Range, build_slices_table, format_direction, group_slices
 
-GAIN = ScoreMeaning("gain", "gain", "one minus other", directed=False)
+GAIN = ScoreMeaning("gain", "gain", "one minus other", ranked=False)
+
 LOSS = ScoreMeaning("loss", "loss", "what is lost", higher_is_better=False)
-IOU = ScoreMeaning("iou", "IoU", "overlap", turned=(("class", "none"),))
+
+IOU = ScoreMeaning("iou", "IoU", "overlap", inverted_slices=(("class", "none"),))
 
 
 def test_a_card_without_a_direction_says_none():
-    assert card_of(Score("gain", 0.5, 3), Wording(higher_is_better={})).direction == ""
-    assert card_of(Score("loss", 0.5, 3), Wording(higher_is_better={"loss": False})).direction == "lower is better"
+    assert build_card(Score("gain", 0.5, 3), ScoreTexts(higher_is_better={})).direction == ""
+    assert (
+        build_card(Score("loss", 0.5, 3), ScoreTexts(higher_is_better={"loss": False})).direction == "lower is better"
+    )
 
 
 def test_nobody_is_ranked_and_the_highest_comes_first():
     rows = [Row("run", name, value) for name, value in (("ant", 0.1), ("bee", 0.4), ("cat", 0.4))]
-    assert [(row.method, row.rank) for row in ranked(rows, GAIN)] == [("bee", None), ("cat", None), ("ant", None)]
-    assert [(row.method, row.rank) for row in ranked(rows, LOSS)] == [("ant", 1), ("bee", 2), ("cat", 2)]
-    assert "nobody is ranked" in leader_words(Standing(GAIN, {}, ranked(rows, GAIN)))
+    assert [(row.method, row.rank) for row in rank_rows(rows, GAIN)] == [("bee", None), ("cat", None), ("ant", None)]
+    assert [(row.method, row.rank) for row in rank_rows(rows, LOSS)] == [("ant", 1), ("bee", 2), ("cat", 2)]
+    assert "not ranked by it" in describe_leader(ScoreRanking(GAIN, {}, rank_rows(rows, GAIN)))
 
 
 @pytest.mark.parametrize(
@@ -36,11 +39,11 @@ def test_nobody_is_ranked_and_the_highest_comes_first():
 )
 def test_the_terminal_calls_no_slice_worst_where_none_is(meaning, head, sign):
     meanings = {meaning.name: meaning}
-    assert arrow(meaning.name, meanings) == sign
+    assert format_direction(meaning.name, meanings) == sign
     scores = [Score(meaning.name, value, 3, slice={"class": name}) for name, value in (("cat", 0.4), ("none", 0.1))]
-    kinds = slice_kinds(scores, [meaning.name], meanings)
+    kinds = group_slices(scores, [meaning.name], meanings)
     console = Console(width=120, file=io.StringIO())
-    console.print(slices_table(kinds, meanings, {meaning.name: Range(0, 1, "0", "1")}, 120))
+    console.print(build_slices_table(kinds, meanings, {meaning.name: Range(0, 1, "0", "1")}, 120))
     heading = console.file.getvalue().splitlines()[0]
     assert head in heading and ("worst or lowest" in heading) == (head == "lowest")
 
@@ -48,8 +51,8 @@ def test_the_terminal_calls_no_slice_worst_where_none_is(meaning, head, sign):
 def test_slices_that_turn_a_score_are_slices_that_benchmarks_have():
     turned = {
         (name, key) for name in (*BUILT_IN, "bias-support") for score in find_benchmark(name).card.scores
-        for key, _ in score.turned
+        for key, _ in score.inverted_slices
     }  # fmt: skip
     assert turned == {("toss", "level"), ("bias-support", "support")}
-    undirected = {score.name for name in BUILT_IN for score in find_benchmark(name).card.scores if not score.directed}
+    undirected = {score.name for name in BUILT_IN for score in find_benchmark(name).card.scores if not score.ranked}
     assert undirected == {"open-gain", "attraction-chance", "salience-gap"}

@@ -5,19 +5,18 @@ their click model says. Nothing is read from the study folder: a study that mixe
 """
 
 import asyncio
-import shutil
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
+from browser_visitor import CHROMIUM, FLAGS
 
-from hardlook.clicks.click_distribution import click_distribution
 from hardlook.data.object_instances import list_instances
 from hardlook.models.registry import build
 from hardlook.randomness import generator
+from hardlook.rclicks.click_models.distribution import click_distribution
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 # Small windows with few pixels: drawing them is most of the work.
 LOOKS = {
     "pc": {"viewport": {"width": 720, "height": 620}},
@@ -25,8 +24,14 @@ LOOKS = {
         "viewport": {"width": 360, "height": 560}, "device_scale_factor": 2, "has_touch": True, "is_mobile": True,
     },
 }  # fmt: skip
+
 AT_ONCE = 4
+
 PATIENCE = 60_000
+
+# Milliseconds; to look at every frame would keep the browser drawing.
+POLLING = 20
+
 # The next thing to do, other than the last: a click that is due, a choice, or to take the code.
 DUE = """last => {
   const picture = document.querySelector(".trial[data-phase=click] .picture");
@@ -96,7 +101,7 @@ class Person:
 
     async def _go_on(self):
         """Do what is to be done next; at last there is nothing to do but to take the code."""
-        due = await (await self._page.wait_for_function(DUE, arg=self._last)).json_value()
+        due = await (await self._page.wait_for_function(DUE, arg=self._last, polling=POLLING)).json_value()
         self._last = due["name"]
         if due["box"]:
             await self._click(due["name"], *due["box"])
@@ -143,7 +148,7 @@ def send_people(people):
 
         turns = asyncio.Semaphore(AT_ONCE)
         async with async_playwright() as playwright:
-            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+            browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
 
             async def one(person):
                 async with turns:

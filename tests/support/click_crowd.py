@@ -10,12 +10,12 @@ from scipy.ndimage import distance_transform_edt
 
 from hardlook.collect.store.records import BatchRules, NewAnswer
 from hardlook.collect.store.store import Store
-from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.pictures import read_mask
 from hardlook.collect.study.settings import StudySettings
-from hardlook.collect.study.validity import Judge
+from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.object_instances import list_instances
-from hardlook.world.write import write_world
+from hardlook.world.layouts import write_world
 
 SIZE = (96, 72)
 
@@ -26,7 +26,7 @@ def world_study(folder, scenes=4, **settings):
         write_world(folder / "world", layout="isegm", seed=3, count=scenes, size=SIZE)
     instances = list_instances({"grabcut": folder / "world"}).instances
     chosen = {"kind": "clicks", "title": "Scenes", "batch_size": 4, "training_tasks": 0, "target_answers": 11}
-    return click_study(
+    return make_click_study(
         folder / "study",
         instances,
         StudySettings.model_validate(chosen | settings),
@@ -62,7 +62,7 @@ class Person:
 
 def take_part(study, store, person, rng, now=1000.0):
     """Let a person do their batches; the id."""
-    judge, rules = Judge(study), BatchRules.of(study.settings)
+    judge, rules = ClickValidator(study), BatchRules.of(study.settings)
     who = store.join(None, "en", now).id
     store.set_device(who, person.device, now)
     store.set_trained(who, now)

@@ -1,6 +1,6 @@
 """Records of RClicks made from IoUs that a test states, in per cent."""
 
-from hardlook.benchmarks.rclicks.records import SCHEMA
+from hardlook.rclicks.evaluation import SCHEMA
 
 GROUPS = tuple(f"G{number}" for number in range(1, 11))
 

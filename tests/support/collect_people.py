@@ -5,8 +5,7 @@ from collections import Counter
 
 from sqlalchemy import text
 
-from hardlook.collect.store.addresses import address_of
-from hardlook.collect.store.database import Database
+from hardlook.collect.store.database import Database, parse_address
 from hardlook.collect.store.records import BatchRules, NewAnswer, Refusal
 from hardlook.collect.study.tasks import Item
 
@@ -45,7 +44,7 @@ def do_batch(store, person, rules=RULES, now=0.0, inside=lambda position: True):
 
 def rows(url, *tables):
     """All rows of some tables as dicts, past the store and all of one moment."""
-    database = Database(address_of(url))
+    database = Database(parse_address(url))
     found = database.read(
         lambda connection: [
             [dict(row) for row in connection.execute(text(f"SELECT * FROM {table}")).mappings()] for table in tables

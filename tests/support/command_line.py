@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from hardlook.commands.app import main
+from hardlook.cli.app import main
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from hardlook.metrics.detection_inputs import Detections, Objects
+from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.open_ap import OpenAP
 
 SIDE = 128

@@ -8,15 +8,18 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from command_server import command_folders, python_command
 
 ROOT = Path(__file__).parents[2]
+
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
 HARNESS = "the harness"
+
 ROOMS = {
     "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
@@ -27,8 +30,11 @@ ROOMS = {
     "collect": "collecting", "collect-security": "collecting",
     "compare": "reports", "report": "reports", "leaderboard": "reports", "explorer": "reports", "export": "reports",
 }  # fmt: skip
+
 FENCE = re.compile(r"^```(?P<info>[^\n`]+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
-SUBSET = 14
+
+# Images of real datasets that pages run on, the first of their lists.
+VOC_SUBSET, COCO_SUBSET = 10, 20
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,8 @@ def pages_about(room):
 
 def run_page(page, tmp_path, request):
     """Run every block of the page; the first that fails is named by its line."""
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", "COLUMNS": "120"}
+    path = os.pathsep.join([*command_folders(), os.environ["PATH"]])
+    environment = {**os.environ, "PATH": path, "COLUMNS": "120"}
     for block in blocks_of(page):
         for need in block.note("needs"):
             provide(need, tmp_path, request)
@@ -68,7 +75,7 @@ def run_page(page, tmp_path, request):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text)
         elif not block.note("skip") and block.language in ("bash", "python"):
-            start = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [sys.executable, "-c"]
+            start = ["bash", "-euo", "pipefail", "-c"] if block.language == "bash" else [*python_command(), "-c"]
             answer = subprocess.run(
                 [*start, block.text], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300
             )
@@ -81,7 +88,7 @@ def provide(need, folder, request):
         real = request.getfixturevalue("shared_data") / "data" / "VOCdevkit" / "VOC2012"
         root = folder / "VOCdevkit" / "VOC2012"
         (root / "ImageSets" / "Segmentation").mkdir(parents=True)
-        ids = (real / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:SUBSET]
+        ids = (real / "ImageSets" / "Segmentation" / "train.txt").read_text().split()[:VOC_SUBSET]
         # Of the images too: commands that take no split read every mask of the folder.
         for name, ending in (("JPEGImages", "jpg"), ("SegmentationClass", "png"), ("SegmentationObject", "png")):
             (root / name).mkdir()
@@ -89,7 +96,12 @@ def provide(need, folder, request):
                 (root / name / f"{image}.{ending}").symlink_to(real / name / f"{image}.{ending}")
         (root / "ImageSets" / "Segmentation" / "train.txt").write_text("\n".join(ids))
     elif need == "coco100":
-        (folder / "coco100").symlink_to(request.getfixturevalue("shared_data") / "data" / "coco100")
+        real = request.getfixturevalue("shared_data") / "data" / "coco100"
+        for image in sorted((real / "images").iterdir())[:COCO_SUBSET]:
+            for source in (image, real / "semantic" / f"{image.stem}.png"):
+                link = folder / "coco100" / source.relative_to(real)
+                link.parent.mkdir(parents=True, exist_ok=True)
+                link.symlink_to(source)
     elif need == "pip":
         if importlib.util.find_spec("setuptools") is None:
             pytest.skip("the rest of the page builds a package, and setuptools is not installed")

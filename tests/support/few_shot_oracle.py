@@ -97,6 +97,7 @@ def attraction(rows):
 
 
 GAPS = {"gap": "ood", "swapped-gap": "swapped", "blind-gap": "blind"}
+
 LEAVE_THE_CONTEXT = ("ood", "swapped", "blind")
 
 

@@ -3,14 +3,14 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import polars as pl
+from command_server import hardlook_command
 
-from hardlook.benchmarks import find_benchmark
-from hardlook.runs.folder import RunFolder
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.folder import RunFolder
 
 
 def whole_records(out):
@@ -40,7 +40,7 @@ def tear(out, kept):
 
 def start(words, out):
     """`hardlook run` with these words and this folder, as a process of its own."""
-    command = [sys.executable, "-m", "hardlook", "run", *words, "--out", str(out), "-q"]
+    command = [*hardlook_command(), "run", *words, "--out", str(out), "-q"]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 

@@ -3,10 +3,12 @@
 import functools
 import json
 
-from hardlook.benchmarks import find_benchmark
-from hardlook.contract.scorecard import Interval, Reading, Score, Scorecard, UnitCounts
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.scorecard import Reading, Score, Scorecard, UnitCounts
+from hardlook.harness.stats.intervals import Interval
 
 found = functools.cache(find_benchmark)
+
 DAY = "2030-01-02T03:04:05+00:00"
 
 

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import polars as pl
 
-from hardlook.benchmarks.one_shot_pairs.planted_pairs import planted_lists
-from hardlook.benchmarks.toss.options import TossOptions
-from hardlook.data.toss_pairs import Pair, pair_file, write_pairs
-from hardlook.runs.engines import EngineOptions
-from hardlook.runs.execute import Conduct
-from hardlook.runs.folder import RunFolder
-from hardlook.runs.launch import launch
-from hardlook.world.write import write_world
+from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
+from hardlook.harness.runs.engines import EngineOptions
+from hardlook.harness.runs.execution import RunSettings
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.launch import launch
+from hardlook.toss.options import TossOptions
+from hardlook.toss.planted_pairs import list_planted_pairs
+from hardlook.world.layouts import write_world
 
 SCENES = 24
+
 FIXED = Path("fixedsplits") / "pascal5i"
 
 
@@ -58,13 +59,13 @@ def write_one_shot_folder(folder, *, scenes=SCENES, border=0, folds=(0, 1)):
     written = OneShotFolder(write_world(folder / "voc", "voc", count=scenes, border=border), folder / "toss")
     options = TossOptions(scenes=scenes)
     for fixed in (False, True):
-        for _, pairs in planted_lists(options, (1, 2), folds, fixed=fixed):
+        for _, pairs in list_planted_pairs(options, (1, 2), folds, fixed=fixed):
             first = pairs[0]
             rows = [replace(pair, query=devkit_token(pair.query), support=devkit_token(pair.support)) for pair in pairs]
             if fixed:
                 path = written.pairs / FIXED / f"split{first.fold}_test.txt"
             else:
-                path = pair_file(written.pairs, first.tier, first.fold, first.split).path
+                path = locate_tier_list(written.pairs, first.tier, first.fold, first.split).path
             write_pairs(path, rows)
     return written
 
@@ -72,7 +73,7 @@ def write_one_shot_folder(folder, *, scenes=SCENES, border=0, folds=(0, 1)):
 def write_general_folder(folder, pairs, *, scenes=SCENES):
     """A planted FSS-1000 and tier 3 with these pairs of tokens `X_class_n`; the data as options take it."""
     rows = [Pair(query, support, 3, -1, line=line) for line, (query, support) in enumerate(pairs, 1)]
-    write_pairs(pair_file(folder / "toss", 3).path, rows)
+    write_pairs(locate_tier_list(folder / "toss", 3).path, rows)
     return {"fss": write_world(folder / "fss", "fss", count=scenes), "pairs": folder / "toss"}
 
 
@@ -87,7 +88,7 @@ def one_shot_run(out, data=None, *, model="planted-one-shot", args=None, benchma
         model_args=args or {},
         given={"resamples": 0, **({"data": data} if data else {}), **given},
         batch_size=batch_size,
-        conduct=Conduct(engine=EngineOptions(engine), **behaviour),
+        settings=RunSettings(engine=EngineOptions(engine), **behaviour),
     )
 
 

@@ -7,7 +7,9 @@ without pixels leaves the mean over classes, a fold without a split or level lea
 from __future__ import annotations
 
 LCA = {"easy_sal": 3, "easy_nsal": 0.75, "hard_sal": 0.75, "hard_nsal": 0.5}
+
 HCA = {"easy_sal": 0.5, "easy_nsal": 0.75, "hard_sal": 0.75, "hard_nsal": 3}
+
 SPURIOUS = ("L4", "L5", "L6")
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hardlook.metrics.panoptic_matching import Segments
+from hardlook.metrics.panoptic import Segments
 
 
 def random_side(rng, near, classes, crowds):

@@ -5,9 +5,10 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.request
+
+from command_server import hardlook_command
 
 
 def free_port():
@@ -29,7 +30,7 @@ class ServedStudy:
         return f"http://127.0.0.1:{self.port}/"
 
     def start(self):
-        command = [sys.executable, "-m", "hardlook", "collect", "serve", str(self.folder), "--port", str(self.port)]
+        command = [*hardlook_command(), "collect", "serve", str(self.folder), "--port", str(self.port)]
         environment = {**os.environ, "HARDLOOK_DATABASE": self.database}
         self.process = subprocess.Popen(
             [*command, "--json"], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -59,7 +60,7 @@ class ServedStudy:
 
 def init(kind, folder, *words):
     """`hardlook collect init`, as a process of its own."""
-    command = [sys.executable, "-m", "hardlook", "collect", "init", kind, str(folder), *map(str, words)]
+    command = [*hardlook_command(), "collect", "init", kind, str(folder), *map(str, words)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 

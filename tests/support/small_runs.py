@@ -2,16 +2,16 @@
 
 import polars as pl
 
-from hardlook.runs.engines import EngineOptions
-from hardlook.runs.execute import Conduct
-from hardlook.runs.folder import RunFolder
-from hardlook.runs.launch import launch
+from hardlook.harness.runs.engines import EngineOptions
+from hardlook.harness.runs.execution import RunSettings
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.launch import launch
 
 FAULTY = {"stranger": 0.3}
 
 
 def small_run(out, *, scenes=12, model="planted-segmenter", args=None, engine="inline", batch_size=4, **more):
-    """Launch closed mIoU; keyword arguments of `Conduct` or of `launch` beyond these."""
+    """Launch closed mIoU; keyword arguments of `RunSettings` or of `launch` beyond these."""
     behaviour = {key: more.pop(key) for key in ("on_error", "max_failures", "shard", "new") if key in more}
     engine_options = engine if isinstance(engine, EngineOptions) else EngineOptions(engine)
     given = {"scenes": scenes, "resamples": 200, **more.pop("given", {})}
@@ -22,7 +22,7 @@ def small_run(out, *, scenes=12, model="planted-segmenter", args=None, engine="i
         model_args=args if args is not None else (FAULTY if model == "planted-segmenter" else {}),
         given=given,
         batch_size=batch_size,
-        conduct=Conduct(engine=engine_options, **behaviour),
+        settings=RunSettings(engine=engine_options, **behaviour),
         **more,
     )
 

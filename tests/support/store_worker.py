@@ -1,6 +1,6 @@
 """A server's process in miniature: people join, take batches and answer; every acknowledged key is a line of output.
 
-`python store_worker.py URL NAME PEOPLE ITEMS SIZE TARGET BATCHES`
+Its arguments are URL NAME PEOPLE ITEMS SIZE TARGET BATCHES.
 """
 
 import sys
@@ -36,7 +36,7 @@ def serve(store, rules, waiting):
         except IndexError:
             return
         person = store.join(invitation, "en", 0.0).id
-        store.set_device(person, ("pc", "mobile")[hash(invitation) % 2], 0.0)
+        store.set_device(person, ("pc", "mobile")[sum(invitation.encode()) % 2], 0.0)
         while (batch := store.next_batch(person, rules, 0.0)) is not None:
             for trial in batch.trials:
                 store.show(person, trial.id, 0.0)
@@ -45,7 +45,3 @@ def serve(store, rules, waiting):
                 # One write, so that lines of threads do not mix.
                 sys.stdout.write(key + "\n")
                 sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

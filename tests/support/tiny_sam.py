@@ -10,7 +10,9 @@ import pytest
 from hardlook.models.roles import Clicks
 
 SIDE = 64
+
 CHANNELS = 32
+
 BACKBONE = {
     "model_type": "sam2_hiera_det_model",
     "hidden_size": 8,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from hardlook.benchmarks.toss.benchmark import TOSS
-from hardlook.benchmarks.toss.options import TossOptions
+from hardlook.toss.benchmark import TOSS
+from hardlook.toss.options import TossOptions
 
 SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
+
 TOLD = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
+
 UNTOLD = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
 
 

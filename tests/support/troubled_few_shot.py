@@ -71,7 +71,7 @@ class Slow:
     accepts = "images"
 
     def __init__(self, seconds: float = 0.1):
-        from hardlook.models.planted.learner import PlantedLearner
+        from hardlook.models.planted.few_shot import PlantedLearner
 
         self.seconds, self.learner = seconds, PlantedLearner(context=0.5, noise=0.2)
 

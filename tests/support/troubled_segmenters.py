@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hardlook.models.planted.segmenter import PlantedSegmenter
+from hardlook.models.planted.segmenters import PlantedSegmenter
 from hardlook.world.planted import PlantedWorld
 
 LABELS = PlantedSegmenter.labels
@@ -51,13 +51,16 @@ class Dies(PlantedSegmenter):
 
 
 class Slow(PlantedSegmenter):
-    """Takes its time over each image."""
+    """Takes its time over each image; a process that answers writes its number into the log."""
 
-    def __init__(self, seconds: float = 0.05):
+    def __init__(self, seconds: float = 0.02, log: str = ""):
         super().__init__(stranger=0.3)
-        self.seconds = seconds
+        self.seconds, self.log = seconds, log
 
     def segment(self, images):
+        if self.log:
+            with Path(self.log).open("a") as log:
+                log.write(f"{os.getpid()}\n")
         time.sleep(self.seconds * len(images))
         return super().segment(images)
 

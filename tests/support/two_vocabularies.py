@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from hardlook.benchmarks import find_benchmark
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.evaluation import evaluate_batch
 from hardlook.models.registry import build
-from hardlook.runs.evaluation import evaluate_batch
 
 MODELS = {
     "closed-miou": ("planted-segmenter", {"sibling": 0.3, "stranger": 0.1, "ragged": 0.5}),
@@ -20,6 +20,6 @@ def spoken_records(name, scenes, renamed=None, **faults):
     model, usual = MODELS[name]
     built = build(model, role=benchmark.card.role, args={**usual, **faults})
     built.labels = tuple((renamed or {}).get(word, word) for word in built.labels)
-    outcome = evaluate_batch(benchmark, benchmark.units(benchmark.options(scenes=scenes)), built)
+    outcome = evaluate_batch(benchmark, benchmark.list_units(benchmark.options(scenes=scenes)), built)
     assert not outcome.failures
     return benchmark.schema.frame(outcome.records).select(benchmark.schema.light).sort("unit")

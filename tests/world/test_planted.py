@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from hardlook.errors import OptionError
-from hardlook.world.planted import FAVOURITES, PlantedWorld
-from hardlook.world.render import render
+from hardlook.world.planted import FAVOURITE_CONTEXTS, PlantedWorld
+from hardlook.world.render import render_scene
 from hardlook.world.vocabulary import CONCEPTS, CONTEXTS, sibling_of
 
 
@@ -38,16 +38,16 @@ def test_correlation_moves_contexts_to_the_favourite() -> None:
     shares = []
     for correlation in (0.0, 0.5, 1.0):
         world = PlantedWorld(seed=1, count=count, correlation=correlation)
-        shares.append(sum(world.context(i) == FAVOURITES[world.concept(i)] for i in range(count)) / count)
+        shares.append(sum(world.context(i) == FAVOURITE_CONTEXTS[world.concept(i)] for i in range(count)) / count)
     assert shares[0] == pytest.approx(1 / 8)
     assert shares[1] == pytest.approx(0.5 + 0.5 / 8, abs=0.05)
     assert shares[2] == 1.0
 
 
 def test_favourites_cover_all_contexts_and_siblings_differ() -> None:
-    assert set(FAVOURITES) == {label.name for label in CONCEPTS}
-    assert set(FAVOURITES.values()) == {context.name for context in CONTEXTS}
-    assert all(FAVOURITES[name] != FAVOURITES[sibling_of(name)] for name in FAVOURITES)
+    assert set(FAVOURITE_CONTEXTS) == {label.name for label in CONCEPTS}
+    assert set(FAVOURITE_CONTEXTS.values()) == {context.name for context in CONTEXTS}
+    assert all(FAVOURITE_CONTEXTS[name] != FAVOURITE_CONTEXTS[sibling_of(name)] for name in FAVOURITE_CONTEXTS)
 
 
 def test_a_longer_world_begins_with_the_shorter_one() -> None:
@@ -80,7 +80,7 @@ def test_indices_out_of_range_and_impossible_options_are_refused() -> None:
 @pytest.mark.parametrize("size", [(160, 120), (200, 160)])
 def test_a_scene_that_was_painted_over_is_whole_when_asked_for_again(size: tuple[int, int]) -> None:
     world = PlantedWorld(seed=4, count=3, size=size)
-    fresh = render(world.scene(1))
+    fresh = render_scene(world.scene(1))
     for _ in range(3):
         asked = world[1]
         assert asked.scene == fresh.scene

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from hardlook.world import signature
-from hardlook.world.placement import LEAST_PIXELS, LEAST_VISIBLE, outline_of
+from hardlook.world.objects import render_silhouette
 from hardlook.world.planted import PlantedWorld
-from hardlook.world.render import Rendered, render
-from hardlook.world.scene import describe_scene
+from hardlook.world.render import RenderedScene, render_scene
+from hardlook.world.scene import MIN_VISIBLE_PIXELS, MIN_VISIBLE_SHARE, describe_scene
 from hardlook.world.vocabulary import BY_NAME, CONTEXTS, VOID
 
 _HASH = """
@@ -32,30 +32,32 @@ def test_same_bytes_in_another_process_and_order() -> None:
     assert here.hexdigest() == there
 
 
-def test_the_signature_is_the_truth(scenes: tuple[Rendered, ...]) -> None:
+def test_the_signature_is_the_truth(scenes: tuple[RenderedScene, ...]) -> None:
     for rendered in scenes:
-        truth = signature.read(rendered.image)
+        truth = signature.read_signature(rendered.image)
         assert np.array_equal(truth.classes, rendered.classes)
         assert np.array_equal(truth.instances, rendered.instances)
         assert np.array_equal(truth.salient, rendered.salient)
 
 
-def test_every_annotated_object_is_visible(scenes: tuple[Rendered, ...]) -> None:
+def test_every_annotated_object_is_visible(scenes: tuple[RenderedScene, ...]) -> None:
     for rendered in scenes:
         for thing in rendered.scene.objects:
             visible = int(rendered.mask_of(thing).sum())
-            assert visible >= LEAST_PIXELS
-            assert visible >= LEAST_VISIBLE * outline_of(thing, rendered.scene.size).sum()
+            assert visible >= MIN_VISIBLE_PIXELS
+            assert visible >= MIN_VISIBLE_SHARE * render_silhouette(thing, rendered.scene.size).sum()
 
 
-def test_some_objects_are_partly_hidden(scenes: tuple[Rendered, ...]) -> None:
+def test_some_objects_are_partly_hidden(scenes: tuple[RenderedScene, ...]) -> None:
     hidden = [
-        r.mask_of(thing).sum() < outline_of(thing, r.scene.size).sum() for r in scenes for thing in r.scene.objects
+        r.mask_of(thing).sum() < render_silhouette(thing, r.scene.size).sum()
+        for r in scenes
+        for thing in r.scene.objects
     ]
     assert 0.02 < np.mean(hidden) < 0.6
 
 
-def test_truth_names_exactly_the_objects_the_sky_and_one_ground(scenes: tuple[Rendered, ...]) -> None:
+def test_truth_names_exactly_the_objects_the_sky_and_one_ground(scenes: tuple[RenderedScene, ...]) -> None:
     grounds = {context.name: context.ground for context in CONTEXTS}
     for rendered in scenes:
         expected = {"sky", grounds[rendered.scene.context], *(thing.concept for thing in rendered.scene.objects)}
@@ -65,7 +67,7 @@ def test_truth_names_exactly_the_objects_the_sky_and_one_ground(scenes: tuple[Re
         assert rendered.class_mask(grounds[rendered.scene.context]).mean() > 0.1
 
 
-def test_salience_map_is_the_salient_objects(scenes: tuple[Rendered, ...]) -> None:
+def test_salience_map_is_the_salient_objects(scenes: tuple[RenderedScene, ...]) -> None:
     for rendered in scenes:
         union = np.zeros(rendered.classes.shape, bool)
         for thing in rendered.scene.objects:
@@ -75,20 +77,20 @@ def test_salience_map_is_the_salient_objects(scenes: tuple[Rendered, ...]) -> No
 
 @pytest.mark.parametrize("size", [(96, 96), (96, 72), (120, 160), (512, 384)])
 def test_other_sizes(size: tuple[int, int]) -> None:
-    rendered = render(describe_scene(0, 5, salient=False, size=size))
+    rendered = render_scene(describe_scene(0, 5, salient=False, size=size))
     assert rendered.image.shape == (size[1], size[0], 3)
     assert rendered.image.dtype == np.uint8
-    assert rendered.target_mask.sum() >= LEAST_PIXELS
+    assert rendered.target_mask.sum() >= MIN_VISIBLE_PIXELS
 
 
-def test_pictures_are_pictures_not_noise(scenes: tuple[Rendered, ...]) -> None:
+def test_pictures_are_pictures_not_noise(scenes: tuple[RenderedScene, ...]) -> None:
     for rendered in scenes:
         grey = rendered.image.astype(int).sum(axis=2)
         assert np.median(np.abs(np.diff(grey, axis=1))) < 12
         assert grey.std() > 20
 
 
-def test_contexts_are_told_apart_by_colour_and_concepts_vary_within(scenes: tuple[Rendered, ...]) -> None:
+def test_contexts_are_told_apart_by_colour_and_concepts_vary_within(scenes: tuple[RenderedScene, ...]) -> None:
     means = defaultdict(list)
     looks = defaultdict(set)
     for rendered in scenes:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from hardlook.errors import OptionError
-from hardlook.world.scene import MOST_INSTANCES, describe_scene
+from hardlook.world.scene import MAX_INSTANCES, describe_scene
 
 
 def test_fixing_one_choice_leaves_the_others() -> None:
@@ -28,7 +28,7 @@ def test_distractors_are_of_other_concepts_and_instances_are_numbered() -> None:
     for index in range(40):
         scene = describe_scene(1, index, concept="cup", distractors=8)
         counts = Counter(thing.concept for thing in scene.objects)
-        assert max(counts.values()) <= MOST_INSTANCES
+        assert max(counts.values()) <= MAX_INSTANCES
         for name, count in counts.items():
             assert sorted(thing.instance for thing in scene.objects if thing.concept == name) == list(range(count))
         assert scene.subject.concept == "cup"

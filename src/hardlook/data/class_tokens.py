@@ -3,9 +3,9 @@
 Numbered tokens are `C_image`: the class number from 1 and the image's id. Named tokens, of FSS-1000, are
 `X_class_n`: a number that says nothing, the class folder's name and the number of the image in it.
 
->>> numbered_token("15_2007_000032"), numbered_token("4_11149")
+>>> parse_numbered_token("15_2007_000032"), parse_numbered_token("4_11149")
 ((15, '2007_000032'), (4, '11149'))
->>> named_token("13_banana_boat_1")
+>>> parse_named_token("13_banana_boat_1")
 ('banana_boat', 1)
 """
 
@@ -17,12 +17,13 @@ from functools import lru_cache
 from hardlook.errors import DataError
 
 _NUMBERED = re.compile(r"([1-9]\d*)_(\S+)")
+
 _NAMED = re.compile(r"\d+_(\S+)_(\d+)")
 
 
 # A pair list repeats its tokens some twenty times.
 @lru_cache(maxsize=1 << 16)
-def numbered_token(token: str) -> tuple[int, str]:
+def parse_numbered_token(token: str) -> tuple[int, str]:
     """Class number (from 1) and image id of `C_image`; a `DataError` for anything else."""
     found = _NUMBERED.fullmatch(token)
     if found is None:
@@ -31,7 +32,7 @@ def numbered_token(token: str) -> tuple[int, str]:
     return int(found[1]), found[2]
 
 
-def named_token(token: str) -> tuple[str, int]:
+def parse_named_token(token: str) -> tuple[str, int]:
     """Class name and image number of `X_class_n`; a `DataError` for anything else."""
     found = _NAMED.fullmatch(token)
     if found is None:

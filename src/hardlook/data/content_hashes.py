@@ -7,8 +7,8 @@ file changed within the last two seconds is not kept: a further change in the sa
 >>> folder = Path(tempfile.mkdtemp())
 >>> for name, text in (("a", "x"), ("b", "x"), ("c", "y")):
 ...     _ = (folder / name).write_text(text)
->>> hashes = content_hashes([folder / name for name in "abc"], cache=folder / "hashes.sqlite")
->>> equal_content(hashes)
+>>> hashes = hash_files([folder / name for name in "abc"], cache=folder / "hashes.sqlite")
+>>> group_equal_hashes(hashes)
 ((0, 1),)
 """
 
@@ -23,12 +23,15 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.errors import DataError
 
 _Key = tuple[str, int, int]  # absolute path, bytes, nanoseconds of the last change
+
 _AT_ONCE = 500  # parameters of a query; old SQLite allows 999
+
 _SETTLED_NANOSECONDS = 2_000_000_000
+
 _TABLE = "CREATE TABLE IF NOT EXISTS hashes (path TEXT PRIMARY KEY, size INTEGER, changed INTEGER, hash TEXT)"
 
 
@@ -39,7 +42,7 @@ def default_cache_file() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "content-hashes.sqlite"
 
 
-def content_hashes(paths: Sequence[Path], *, cache: Path | None = None) -> tuple[str, ...]:
+def hash_files(paths: Sequence[Path], *, cache: Path | None = None) -> tuple[str, ...]:
     """The SHA-256 of each file's content (hexadecimal), in the order of `paths`; only new or changed files are read.
 
     `cache` is the file that keeps them (`default_cache_file`); where it cannot be used every file is read. A
@@ -53,13 +56,13 @@ def content_hashes(paths: Sequence[Path], *, cache: Path | None = None) -> tuple
         now = time.time_ns()
         # Reading and hashing both let go of the interpreter's lock.
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            read = dict(zip(fresh, pool.map(lambda key: fingerprint.of_file(Path(key[0])), fresh), strict=True))
+            read = dict(zip(fresh, pool.map(lambda key: fingerprints.of_file(Path(key[0])), fresh), strict=True))
         known |= read
         _keep(cache, [(*key, value) for key, value in read.items() if now - key[2] > _SETTLED_NANOSECONDS])
     return tuple(known[key] for key in keys)
 
 
-def equal_content(hashes: Sequence[str]) -> tuple[tuple[int, ...], ...]:
+def group_equal_hashes(hashes: Sequence[str]) -> tuple[tuple[int, ...], ...]:
     """Positions of equal hashes, two or more a group, in the order of their first."""
     groups: dict[str, list[int]] = {}
     for position, value in enumerate(hashes):

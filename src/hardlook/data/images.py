@@ -27,8 +27,11 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm")
+
 _JPEG_START, _JPEG_END = b"\xff\xd8\xff", b"\xff\xd9"
+
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
+
 _PLAIN_RGB = b"\x08\x02"  # bit depth and colour type in a PNG's header
 
 

@@ -22,21 +22,21 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.click_names import normalize_dataset_name
 from hardlook.data.images import find_image
 from hardlook.data.label_maps import read_label_map
-from hardlook.data.object_instances.dataset_names import dataset_name
-from hardlook.data.object_instances.longest_side import LONGEST, limited_mask, limited_size
+from hardlook.data.object_instances.instance import MAX_SIDE, limit_mask, limit_size
 from hardlook.errors import DataError
 
 Mask = NDArray[np.bool_]
 
 
-def error_mask(truth: Mask, previous: Mask | None, click_type: str) -> Mask:
+def compute_error_mask(truth: Mask, previous: Mask | None, click_type: str) -> Mask:
     """What was to be clicked on, (H, W) bool: first: the truth; fn: what `previous` lacks; fp: what it has too much.
 
     `previous` (H, W) is not looked at in the first round. The result may be empty.
 
-    >>> error_mask(np.array([[True, True]]), np.array([[True, False]]), "fn").tolist()
+    >>> compute_error_mask(np.array([[True, True]]), np.array([[True, False]]), "fn").tolist()
     [[False, True]]
     """
     if click_type == "first":
@@ -76,8 +76,8 @@ class PreviousMasks:
         # 0 and 1, 0 and 255, and 255 blurred by JPEG all come out right.
         mask = np.asarray(2 * stored > max(int(stored.max()), 1))
         had = (mask.shape[1], mask.shape[0])
-        if size is not None and max(size) == LONGEST and limited_size(had) == size:
-            return limited_mask(mask)
+        if size is not None and max(size) == MAX_SIDE and limit_size(had) == size:
+            return limit_mask(mask)
         if size not in (None, had):
             what = f"the previous mask is {had[0]}x{had[1]}, the truth {size[0]}x{size[1]}"
             raise DataError(what, file=path, unit=full_stem, remedy="store masks at the image's own size")
@@ -86,8 +86,8 @@ class PreviousMasks:
     def error(self, full_stem: str, truth: Mask, click_type: str, dataset: str = "") -> Mask:
         """The error (H, W) bool that was to be clicked on; an empty one is a `DataError`."""
         if click_type == "first":
-            return error_mask(truth, None, click_type)
-        found = error_mask(truth, self.read(full_stem, (truth.shape[1], truth.shape[0]), dataset), click_type)
+            return compute_error_mask(truth, None, click_type)
+        found = compute_error_mask(truth, self.read(full_stem, (truth.shape[1], truth.shape[0]), dataset), click_type)
         if not found.any():
             what = f"the previous mask has no error of type {click_type}"
             raise DataError(what, file=self.folder, unit=full_stem, remedy="take mask and truth of one release")
@@ -96,8 +96,8 @@ class PreviousMasks:
     def _of(self, dataset: str) -> Path:
         if not self.folder.is_dir():
             raise DataError("no folder of previous masks", file=self.folder, remedy="check --previous-masks")
-        return self._own.get(dataset_name(dataset), self.folder)
+        return self._own.get(normalize_dataset_name(dataset), self.folder)
 
     @cached_property
     def _own(self) -> dict[str, Path]:
-        return {dataset_name(path.name): path for path in sorted(self.folder.iterdir()) if path.is_dir()}
+        return {normalize_dataset_name(path.name): path for path in sorted(self.folder.iterdir()) if path.is_dir()}

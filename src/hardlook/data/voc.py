@@ -17,6 +17,7 @@ from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
 
 IGNORE = 255
+
 VOC_CLASSES = (
     "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow",
     "diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor",

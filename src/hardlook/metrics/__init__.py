@@ -8,6 +8,8 @@ both serve.
 0.746
 """
 
+from __future__ import annotations
+
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.metrics.mean_iou import MeanIoU
 from hardlook.metrics.open_ap import OpenAP, open_average_precision

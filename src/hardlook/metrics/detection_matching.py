@@ -16,14 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.array_input import Values, as_numpy
-from hardlook.metrics.detection_inputs import Detections, IouType, Objects, areas
-from hardlook.metrics.overlap import overlap_of
+from hardlook.metrics.arrays import Values, as_numpy
+from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, areas, overlap_of
 
-UNMATCHED = -1
-IGNORED = -2
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
+
 AREA_RANGES = {"all": (0.0, 1e10), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, 1e10)}
+
 _LOW, _HIGH = np.array(list(AREA_RANGES.values())).T[:, :, None]
 
 
@@ -68,7 +67,7 @@ def match_image(
     >>> match_image(truth, found, iou_type="bbox", released=True).pooled[0, 0].tolist()
     [-1]
     """
-    from hardlook.metrics.matching_kernel import greedy
+    from hardlook.metrics.kernels.matching import greedy
 
     detections, objects = len(found.classes), len(truth.classes)
     overlap = overlap_of(found, truth, iou_type) if overlap is None else _checked(overlap, detections, objects)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from hardlook.metrics.confusion import confusion_counts
 
 MeanOver = Literal["detectron2", "gt-only"]
+
 Counts = NDArray[np.int64] | NDArray[np.float64]
 
 

@@ -1,10 +1,12 @@
-"""A model's arguments: what its constructor accepts, and words from the command line turned into that.
+"""Arguments of a model: what its constructor accepts, and text from the command line converted to that.
 
 >>> def model(scale: float = 1.0, size: tuple[int, int] = (8, 8)) -> None: ...
->>> convert("mine", model, {"scale": "0.5", "size": "4,6"})
+>>> convert_arguments("mine", model, {"scale": "0.5", "size": "4,6"})
 {'scale': 0.5, 'size': (4, 6)}
->>> accepted(model)
+>>> list_arguments(model)
 ['scale: float = 1.0', 'size: tuple[int, int] = (8, 8)']
+>>> parse_arguments("size=4,6,scale=2")
+{'size': '4,6', 'scale': '2'}
 """
 
 from __future__ import annotations
@@ -17,55 +19,74 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
 
-from hardlook.errors import ModelError
+from hardlook.errors import ModelError, OptionError
 
 _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+_EMPTY = inspect.Parameter.empty
 
 
-class _Unfit(ValueError):
-    """A value that its annotation does not allow."""
+def list_arguments(factory: Callable[..., Any]) -> list[str]:
+    """One line per argument, `name: type = default`, from the factory's signature."""
+    annotations = _annotations(factory)
+    return [_format_parameter(parameter, annotations) for parameter in _parameters(factory) if parameter.kind in _NAMED]
 
 
-def accepted(factory: Callable[..., Any]) -> list[str]:
-    """One line an argument, `name: type = default`, as the factory's signature has it."""
-    types_ = _annotations(factory)
-    return [_line(parameter, types_) for parameter in _parameters(factory) if parameter.kind in _NAMED]
+def convert_arguments(name: str, factory: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """The keyword arguments for `factory`, strings converted by its annotations; a `ModelError` where that fails.
 
-
-def convert(name: str, factory: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments for `factory`, strings converted by its annotations; a `ModelError` where one cannot be.
-
-    A sequence is written with commas (`size=4,6`), a missing value `none`, a switch `true` or `false`.
+    A sequence is written with commas (`size=4,6`), a missing value `none`, a switch `true` or `false`. `name` is the
+    model's name in errors.
     """
     parameters = {parameter.name: parameter for parameter in _parameters(factory) if parameter.kind in _NAMED}
     open_ended = any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in _parameters(factory))
-    remedy = "it accepts " + ("; ".join(accepted(factory)) or "no arguments")
+    remedy = "it accepts " + ("; ".join(list_arguments(factory)) or "no arguments")
     unknown = [] if open_ended else [key for key in args if key not in parameters]
     if unknown:
         raise ModelError(f"the model {name!r} has no argument {', '.join(map(repr, unknown))}", remedy=remedy)
-    needed = [p.name for p in parameters.values() if p.default is inspect.Parameter.empty and p.name not in args]
-    if needed:
-        raise ModelError(f"the model {name!r} needs a value for {', '.join(map(repr, needed))}", remedy=remedy)
+    missing = [p.name for p in parameters.values() if p.default is _EMPTY and p.name not in args]
+    if missing:
+        raise ModelError(f"the model {name!r} needs a value for {', '.join(map(repr, missing))}", remedy=remedy)
     annotations = _annotations(factory)
     converted = {}
     for key, value in args.items():
-        wanted = annotations.get(key, _type_of_default(parameters.get(key)))
+        expected = annotations.get(key, _type_of_default(parameters.get(key)))
         try:
-            converted[key] = _fitted(value, wanted)
-        except _Unfit as error:
+            converted[key] = _convert(value, expected)
+        except _ConversionError as error:
             raise ModelError(f"the model {name!r} cannot take {key}={value!r}: {error}", remedy=remedy) from None
     return converted
 
 
-def complete(name: str, factory: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
-    """The same with every default filled in, so that saying a default and leaving it out are one model."""
+def complete_arguments(name: str, factory: Callable[..., Any], args: Mapping[str, Any]) -> dict[str, Any]:
+    """The converted arguments with all defaults filled in: a default that is given and one left out are the same."""
     defaults = {
         parameter.name: parameter.default
         for parameter in _parameters(factory)
-        if parameter.kind in _NAMED and parameter.default is not inspect.Parameter.empty
+        if parameter.kind in _NAMED and parameter.default is not _EMPTY
     }
-    return defaults | convert(name, factory, args)
+    return defaults | convert_arguments(name, factory, args)
+
+
+def parse_arguments(text: str) -> dict[str, str]:
+    """Arguments written as `key=value` with commas between; a comma within a value is kept.
+
+    >>> parse_arguments("size=4,6,layer=stride16+head")
+    {'size': '4,6', 'layer': 'stride16+head'}
+    """
+    arguments: dict[str, str] = {}
+    last = ""
+    for part in (part.strip() for part in text.split(",") if part.strip()):
+        key, equals, value = part.partition("=")
+        if not equals and last:
+            arguments[last] += f",{part}"
+            continue
+        last = key.strip()
+        if not equals or not last or last in arguments:
+            what = f"{last!r} comes twice" if equals and last in arguments else f"{part!r} names no argument"
+            raise OptionError(f"{what} in {text!r}", remedy="write key=value with commas between, each key once")
+        arguments[last] = value.strip()
+    return arguments
 
 
 def _parameters(factory: Callable[..., Any]) -> list[inspect.Parameter]:
@@ -83,101 +104,86 @@ def _annotations(factory: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def _line(parameter: inspect.Parameter, types_: Mapping[str, Any]) -> str:
-    wanted = types_.get(parameter.name, inspect.Parameter.empty)
-    text = parameter.name if wanted is inspect.Parameter.empty else f"{parameter.name}: {_named(wanted)}"
-    return text if parameter.default is inspect.Parameter.empty else f"{text} = {parameter.default!r}"
+def _format_parameter(parameter: inspect.Parameter, annotations: Mapping[str, Any]) -> str:
+    expected = annotations.get(parameter.name, _EMPTY)
+    text = parameter.name if expected is _EMPTY else f"{parameter.name}: {_format_type(expected)}"
+    return text if parameter.default is _EMPTY else f"{text} = {parameter.default!r}"
 
 
-def _named(wanted: Any) -> str:
-    plain = isinstance(wanted, type) and not typing.get_args(wanted)
-    return wanted.__name__ if plain else str(wanted).replace("typing.", "").replace("pathlib.", "")
+def _format_type(expected: Any) -> str:
+    plain = isinstance(expected, type) and not typing.get_args(expected)
+    return expected.__name__ if plain else str(expected).replace("typing.", "").replace("pathlib.", "")
 
 
 def _type_of_default(parameter: inspect.Parameter | None) -> Any:
-    # An argument without an annotation still says what it wants by its default.
+    # The default of an argument without an annotation still shows its type.
     simple = parameter is not None and type(parameter.default) in (bool, int, float, str)
     return type(parameter.default) if parameter is not None and simple else Any
 
 
-def _fitted(value: Any, wanted: Any) -> Any:
-    origin, inner = typing.get_origin(wanted), typing.get_args(wanted)
+class _ConversionError(ValueError):
+    """A value that its annotation does not allow."""
+
+
+def _convert(value: Any, expected: Any) -> Any:
+    origin, inner = typing.get_origin(expected), typing.get_args(expected)
     if origin in (typing.Union, types.UnionType):
-        return _first_fit(value, inner, wanted)
+        # Any value can be read as text, so text comes last.
+        for choice in sorted(inner, key=lambda choice: choice in (str, Path)):
+            try:
+                return _convert(value, choice)
+            except _ConversionError:
+                continue
+        raise _ConversionError(f"{_format_type(expected)} was expected")
     if origin is Literal:
         for choice in inner:
             if value == choice or value == str(choice):
                 return choice
-        raise _Unfit(f"one of {', '.join(map(str, inner))} was expected")
-    if wanted is type(None):
+        raise _ConversionError(f"one of {', '.join(map(str, inner))} was expected")
+    if expected is type(None):
         if value is None or value in ("none", "None", ""):
             return None
-        raise _Unfit("none was expected")
-    if wanted in (tuple, list) or origin in (tuple, list, Sequence):
-        return _sequence(value, list if origin is list or wanted is list else tuple, inner)
-    converters = {bool: _switch, int: _whole, float: _number, str: _text, Path: _path}
-    return converters[wanted](value) if wanted in converters else value
+        raise _ConversionError("none was expected")
+    if expected in (tuple, list) or origin in (tuple, list, Sequence):
+        return _convert_sequence(value, list if origin is list or expected is list else tuple, inner)
+    return _convert_scalar(value, expected)
 
 
-def _first_fit(value: Any, choices: Sequence[Any], wanted: Any) -> Any:
-    # Text fits everything that is written, so it comes last.
-    for choice in sorted(choices, key=lambda choice: choice in (str, Path)):
-        try:
-            return _fitted(value, choice)
-        except _Unfit:
-            continue
-    raise _Unfit(f"{_named(wanted)} was expected")
-
-
-def _sequence(value: Any, container: Callable[[list[Any]], Any], inner: Sequence[Any]) -> Any:
+def _convert_sequence(value: Any, container: Callable[[list[Any]], Any], inner: Sequence[Any]) -> Any:
     if isinstance(value, str):
         text = value.strip().removeprefix("(").removeprefix("[").removesuffix(")").removesuffix("]")
         items: list[Any] = [item.strip() for item in text.split(",") if item.strip()]
     elif isinstance(value, list | tuple):
         items = list(value)
     else:
-        raise _Unfit("values with commas between them were expected")
+        raise _ConversionError("values with commas between them were expected")
     if container is tuple and inner and inner[-1] is not Ellipsis:
         if len(items) != len(inner):
-            raise _Unfit(f"{len(inner)} values were expected, {len(items)} came")
-        return container([_fitted(item, kind) for item, kind in zip(items, inner, strict=True)])
+            raise _ConversionError(f"{len(inner)} values were expected, {len(items)} came")
+        return container([_convert(item, kind) for item, kind in zip(items, inner, strict=True)])
     kind = inner[0] if inner else Any
-    return container([_fitted(item, kind) for item in items])
+    return container([_convert(item, kind) for item in items])
 
 
-def _switch(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
-        return value.lower() in _TRUE
-    raise _Unfit("true or false was expected")
-
-
-def _whole(value: Any) -> int:
-    try:
-        if isinstance(value, str) or (isinstance(value, Integral) and not isinstance(value, bool)):
-            return int(value)
-    except ValueError:
-        pass
-    raise _Unfit("a whole number was expected")
-
-
-def _number(value: Any) -> float:
-    try:
-        if isinstance(value, str) or (isinstance(value, Real) and not isinstance(value, bool)):
-            return float(value)
-    except ValueError:
-        pass
-    raise _Unfit("a number was expected")
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise _Unfit("text was expected")
-
-
-def _path(value: Any) -> Path:
-    if isinstance(value, str | Path):
-        return Path(value).expanduser()
-    raise _Unfit("a path was expected")
+def _convert_scalar(value: Any, expected: Any) -> Any:
+    if expected is bool:
+        if isinstance(value, bool):
+            return value
+        if isinstance(value, str) and value.lower() in _TRUE + _FALSE:
+            return value.lower() in _TRUE
+        raise _ConversionError("true or false was expected")
+    if expected in (int, float):
+        number = isinstance(value, Integral if expected is int else Real) and not isinstance(value, bool)
+        try:
+            if number or isinstance(value, str):
+                return expected(value)
+        except ValueError:
+            pass
+        raise _ConversionError("a whole number was expected" if expected is int else "a number was expected")
+    if expected is str and not isinstance(value, str):
+        raise _ConversionError("text was expected")
+    if expected is Path:
+        if isinstance(value, str | Path):
+            return Path(value).expanduser()
+        raise _ConversionError("a path was expected")
+    return value

@@ -27,7 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.models.roles import Encoder, Features, Image
 
 GIBIBYTE = 1 << 30
@@ -43,7 +43,7 @@ def default_cache_folder() -> Path:
 
 
 class CachedEncoder:
-    """An `Encoder` that asks the wrapped one only for images it has not seen.
+    """An `Encoder` that calls the wrapped one only for images that are not in the cache.
 
     `identity` is the encoder's fingerprint (`models.identity`); `size` names the input size where the caller resizes
     images itself. `encoded` and `found` count images answered by the encoder and by the cache.
@@ -54,13 +54,13 @@ class CachedEncoder:
     ) -> None:
         self.encoder, self.most_bytes = encoder, most_bytes
         self.dimension = encoder.dimension
-        self.root, self.folder = folder, folder / fingerprint.of_value([identity, size])
+        self.root, self.folder = folder, folder / fingerprints.of_value([identity, size])
         self.encoded = self.found = 0
         self._writes = 0
 
     def encode(self, images: Sequence[Image]) -> Features:
         """As the wrapped encoder's: vectors (N, D) float32 and, where it has them, maps."""
-        keys = [fingerprint.of_array(image) for image in images]
+        keys = [fingerprints.of_array(image) for image in images]
         known = {key: entry for key in dict.fromkeys(keys) if (entry := self._read(key)) is not None}
         fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
         self.encoded += len(fresh)
@@ -101,7 +101,7 @@ class CachedEncoder:
         beside = path.with_name(f".{uuid.uuid4().hex}")
         beside.write_bytes(buffer.getvalue())
         beside.replace(path)
-        # The first write checks too: many short runs must not outgrow the bound together.
+        # The first write checks too: many short runs together must not outgrow the bound.
         if self._writes % CHECK_EVERY == 0:
             self.shrink()
         self._writes += 1

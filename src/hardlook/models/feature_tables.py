@@ -1,24 +1,43 @@
 """The features of a whole list of images: every image encoded once, then read by any process from the disk.
 
 A table belongs to one encoder (its identity), one list of contents and the choice whether maps are kept. What other
-tables of the same encoder hold is copied, not encoded again. Maps are kept even where only vectors are asked for, as
-long as they are of one shape and small (`MOST_UNASKED_BYTES`), so that a learner on maps need not encode again. Images
-pass the encoder one at a time, so the bits of a row depend on its image alone. What was encoded before a kill is kept.
+tables of the same encoder hold is copied, not encoded again. Maps are kept even where only vectors are requested, as
+long as they are of one shape and small (`MAX_UNREQUESTED_BYTES`), so that a learner on maps need not encode again.
+Images pass the encoder one at a time, so the bits of a row depend on its image alone.
 
 >>> import tempfile
 >>> from hardlook.world.planted import PlantedWorld
 >>> scenes = {f"{number}.png": scene.image for number, scene in enumerate(PlantedWorld(count=3))}
 >>> paths = [Path(name) for name in scenes]
->>> table = feature_table("planted-encoder", {}, paths, ["a", "b", "c"], maps=False,
+>>> table = build_feature_table("planted-encoder", {}, paths, ["a", "b", "c"], maps=False,
 ...     read=lambda path: scenes[path.name], folder=Path(tempfile.mkdtemp()))
 >>> table.vectors.shape, table.maps
 ((3, 64), None)
+
+Rows are written one by one, by one process at a time; a run that is killed resumes. A table's folder holds one `.npy`
+file per array, `contents.json` with the content of each row, `done.npy` with one flag per row, and `complete.json` once
+every row is there. Flags are written after their rows are on the disk, so a flag is never wrong, whatever stops the
+machine.
+
+>>> folder = Path(tempfile.mkdtemp())
+>>> writer = RowWriter(folder / "table", ["a", "a"], ("vectors",))
+>>> writer.put([0, 1], {"vectors": np.array([1.0, 2.0], np.float32)})
+>>> writer.finish()
+>>> open_rows(folder / "table", ("vectors",))["vectors"].tolist()
+[[1.0, 2.0], [1.0, 2.0]]
+>>> stored = StoredRows(folder, ("vectors",))
+>>> stored.get("a")["vectors"].tolist(), "b" in stored
+([1.0, 2.0], False)
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
+import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,15 +46,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.errors import DataError, HardlookError, ModelError
 from hardlook.models.feature_cache import default_cache_folder
-from hardlook.models.feature_rows import FillingRows, KnownRows, complete_rows, one_process
 from hardlook.models.identity import identify
 from hardlook.models.registry import build
 from hardlook.models.roles import Encoder, Features, Image
 
-MOST_UNASKED_BYTES = 4 << 30
+COMPLETE, CONTENTS = "complete.json", "contents.json"
+ROWS_PER_FLUSH = 64
+MAX_UNREQUESTED_BYTES = 4 << 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,13 +80,13 @@ def default_tables_folder() -> Path:
 
 def open_feature_table(folder: Path, maps: bool) -> FeatureTable:
     """The finished table in `folder`; a `DataError` where there is none."""
-    arrays = complete_rows(folder, _names(maps))
+    arrays = open_rows(folder, _names(maps))
     if arrays is None:
         raise DataError("there is no complete table of features here", file=folder, remedy="encode the images again")
     return FeatureTable(folder, arrays["vectors"], arrays.get("maps"))
 
 
-def feature_table(
+def build_feature_table(
     encoder_name: str,
     encoder_args: Mapping[str, Any],
     images: Sequence[Path],
@@ -88,24 +108,24 @@ def feature_table(
     encoder = build(encoder_name, "encoder", encoder_args)
     identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
     home = (folder or default_tables_folder()) / identity
-    places = {kept: home / fingerprint.of_value([list(content), kept]) for kept in (False, True)}
-    found = _complete(places, maps)
+    places = {kept: home / fingerprints.of_value([list(content), kept]) for kept in (False, True)}
+    found = _find_complete(places, maps)
     if found is None:
-        # One process an encoder, not a table: of two lists that overlap the second finds what the first encoded.
-        with one_process(home):
-            found = _complete(places, maps)
+        # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
+        with lock_folder(home):
+            found = _find_complete(places, maps)
             if found is None:
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
-                found = _made(places, maps, _Images(encoder, paths, read), content, show_progress)
+                found = _write_table(places, maps, _ImageEncoding(encoder, paths, read), content, show_progress)
     return open_feature_table(found, maps)
 
 
-class _UnaskedMaps(Exception):
-    """Maps that nobody asked for cannot be kept."""
+class _UnrequestedMaps(Exception):
+    """Maps that were not requested cannot be kept."""
 
 
-class _Images:
-    """Images by content, encoded when asked for; the last answer is remembered, for a second try without maps."""
+class _ImageEncoding:
+    """Images by content, encoded on demand; the last answer is kept, for a second try without maps."""
 
     def __init__(self, encoder: Encoder, paths: Mapping[str, Path], read: Callable[[Path], Image]) -> None:
         self.encoder, self.paths, self.read = encoder, paths, read
@@ -125,55 +145,55 @@ class _Images:
             raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
 
 
-def _complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
+def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
     # A table with maps serves those who want vectors only.
     wanted = (True,) if maps else (False, True)
-    return next((places[kept] for kept in wanted if complete_rows(places[kept], _names(kept)) is not None), None)
+    return next((places[kept] for kept in wanted if open_rows(places[kept], _names(kept)) is not None), None)
 
 
-def _made(
+def _write_table(
     places: Mapping[bool, Path],
     maps: bool,
-    images: _Images,
+    images: _ImageEncoding,
     content: Sequence[str],
     show_progress: Callable[[int, int], Any] | None,
 ) -> Path:
     home = places[True].parent
     if not maps:
-        with_maps, alone = KnownRows(home, _names(True)), KnownRows(home, _names(False))
+        with_maps, alone = StoredRows(home, _names(True)), StoredRows(home, _names(False))
         known = [name for name in content if name in alone]
         # Maps are kept where something has to be encoded, and every row that is known has its map.
         if len(known) == len(content) or any(name not in with_maps for name in known):
-            return _filled(places[False], False, maps, images, content, show_progress)
+            return _fill_rows(places[False], False, maps, images, content, show_progress)
     try:
-        return _filled(places[True], True, maps, images, content, show_progress)
-    except _UnaskedMaps:
-        found = _filled(places[False], False, maps, images, content, show_progress)
+        return _fill_rows(places[True], True, maps, images, content, show_progress)
+    except _UnrequestedMaps:
+        found = _fill_rows(places[False], False, maps, images, content, show_progress)
     shutil.rmtree(places[True], ignore_errors=True)
     return found
 
 
-def _filled(
+def _fill_rows(
     place: Path,
     kept: bool,
     asked: bool,
-    images: _Images,
+    images: _ImageEncoding,
     content: Sequence[str],
     show_progress: Callable[[int, int], Any] | None,
 ) -> Path:
-    filling = FillingRows(place, content, _names(kept))
+    filling = RowWriter(place, content, _names(kept))
     twins: dict[str, list[int]] = {}
     for row, name in enumerate(content):
         twins.setdefault(name, []).append(row)
-    known = KnownRows(place.parent, filling.names)
+    known = StoredRows(place.parent, filling.names)
     wanted = dict.fromkeys(content[row] for row in filling.missing)
     fresh = sum(name not in known for name in wanted)
     with show_progress(len(twins), len(twins) - fresh) if show_progress else nullcontext() as progress:
         try:
             # Copies first: they are safe on the disk before anything takes long.
             for name in sorted(wanted, key=lambda name: name not in known):
-                values = known.get(name) or _values(images, name, kept, asked)
-                _check(values, filling, asked, images.paths[name], images.encoder.dimension)
+                values = known.get(name) or _encode_row(images, name, kept, asked)
+                _check_row(values, filling, asked, images.paths[name], images.encoder.dimension)
                 filling.put(twins[name], values)
                 if progress is not None and name not in known:
                     progress.advance(1, 0)
@@ -183,7 +203,7 @@ def _filled(
     return place
 
 
-def _values(images: _Images, name: str, kept: bool, asked: bool) -> dict[str, NDArray[np.float32]]:
+def _encode_row(images: _ImageEncoding, name: str, kept: bool, asked: bool) -> dict[str, NDArray[np.float32]]:
     features = images.encoded(name)
     values = {"vectors": np.asarray(features.vectors, np.float32).reshape(-1)}
     if kept and features.maps is not None:
@@ -192,15 +212,15 @@ def _values(images: _Images, name: str, kept: bool, asked: bool) -> dict[str, ND
         remedy = "choose an encoder with feature maps, or learners that work on vectors"
         raise ModelError("the encoder gives no feature maps", file=images.paths[name], remedy=remedy)
     elif kept:
-        raise _UnaskedMaps
+        raise _UnrequestedMaps
     return values
 
 
-def _check(
-    values: Mapping[str, NDArray[np.float32]], filling: FillingRows, asked: bool, path: Path, dimension: int
+def _check_row(
+    values: Mapping[str, NDArray[np.float32]], filling: RowWriter, asked: bool, path: Path, dimension: int
 ) -> None:
     if "maps" in values and not asked and not _can_be_kept(values["maps"], filling):
-        raise _UnaskedMaps
+        raise _UnrequestedMaps
     if values["vectors"].shape != (dimension,):
         raise ModelError(
             f"expected one vector of {dimension} numbers, the encoder gave {values['vectors'].size}",
@@ -218,12 +238,156 @@ def _check(
             )
 
 
-def _can_be_kept(one: NDArray[np.float32], filling: FillingRows) -> bool:
-    # Half of the free space at most: what nobody asked for must not fill the disk.
-    most = min(MOST_UNASKED_BYTES, shutil.disk_usage(filling.folder.parent).free // 2)
+def _can_be_kept(one: NDArray[np.float32], filling: RowWriter) -> bool:
+    # Half of the free space at most: maps that were not requested must not fill the disk.
+    most = min(MAX_UNREQUESTED_BYTES, shutil.disk_usage(filling.folder.parent).free // 2)
     fits = one.shape == filling.shapes["maps"] if filling.shapes else one.nbytes * filling.count <= most
     return fits and bool(np.isfinite(one).all())
 
 
 def _names(maps: bool) -> tuple[str, ...]:
     return ("vectors", "maps") if maps else ("vectors",)
+
+
+@contextlib.contextmanager
+def lock_folder(folder: Path) -> Iterator[None]:
+    """Wait until no other process fills the folder, and keep others out; the lock of a killed process is gone."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / ".lock").open("w") as stream:
+        # File systems without locks exist; there two processes write the same rows twice.
+        with contextlib.suppress(ImportError, OSError):
+            import fcntl
+
+            fcntl.flock(stream, fcntl.LOCK_EX)
+        yield
+
+
+def open_rows(folder: Path, names: Sequence[str]) -> dict[str, NDArray[Any]] | None:
+    """The arrays of these names, memory-mapped and read-only; None where they are not complete or damaged."""
+    try:
+        count = json.loads((folder / COMPLETE).read_text())["rows"]
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r") for name in names}
+    except (OSError, ValueError, EOFError, KeyError, TypeError):
+        return None
+    return arrays if all(len(array) == count for array in arrays.values()) else None
+
+
+class RowWriter:
+    """Writes one row per content into each of the arrays `names`; rows of an earlier run are kept.
+
+    `missing` are the rows to write, ascending. The shape of a row is that of the first one put. Rows reach the disk
+    every few dozen, and with `flush`; `finish` says that all are there.
+    """
+
+    def __init__(self, folder: Path, contents: Sequence[str], names: Sequence[str]) -> None:
+        self.folder, self.contents, self.names = folder, list(contents), tuple(names)
+        self.count = count = len(self.contents)
+        self.shapes: dict[str, tuple[int, ...]] = {}
+        self._done = np.zeros(count, np.bool_)
+        self._waiting: list[int] = []
+        # Rows of a run that was stopped, unless a file of it is missing or cut off: then from the start.
+        with contextlib.suppress(OSError, ValueError, EOFError):
+            done = np.load(folder / "done.npy")
+            shapes = {name: np.load(folder / f"{name}.npy", mmap_mode="r").shape for name in self.names}
+            if all(shape[0] == count for shape in (done.shape, *shapes.values())):
+                self._done, self.shapes = done, {name: shape[1:] for name, shape in shapes.items()}
+
+    @property
+    def missing(self) -> list[int]:
+        """The rows that are not there."""
+        return [int(row) for row in np.flatnonzero(~self._done)]
+
+    def put(self, rows: Sequence[int], values: Mapping[str, NDArray[np.float32]]) -> None:
+        """Write one value, by name, into all of `rows` (doubles share their features)."""
+        try:
+            if not self.shapes:
+                self._create({name: values[name].shape for name in self.names})
+            for name in self.names:
+                self._write(name, rows, values[name])
+            self._waiting += rows
+            if len(self._waiting) >= ROWS_PER_FLUSH:
+                self.flush()
+        except OSError as error:
+            remedy = "free some space, or name another folder in HARDLOOK_CACHE; the next run resumes"
+            raise DataError(f"features cannot be written: {error.strerror}", file=self.folder, remedy=remedy) from error
+
+    def flush(self) -> None:
+        """Bring rows to the disk, then their flags."""
+        if self._waiting:
+            for name in self.names:
+                with (self.folder / f"{name}.npy").open("rb") as stream:
+                    os.fsync(stream.fileno())
+            self._done[self._waiting] = True
+            self._waiting = []
+            _write_whole(self.folder / "done.npy", self._done)
+
+    def finish(self) -> None:
+        """Say that every row is there."""
+        self.flush()
+        if not self._done.all():
+            raise ValueError(f"expected all of {self.count} rows, {(~self._done).sum()} are missing")
+        _write_whole(self.folder / COMPLETE, json.dumps({"rows": self.count}).encode())
+        for left_behind in self.folder.glob(".done.npy.*"):
+            left_behind.unlink(missing_ok=True)
+
+    def _create(self, shapes: dict[str, tuple[int, ...]]) -> None:
+        # Whatever speaks of older rows goes first: a kill from here on leaves nothing that looks filled.
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for name in (COMPLETE, "done.npy"):
+            (self.folder / name).unlink(missing_ok=True)
+        _write_whole(self.folder / CONTENTS, json.dumps(self.contents).encode())
+        for name, shape in shapes.items():
+            path = self.folder / f"{name}.npy"
+            np.lib.format.open_memmap(path, "w+", np.float32, (self.count, *shape)).flush()
+        _write_whole(self.folder / "done.npy", self._done)
+        self.shapes = shapes
+
+    def _write(self, name: str, rows: Sequence[int], value: NDArray[np.float32]) -> None:
+        if value.shape != self.shapes[name]:
+            raise ValueError(f"expected a row of {name} of shape {self.shapes[name]}, got {value.shape}")
+        # Plain writes: a full disk is an error here, and the end of the process through a memory map.
+        path = self.folder / f"{name}.npy"
+        content = np.ascontiguousarray(value, np.float32).tobytes()
+        header = path.stat().st_size - self.count * len(content)
+        with path.open("r+b") as stream:
+            for row in rows:
+                stream.seek(header + row * len(content))
+                stream.write(content)
+
+
+class StoredRows:
+    """Rows on disk of the arrays `names`, by content: those of all tables in `root`, also of incomplete ones.
+
+    A table that lacks one of the arrays, or is damaged, counts as not there.
+    """
+
+    def __init__(self, root: Path, names: Sequence[str]) -> None:
+        self._places: dict[str, tuple[dict[str, NDArray[Any]], int]] = {}
+        for flags in sorted(root.glob("*/done.npy")):
+            with contextlib.suppress(OSError, ValueError, EOFError):
+                done, contents = np.load(flags), json.loads((flags.parent / CONTENTS).read_text())
+                arrays = {name: np.load(flags.parent / f"{name}.npy", mmap_mode="r") for name in names}
+                if all(len(part) == len(done) for part in (contents, *arrays.values())):
+                    self._places.update({contents[row]: (arrays, int(row)) for row in np.flatnonzero(done)})
+
+    def __contains__(self, content: str) -> bool:
+        return content in self._places
+
+    def get(self, content: str) -> dict[str, NDArray[np.float32]] | None:
+        """The row of each array, mapped into memory; None where the content is not known."""
+        if content not in self._places:
+            return None
+        arrays, row = self._places[content]
+        return {name: array[row] for name, array in arrays.items()}
+
+
+def _write_whole(path: Path, content: bytes | NDArray[np.bool_]) -> None:
+    beside = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}")
+    with beside.open("wb") as stream:
+        if isinstance(content, bytes):
+            stream.write(content)
+        else:
+            np.save(stream, content)
+        stream.flush()
+        os.fsync(stream.fileno())
+    beside.replace(path)

@@ -10,16 +10,19 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.util
+import inspect
+import sys
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hardlook.errors import ModelError
-from hardlook.fingerprint import of_file, of_sources, of_value
-from hardlook.models.arguments import complete
+from hardlook.fingerprints import of_file, of_sources, of_value
+from hardlook.models.arguments import complete_arguments
 from hardlook.models.registry import find
-from hardlook.models.sources import sources_of
 
 
 @dataclass(frozen=True)
@@ -45,33 +48,88 @@ class ModelIdentity:
 def identify(model: object, *, name: str, role: str, args: Mapping[str, Any] | None = None) -> ModelIdentity:
     """The identity of a model that was built as `name` for `role` with `args`.
 
-    The model may help: `fingerprint()` stands for its code, `weights_files` are the files it has read, `device` is
-    where it runs. `name` need not be findable, for a model made in a script.
+    The model may define `fingerprint()`, which replaces the hash of its code, `weights_files`, the files it has read,
+    and `device`, where it runs. A model made in a script may have any `name`.
     """
     own = getattr(model, "fingerprint", None)
     return ModelIdentity(
         name=name,
         role=role,
-        args=_settled(name, args or {}),
+        args=_all_arguments(name, args or {}),
         source=str(own()) if callable(own) else of_sources(sources_of(type(model))),
-        weights=_weights(model, name),
+        weights=_hash_weights(model, name),
         device=str(getattr(model, "device", "")),
     )
 
 
-def _settled(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
+def _all_arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
     try:
         factory = find(name).factory()
     except ModelError:
-        settled = dict(args)
+        complete = dict(args)
     else:
-        settled = complete(name, factory, args)
-    return {key: settled[key] for key in sorted(settled)}
+        complete = complete_arguments(name, factory, args)
+    return {key: complete[key] for key in sorted(complete)}
 
 
-def _weights(model: object, name: str) -> dict[str, str]:
+def _hash_weights(model: object, name: str) -> dict[str, str]:
     files = [Path(path) for path in getattr(model, "weights_files", ())]
     absent = [path for path in files if not path.is_file()]
     if absent:
         raise ModelError(f"the model {name!r} names a weights file that is not there", file=absent[0])
     return {path.name: of_file(path) for path in sorted(files)}
+
+
+def sources_of(kind: type) -> list[Path]:
+    """Source files of a class, sorted: its own, those of the classes it inherits from, and what they import.
+
+    Imports are read from the text and followed within the class's own top-level package, so the answer does not depend
+    on what happens to be loaded; other packages count by their own version. A class typed into an interpreter has none.
+
+    >>> from hardlook.models.content_keys import ContentKeys
+    >>> sorted(path.name for path in sources_of(ContentKeys))
+    ['content_keys.py', 'fingerprints.py']
+    """
+    home = kind.__module__.partition(".")[0]
+    waiting = [base.__module__ for base in kind.__mro__ if base is kind or base.__module__.partition(".")[0] == home]
+    files: dict[str, Path | None] = {}
+    while waiting:
+        module = waiting.pop()
+        if module not in files:
+            path = files[module] = _file_of(module)
+            waiting += [name for name in _imports(module, path) if name.partition(".")[0] == home]
+    return sorted({path for path in files.values() if path is not None})
+
+
+def _file_of(module: str) -> Path | None:
+    if module in sys.modules:
+        try:
+            found = inspect.getsourcefile(sys.modules[module])
+        except TypeError:  # built in, or an interpreter's own
+            return None
+    else:
+        try:
+            spec = importlib.util.find_spec(module)
+        except (ImportError, ValueError):
+            return None
+        found = spec.origin if spec is not None and spec.has_location else None
+    path = Path(found) if found else None
+    return path if path is not None and path.suffix == ".py" and path.is_file() else None
+
+
+def _imports(module: str, path: Path | None) -> list[str]:
+    if path is None:
+        return []
+    package = module if path.name == "__init__.py" else module.rpartition(".")[0]
+    names = []
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            above = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
+            origin = ".".join([*above, *([node.module] if node.module else [])])
+            names.append(origin)
+            if (_file_of(origin) or path).name == "__init__.py":
+                # `from package import name` may mean a module; what is none is found to have no file.
+                names += [f"{origin}.{alias.name}" for alias in node.names]
+    return names

@@ -1,83 +1,86 @@
-"""Models by name: one decorator line to add one, three places to look one up.
-
-A name is looked for among the registered models, then among the entry points of the group `hardlook.models`, then
-read as `package.module:attribute`.
+"""Models by name: built-in ones from a table, outside ones by decorator, entry point or dotted path.
 
 >>> model = build("planted-segmenter", "semantic-segmenter", {"sibling": "0.3"})
 >>> model.faults.sibling, find("planted-segmenter").card.roles
 (0.3, ('semantic-segmenter',))
 >>> [card.name for card in list_models("*segmenter", role="semantic-segmenter")]
 ['planted-segmenter']
+
+A name is looked up among the built-in models (`built_in.toml`) and those added with `@register`, then among the entry
+points of the group `hardlook.models`, then read as `package.module:attribute`. The module of a built-in model is
+imported when the model is built. The class or factory of an entry point or dotted path may carry `hardlook_card`, a
+mapping with any of `role`, `summary`, `licence`, `extra` and `weights`.
 """
 
 from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import tomllib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
 from typing import Any, TypeVar
 
 from hardlook.errors import HardlookError, ModelError
-from hardlook.models import outside
-from hardlook.models.arguments import convert
-from hardlook.models.card import Found, ModelCard, marks_of
-from hardlook.models.near_names import meant
+from hardlook.models.arguments import convert_arguments
 from hardlook.models.roles import ROLES
 
-__all__ = [
-    "BUILT_IN",
-    "Found",
-    "ModelCard",
-    "build",
-    "find",
-    "list_models",
-    "missing_members",
-    "register",
-    "register_lazily",
-    "resolve",
-]
+MARKS = {
+    "GL": "pretrained on the labels of all training classes",
+    "LL": "trained on tasks, with the labels of each task",
+    "TT": "adapts to the supports when it is tested",
+    "transductive": "answers all queries of a task together",
+}
+"""What a few-shot learner's marks mean; the letters are MetaCoCo's."""
 
-BUILT_IN = (
-    "hardlook.models.real",
-    "hardlook.models.planted.encoder",
-    "hardlook.models.planted.text_encoder",
-    "hardlook.models.planted.image_text_encoder",
-    "hardlook.models.planted.saliency",
-    "hardlook.models.planted.segmenter",
-    "hardlook.models.planted.instances",
-    "hardlook.models.planted.panoptic",
-    "hardlook.models.planted.one_shot",
-    "hardlook.models.planted.learner",
-    "hardlook.models.planted.disc",
-    "hardlook.models.planted.clicks",
-    "hardlook.models.click_models.uniform",
-    "hardlook.models.click_models.distance",
-    "hardlook.models.click_models.center",
-    "hardlook.models.planted.users",
-    "hardlook.models.few_shot.nearest_centroid",
-    "hardlook.models.few_shot.cosine_centroid",
-    "hardlook.models.few_shot.nearest_neighbours",
-    "hardlook.models.few_shot.matching",
-    "hardlook.models.few_shot.linear_head",
-    "hardlook.models.few_shot.cosine_head",
-    "hardlook.models.few_shot.neg_cosine_head",
-    "hardlook.models.few_shot.logistic",
-    "hardlook.models.few_shot.ridge",
-    "hardlook.models.few_shot.soft_k_means",
-    "hardlook.models.few_shot.lp_ft",
-    "hardlook.models.few_shot.dn4",
-    "hardlook.models.few_shot.covamnet",
-    "hardlook.models.few_shot.frn",
-    "hardlook.models.few_shot.deepbdc",
-    "hardlook.models.few_shot.label_propagation",
-)
-Factory = TypeVar("Factory", bound=Callable[..., Any])
 _ROLES = f"the roles are {', '.join(ROLES)}"
 
+Factory = TypeVar("Factory", bound=Callable[..., Any])
 
-_REGISTERED: dict[str, Found] = {}
+
+@dataclass(frozen=True)
+class ModelCard:
+    """A model's name, roles and terms.
+
+    `roles` may be empty (an outside model that does not say: then any is tried); `weights` are names of weight
+    files to fetch; `origin` says where the name was found; `problem` why the model cannot be used, if so; `marks` are
+    keys of `MARKS`.
+    """
+
+    name: str
+    roles: tuple[str, ...] = ()
+    summary: str = ""
+    licence: str = ""
+    extra: str = ""
+    weights: tuple[str, ...] = ()
+    origin: str = "built-in"
+    problem: str = ""
+    marks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RegistryEntry:
+    """A model's card and its factory, or the dotted path of a factory that is not imported yet.
+
+    >>> RegistryEntry(ModelCard("upper", summary="capital letters"), "builtins:str.upper").factory()("ok")
+    'OK'
+    """
+
+    card: ModelCard
+    target: Callable[..., Any] | str
+
+    def factory(self) -> Callable[..., Any]:
+        """The class or function that makes the model, imported now if need be."""
+        return import_dotted(self.target) if isinstance(self.target, str) else self.target
+
+    @property
+    def path(self) -> str:
+        """Where the factory is, as `package.module:attribute`."""
+        return self.target if isinstance(self.target, str) else f"{self.target.__module__}:{self.target.__qualname__}"
 
 
 def register(
@@ -99,43 +102,35 @@ def register(
     'finds nothing'
     """
     roles = (role,) if isinstance(role, str) else role
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise ModelError(f"the model {name!r} has a role that does not exist: {', '.join(unknown)}", remedy=_ROLES)
 
     def add(target: Factory) -> Factory:
-        origin = "built-in" if target.__module__.startswith("hardlook.") else target.__module__
-        _add(ModelCard(name, roles, summary, licence, extra, weights, origin, marks=marks_of(target)), target)
+        card = ModelCard(name, roles, summary, licence, extra, weights, target.__module__, marks=read_marks(target))
+        entry, earlier = RegistryEntry(card, target), _REGISTERED.get(name)
+        # A module that is run again (a reload, a notebook cell) replaces its own model, never another's.
+        if earlier is not None and earlier.path != entry.path:
+            raise ModelError(
+                f"the model name {name!r} is taken by {earlier.path}", remedy=f"give {entry.path} another name"
+            )
+        _REGISTERED[name] = entry
         return target
 
     return add
 
 
-def register_lazily(
-    name: str,
-    target: str,
-    *,
-    role: str | tuple[str, ...],
-    summary: str = "",
-    licence: str = "",
-    extra: str = "",
-    weights: tuple[str, ...] = (),
-) -> None:
-    """Add the model at `package.module:attribute`, which is imported when the model is built, not before."""
-    roles = (role,) if isinstance(role, str) else role
-    _add(ModelCard(name, roles, summary, licence, extra, weights), target)
-
-
-def find(name: str, role: str | None = None) -> Found:
-    """The model of that name; a `ModelError` with near names when there is none, of `role` before others."""
-    _import_built_in()
+def find(name: str, role: str | None = None) -> RegistryEntry:
+    """The model of that name; a `ModelError` with similar names when there is none, of `role` before others."""
     if name in _REGISTERED:
         return _REGISTERED[name]
-    points = outside.points()
+    points = _entry_points()
     for point in points:
         if point.name == name:
-            found = outside.from_entry_point(point)
-            return _REGISTERED.get(name, found)  # an outside module may use the decorator, which knows more
+            entry = _load_entry_point(point)
+            return _REGISTERED.get(name, entry)  # an outside module may use the decorator, which knows more
     if ":" in name:
-        return outside.from_dotted(name)
-    hint = meant(name, role, (found.card for found in _REGISTERED.values()), [point.name for point in points])
+        return RegistryEntry(replace(read_card(import_dotted(name), name), origin="dotted name"), name)
+    hint = suggest_names(name, role, (entry.card for entry in _REGISTERED.values()), [point.name for point in points])
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
     raise ModelError(
         f"there is no model {name!r}", remedy=f"{hint}{listed}; a class of your own is named package.module:Class"
@@ -150,15 +145,15 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
     """
     if role not in ROLES:
         raise ModelError(f"there is no role {role!r}", remedy=_ROLES)
-    found = find(name, role)
-    if found.card.roles and role not in found.card.roles:
-        hint = meant(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
+    entry = find(name, role)
+    if entry.card.roles and role not in entry.card.roles:
+        hint = suggest_names(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
         raise ModelError(
-            f"the model {name!r} is no {role}; it is a {' and '.join(found.card.roles)}",
+            f"the model {name!r} is no {role}; it is a {' and '.join(entry.card.roles)}",
             remedy=f"{hint}`hardlook models --role {role}` lists those that are",
         )
-    factory = found.factory()
-    return factory, convert(name, factory, args or {})
+    factory = entry.factory()
+    return factory, convert_arguments(name, factory, args or {})
 
 
 def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
@@ -187,20 +182,22 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
 def list_models(pattern: str = "*", role: str | None = None) -> list[ModelCard]:
     """Cards of all models whose name fits the pattern, sorted by name; one that cannot be loaded says why.
 
-    Built-in models are listed without importing what they run on; entry points are loaded, since only the object
-    knows its role. An outside model that names no role is listed under every role.
+    Built-in models are listed without importing them; entry points are loaded, since only the object knows its role.
+    An outside model that names no role is listed under every role.
     """
-    _import_built_in()
     cards = []
-    for point in outside.points():
-        card = outside.listed(point)
+    for point in _entry_points():
+        try:
+            card = _load_entry_point(point).card
+        except HardlookError as error:
+            card = ModelCard(point.name, origin=_origin(point), problem=error.what)
         registered = _REGISTERED.get(point.name)  # looked up after loading, which may have registered it
         if registered is None:
             cards.append(card)
         elif getattr(registered.target, "__module__", None) != point.module:
             hidden = f"hidden by the {registered.card.origin} model of the same name; call it {point.value}"
             cards.append(replace(card, problem=hidden))
-    cards += [found.card for found in _REGISTERED.values()]
+    cards += [entry.card for entry in _REGISTERED.values()]
     fits = (card for card in cards if fnmatchcase(card.name, pattern))
     return sorted((card for card in fits if role is None or not card.roles or role in card.roles), key=lambda c: c.name)
 
@@ -212,24 +209,111 @@ def missing_members(model: object, role: str) -> list[str]:
     return [name for name in members if not name.startswith("_") and not hasattr(model, name)]
 
 
-def _add(card: ModelCard, target: Callable[..., Any] | str) -> None:
-    unknown = [role for role in card.roles if role not in ROLES]
-    if unknown:
-        raise ModelError(f"the model {card.name!r} is given no role there is: {', '.join(unknown)}", remedy=_ROLES)
-    earlier = _REGISTERED.get(card.name)
-    # A module that is run again (a reload, a notebook cell) replaces its own model, never another's.
-    if earlier is not None and _place(earlier.target) != _place(target):
+def suggest_names(name: str, role: str | None, cards: Iterable[ModelCard], others: Sequence[str] = ()) -> str:
+    """A question with the names most like `name`, followed by a space; empty if there are none.
+
+    `others` are names whose role is not known. Similar names of another role are given only where there are no better
+    ones, with their role.
+
+    >>> cards = [ModelCard("u2netp", ("saliency",)), ModelCard("deeplab-voc", ("semantic-segmenter",))]
+    >>> suggest_names("deeplab", "semantic-segmenter", cards)
+    "did you mean 'deeplab-voc'? "
+    >>> suggest_names("u2net", "semantic-segmenter", cards)
+    "'u2netp' is near, but a saliency; "
+    """
+    roles = {card.name: card.roles for card in cards}
+    fitting = [known for known, own in roles.items() if role is None or not own or role in own]
+    if near := get_close_matches(name, [*fitting, *others], n=3, cutoff=0.5):
+        return f"did you mean {' or '.join(map(repr, near))}? "
+    if wrong := get_close_matches(name, list(roles), n=1, cutoff=0.5):
+        return f"{wrong[0]!r} is near, but a {' and '.join(roles[wrong[0]])}; "
+    return ""
+
+
+def import_dotted(path: str) -> Callable[..., Any]:
+    """The class or function at `package.module:attribute`."""
+    module, _, attribute = path.partition(":")
+    try:
+        value: Any = importlib.import_module(module)
+        for part in attribute.split("."):
+            value = getattr(value, part)
+    except HardlookError:
+        raise
+    except (Exception, SystemExit) as error:  # outside code may raise anything when it is imported
         raise ModelError(
-            f"the model name {card.name!r} is taken by {_place(earlier.target)}",
-            remedy=f"give {_place(target)} another name",
+            f"{path!r} could not be imported: {type(error).__name__}: {error}",
+            remedy="write package.module:attribute, importable from where you are (see PYTHONPATH)",
+        ) from error
+    if not callable(value):
+        raise ModelError(f"{path!r} is a {type(value).__name__}, not a class or function that makes a model")
+    factory: Callable[..., Any] = value
+    return factory
+
+
+def read_card(target: Callable[..., Any], name: str) -> ModelCard:
+    """The card a class or factory carries in `hardlook_card`; its docstring's first line where it has no summary.
+
+    >>> class Mine:
+    ...     'Colours by hand.'
+    ...     hardlook_card = {"role": "saliency", "licence": "MIT"}
+    >>> read_card(Mine, "mine").roles, read_card(Mine, "mine").summary
+    (('saliency',), 'Colours by hand.')
+    """
+    own = getattr(target, "hardlook_card", {})
+    fields = ("role", "summary", "licence", "extra", "weights")
+    given = own if isinstance(own, Mapping) else {key: getattr(own, key) for key in fields if hasattr(own, key)}
+    role, weights = given.get("role", ()), given.get("weights", ())
+    roles = (role,) if isinstance(role, str) else tuple(role)
+    if unknown := [role for role in roles if role not in ROLES]:
+        raise ModelError(
+            f"the hardlook_card of {name!r} names a role that does not exist: {', '.join(map(repr, unknown))}",
+            remedy=_ROLES,
         )
-    _REGISTERED[card.name] = Found(card, target)
+    first_line = (inspect.getdoc(target) or "").partition("\n")[0]
+    return ModelCard(
+        name,
+        roles,
+        summary=str(given.get("summary", first_line)),
+        licence=str(given.get("licence", "")),
+        extra=str(given.get("extra", "")),
+        weights=(weights,) if isinstance(weights, str) else tuple(weights),
+        marks=read_marks(target),
+    )
 
 
-def _place(target: Callable[..., Any] | str) -> str:
-    return target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
+def read_marks(target: Any) -> tuple[str, ...]:
+    """The marks of a class, from its attributes `flags` and `transductive`.
+
+    >>> class Mine:
+    ...     flags, transductive = ("GL", "TT"), True
+    >>> read_marks(Mine), read_marks(str)
+    (('GL', 'TT', 'transductive'), ())
+    """
+    flags = getattr(target, "flags", ())
+    marks = [flag for flag in flags if flag in MARKS] if isinstance(flags, tuple | list) else []
+    return (*marks, "transductive") if getattr(target, "transductive", False) is True else tuple(marks)
 
 
-def _import_built_in() -> None:
-    for module in BUILT_IN:
-        importlib.import_module(module)
+def _entry_points() -> list[EntryPoint]:
+    return sorted(entry_points(group="hardlook.models"), key=lambda point: (point.name, point.value))
+
+
+def _load_entry_point(point: EntryPoint) -> RegistryEntry:
+    return RegistryEntry(replace(read_card(import_dotted(point.value), point.name), origin=_origin(point)), point.value)
+
+
+def _origin(point: EntryPoint) -> str:
+    return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "entry point"
+
+
+def _read_built_in() -> dict[str, RegistryEntry]:
+    table = tomllib.loads(files("hardlook.models").joinpath("built_in.toml").read_text(encoding="utf-8"))
+    entries = {}
+    for name, row in table.items():
+        target = row.pop("target")
+        fields: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in row.items()}
+        entries[name] = RegistryEntry(ModelCard(name, **fields), target)
+    return entries
+
+
+_REGISTERED = _read_built_in()

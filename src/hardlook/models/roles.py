@@ -1,4 +1,4 @@
-"""What a model must be able to do to be judged: one Protocol a role.
+"""The roles of models, one Protocol per role: which methods a model must have to be evaluated.
 
 Conventions that hold everywhere:
 
@@ -6,9 +6,9 @@ Conventions that hold everywhere:
 - a mask is a bool array (H, W) of its image's size;
 - points are (x, y) in pixels, x to the right, y down, (0, 0) the centre of the top-left pixel;
 - a call takes a batch and answers in its order; it changes none of its inputs;
-- the same inputs give the same outputs, whatever was asked before.
+- the same inputs give the same outputs, whatever was called before.
 
-Any object with these methods serves: nothing need be inherited. `hardlook check ROLE MODEL` tries one.
+Any object with these methods serves: nothing need be inherited. `hardlook check ROLE MODEL` checks one.
 """
 
 from __future__ import annotations
@@ -20,16 +20,22 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.errors import ModelError
+
 Image = NDArray[np.uint8]
+
 Mask = NDArray[np.bool_]
+
 Vectors = NDArray[np.float32]
+
 Maps = NDArray[np.float32]
+
 LabelMap = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
 class Features:
-    """What an encoder sees: vectors (N, D) float32, and where it has them one map (C, h, w) float32 an image."""
+    """The answer of an encoder: vectors (N, D) float32, and if it has maps one (C, h, w) float32 per image."""
 
     vectors: Vectors
     maps: Sequence[NDArray[np.float32]] | None = None
@@ -109,7 +115,7 @@ class Encoder(Protocol):
     dimension: int
 
     def encode(self, images: Sequence[Image]) -> Features:
-        """One finite vector of length `dimension` an image."""
+        """One finite vector of length `dimension` per image."""
         ...
 
 
@@ -144,7 +150,7 @@ class SaliencyModel(Protocol):
     """Where the eye goes first."""
 
     def saliency(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """One (H, W) float32 map in [0, 1] an image, of the image's size."""
+        """One (H, W) float32 map in [0, 1] per image, of the image's size."""
         ...
 
 
@@ -155,7 +161,7 @@ class SemanticSegmenter(Protocol):
     labels: Sequence[str]
 
     def segment(self, images: Sequence[Image]) -> list[LabelMap]:
-        """One (H, W) int32 map an image: indices into `labels`, -1 where the model says nothing."""
+        """One (H, W) int32 map per image: indices into `labels`, -1 where the model says nothing."""
         ...
 
 
@@ -166,7 +172,7 @@ class InstanceSegmenter(Protocol):
     labels: Sequence[str]
 
     def detect(self, images: Sequence[Image]) -> list[Instances]:
-        """One `Instances` an image, scores descending; none found is N = 0."""
+        """One `Instances` per image, scores descending; none found is N = 0."""
         ...
 
 
@@ -178,7 +184,7 @@ class PanopticSegmenter(Protocol):
     things: Sequence[bool]
 
     def segment_panoptic(self, images: Sequence[Image]) -> list[Segments]:
-        """One `Segments` an image; a stuff label has at most one segment."""
+        """One `Segments` per image; a stuff label has at most one segment."""
         ...
 
 
@@ -187,8 +193,14 @@ class OneShotSegmenter(Protocol):
     """The class shown by the support, found in the query."""
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask a query; `supports[i]` holds the K supports of query i (K = 1 for one-shot)."""
+        """One mask per query; `supports[i]` holds the K supports of query i (K = 1 for one-shot)."""
         ...
+
+
+def check_supports(queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> None:
+    """A `ModelError` unless there is one list of supports per query."""
+    if len(queries) != len(supports):
+        raise ModelError(f"{len(queries)} queries came with {len(supports)} lists of supports")
 
 
 @runtime_checkable
@@ -198,7 +210,7 @@ class FewShotLearner(Protocol):
     accepts: str
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 scores an episode, higher is likelier; finite."""
+        """(queries, ways) float32 scores per episode, higher is likelier; finite."""
         ...
 
 
@@ -207,7 +219,7 @@ class Session(Protocol):
     """An opened image: the costly part is done, prompts are cheap."""
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One answer a prompt; the prompts are independent of each other."""
+        """One answer per prompt; the prompts are independent of each other."""
         ...
 
 

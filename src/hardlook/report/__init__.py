@@ -1,1 +1,1 @@
-"""Draws what benchmarks describe: charts as inline SVG and one self-contained page."""
+"""Reports: charts, tables and pages of a run, comparisons, leaderboards, exports, and the explorer."""

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from hardlook.contract.scorecard import Score
-from hardlook.contract.sections import DotChart, Section
 from hardlook.errors import OptionError
-from hardlook.report.cards import interval_text, score_decimals
+from hardlook.harness.scorecard import Score
+from hardlook.harness.sections import DotChart, Section
 from hardlook.report.charts import draw_svg
-from hardlook.report.markup import inline, plain, prose
-from hardlook.report.numerals import numeral
-from hardlook.report.templates import fill
+from hardlook.report.formatting import format_number
+from hardlook.report.markup import render_inline, render_paragraphs, strip_backticks
+from hardlook.report.score_cards import choose_score_decimals, format_score_interval
+from hardlook.report.templates import render_template
 
-_ROWS_AT_A_GLANCE = 12
+_MOST_PREVIEW_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -37,16 +37,16 @@ def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation repo
     """
     from markupsafe import Markup
 
-    return fill(
+    return render_template(
         "index_template.html",
-        title=plain(title),
-        text=Markup(prose(text)),
+        title=strip_backticks(title),
+        text=Markup(render_paragraphs(text)),
         entries=[
             {
-                "title": plain(entry.title),
-                "sentence": Markup(inline(entry.sentence)),
-                "href": _checked(entry.href),
-                "scores": [_score(score) for score in entry.scores],
+                "title": strip_backticks(entry.title),
+                "sentence": Markup(render_inline(entry.sentence)),
+                "href": _check_link(entry.href),
+                "scores": [_prepare_score(score) for score in entry.scores],
                 "thumbnail": Markup(entry.thumbnail),
             }
             for entry in entries
@@ -54,23 +54,23 @@ def render_index(entries: Sequence[IndexEntry], *, title: str = "Evaluation repo
     )
 
 
-def glance(sections: Sequence[Section], *, key: str) -> str:
-    """The first dot chart that is small enough to be read at a glance, as a drawing; empty where there is none."""
+def draw_preview(sections: Sequence[Section], *, key: str) -> str:
+    """The first dot chart that is small enough for a preview, as SVG; empty where there is none."""
     for section in sections:
         for block in section.blocks:
-            if isinstance(block, DotChart) and 1 < len(block.rows) <= _ROWS_AT_A_GLANCE:
+            if isinstance(block, DotChart) and 1 < len(block.rows) <= _MOST_PREVIEW_ROWS:
                 return draw_svg(block, key=key)
     return ""
 
 
-def _score(score: Score) -> dict[str, str]:
-    bounds = interval_text(score)
-    shown = f"{bounds}, n = {numeral(score.n, 0)}" if bounds else f"n = {numeral(score.n, 0)}"
-    return {"name": score.name, "value": numeral(score.value, score_decimals(score)), "interval": shown}
+def _prepare_score(score: Score) -> dict[str, str]:
+    bounds = format_score_interval(score)
+    shown = f"{bounds}, n = {format_number(score.n, 0)}" if bounds else f"n = {format_number(score.n, 0)}"
+    return {"name": score.name, "value": format_number(score.value, choose_score_decimals(score)), "interval": shown}
 
 
-def _checked(href: str) -> str:
-    """The link, unless it would run as a script."""
+def _check_link(href: str) -> str:
+    """The link; an error where it would run as a script."""
     if urlsplit(href.strip()).scheme.lower() not in ("", "http", "https"):
         raise OptionError(f"expected a relative or http(s) link, got {href!r}", remedy="link the report's file")
     return href

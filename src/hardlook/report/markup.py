@@ -1,8 +1,8 @@
-"""Markup as text: elements with escaped attributes, and the one bit of markup that captions know.
+"""HTML and SVG as text: elements with escaped attributes, and words in backticks as code.
 
 >>> element("p", escape("a < b"), class_="note")
 '<p class="note">a &lt; b</p>'
->>> prose("Read `miou` first.")
+>>> render_paragraphs("Read `miou` first.")
 '<p>Read <code>miou</code> first.</p>'
 """
 
@@ -12,13 +12,14 @@ import html
 import math
 import re
 
-# XML 1.0 forbids these even as references, and a label from a broken file may hold them.
+# XML 1.0 forbids these even as references, and a label may contain them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+
 _CODE = re.compile(r"`([^`]+)`")
 
 
 def escape(text: object) -> str:
-    """Text that is safe as content and inside double quotes, in HTML and in XML alike."""
+    """Text that is safe as content and inside double quotes, in HTML and in XML."""
     return html.escape(_FORBIDDEN.sub("\N{REPLACEMENT CHARACTER}", str(text)), quote=True)
 
 
@@ -26,33 +27,33 @@ def element(name: str, *content: str, **attributes: object) -> str:
     """An element; `content` is markup already, attributes are escaped here.
 
     Underscores in attribute names become hyphens and a last one is dropped (`class_`). None leaves an attribute
-    out, True writes it empty, and floats keep two decimals, which is below what a screen can show.
+    out, True writes it empty, and floats have two decimals.
     """
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_attribute(value)}"'
+        f' {key.rstrip("_").replace("_", "-")}="{_format_attribute(value)}"'
         for key, value in attributes.items()
         if value is not None and value is not False
     )
     return f"<{name}{written}>{''.join(content)}</{name}>"
 
 
-def prose(text: str) -> str:
-    """Plain sentences as paragraphs (parted by empty lines), with back-ticked words as code."""
+def render_paragraphs(text: str) -> str:
+    """Text as paragraphs (separated by empty lines), with words in backticks as code."""
     paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
-    return "".join(f"<p>{inline(part)}</p>" for part in paragraphs)
+    return "".join(f"<p>{render_inline(part)}</p>" for part in paragraphs)
 
 
-def inline(text: str) -> str:
-    """One run of text, escaped, with back-ticked words as code."""
+def render_inline(text: str) -> str:
+    """Text within a line, escaped, with words in backticks as code."""
     return _CODE.sub(r"<code>\1</code>", escape(text))
 
 
-def plain(text: str) -> str:
-    """The text without its back-ticks, for places that hold no markup."""
+def strip_backticks(text: str) -> str:
+    """The text without backticks, where markup is not allowed."""
     return _CODE.sub(r"\1", text)
 
 
-def _attribute(value: object) -> str:
+def _format_attribute(value: object) -> str:
     if value is True:
         return ""
     if isinstance(value, float):

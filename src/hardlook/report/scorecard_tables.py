@@ -4,75 +4,87 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.contract.sections import Table
-from hardlook.report.cards import score_decimals
+from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.sections import Table
+from hardlook.report.formatting import format_slice
+from hardlook.report.html_tables import Cell
+from hardlook.report.score_cards import choose_score_decimals
 
-Cell = str | float | int | None
 
-
-def headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> list[Score]:
+def list_headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> list[Score]:
     """The scores over all units, of these names only where some are given."""
     return [score for score in scorecard.headline if not chosen or score.name in chosen]
 
 
-def scores_table(scorecard: Scorecard, chosen: Collection[str] = (), titles: Mapping[str, str] | None = None) -> Table:
+def build_scores_table(
+    scorecard: Scorecard, chosen: Collection[str] = (), titles: Mapping[str, str] | None = None
+) -> Table:
     """The headline scores with their intervals.
 
-    >>> scores_table(Scorecard("toss", "1", "planted", (Score("miou", 0.5, 10),))).rows
+    >>> build_scores_table(Scorecard("toss", "1", "planted", (Score("miou", 0.5, 10),))).rows
     [('miou', 0.5, None, None, 10)]
     """
-    scores = headline_scores(scorecard, chosen)
+    scores = list_headline_scores(scorecard, chosen)
     named = titles or {}
-    rows = [(named.get(score.name) or score.name, *_numbers(score), score.n) for score in scores]
+    rows = [(named.get(score.name) or score.name, *_list_numbers(score), score.n) for score in scores]
     columns = ("score", "value", "low", "high", "n")
-    return Table("Scores", _resampled(scores), columns, rows, _decimals(scores))
+    return Table("Scores", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
 
 
-def all_scores_table(scorecard: Scorecard) -> Table:
+def build_all_scores_table(scorecard: Scorecard) -> Table:
     """Every score and slice, with reading and comparability where any score has them."""
     rows: list[tuple[Cell, ...]] = []
     for score in scorecard.scores:
-        sliced = ", ".join(f"{key}: {value}" for key, value in score.slice.items()) or "all units"
-        rows.append((score.name, sliced, *_numbers(score), score.n, score.reading, score.comparable))
+        where = format_slice(score.slice) or "all units"
+        rows.append(
+            (
+                score.name,
+                where,
+                *_list_numbers(score),
+                score.n,
+                score.reading,
+                score.comparable,
+            )
+        )
     columns = ("score", "slice", "value", "low", "high", "n", "reading", "comparable")
     kept = [index for index in range(len(columns)) if index < 3 or any(row[index] not in (None, "") for row in rows)]
     return Table(
         "All scores and slices",
-        _resampled(list(scorecard.scores)),
+        _describe_intervals(list(scorecard.scores)),
         [columns[index] for index in kept],
         [[row[index] for index in kept] for row in rows],
-        _decimals(list(scorecard.scores)),
+        _choose_decimals(list(scorecard.scores)),
     )
 
 
-def said_once(
+def factor_out_constant_columns(
     columns: Sequence[str], rows: Sequence[Sequence[Cell]], names: Collection[str]
 ) -> tuple[str, list[str], list[list[Cell]]]:
-    """A sentence for those of these columns that say the same in every row, and the table without them.
+    """A sentence for those of the named columns that are the same in every row, and the table without them.
 
-    >>> said_once(("score", "comparable"), [("miou", "not comparable"), ("iou", "not comparable")], ("comparable",))
+    >>> rows = [("miou", "not comparable"), ("iou", "not comparable")]
+    >>> factor_out_constant_columns(("score", "comparable"), rows, ("comparable",))
     ('All of these: not comparable.', ['score'], [['miou'], ['iou']])
     """
-    alike = [
+    constant = [
         index
         for index, name in enumerate(columns)
         if name in names and len(rows) > 1 and rows[0][index] and len({row[index] for row in rows}) == 1
     ]
-    said = "; ".join(str(rows[0][index]).rstrip(".") for index in alike)
-    kept = [index for index in range(len(columns)) if index not in alike]
+    text = "; ".join(str(rows[0][index]).rstrip(".") for index in constant)
+    kept = [index for index in range(len(columns)) if index not in constant]
     shown = [[row[index] for index in kept] for row in rows]
-    return f"All of these: {said}." if said else "", [columns[index] for index in kept], shown
+    return f"All of these: {text}." if text else "", [columns[index] for index in kept], shown
 
 
-def left_out_table(scorecard: Scorecard) -> Table:
-    """What did not enter the scores, how often and why."""
+def build_left_out_table(scorecard: Scorecard) -> Table:
+    """What was left out of the scores, how often and why."""
     rows = [(item.what, item.count, item.why, ", ".join(item.examples)) for item in scorecard.left_out]
     return Table("What was left out", "", ("what", "count", "why", "for example"), rows)
 
 
-def readings_table(scorecard: Scorecard) -> Table:
-    """Which readings ran, out of which."""
+def build_readings_table(scorecard: Scorecard) -> Table:
+    """The readings that ran, and their choices."""
     rows = [
         (reading.name, reading.value, reading.meaning, reading.default, ", ".join(reading.choices))
         for reading in scorecard.readings
@@ -80,17 +92,17 @@ def readings_table(scorecard: Scorecard) -> Table:
     return Table("Which readings ran", "", ("reading", "value", "meaning", "default", "choices"), rows)
 
 
-def _numbers(score: Score) -> tuple[float, float | None, float | None]:
+def _list_numbers(score: Score) -> tuple[float, float | None, float | None]:
     interval = score.interval
     return float(score.value), interval.low if interval else None, interval.high if interval else None
 
 
-def _decimals(scores: list[Score]) -> int:
-    return max((score_decimals(score) for score in scores), default=3)
+def _choose_decimals(scores: list[Score]) -> int:
+    return max((choose_score_decimals(score) for score in scores), default=3)
 
 
-def _resampled(scores: list[Score]) -> str:
-    """How the intervals were made, where all were made alike."""
+def _describe_intervals(scores: list[Score]) -> str:
+    """How the intervals were made, where all were made in the same way."""
     made = {
         (score.interval.level, score.interval.method, score.interval.resampled) for score in scores if score.interval
     }

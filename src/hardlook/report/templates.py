@@ -1,4 +1,4 @@
-"""Fills the page templates: everything inlined, nothing fetched, and a policy that forbids fetching."""
+"""The templates of pages, filled in: everything inlined, nothing fetched, and a policy that forbids fetching."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlib.resources import files
 from hardlook.report.charts.palette import stylesheet
 
 
-def fill(template: str, **values: object) -> str:
-    """The template of that file name with its values; texts are escaped, `Markup` is not.
+def render_template(template: str, **values: object) -> str:
+    """Fill in the template of that file name; texts are escaped, `Markup` is not.
 
-    The stylesheet, the script and the Content-Security-Policy are filled in here. The policy names the script by
-    its hash, so that a script smuggled in through a label could not run even if escaping failed.
+    The stylesheet, the script and the Content-Security-Policy are added here. The policy names the script by its hash,
+    so that a script in a label could not run even if escaping failed.
     """
     from jinja2 import Environment, StrictUndefined
     from markupsafe import Markup
@@ -26,7 +26,7 @@ def fill(template: str, **values: object) -> str:
 
 
 def content_policy(script: str) -> str:
-    """The policy under which only this script runs and nothing is loaded."""
+    """The policy that allows this script only, and no loading."""
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode("ascii")
     return (
         "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
@@ -35,5 +35,5 @@ def content_policy(script: str) -> str:
 
 
 def _read(name: str) -> str:
-    # Universal newlines: the hash is taken over what the browser parses, and that has no carriage returns.
+    # The hash is that of what the browser parses, which has no carriage returns.
     return files("hardlook.report").joinpath(name).read_text(encoding="utf-8").replace("\r\n", "\n")

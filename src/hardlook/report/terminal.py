@@ -1,19 +1,31 @@
-"""The scorecard in a terminal, on one screen: headline scores with bars, the worst and best slices, the fine print."""
+"""The scorecard in a terminal, on one screen: headline scores with bars, the worst and best slices, the fine print.
+
+Scores between 0 and 1 share that range for their bars. Any other score has a range of its own, which starts at zero and
+covers its slices too, so that lengths are never compared between scores of different scales.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
 
-from hardlook.contract.benchmark import ScoreMeaning
-from hardlook.contract.scorecard import Score, Scorecard
-from hardlook.report.cards import score_decimals
-from hardlook.report.numerals import counted, is_number, numeral
-from hardlook.report.terminal_bars import Range, ranges_by_name
-from hardlook.report.terminal_tables import SliceKind, arrow, score_table, slice_kinds, slice_words, slices_table
+from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.report.charts.drawing import fit_scale
+from hardlook.report.formatting import format_count, format_number, format_slice, is_number, keep_finite
+from hardlook.report.score_cards import choose_score_decimals, format_score_interval
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
+
+
+MIN_BAR, MAX_BAR = 6, 24
+
+_EMPTY, _LINE, _DOT, _BULLET = "·", "─", "●", "•"
+
+_GAP, _LABEL = 2, 18
 
 _MOST_KINDS, _MOST_OTHERS = 10, 30
 
@@ -21,9 +33,9 @@ _MOST_KINDS, _MOST_OTHERS = 10, 30
 def print_scorecard(
     scorecard: Scorecard, console: Console, meanings: Sequence[ScoreMeaning] = (), *, full: bool = False
 ) -> None:
-    """Print the scorecard: about 40 lines, or every score and every slice when it is to be `full`.
+    """Print the scorecard: about 40 lines, or every score and every slice with `full`.
 
-    Headline scores are those that `meanings` call so, or all over all units where it calls none.
+    Headline scores are those that `meanings` mark as such, or all scores over all units where none is marked.
 
     >>> from rich.console import Console
     >>> console = Console(width=60, record=True, quiet=True)
@@ -33,78 +45,89 @@ def print_scorecard(
     over_all = scorecard.headline
     first = [score for score in over_all if score.name in known and known[score.name].headline] or list(over_all)
     shown = list(over_all) if full else first
-    kinds = [] if full else _kinds(scorecard, first, known)
-    ranges = ranges_by_name(scorecard.scores if full else first, (one for kind in kinds for one in kind.scores))
+    kinds = [] if full else _group_shown_slices(scorecard, first, known)
+    ranges = fit_ranges(scorecard.scores if full else first, (one for kind in kinds for one in kind.scores))
     units = scorecard.units
-    _say(console, f"{scorecard.benchmark} {scorecard.version}  {scorecard.model}", "bold")
-    _say(console, f"{counted(units.planned, 'unit')} planned, {units.scored} scored, {units.failed} failed", "dim")
+    _print_line(console, f"{scorecard.benchmark} {scorecard.version}  {scorecard.model}", "bold")
+    counts = f"{format_count(units.planned, 'unit')} planned, {units.scored} scored, {units.failed} failed"
+    _print_line(console, counts, "dim")
     if shown:
-        labels = [f"{score.name}{arrow(score.name, known)}" for score in shown]
+        labels = [f"{score.name}{format_direction(score.name, known)}" for score in shown]
         console.print()
-        console.print(score_table(shown, labels, "score", ranges, console.width))
+        console.print(build_score_table(shown, labels, "score", ranges, console.width))
         for name in dict.fromkeys(score.name for score in shown if score.name in known):
-            _say(console, f"{name}: {known[name].meaning}", "dim")
+            _print_line(console, f"{name}: {known[name].meaning}", "dim")
     if full:
-        _every_slice(scorecard, console, known, ranges)
+        _print_all_slices(scorecard, console, known, ranges)
     else:
-        _others(over_all, first, console)
+        _print_others(over_all, first, console)
         if kinds:
             console.print()
-            console.print(slices_table(kinds[:_MOST_KINDS], known, ranges, console.width))
+            console.print(build_slices_table(kinds[:_MOST_KINDS], known, ranges, console.width))
         if len(kinds) > _MOST_KINDS:
-            _say(console, f"and {counted(len(kinds) - _MOST_KINDS, 'more kind')} of slices", "dim")
-    _fine_print(scorecard, first, console, full=full)
+            _print_line(console, f"and {format_count(len(kinds) - _MOST_KINDS, 'more kind')} of slices", "dim")
+    _print_fine_print(scorecard, first, console, full=full)
 
 
-def _others(over_all: Sequence[Score], first: Sequence[Score], console: Console) -> None:
-    """What else is known over all units, as a list in running text."""
+def _print_others(over_all: Sequence[Score], first: Sequence[Score], console: Console) -> None:
+    """Print the other scores over all units as running text."""
     others = [score for score in over_all if score not in first]
     if not others:
         return
-    words = [f"{score.name} {numeral(score.value, score_decimals(score))}" for score in others[:_MOST_OTHERS]]
+    words = [
+        f"{score.name} {format_number(score.value, choose_score_decimals(score))}" for score in others[:_MOST_OTHERS]
+    ]
     if len(others) > _MOST_OTHERS:
         words.append(f"and {len(others) - _MOST_OTHERS} more")
     console.print()
-    _say(console, "Other scores", "bold")
+    _print_line(console, "Other scores", "bold")
     line = " "
     for number, word in enumerate(words):
         piece = word if number == len(words) - 1 else f"{word},"
         if len(line) + len(piece) + 1 > console.width and line.strip():
-            _say(console, line)
+            _print_line(console, line)
             line = " "
         line += f" {piece}"
-    _say(console, line)
+    _print_line(console, line)
 
 
-def _kinds(scorecard: Scorecard, first: Sequence[Score], known: Mapping[str, ScoreMeaning]) -> list[SliceKind]:
-    """Slices of headline scores, and of scores that exist in slices alone, such as the IoU of a class."""
+def _group_shown_slices(
+    scorecard: Scorecard, first: Sequence[Score], known: Mapping[str, ScoreMeaning]
+) -> list[SliceGroup]:
+    """Slices of headline scores, and of scores that have slices only, such as the IoU of a class."""
     over_all = {score.name for score in scorecard.headline}
     names = [score.name for score in scorecard.scores if score.name not in over_all]
-    return slice_kinds(scorecard.scores, list(dict.fromkeys([*(score.name for score in first), *names])), known)
+    return group_slices(scorecard.scores, list(dict.fromkeys([*(score.name for score in first), *names])), known)
 
 
-def _every_slice(
+def _print_all_slices(
     scorecard: Scorecard, console: Console, known: Mapping[str, ScoreMeaning], ranges: Mapping[str, Range]
 ) -> None:
     for name in dict.fromkeys(score.name for score in scorecard.scores if score.slice):
         own = [score for score in scorecard.scores if score.name == name and score.slice]
-        directed = name not in known or known[name].directed
-        higher = name not in known or known[name].higher_is_better or not directed
+        ranked = name not in known or known[name].ranked
+        higher = name not in known or known[name].higher_is_better or not ranked
         own.sort(key=lambda score: (not is_number(score.value), score.value if higher else -score.value))
         console.print()
-        order = "worst first" if directed else "lowest first"
-        _say(console, f"{name}{arrow(name, known)}, {counted(len(own), 'slice')}, {order}", "bold")
-        console.print(score_table(own, [slice_words(score) for score in own], "slice", ranges, console.width))
+        order = "worst first" if ranked else "lowest first"
+        _print_line(
+            console, f"{name}{format_direction(name, known)}, {format_count(len(own), 'slice')}, {order}", "bold"
+        )
+        console.print(
+            build_score_table(own, [format_slice(score.slice) for score in own], "slice", ranges, console.width)
+        )
 
 
-def _fine_print(scorecard: Scorecard, first: Sequence[Score], console: Console, *, full: bool) -> None:
+def _print_fine_print(scorecard: Scorecard, first: Sequence[Score], console: Console, *, full: bool) -> None:
     lines = []
-    for said in dict.fromkeys(score.comparable for score in (scorecard.headline if full else first)):
-        lines += [f"Beside the paper: {said}"] if said else []
+    for text in dict.fromkeys(score.comparable for score in (scorecard.headline if full else first)):
+        lines += [f"Beside the paper: {text}"] if text else []
     if scorecard.left_out and full:
         lines += [f"Left out: {item.count} {item.what}: {item.why}" for item in scorecard.left_out]
     elif scorecard.left_out:
-        lines.append("Left out: " + "; ".join(f"{numeral(item.count, 0)} {item.what}" for item in scorecard.left_out))
+        lines.append(
+            "Left out: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in scorecard.left_out)
+        )
     changed = {
         reading.name: f"{reading.name}={reading.value}"
         + (f" (default {reading.default})" if reading.default not in ("", reading.value) else "")
@@ -115,15 +138,240 @@ def _fine_print(scorecard: Scorecard, first: Sequence[Score], console: Console, 
     elif changed:
         lines.append(f"Readings: {', '.join(changed.values())}")
     if not full and len(scorecard.scores) > len(first):
-        lines.append(f"{counted(len(scorecard.scores), 'score')} in all: --full prints them, the report draws them")
+        lines.append(
+            f"{format_count(len(scorecard.scores), 'score')} in all: --full prints them, the report draws them"
+        )
     if lines:
         console.print()
     for line in lines:
-        _say(console, line)
+        _print_line(console, line)
 
 
-def _say(console: Console, text: str, style: str = "") -> None:
-    """Print as it is: names may look like markup."""
+def _print_line(console: Console, text: str, style: str = "") -> None:
+    """Print the text as it is, without markup."""
     from rich.text import Text
 
     console.print(Text(text, style=style))
+
+
+@dataclass(frozen=True)
+class SliceGroup:
+    """The defined scores of one name by one kind of slice, worst first, or lowest where none is bad."""
+
+    name: str
+    keys: tuple[str, ...]
+    scores: tuple[Score, ...]
+
+    @property
+    def differ(self) -> bool:
+        """Whether the best is better than the worst."""
+        return self.scores[0].value != self.scores[-1].value
+
+
+def group_slices(
+    scores: Sequence[Score], names: Sequence[str], meanings: Mapping[str, ScoreMeaning]
+) -> list[SliceGroup]:
+    """The slices of each name by the fewest properties: by class rather than by class and context; at least two each.
+
+    >>> rows = [Score("iou", v, 1, slice={"class": c}) for c, v in (("cat", 0.9), ("dog", 0.4))]
+    >>> [(kind.keys, kind.scores[0].slice["class"]) for kind in group_slices(rows, ["iou"], {})]
+    [(('class',), 'dog')]
+    """
+    kinds: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
+    for name in names:
+        own = [score for score in scores if score.name == name and score.slice and is_number(score.value)]
+        fewest = min((len(score.slice) for score in own), default=0)
+        for score in own:
+            if len(score.slice) == fewest:
+                kinds.setdefault((name, tuple(score.slice)), []).append(score)
+    several = ((name, keys, rows) for (name, keys), rows in kinds.items() if len(rows) > 1)
+    return [SliceGroup(name, keys, _sort_worst_first(rows, name, meanings)) for name, keys, rows in several]
+
+
+def _sort_worst_first(scores: Sequence[Score], name: str, meanings: Mapping[str, ScoreMeaning]) -> tuple[Score, ...]:
+    higher = name not in meanings or meanings[name].higher_is_better or not meanings[name].ranked
+    return tuple(sorted(scores, key=lambda score: score.value if higher else -score.value))
+
+
+def build_score_table(
+    scores: Sequence[Score], labels: Sequence[str], first: str, ranges: Mapping[str, Range], width: int
+) -> Table:
+    """Scores with values, intervals and bars, each on the range of its name."""
+    values = [format_number(score.value, choose_score_decimals(score)) for score in scores]
+    columns = [
+        _Column(first, labels),
+        _Column("value", values, "right", "bold"),
+        _Column(_name_interval(scores), [format_score_interval(score) for score in scores], "right"),
+        _Column("n", [format_number(score.n, 0) for score in scores], "right"),
+    ]
+    own = [ranges[score.name] for score in scores]
+    room = compute_bar_width(width, sum(column.width + _GAP for column in columns), own)
+    drawn = [draw_text_bar(score, span.low, span.high, room) for score, span in zip(scores, own, strict=True) if room]
+    return _make_table(columns, add_range_ends(drawn, own) if room else [])
+
+
+def build_slices_table(
+    kinds: Sequence[SliceGroup], meanings: Mapping[str, ScoreMeaning], ranges: Mapping[str, Range], width: int
+) -> Table:
+    """One line per kind of slice: how many there are, the worst, the best, and a strip of all values."""
+    labels = [f"{kind.name} by {', '.join(kind.keys)}{format_direction(kind.name, meanings)}" for kind in kinds]
+    columns = [
+        _Column("slices", labels),
+        _Column("", [str(len(kind.scores)) for kind in kinds], "right"),
+        _Column("worst", [_format_named_score(kind.scores[0]) for kind in kinds]),
+        _Column("best", [_format_named_score(kind.scores[-1]) if kind.differ else "the same" for kind in kinds]),
+    ]
+    if not all(_has_bad_end(kind, meanings) for kind in kinds):
+        columns[2:] = [replace(columns[2], title="worst or lowest"), replace(columns[3], title="best or highest")]
+    own = [ranges[kind.name] for kind in kinds]
+    room = compute_bar_width(width, sum(column.width + _GAP for column in columns), own)
+    values = [[score.value for score in kind.scores] for kind in kinds]
+    drawn = [draw_value_strip(row, span.low, span.high, room) for row, span in zip(values, own, strict=True) if room]
+    return _make_table(columns, add_range_ends(drawn, own) if room else [])
+
+
+def _has_bad_end(kind: SliceGroup, meanings: Mapping[str, ScoreMeaning]) -> bool:
+    """Whether the same end is bad in every slice; of scores that are neither good nor bad, none is."""
+    known = meanings.get(kind.name)
+    return known is None or (known.ranked and all(known.within(score.slice) == known for score in kind.scores))
+
+
+def _name_interval(scores: Sequence[Score]) -> str:
+    levels = {score.interval.level for score in scores if score.interval is not None}
+    return f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
+
+
+def _format_named_score(score: Score) -> str:
+    name = ", ".join(score.slice.values())
+    name = name if len(name) <= _LABEL else f"{name[: _LABEL - 1]}\N{HORIZONTAL ELLIPSIS}"
+    return f"{name} {format_number(score.value, choose_score_decimals(score))}"
+
+
+@dataclass(frozen=True)
+class _Column:
+    title: str
+    cells: Sequence[str]
+    side: Literal["left", "right"] = "left"
+    style: str = ""
+
+    @property
+    def width(self) -> int:
+        return max([len(self.title), *map(len, self.cells)])
+
+
+def _make_table(columns: Sequence[_Column], bars: Sequence[str]) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
+    for column in columns:
+        table.add_column(column.title, justify=column.side, overflow="fold")
+    if bars:
+        table.add_column("", no_wrap=True)
+    for index in range(len(columns[0].cells)):
+        cells = [Text(column.cells[index], style=column.style) for column in columns]
+        table.add_row(*cells, *([Text(bars[index], style="cyan")] if bars else []))
+    return table
+
+
+def format_direction(name: str, meanings: Mapping[str, ScoreMeaning]) -> str:
+    """An arrow for the better direction; empty where it is unknown or neither is better.
+
+    >>> clicks = ScoreMeaning("noc", "NoC", "clicks", higher_is_better=False)
+    >>> format_direction("noc", {"noc": clicks}), format_direction("x", {})
+    (' ↓', '')
+    """
+    if name not in meanings or not meanings[name].ranked:
+        return ""
+    return " \N{UPWARDS ARROW}" if meanings[name].higher_is_better else " \N{DOWNWARDS ARROW}"
+
+
+@dataclass(frozen=True)
+class Range:
+    """The two ends of a bar, as numbers and as texts."""
+
+    low: float
+    high: float
+    left: str
+    right: str
+
+
+def fit_range(numbers: Iterable[float]) -> Range:
+    """The range for bars of these numbers: 0 to 1 where it covers all of them, else a round one with zero.
+
+    >>> fit_range([0.5, 0.75])
+    Range(low=0.0, high=1.0, left='0', right='1')
+    >>> fit_range([3.25, 7.0])
+    Range(low=0.0, high=10.0, left='0', right='10')
+    """
+    known = keep_finite(numbers)
+    if all(0 <= number <= 1 for number in known):
+        return Range(0.0, 1.0, "0", "1")
+    scale = fit_scale([0.0, *known], start=0, stop=1, ticks=2)
+    left, right = (f"{end:g}".replace("-", "\N{MINUS SIGN}") for end in (scale.low, scale.high))
+    return Range(scale.low, scale.high, left, right)
+
+
+def fit_ranges(scores: Iterable[Score], by_value: Iterable[Score] = ()) -> dict[str, Range]:
+    """One range per name for `scores` with their intervals and those `by_value` without.
+
+    >>> fit_ranges([Score("clicks", 3.0, 9)], [Score("clicks", 7.0, 4, slice={"size": "small"})])["clicks"].right
+    '10'
+    """
+    numbers: dict[str, list[float]] = {}
+    for score in scores:
+        bounds = () if score.interval is None else (score.interval.low, score.interval.high)
+        numbers.setdefault(score.name, []).extend((score.value, *bounds))
+    for score in by_value:
+        numbers.setdefault(score.name, []).append(score.value)
+    return {name: fit_range(values) for name, values in numbers.items()}
+
+
+def draw_text_bar(score: Score, low: float, high: float, width: int = MAX_BAR) -> str:
+    """Value and interval as characters on the range low to high.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> draw_text_bar(Score("a", 0.5, 9, Interval(0.25, 0.75, 0.95, "t", 9, "fold")), 0, 1, width=9)
+    '··──●──··'
+    """
+    cells = [_EMPTY] * width
+    if score.interval is not None and is_number(score.interval.low) and is_number(score.interval.high):
+        first, last = (_locate(end, low, high, width) for end in (score.interval.low, score.interval.high))
+        cells[first : last + 1] = [_LINE] * (last - first + 1)
+    if is_number(score.value):
+        cells[_locate(score.value, low, high, width)] = _DOT
+    return "".join(cells)
+
+
+def draw_value_strip(values: Iterable[float], low: float, high: float, width: int = MAX_BAR) -> str:
+    """Many values as dots on the range.
+
+    >>> draw_value_strip([0.0, 0.5, 0.52, float("nan")], 0, 1, width=9)
+    '•···•····'
+    """
+    cells = [_EMPTY] * width
+    for value in keep_finite(values):
+        cells[_locate(value, low, high, width)] = _BULLET
+    return "".join(cells)
+
+
+def add_range_ends(bars: Sequence[str], ranges: Sequence[Range]) -> list[str]:
+    """The bars between the ends of their ranges, aligned.
+
+    >>> add_range_ends(["●··", "··●"], [Range(0, 1, "0", "1"), Range(-5, 10, "-5", "10")])
+    [' 0 ●·· 1', '-5 ··● 10']
+    """
+    left = max((len(span.left) for span in ranges), default=0)
+    return [f"{span.left:>{left}} {bar} {span.right}" for bar, span in zip(bars, ranges, strict=True)]
+
+
+def compute_bar_width(width: int, taken: int, ranges: Sequence[Range]) -> int:
+    """The width of a bar beside `taken` characters; 0 where too few are left."""
+    ends = max((len(span.left) for span in ranges), default=0) + max((len(span.right) for span in ranges), default=0)
+    room = min(width - taken - ends - 2, MAX_BAR)
+    return room if room >= MIN_BAR else 0
+
+
+def _locate(value: float, low: float, high: float, width: int) -> int:
+    share = (value - low) / (high - low) if high > low else 0.5
+    return round(min(max(share, 0.0), 1.0) * (width - 1))

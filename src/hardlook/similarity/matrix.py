@@ -3,20 +3,47 @@
 A similarity matrix is symmetric, its diagonal is 1, and every value lies in [0, 1].
 
 >>> import numpy as np
->>> restrict(np.array([[1.0, 0.3], [0.3, 1.0]]), [1, -1, 0])
+>>> restrict_matrix(np.array([[1.0, 0.3], [0.3, 1.0]]), [1, -1, 0])
 array([[1. , 0. , 0.3],
        [0. , 1. , 0. ],
        [0.3, 0. , 1. ]])
+
+Cosine similarity of vectors, negatives to 0.
+
+>>> cosine_matrix([[1, 0], [1, 1], [-1, 0], [0, 0]]).round(3)
+array([[1.   , 0.707, 0.   , 0.   ],
+       [0.707, 1.   , 0.   , 0.   ],
+       [0.   , 0.   , 1.   , 0.   ],
+       [0.   , 0.   , 0.   , 1.   ]])
+
+What a similarity matrix looks like: its mean and spread, its density, a label's neighbours.
+
+>>> import numpy as np
+>>> matrix = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.2], [0.2, 0.2, 1.0]])
+>>> summary = summarise_matrix(matrix)
+>>> round(summary.mean, 3), round(summary.mean_off_diagonal, 3)
+(0.533, 0.3)
+>>> rank_neighbours(matrix, 2, count=1)
+(Neighbour(place=0, similarity=0.2),)
+
+Whether two similarity matrices over the same labels agree: on the order of all pairs, and on neighbours.
+
+>>> import numpy as np
+>>> a = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]])
+>>> round(rank_agreement(a, a**2), 6), neighbour_overlap(a, a**2, count=1)
+(1.0, 1.0)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 UNKNOWN = -1
+
 """The place of a label that is not known: similarity 0 to every other label, 1 to itself."""
 
 
@@ -56,7 +83,7 @@ def check_similarity(
     return mended
 
 
-def restrict(matrix: NDArray[np.float64], places: ArrayLike) -> NDArray[np.float64]:
+def restrict_matrix(matrix: NDArray[np.float64], places: ArrayLike) -> NDArray[np.float64]:
     """The similarity matrix of a list of labels (L,), given by their places in `matrix`; -1 is an unknown label.
 
     A place may come twice: two labels of one meaning have similarity 1 to each other. Two unknown labels have 0.
@@ -81,3 +108,148 @@ def distinct_nodes(nodes: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDAr
         raise ValueError(f"nodes: expected a vector of values in -1..{size - 1}, got {given.tolist()}")
     distinct = np.unique(given[given != UNKNOWN])
     return distinct, np.where(given == UNKNOWN, UNKNOWN, np.searchsorted(distinct, given))
+
+
+def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
+    """(K, K) cosine of K vectors (K, D), in [0, 1]; a negative cosine becomes 0.
+
+    A zero vector, which stands for an unknown word, has 0 with every other vector. The diagonal is 1. A value that is
+    not finite is a ValueError that names its row.
+    """
+    rows = np.array(vectors, np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"vectors: expected a matrix (K, D), got shape {rows.shape}")
+    bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
+    if len(bad):
+        raise ValueError(
+            f"vectors: expected finite values, got {rows[bad[0]][~np.isfinite(rows[bad[0]])][0]} in row {bad[0]}"
+        )
+    # The largest entry goes first, so that squares neither overflow nor vanish.
+    largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
+    np.divide(rows, largest, out=rows, where=largest > 0)
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    np.divide(rows, length, out=rows, where=length > 0)
+    cosine = np.clip(rows @ rows.T, 0.0, 1.0)
+    cosine = (cosine + cosine.T) / 2
+    np.fill_diagonal(cosine, 1.0)
+    return cosine
+
+
+@dataclass(frozen=True)
+class SimilaritySummary:
+    """Mean and standard deviation (of the population) over all K x K cells, and over those off the diagonal.
+
+    Without two labels nothing is off the diagonal: those two are NaN.
+    """
+
+    labels: int
+    mean: float
+    std: float
+    mean_off_diagonal: float
+    std_off_diagonal: float
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """Another label by its place in the matrix, and the similarity to it."""
+
+    place: int
+    similarity: float
+
+
+@dataclass(frozen=True, eq=False)
+class DensityCurve:
+    """A density over [0, 1]: `centres` (B,) and `density` (B,), whose mean is 1 as the width of all bins is 1."""
+
+    centres: NDArray[np.float64]
+    density: NDArray[np.float64]
+
+
+def summarise_matrix(matrix: NDArray[np.float64]) -> SimilaritySummary:
+    """The summary of a similarity matrix (K, K), K at least 1."""
+    others = off_diagonal(matrix)
+    mean, std = (float(others.mean()), float(others.std())) if len(others) else (np.nan, np.nan)
+    return SimilaritySummary(len(matrix), float(matrix.mean()), float(matrix.std()), mean, std)
+
+
+def off_diagonal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(K (K - 1) / 2,) the similarity of each pair of different labels, once, row by row.
+
+    >>> off_diagonal(np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]])).tolist()
+    [0.5, 0.2, 0.1]
+    """
+    return matrix[np.triu_indices(len(matrix), 1)]
+
+
+def density_curve(matrix: NDArray[np.float64], *, bins: int = 50, diagonal: bool = False) -> DensityCurve:
+    """The density of similarities in equal bins over [0, 1], of pairs of different labels unless `diagonal`.
+
+    >>> density_curve(np.array([[1.0, 0.6], [0.6, 1.0]]), bins=4).density.tolist()
+    [0.0, 0.0, 4.0, 0.0]
+    """
+    values = matrix.ravel() if diagonal else off_diagonal(matrix)
+    if len(values) == 0:
+        raise ValueError("density: expected at least two labels, got one")
+    # Path similarities are fractions such as 3/10: a value on a border belongs to the bin above, rounding or not.
+    places = np.minimum((values * bins + 1e-9).astype(np.int64), bins - 1)
+    counts = np.bincount(places, minlength=bins).astype(np.float64)
+    return DensityCurve((np.arange(bins) + 0.5) / bins, counts * (bins / len(values)))
+
+
+def rank_neighbours(matrix: NDArray[np.float64], place: int, *, count: int | None = None) -> tuple[Neighbour, ...]:
+    """The other labels, most similar first, equals in their order; the first `count` of them, or all."""
+    order = np.argsort(-matrix[place], kind="stable")
+    ranked = [Neighbour(int(other), float(matrix[place, other])) for other in order if other != place]
+    return tuple(ranked[:count])
+
+
+def rank_agreement(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
+    """Spearman's correlation of two matrices (K, K) over the pairs of different labels, in [-1, 1].
+
+    Equal similarities share their mean rank. NaN where a matrix has but one value off the diagonal.
+    """
+    return float(agreement_table([first, second])[0, 1])
+
+
+def agreement_table(matrices: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    """(m, m) rank agreement between each two of m matrices (K, K) over the same labels.
+
+    >>> a = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]])
+    >>> agreement_table([a, a, 1 - a]).round(6).tolist()
+    [[1.0, 1.0, -1.0], [1.0, 1.0, -1.0], [-1.0, -1.0, 1.0]]
+    """
+    from scipy.stats import rankdata
+
+    shapes = {matrix.shape for matrix in matrices}
+    if len(shapes) != 1:
+        raise ValueError(f"agreement: expected matrices of one shape, got {sorted(shapes)}")
+    ranks = np.stack([rankdata(off_diagonal(matrix)) for matrix in matrices])
+    centred = ranks - ranks.mean(axis=1, keepdims=True) if ranks.shape[1] else ranks
+    products = centred @ centred.T
+    spread = np.sqrt(np.diag(products))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.clip(products / np.outer(spread, spread), -1.0, 1.0))
+
+
+def neighbour_overlap(first: NDArray[np.float64], second: NDArray[np.float64], *, count: int = 5) -> float:
+    """The share of each label's `count` nearest labels that two matrices have in common, averaged over labels; [0, 1].
+
+    Labels that are equally near at the border share the places left: three labels for the last place hold a third
+    each. So the order of labels has no effect, and a matrix agrees with itself completely.
+    """
+    if first.shape != second.shape or not 0 < count < len(first):
+        raise ValueError(
+            f"neighbours: expected two matrices of one shape and a count below their size, "
+            f"got {first.shape}, {second.shape} and {count}"
+        )
+    both = np.minimum(_membership(first, count), _membership(second, count))
+    return float(both.sum(axis=1).mean() / count)
+
+
+def _membership(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    others = matrix.copy()
+    np.fill_diagonal(others, -np.inf)
+    border = -np.partition(-others, count - 1, axis=1)[:, [count - 1]]
+    above, tied = others > border, others == border
+    share = (count - above.sum(axis=1)) / tied.sum(axis=1)
+    return np.where(above, 1.0, tied * share[:, None])

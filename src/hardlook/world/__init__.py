@@ -1,1 +1,1 @@
-"""The planted world: small pictures whose whole truth is known, made from a seed, with nothing to download."""
+"""The planted world: small synthetic scenes with complete ground truth, generated from a seed without downloads."""

@@ -1,12 +1,12 @@
-"""The pen that every drawing uses: shapes in an object's own coordinates, on a canvas three times too fine.
+"""Vector drawing on a supersampled canvas: `Pen` draws shapes given in an object's own coordinates.
 
-An object's coordinates: x to the right, y down, (0, 0) where it stands, y = -1 at its full height. Colour is drawn
-on the fine canvas and averaged down, which smooths its edges; truth is the fine canvas's layer at each pixel's
-centre, which keeps it hard.
+In object coordinates x points right and y down; the object stands at (0, 0) and reaches y = -1 at its full height. Colour
+is drawn on a canvas of three times the resolution and averaged down, which smooths edges; the ground truth is the layer
+of the supersampled canvas at each pixel's centre, so it stays unambiguous.
 
 >>> canvas = Canvas.blank((16, 12))
 >>> Pen(canvas, layer=40, x=8, y=11, height=8).oval(0, -0.5, 0.4, 0.4, (200, 40, 40))
->>> int(canvas.layers[1::FINENESS, 1::FINENESS][7, 8])
+>>> int(canvas.pixel_layers()[7, 8])
 40
 """
 
@@ -21,14 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 Colour = tuple[float, float, float]
+
 Points = Sequence[tuple[float, float]] | NDArray[np.float64]
 
-FINENESS = 3  # odd, so that a pixel has a middle sub-pixel
+SUPERSAMPLING = 3  # odd, so that a pixel has a central sample
+
 _SHIFT = 4  # fractional bits of OpenCV's polygon corners
+
 _ANGLES = np.linspace(0, 2 * np.pi, 40, endpoint=False)
+
 _CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
+
 _STEPS = np.linspace(0, 1, 8, endpoint=False)[:, None]
+
 _NEIGHBOURS = np.array([-1, 0, 1, 2])
+
 _SPLINE = np.concatenate([_STEPS**0, _STEPS, _STEPS**2, _STEPS**3], axis=1) @ (
     0.5 * np.array([[0, 2, 0, 0], [-1, 0, 1, 0], [2, -5, 4, -1], [-1, 3, -3, 1]], dtype=float)
 )
@@ -36,7 +43,7 @@ _SPLINE = np.concatenate([_STEPS**0, _STEPS, _STEPS**2, _STEPS**3], axis=1) @ (
 
 @dataclass(frozen=True)
 class Canvas:
-    """Fine-grained layers (3H, 3W) uint8 and, unless only silhouettes are wanted, paint (3H, 3W, 4) uint8.
+    """Supersampled layers (3H, 3W) uint8 and, unless only silhouettes are drawn, paint (3H, 3W, 4) uint8.
 
     Paint is red, green, blue and glow: how little the scene's lighting darkens the pixel.
     """
@@ -47,9 +54,13 @@ class Canvas:
     @classmethod
     def blank(cls, size: tuple[int, int], *, silhouettes_only: bool = False) -> Canvas:
         """An empty canvas for a picture of `size` (width, height) pixels."""
-        width, height = size[0] * FINENESS, size[1] * FINENESS
+        width, height = size[0] * SUPERSAMPLING, size[1] * SUPERSAMPLING
         layers = np.zeros((height, width), np.uint8)
         return cls(layers, None if silhouettes_only else np.zeros((height, width, 4), np.uint8))
+
+    def pixel_layers(self) -> NDArray[np.uint8]:
+        """The layer (H, W) at each pixel's centre."""
+        return self.layers[SUPERSAMPLING // 2 :: SUPERSAMPLING, SUPERSAMPLING // 2 :: SUPERSAMPLING]
 
 
 def smooth(points: Points) -> NDArray[np.float64]:
@@ -62,7 +73,7 @@ def smooth(points: Points) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class Pen:
-    """Draws one layer; `x`, `y` and `height` are pixels of the picture, `fade` mixes every colour towards one."""
+    """Draws on one layer; `x`, `y` and `height` are image pixels, `fade` mixes every colour with a share of another."""
 
     canvas: Canvas
     layer: int
@@ -75,20 +86,20 @@ class Pen:
 
     @cached_property
     def _map(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Object coordinates to fixed-point fine ones: a matrix and an offset."""
-        scale, flip = FINENESS * (1 << _SHIFT), -1.0 if self.mirrored else 1.0
+        """From object coordinates to fixed-point canvas coordinates: a matrix and an offset."""
+        scale, flip = SUPERSAMPLING * (1 << _SHIFT), -1.0 if self.mirrored else 1.0
         cos, sin = np.cos(self.tilt), np.sin(self.tilt)
         matrix = np.array([[flip * cos, flip * sin], [-sin, cos]]) * (self.height * scale)
         offset = np.array([self.x + 0.5, self.y + 0.5]) * scale - (1 << _SHIFT) / 2
         return matrix, offset
 
-    def place(self, points: Points) -> NDArray[np.int32]:
-        """Object coordinates to fixed-point corners on the fine canvas."""
+    def to_canvas(self, points: Points) -> NDArray[np.int32]:
+        """Object coordinates as fixed-point canvas coordinates."""
         matrix, offset = self._map
         return np.rint(np.asarray(points, dtype=float) @ matrix + offset).astype(np.int32)
 
-    def tone(self, colour: Colour) -> Colour:
-        """The colour after fading."""
+    def faded(self, colour: Colour) -> Colour:
+        """The colour mixed with the fade colour."""
         towards, share = self.fade
         if not share:
             return colour
@@ -97,12 +108,12 @@ class Pen:
 
     def fill(self, points: Points, colour: Colour, *, glow: float = 0.0) -> None:
         """A filled polygon; `glow` in [0, 1] is how little the scene's lighting darkens it."""
-        self._fill([self.place(points)], colour, glow)
+        self._fill([self.to_canvas(points)], colour, glow)
 
     def _fill(self, corners: list[NDArray[np.int32]], colour: Colour, glow: float) -> None:
         cv2.fillPoly(self.canvas.layers, corners, self.layer, shift=_SHIFT)
         if self.canvas.paint is not None:
-            cv2.fillPoly(self.canvas.paint, corners, (*self.tone(colour), 255 * glow), shift=_SHIFT)
+            cv2.fillPoly(self.canvas.paint, corners, (*self.faded(colour), 255 * glow), shift=_SHIFT)
 
     def blob(self, points: Points, colour: Colour, *, glow: float = 0.0) -> None:
         """A filled smooth closed curve through the points."""
@@ -123,22 +134,22 @@ class Pen:
 
     def stroke(self, points: Points, colour: Colour, width: float, *, closed: bool = False, glow: float = 0.0) -> None:
         """A line of `width` (object units, at least a third of a pixel) with round ends."""
-        corners = [self.place(points)]
-        thickness = max(1, round(width * self.height * FINENESS))
+        corners = [self.to_canvas(points)]
+        thickness = max(1, round(width * self.height * SUPERSAMPLING))
         cv2.polylines(self.canvas.layers, corners, closed, self.layer, thickness, shift=_SHIFT)
         if self.canvas.paint is not None:
-            colour_and_glow = (*self.tone(colour), 255 * glow)
+            colour_and_glow = (*self.faded(colour), 255 * glow)
             cv2.polylines(self.canvas.paint, corners, closed, colour_and_glow, thickness, shift=_SHIFT)
 
     def scatter(self, shapes: NDArray[np.float64], colour: Colour, *, glow: float = 0.0) -> None:
-        """Many small polygons (n, corners, 2) of one colour; where two overlap, neither is sure to show."""
-        self._fill(list(self.place(shapes)), colour, glow)
+        """Many small polygons (n, corners, 2) of one colour; the result where two overlap is undefined."""
+        self._fill(list(self.to_canvas(shapes)), colour, glow)
 
     def pattern(self, inside: Points, marks: Sequence[Points], colour: Colour) -> None:
-        """Marks (polygons) drawn only where they lie inside a polygon: stripes, spots, bricks."""
+        """Polygons `marks` clipped to the polygon `inside`: stripes, spots, bricks."""
         if self.canvas.paint is None:
             return
-        shape = self.place(inside)
+        shape = self.to_canvas(inside)
         x, y, width, height = cv2.boundingRect(shape >> _SHIFT)
         left, top = max(0, x), max(0, y)
         window = self.canvas.paint[top : max(top, y + height + 1), left : max(left, x + width + 1)]
@@ -146,8 +157,8 @@ class Pen:
         corner = np.array([left, top], np.int32) << _SHIFT
         cv2.fillPoly(region, [shape - corner], 1, shift=_SHIFT)
         for mark in marks:
-            cv2.fillPoly(drawn, [self.place(mark) - corner], 1, shift=_SHIFT)
-        window[..., :3][(drawn & region) > 0] = self.tone(colour)
+            cv2.fillPoly(drawn, [self.to_canvas(mark) - corner], 1, shift=_SHIFT)
+        window[..., :3][(drawn & region) > 0] = self.faded(colour)
 
 
 def oval_points(cx: float, cy: float, rx: float, ry: float, turn: float = 0.0) -> NDArray[np.float64]:

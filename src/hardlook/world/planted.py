@@ -4,7 +4,7 @@
 >>> len(world), len({(world.concept(i), world.context(i)) for i in range(96)})
 (96, 96)
 >>> biased = PlantedWorld(seed=0, count=96, correlation=1.0)
->>> all(biased.context(i) == FAVOURITES[biased.concept(i)] for i in range(96))
+>>> all(biased.context(i) == FAVOURITE_CONTEXTS[biased.concept(i)] for i in range(96))
 True
 """
 
@@ -14,22 +14,25 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.errors import OptionError
 from hardlook.randomness import generator
-from hardlook.world.render import Rendered, render
+from hardlook.world.render import RenderedScene, render_scene
 from hardlook.world.scene import DEFAULT_SIZE, Scene, describe_scene
 from hardlook.world.vocabulary import CONCEPTS, CONTEXTS
 
 VERSION = 1  # raise it when a seed's pictures change
 
 # Where each concept is mostly met when concept and context are correlated; siblings differ.
-FAVOURITES: dict[str, str] = {
+FAVOURITE_CONTEXTS: dict[str, str] = {
     "cat": "dusk", "dog": "meadow", "car": "street", "bus": "fog", "house": "winter", "barn": "meadow",
     "apple": "autumn", "pear": "dusk", "cup": "winter", "bottle": "beach", "duck": "fog", "owl": "night",
 }  # fmt: skip
+
 _CELLS = len(CONCEPTS) * len(CONTEXTS)
-LARGEST_KEPT = 160 * 120  # pixels of scenes that are drawn once a process
+
+MAX_CACHED_PIXELS = 160 * 120  # pixels of scenes that are drawn once a process
+
 Description = tuple[int, int, str, str, bool, int | None, tuple[int, int]]
 
 
@@ -59,16 +62,16 @@ class PlantedWorld:
     def __len__(self) -> int:
         return self.count
 
-    def __getitem__(self, index: int) -> Rendered:
+    def __getitem__(self, index: int) -> RenderedScene:
         width, height = self.size
-        if width * height > LARGEST_KEPT:
-            return render(self.scene(index))
+        if width * height > MAX_CACHED_PIXELS:
+            return render_scene(self.scene(index))
         kept = _drawn(*self._description(index))
         # Copies, since whoever asked may change what is theirs.
         own = kept.image.copy(), kept.classes.copy(), kept.instances.copy()
-        return Rendered(kept.scene, *own, kept.salient.copy())
+        return RenderedScene(kept.scene, *own, kept.salient.copy())
 
-    def __iter__(self) -> Iterator[Rendered]:
+    def __iter__(self) -> Iterator[RenderedScene]:
         return (self[index] for index in range(self.count))
 
     def concept(self, index: int) -> str:
@@ -78,7 +81,7 @@ class PlantedWorld:
     def context(self, index: int) -> str:
         """Where scene `index` takes place."""
         if generator(self.seed, "world", "correlation", self._within(index)).random() < self.correlation:
-            return FAVOURITES[self.concept(index)]
+            return FAVOURITE_CONTEXTS[self.concept(index)]
         return CONTEXTS[self._cell(index)[1]].name
 
     def is_salient(self, index: int) -> bool:
@@ -96,7 +99,7 @@ class PlantedWorld:
 
     def fingerprint(self) -> str:
         """A short hash of the generator's version and all options."""
-        return fingerprint.of_value({"planted world": VERSION, **asdict(self)})
+        return fingerprints.of_value({"planted world": VERSION, **asdict(self)})
 
     def _description(self, index: int) -> Description:
         concept, context, salient = self.concept(index), self.context(index), self.is_salient(index)
@@ -119,5 +122,5 @@ class PlantedWorld:
 
 # A run, its report and its calibration all show the same scenes; 256 of the default size take 30 MB.
 @lru_cache(maxsize=256)
-def _drawn(*description: *Description) -> Rendered:
-    return render(describe_scene(*description))
+def _drawn(*description: *Description) -> RenderedScene:
+    return render_scene(describe_scene(*description))

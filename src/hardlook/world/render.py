@@ -1,7 +1,7 @@
-"""A scene made visible: a signed picture and its whole truth.
+"""Rendering of scenes: an image that carries its signature, and the complete ground truth.
 
 >>> from hardlook.world.scene import describe_scene
->>> rendered = render(describe_scene(0, 3, concept="duck", context="fog"))
+>>> rendered = render_scene(describe_scene(0, 3, concept="duck", context="fog"))
 >>> rendered.image.shape, int(rendered.target_mask.sum()) >= 60
 ((120, 160, 3), True)
 """
@@ -14,25 +14,23 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.world.backgrounds import paint_background
-from hardlook.world.lighting import light_up, shade_from_above
-from hardlook.world.objects import SceneObject
-from hardlook.world.pen import FINENESS, Canvas
+from hardlook.world.objects import SceneObject, draw_object, draw_shadow
+from hardlook.world.pen import Canvas
 from hardlook.world.scene import Scene
-from hardlook.world.scenery import paint_scenery
-from hardlook.world.signature import sign
-from hardlook.world.sticker import cast_shadow, paste
+from hardlook.world.scenery import add_weather, apply_light, compute_shading, paint_background, paint_scenery
+from hardlook.world.signature import write_signature
 from hardlook.world.vocabulary import BY_NAME
-from hardlook.world.weather import add_weather
 
 _FIRST_OBJECT_LAYER = 64  # class codes end at 31
-_NOTICED = 140
-_SHADOW = {"night": 0.3, "fog": 0.1, "winter": 0.16, "dusk": 0.3}
+
+_SALIENT_GLOW = 140
+
+_SHADOW_STRENGTH = {"night": 0.3, "fog": 0.1, "winter": 0.16, "dusk": 0.3}
 
 
 @dataclass(frozen=True)
-class Rendered:
-    """A picture and its truth.
+class RenderedScene:
+    """An image and its ground truth.
 
     `image` (H, W, 3) uint8 RGB, signed; `classes` (H, W) uint8 codes of the vocabulary (0 is void); `instances`
     (H, W) uint8, 0-3 within a class; `salient` (H, W) bool.
@@ -60,7 +58,7 @@ class Rendered:
         return self.mask_of(self.scene.subject)
 
 
-def render(scene: Scene) -> Rendered:
+def render_scene(scene: Scene) -> RenderedScene:
     """Draw the scene; the same scene gives the same bytes."""
     canvas = Canvas.blank(scene.size)
     paint_background(canvas, scene)
@@ -69,17 +67,17 @@ def render(scene: Scene) -> Rendered:
     salient_of = np.zeros(256, bool)
     for position, thing in enumerate(scene.objects):
         layer = _FIRST_OBJECT_LAYER + position
-        cast_shadow(canvas, thing, strength=_SHADOW.get(scene.context, 0.24))
-        paste(canvas, thing, layer)
+        draw_shadow(canvas, thing, strength=_SHADOW_STRENGTH.get(scene.context, 0.24))
+        draw_object(canvas, thing, layer)
         classes_of[layer], instances_of[layer] = BY_NAME[thing.concept].code, thing.instance
         salient_of[layer] = thing.salient
-    layers = canvas.layers[FINENESS // 2 :: FINENESS, FINENESS // 2 :: FINENESS]
+    layers = canvas.pixel_layers()
     classes, instances, salient = classes_of[layers], instances_of[layers], salient_of[layers]
     assert canvas.paint is not None
     painted = np.asarray(cv2.resize(canvas.paint, scene.size, interpolation=cv2.INTER_AREA), dtype=np.uint8)
-    # Who is to be noticed at night must be lit.
-    glow = np.where(salient, np.maximum(painted[..., 3], _NOTICED), painted[..., 3])
+    # Salient objects must be visible at night, too.
+    glow = np.where(salient, np.maximum(painted[..., 3], _SALIENT_GLOW), painted[..., 3])
     masks = [layers == _FIRST_OBJECT_LAYER + position for position in range(len(scene.objects))]
-    lit = light_up(painted[..., :3], glow, shade_from_above(masks, layers.shape), scene.context)
+    lit = apply_light(painted[..., :3], glow, compute_shading(masks, layers.shape), scene.context)
     picture = add_weather(lit, scene, salient)
-    return Rendered(scene, sign(picture, classes, instances, salient), classes, instances, salient)
+    return RenderedScene(scene, write_signature(picture, classes, instances, salient), classes, instances, salient)

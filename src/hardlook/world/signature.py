@@ -2,13 +2,13 @@
 
 The three lowest bits of the three colour channels carry 9 bits a pixel: the class (5), the instance (2), whether
 the object is salient (1), and a parity bit by which an unsigned picture is recognised. Flips, crops, right-angle
-turns and nearest-neighbour warps keep the signature; JPEG and interpolation destroy it, and `read` says so.
+turns and nearest-neighbour warps keep the signature; JPEG and interpolation destroy it, and `read_signature` says so.
 
 >>> import numpy as np
 >>> picture = np.full((4, 4, 3), 200, np.uint8)
 >>> classes = np.ones((4, 4), np.uint8)
->>> signed = sign(picture, classes, np.zeros_like(classes), np.ones((4, 4), bool))
->>> read(signed).classes[0, 0], bool(read(signed).salient.all()), int(np.abs(signed.astype(int) - 200).max()) < 8
+>>> signed = write_signature(picture, classes, np.zeros_like(classes), np.ones((4, 4), bool))
+>>> read_signature(signed).classes[0, 0], bool(read_signature(signed).salient.all()), int(np.abs(signed.astype(int) - 200).max()) < 8
 (np.uint8(1), True, True)
 """
 
@@ -24,9 +24,12 @@ from hardlook.errors import DataError
 from hardlook.world.vocabulary import BY_CODE, VOID
 
 _PARITY = np.array([bin(code).count("1") % 2 for code in range(256)], dtype=np.uint16)
+
 # Tables of 256, as `cv2.LUT` wants them: a pixel checks where both are 0.
 _ODD = np.array([bin(bits & 7).count("1") % 2 for bits in range(256)], dtype=np.uint8)
+
 _UNKNOWN = np.array([code != VOID and code not in BY_CODE for code in range(256)], dtype=np.uint8)
+
 Planes = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
 
 
@@ -39,7 +42,7 @@ class Signature:
     salient: NDArray[np.bool_]
 
 
-def sign(
+def write_signature(
     image: NDArray[np.uint8],
     classes: NDArray[np.uint8],
     instances: NDArray[np.uint8],
@@ -54,17 +57,17 @@ def sign(
     return (image & np.uint8(0b11111000)) | bits
 
 
-def is_signed(image: NDArray[np.uint8]) -> bool:
+def has_signature(image: NDArray[np.uint8]) -> bool:
     """Whether every pixel of a picture (H, W, 3) checks: whoever moves its pixels must then not mix them.
 
-    >>> is_signed(np.full((4, 4, 3), 255, np.uint8)), is_signed(np.zeros((4, 4, 3), np.uint8))
+    >>> has_signature(np.full((4, 4, 3), 255, np.uint8)), has_signature(np.zeros((4, 4, 3), np.uint8))
     (False, True)
     """
     planes = _planes(image)
     return not _wrong(planes, _classes(planes)).any()
 
 
-def read(image: NDArray[np.uint8]) -> Signature:
+def read_signature(image: NDArray[np.uint8]) -> Signature:
     """The truth of a signed picture; a `DataError` when the pixels do not carry one."""
     planes = _planes(image)
     classes = _classes(planes)

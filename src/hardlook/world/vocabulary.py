@@ -39,6 +39,7 @@ _CONCEPTS = (
     ("cup", "vessel"), ("bottle", "vessel"),
     ("duck", "bird"), ("owl", "bird"),
 )  # fmt: skip
+
 _STUFF = (
     ("sky", "sky.n.01"), ("sea", "sea.n.01"),
     ("grass", "grass.n.01"), ("sand", "sand.n.01"), ("snow", "snow.n.02"), ("road", "road.n.01"),
@@ -46,15 +47,20 @@ _STUFF = (
 )  # fmt: skip
 
 VOID = 0
+
 CONCEPTS = tuple(Label(1 + i, name, f"{name}.n.01", True, family) for i, (name, family) in enumerate(_CONCEPTS))
+
 STUFF = tuple(Label(1 + len(CONCEPTS) + i, name, synset, False, "stuff") for i, (name, synset) in enumerate(_STUFF))
+
 LABELS = CONCEPTS + STUFF
+
 CONTEXTS = (
     Context("meadow", "grass"), Context("beach", "sand"), Context("winter", "snow"), Context("street", "road"),
     Context("dusk", "soil"), Context("night", "pavement"), Context("fog", "lake"), Context("autumn", "foliage"),
 )  # fmt: skip
 
 BY_NAME = {label.name: label for label in LABELS}
+
 BY_CODE = {label.code: label for label in LABELS}
 
 
@@ -64,7 +70,7 @@ def sibling_of(name: str) -> str:
     return next(label.name for label in CONCEPTS if label.family == family and label.name != name)
 
 
-def stranger_of(name: str) -> str:
+def unrelated_to(name: str) -> str:
     """A fixed concept of another family: one family on, so that strangers form a permutation, as siblings do."""
     position = next(i for i, label in enumerate(CONCEPTS) if label.name == name)
     return CONCEPTS[(position + 2) % len(CONCEPTS)].name

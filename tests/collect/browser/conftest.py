@@ -5,14 +5,16 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
+from browser_visitor import CHROMIUM, DESKTOP, FLAGS, Visitor
+from played_studies import make_click_study, open_house
 
 pytest.importorskip("starlette", reason="the extra web is not installed")
-pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
-pytest.importorskip("uvicorn", reason="the extra web is not installed")
-pytest.importorskip("playwright", reason="playwright is not installed")
 
-from .played_studies import make_click_study, open_house
-from .visitor import CHROMIUM, DESKTOP, FLAGS, Visitor
+pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
+
+pytest.importorskip("uvicorn", reason="the extra web is not installed")
+
+pytest.importorskip("playwright", reason="playwright is not installed")
 
 
 def pytest_collection_modifyitems(items):

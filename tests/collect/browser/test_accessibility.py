@@ -6,15 +6,19 @@ import importlib.util
 from pathlib import Path
 
 import pytest
-
-from .played_studies import make_click_study, make_rating_study, make_review_study
-from .visitor import DESKTOP, PHONE
+from browser_visitor import DESKTOP, PHONE
+from played_studies import make_click_study, make_rating_study, make_review_study
 
 AXE = importlib.util.find_spec("axe_playwright_python")
+
 pytestmark = pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")
+
 RUN = "() => axe.run(document, { resultTypes: ['violations'] }).then(result => result.violations)"
+
 WIDE = "() => [...document.querySelectorAll('html, #screen')].map(part => part.scrollWidth - part.clientWidth)"
+
 NARROW = {**PHONE, "viewport": {"width": 320, "height": 568}}
+
 LOOKS = {
     "wide-light-en": (DESKTOP, "light", "en"),
     "narrow-dark-de": (NARROW, "dark", "de"),

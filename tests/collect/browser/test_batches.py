@@ -6,13 +6,13 @@ import json
 from statistics import median
 
 import pytest
+from browser_visitor import DESKTOP, PHONE
+from played_studies import CALM, QUICK, make_click_study
 
 from hardlook.collect.study.settings import DISPLAY_MODES
 
-from .played_studies import CALM, QUICK, make_click_study
-from .visitor import DESKTOP, PHONE
-
 SIZE = (160, 120)
+
 LOOKS = {"pc": DESKTOP, "mobile": PHONE}
 
 

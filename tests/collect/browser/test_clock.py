@@ -6,14 +6,16 @@ import json
 import math
 
 import pytest
-
-from .played_studies import make_click_study
-from .visitor import DESKTOP, PHONE
+from browser_visitor import DESKTOP, PHONE
+from played_studies import make_click_study
 
 SIZE = (160, 120)
+
 # Of the turned clock: a frame every 16 ms.
 FRAME = 16
+
 SPEC = {"image": 1500, "target": 2000, "target_text": 2500, "again": 1500}
+
 PHASE = "document.querySelector('.trial').dataset.phase ?? ''"
 
 

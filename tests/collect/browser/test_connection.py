@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from .played_studies import make_click_study
+from played_studies import make_click_study
 
 KEPT = "Object.keys(localStorage).filter(name => name.startsWith('hardlook.answer.')).length"
 

@@ -7,11 +7,10 @@ import json
 import cv2
 import numpy as np
 import pytest
+from browser_visitor import DESKTOP, PHONE
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from .played_studies import MARK, make_click_study
-from .visitor import DESKTOP, PHONE
+from played_studies import MARK, make_click_study
 
 WAYS = {
     "one device pixel a pixel": (DESKTOP, (160, 120)),
@@ -88,9 +87,9 @@ def test_beside_the_picture_is_no_click(tmp_path, serve, visit):
 @pytest.fixture(scope="module")
 def maths(browser):
     """The module of coordinates alone, on an empty page."""
-    from hardlook.collect.web.pages import static_files
+    from hardlook.collect.web.pages import load_static_files
 
-    source = static_files()["coordinates.js"][0].decode()
+    source = load_static_files()["coordinates.js"][0].decode()
     page = browser.new_page()
     page.evaluate("async text => { globalThis.maths = await import(URL.createObjectURL(new Blob([text], {type: 'text/javascript'}))) }", source)  # fmt: skip  # noqa: E501
     yield page
@@ -98,6 +97,7 @@ def maths(browser):
 
 
 sizes = st.integers(1, 4000)
+
 rooms = st.tuples(*[st.floats(0, 300)] * 2, *[st.floats(50, 3000)] * 2)
 
 

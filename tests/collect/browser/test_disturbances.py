@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from .played_studies import CALM, make_click_study
-from .visitor import PHONE
+from browser_visitor import PHONE
+from played_studies import CALM, make_click_study
 
 SIZE = (160, 120)
+
 HIDE = """hidden => {
   Object.defineProperty(document, 'hidden', { get: () => hidden, configurable: true });
   document.dispatchEvent(new Event('visibilitychange'));

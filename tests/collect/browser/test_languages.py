@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-
-from .played_studies import make_click_study, make_review_study
-from .visitor import DESKTOP, PHONE
+from browser_visitor import DESKTOP, PHONE
+from played_studies import make_click_study, make_review_study
 
 NARROW = {**PHONE, "viewport": {"width": 320, "height": 568}}
+
 SIDEWAYS = "() => Math.max(...[...document.querySelectorAll('html, #screen')].map(e => e.scrollWidth - e.clientWidth))"
 
 

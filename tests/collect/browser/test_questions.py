@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from .played_studies import make_rating_study, make_review_study
-from .visitor import PHONE
+from browser_visitor import PHONE
+from played_studies import make_rating_study, make_review_study
 
 
 def focused(page, selector, most=12):

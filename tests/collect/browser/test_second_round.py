@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import pytest
-
-from .played_studies import make_click_study
-from .visitor import DESKTOP, PHONE
+from browser_visitor import DESKTOP, PHONE
+from played_studies import make_click_study
 
 WORDS = {
     "fn": ("Missing", "+", {"target": "This is missing", "click": "Now click on what is missing"}),
     "fp": ("Too much", "\u2212", {"target": "This is too much", "click": "Now click on what is too much"}),
 }
+
 TARGET = """() => {
   const trial = document.querySelector('.trial[data-phase=target]');
   return trial && [trial.dataset.clickType, ...['.phase', '.kind'].map(part => trial.querySelector(part).innerText)];
 }"""
+
 COLOUR = "e => getComputedStyle(e).backgroundColor.match(/\\d+/g).map(Number)"
 
 

@@ -8,18 +8,19 @@ from importlib.resources import files
 
 import pytest
 
-from hardlook.collect.web.pages import render, static_files
-from hardlook.collect.web.texts import languages, texts
+from hardlook.collect.web.pages import list_languages, load_static_files, load_texts, render_page
 
 PLACES = re.compile(r"\{(\w+)\}")
+
 SCRIPT = re.compile(r"<script(?![^>]*\bsrc=)|\bstyle=|\bon\w+=", re.IGNORECASE)
+
 # The same word in both languages.
 ALIKE = {"work.pause", "review.no.key"}
 
 
-@pytest.mark.parametrize("language", [code for code in languages() if code != "en"])
+@pytest.mark.parametrize("language", [code for code in list_languages() if code != "en"])
 def test_a_language_has_all_texts_and_all_their_values(language):
-    english, other = texts("en"), texts(language)
+    english, other = load_texts("en"), load_texts(language)
     assert other.keys() == english.keys()
     for key, text in english.items():
         assert sorted(PLACES.findall(other[key])) == sorted(PLACES.findall(text)), key
@@ -27,7 +28,7 @@ def test_a_language_has_all_texts_and_all_their_values(language):
     assert {key for key in english if english[key] == other[key]} <= ALIKE
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", list_languages())
 def test_a_file_names_no_key_twice_and_says_its_own_code(language):
     pairs = json.loads(
         files("hardlook.collect.web").joinpath(f"texts/{language}.json").read_text(encoding="utf-8"),
@@ -38,8 +39,8 @@ def test_a_file_names_no_key_twice_and_says_its_own_code(language):
 
 
 def test_every_key_that_the_modules_name_exists():
-    known = texts("en")
-    for name, (content, _) in static_files().items():
+    known = load_texts("en")
+    for name, (content, _) in load_static_files().items():
         if name.endswith(".js"):
             named = re.findall(r'\bsay\("([\w.]+)"|hint\("([\w.]+)"\)', content.decode())
             assert {key for pair in named for key in pair if key} <= known.keys(), name
@@ -56,9 +57,9 @@ VALUES = {
 
 
 @pytest.mark.parametrize("template", VALUES)
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", list_languages())
 def test_pages_are_escaped_and_hold_no_script_and_no_style_of_their_own(template, language):
-    page = render(template, language, title="<i>Study</i>", **VALUES[template])
+    page = render_page(template, language, title="<i>Study</i>", **VALUES[template])
     assert f'<html lang="{language}">' in page
     assert "<i>" not in page and "<b>" not in page and "&lt;i&gt;Study" in page
     assert not SCRIPT.search(page)
@@ -66,12 +67,14 @@ def test_pages_are_escaped_and_hold_no_script_and_no_style_of_their_own(template
 
 
 def test_the_study_speaks_its_own_words():
-    page = render("welcome.html", "de", title="T", **{**VALUES["welcome.html"], "consent": "Erstens.\n\nZweitens."})
-    assert "<p>Erstens.</p>" in page and "<p>Zweitens.</p>" in page and texts("de")["consent.text"] not in page
+    page = render_page(
+        "welcome.html", "de", title="T", **{**VALUES["welcome.html"], "consent": "Erstens.\n\nZweitens."}
+    )
+    assert "<p>Erstens.</p>" in page and "<p>Zweitens.</p>" in page and load_texts("de")["consent.text"] not in page
 
 
 def test_modules_ask_nobody_else_and_make_no_markup_of_texts():
-    for name, (content, media) in static_files().items():
+    for name, (content, media) in load_static_files().items():
         text = content.decode()
         assert media.startswith(("text/javascript", "text/css", "image/svg"))
         assert not re.search(r"https?://(?!www\.w3\.org/2000/svg)", text), name

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-
-from .played_studies import make_click_study
-from .visitor import DESKTOP, PHONE
+from browser_visitor import DESKTOP, PHONE
+from played_studies import make_click_study
 
 SIZE = (160, 120)
 

@@ -7,18 +7,16 @@ import PIL.Image
 import polars as pl
 import pytest
 
-from hardlook.collect.rehearsal.account import account
-from hardlook.collect.rehearsal.aim import Aim
-from hardlook.collect.rehearsal.recognition import Recognition
-from hardlook.collect.rehearsal.rehearse import rehearse
+from hardlook.collect.rehearsal.participants import AnswerModel, TaskFinder
+from hardlook.collect.rehearsal.rehearse import audit_answers, rehearse
 from hardlook.collect.store.store import Store
-from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.folder import make_study
-from hardlook.collect.study.instances_to_click import planted_instances
+from hardlook.collect.study.instances import list_planted_instances
 from hardlook.collect.study.pictures import read_mask
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask, ReviewTask
-from hardlook.collect.study.validity import judge_points
+from hardlook.collect.study.validity import classify_points
 from hardlook.errors import DataError, OptionError
 from hardlook.world.planted import PlantedWorld
 
@@ -34,7 +32,7 @@ def study(tmp_path_factory):
         training_tasks=0,
     )
     world = PlantedWorld(seed=0, count=6)
-    return click_study(tmp_path_factory.mktemp("rehearsal") / "study", planted_instances(world), settings)
+    return make_click_study(tmp_path_factory.mktemp("rehearsal") / "study", list_planted_instances(world), settings)
 
 
 @pytest.fixture(scope="module")
@@ -49,15 +47,15 @@ def test_everybody_answers_everything_once(study, played, database_url):
     with Store.open(database_url) as store:
         found = rehearse(study, store, participants=8, seed=3)
         answers = store.answers()
-    assert found.account.clean
-    assert found.account.acknowledged == found.account.stored == answers.height
+    assert found.audit.clean
+    assert found.audit.acknowledged == found.audit.stored == answers.height
     # Six images and eight people: each sees each image in one of the two modes.
     assert answers.group_by("participant").len()["len"].max() <= 6
     wanted = answers.filter(pl.col("near") == 1, pl.col("batch_valid") == 1).group_by("item", "device").len()["len"]
     assert wanted.max() <= 3
     # Whoever heard that nothing is left got a code of their own.
-    assert len(set(found.heard.codes)) == len(found.heard.codes) > 0
-    assert found.heard.quantile(0.99) >= found.heard.quantile(0.5) > 0
+    assert len(set(found.crowd.codes)) == len(found.crowd.codes) > 0
+    assert found.crowd.quantile(0.99) >= found.crowd.quantile(0.5) > 0
 
 
 def test_clicks_are_drawn_inside_or_anywhere(study):
@@ -65,9 +63,9 @@ def test_clicks_are_drawn_inside_or_anywhere(study):
     mask = read_mask(study.file(task.mask))
 
     def inside(careless):
-        aim = Aim(study, careless=careless)
-        points = [tuple(aim.answer(person, task).values()) for person in range(300)]
-        return judge_points(mask, points, 0.0)[0].mean()
+        model = AnswerModel(study, careless=careless)
+        points = [tuple(model.answer(person, task).values()) for person in range(300)]
+        return classify_points(mask, points, 0.0)[0].mean()
 
     assert inside(careless=0.0) == 1
     # Anywhere in the frame: as often inside as the mask is large, within four standard errors.
@@ -77,7 +75,7 @@ def test_clicks_are_drawn_inside_or_anywhere(study):
 
 def test_the_same_seed_gives_the_same_answers(study):
     task = study.tasks[1]
-    first, again, other = (Aim(study, seed=seed).answer(5, task) for seed in (1, 1, 2))
+    first, again, other = (AnswerModel(study, seed=seed).answer(5, task) for seed in (1, 1, 2))
     assert first == again != other
 
 
@@ -96,7 +94,7 @@ def test_harm_is_found(study, played, tmp_path, harm, count):
         whole.backup(copy)
         copy.execute(harm)
     with Store.open(f"sqlite:///{harmed}") as store:
-        found = account(store, rehearsal.heard.answers, target=3)
+        found = audit_answers(store, rehearsal.crowd.answers, target=3)
     assert getattr(found, count) >= 1
     assert not found.clean
 
@@ -104,8 +102,8 @@ def test_harm_is_found(study, played, tmp_path, harm, count):
 def test_more_than_wanted_is_found(played):
     rehearsal, path = played
     with Store.open(f"sqlite:///{path}") as store:
-        assert account(store, rehearsal.heard.answers, target=3).beyond == 0
-        assert account(store, rehearsal.heard.answers, target=1).beyond > 0
+        assert audit_answers(store, rehearsal.crowd.answers, target=3).beyond == 0
+        assert audit_answers(store, rehearsal.crowd.answers, target=1).beyond > 0
 
 
 def test_a_database_in_use_is_not_rehearsed_in(study, played):
@@ -116,15 +114,15 @@ def test_a_database_in_use_is_not_rehearsed_in(study, played):
 
 def test_a_picture_of_no_task_is_named(study):
     with pytest.raises(DataError, match="no task has"):
-        Recognition(study).tasks(b"something else", None, {"id": "trial", "description": ""})
+        TaskFinder(study).find(b"something else", None, {"id": "trial", "description": ""})
 
 
 def test_targets_are_told_apart_by_their_bytes(study):
-    recognition = Recognition(study)
+    finder = TaskFinder(study)
     for task in study.tasks:
         image = study.file(task.image).read_bytes()
         for name in task.targets.values():
-            assert recognition.tasks(image, study.file(name).read_bytes(), {}) == (task,)
+            assert finder.find(image, study.file(name).read_bytes(), {}) == (task,)
 
 
 def test_the_study_stays_as_it_was(study, tmp_path):
@@ -156,5 +154,5 @@ def test_ratings_and_reviews_are_rehearsed_too(tmp_path):
             PIL.Image.new("RGB", (8, 6)).save(study.path / "images" / "a.jpg")
         with Store.open(f"sqlite:///{tmp_path / name}.sqlite") as store:
             found = rehearse(study, store, participants=6)
-        assert found.account.clean, found.account
-        assert found.account.stored == {"ratings": 18, "review": 4}[name]
+        assert found.audit.clean, found.audit
+        assert found.audit.stored == {"ratings": 18, "review": 4}[name]

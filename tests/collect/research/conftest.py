@@ -6,17 +6,19 @@ import html
 import re
 
 import pytest
-
-pytest.importorskip("starlette", reason="the extra web is not installed")
-pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
+from research_crowd import Person, clicks_study, open_store, take_part
+from research_recount import clicks, qualities
 
 from hardlook.collect.research import snapshot
 
-from .crowd import Person, clicks_study, open_store, take_part
-from .recount import clicks, qualities
+pytest.importorskip("starlette", reason="the extra web is not installed")
+
+pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
 
 KEY = "the researchers' own key"
+
 BASE = "http://127.0.0.1:8000"
+
 PEOPLE = {
     "left": Person("pc", batches=2, leaves=1),
     "careless": Person("pc", "oooi", reaction=120.0, early=2, batches=2),
@@ -31,7 +33,7 @@ PEOPLE = {
 def patience():
     """On a busy machine a reading may take long; pages wait for it here."""
     patch = pytest.MonkeyPatch()
-    patch.setattr(snapshot, "PATIENCE_SECONDS", 60.0)
+    patch.setattr(snapshot, "WAIT_SECONDS", 60.0)
     yield
     patch.undo()
 

@@ -10,19 +10,23 @@ import time
 from pathlib import Path
 
 import pytest
+from research_crowd import Person, take_part
+from research_judging import judged_by, ratings_study, review_study
 
 from .conftest import KEY, Clock, crowd
-from .crowd import Person, take_part
-from .judging import judged_by, ratings_study, review_study
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+
 AXE = importlib.util.find_spec("axe_playwright_python")
+
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
     pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
 ]
+
 LOOKS = [(1280, "dark"), (390, "light")]
+
 PAGES = {
     "overview": "/research",
     "participants": "/research/participants?sort=inside",
@@ -33,7 +37,9 @@ PAGES = {
     "links": "/research/links",
     "refused": "/research/images/nowhere",
 }
+
 SCRIPT = "<script>window.hacked=1</script>"
+
 STEMS = [SCRIPT, "<img src=x onerror=window.hacked=1>", '" onfocus=window.hacked=1 autofocus x="', *"abcde"]
 
 
@@ -190,7 +196,7 @@ def test_the_overview_renews_itself_and_leaves_the_reader_alone(opened, served):
     before = len(server.store.answers())
     assert f"{before} answers in all" in page.inner_text("main")
     take_part(server.study, server.store, Person("mobile"), now=9900.0)
-    server.clock.now += snapshot.MOST_SECONDS
+    server.clock.now += snapshot.MAX_KEEP_SECONDS
     page.locator("#numbers .scroll").first.focus()
     page.clock.fast_forward(11_000)
     page.wait_for_timeout(300)

@@ -3,18 +3,24 @@
 import re
 
 import pytest
+from research_crowd import Person
 
-from hardlook.collect.research.routes import research_routes
+from hardlook.collect.research.dashboard import research_routes
 
 from .conftest import KEY, crowd, dashboard
-from .crowd import Person
 
 SCRIPT = "<script>window.hacked=1</script>"
+
 QUOTE = '" autofocus onfocus=window.hacked=1 x="'
+
 IMAGE = "<img src=x onerror=window.hacked=1>"
+
 PAGES = ("", "/participants", "/images", "/images/t000001", "/rules", "/export", "/links")
+
 FILES = ("/pictures/t000001/whole", "/pictures/t000001/small", "/export/files.zip")
+
 FORMS = ("/rules", "/export", "/links")
+
 OPEN = {"/research/login", "/research/style.css", "/research/research.js", "/research/icon.svg"}
 
 
@@ -60,7 +66,7 @@ def test_a_wrong_key_and_a_participants_cookie_open_nothing(stranger, gathered):
 
     assert stranger.client.post("/research/login", data={"key": KEY + "x"}).status_code == 403
     sessions = Sessions(study.secret)
-    cookie = sessions.made(ids["slow"], stranger.clock())
+    cookie = sessions.make_cookie(ids["slow"], stranger.clock())
     stranger.client.cookies.set(sessions.name, cookie)
     stranger.client.cookies.set(sessions.name.replace("session", "research"), cookie)
     assert stranger.get("/research").status_code == 403

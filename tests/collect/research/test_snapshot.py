@@ -3,13 +3,13 @@
 import threading
 
 import pytest
+from research_crowd import Person, open_store, take_part
 
 from hardlook.collect.research import snapshot
-from hardlook.collect.research.snapshot import NotYet, Snapshots
+from hardlook.collect.research.snapshot import SnapshotPending, Snapshots
 from hardlook.errors import DataError
 
 from .conftest import Clock, crowd, dashboard
-from .crowd import Person, open_store, take_part
 
 
 class Slow:
@@ -40,7 +40,7 @@ def test_a_reading_is_kept_for_seconds_and_then_made_anew(gathered, slow):
     snapshots = Snapshots(gathered[0], slow, clock)
     first = snapshots.latest()
     assert snapshots.latest() is first
-    clock.now += snapshot.MOST_SECONDS
+    clock.now += snapshot.MAX_KEEP_SECONDS
     second = snapshots.latest()
     assert second is not first
     assert second.taken == clock.now
@@ -63,24 +63,24 @@ def test_many_who_ask_at_once_share_one_reading(gathered, slow):
 
 
 def test_a_slow_reading_is_not_waited_for(gathered, slow, monkeypatch):
-    monkeypatch.setattr(snapshot, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
     clock = Clock()
     snapshots = Snapshots(gathered[0], slow, clock)
     slow.go.clear()
-    with pytest.raises(NotYet):
+    with pytest.raises(SnapshotPending):
         snapshots.latest()
     slow.go.set()
-    monkeypatch.setattr(snapshot, "PATIENCE_SECONDS", 60.0)
+    monkeypatch.setattr(snapshot, "WAIT_SECONDS", 60.0)
     old = snapshots.latest()
     clock.now += 1000
     slow.go.clear()
-    monkeypatch.setattr(snapshot, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
     assert snapshots.latest() is old
     slow.go.set()
 
 
 def test_a_page_that_cannot_be_made_yet_says_so(gathered, slow, monkeypatch):
-    monkeypatch.setattr(snapshot, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
     slow.go.clear()
     answer = dashboard(gathered[0], slow).log_in().get("/research")
     slow.go.set()
@@ -105,5 +105,5 @@ def test_new_answers_show_after_a_while(tmp_path):
         assert "4 answers in all" in someone.words("/research")
         with open_store(study) as other:
             take_part(study, other, Person("mobile"), now=9000.0)
-        someone.clock.now += snapshot.MOST_SECONDS
+        someone.clock.now += snapshot.MAX_KEEP_SECONDS
         assert "8 answers in all" in someone.words("/research")

@@ -8,8 +8,8 @@ import pytest
 from click_crowd import Person, open_store, take_part, world_study
 
 from hardlook.collect.results import ratings
-from hardlook.collect.results.answer_classes import BATCH_CLASSES, CLASSES
-from hardlook.collect.results.exclusions import ExclusionRules
+from hardlook.collect.results.answers import BATCH_CLASSES, CLASSES
+from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.export import export_study
 from hardlook.collect.study.folder import make_study, open_study
 from hardlook.collect.study.settings import StudySettings
@@ -45,11 +45,11 @@ def test_every_answer_is_in_one_class_and_the_numbers_add_up(gathered, exported,
         return "valid" if row["near"] else "outside"
 
     classes = Counter(map(literal, recounted))
-    answers = report.document["answers"]
+    answers = report["answers"]
     assert {name: answers[name] for name in CLASSES} == {name: classes[name] for name in CLASSES}
     assert sum(answers[name] for name in CLASSES) == answers["all"] == len(recounted)
     assert min(classes[name] for name in CLASSES[:-1]) > 0
-    batches = report.document["batches"]
+    batches = report["batches"]
     by_batch = {row["batch"]["id"]: literal({**row, "near": True}) for row in recounted}
     assert {name: batches[name] for name in BATCH_CLASSES} == {
         name: Counter(by_batch.values())[name] for name in BATCH_CLASSES
@@ -57,13 +57,13 @@ def test_every_answer_is_in_one_class_and_the_numbers_add_up(gathered, exported,
     assert batches["all"] == sum(batches[name] for name in BATCH_CLASSES) == len(by_batch)
     assert len(read_clicks(out / "clicks.csv")) == len(rows_of(out / "previews.csv")) == classes["valid"]
     assert Counter(row["class"] for row in rows_of(out / "every-click.csv")) == classes
-    assert report.document["judged_otherwise"] == {"answers": 0, "batches": 0}
+    assert report["judged_otherwise"] == {"answers": 0, "batches": 0}
 
 
 def test_whom_the_rules_left_out_is_told_by_number(gathered, exported):
     out, report = exported
-    assert report.document["rules"] == {"from": "a file", "most_late_ms": 50.0}
-    assert report.document["excluded"] == {"3": "median lateness in ms 90, above 50"}
+    assert report["rules"] == {"from": "a file", "most_late_ms": 50.0}
+    assert report["excluded"] == {"3": "median lateness in ms 90, above 50"}
     assert [row["number"] for row in rows_of(out / "participants.csv") if row["excluded"]] == ["3"]
     assert len(rows_of(out / "participants.csv")) == len(gathered.ids)
 
@@ -72,13 +72,13 @@ def test_no_id_of_a_participant_leaves_the_store(gathered, exported):
     out, report = exported
     text = "".join(path.read_text() for path in out.iterdir())
     assert not any(one in text for one in gathered.ids.values())
-    assert {path.name for path in out.iterdir()} == set(report.document["files"])
+    assert {path.name for path in out.iterdir()} == set(report["files"])
 
 
 def test_the_page_shows_what_was_collected(exported):
     out, _ = exported
     page = (out / "page.html").read_text()
-    for said in ("excluded by rule", "PC against mobile", "Display modes against words", "Where people missed"):
+    for said in ("excluded by rule", "PC against mobile", "Display modes against text", "Where people missed"):
         assert said in page
     assert page.count("<img") >= 8 and "No picture" not in page and "https://" not in page
 
@@ -93,10 +93,10 @@ def test_one_mode_alone(gathered, recounted, tmp_path):
     report = export_study(gathered.study, gathered.store, tmp_path, ExclusionRules(), mode="text")
     valid = [row for row in recounted if row["near"] and row["batch_valid"]]
     text = sum(row["mode"] == "text" for row in valid)
-    assert report.document["answers"]["valid"] == report.document["written"]["clicks"] == text
-    assert report.document["answers"]["of another display mode"] == len(valid) - text
+    assert report["answers"]["valid"] == report["written"]["clicks"] == text
+    assert report["answers"]["of another display mode"] == len(valid) - text
     # Previews are for comparing modes: all of them stay.
-    assert report.document["written"]["previews"] == len(valid)
+    assert report["written"]["previews"] == len(valid)
     with pytest.raises(OptionError, match="no display mode 'shifted'"):
         export_study(gathered.study, gathered.store, tmp_path / "more", mode="shifted")
     assert not (tmp_path / "more").exists()
@@ -109,12 +109,12 @@ def test_rules_of_the_dashboard_run_unless_others_are_given(tmp_path):
         quick = take_part(study, store, Person(reaction=50.0), rng)
         take_part(study, store, Person(), rng, now=2000.0)
         store.set_rules({"least_reaction_ms": 200.0, "participants": [quick, "nobody"]})
-        found = export_study(study, store, tmp_path / "out").document
+        found = export_study(study, store, tmp_path / "out")
         assert found["rules"] == {"from": "the dashboard", "least_reaction_ms": 200.0, "participants": ["1"]}
         assert list(found["excluded"]) == ["1"] and found["unknown_participants"] == 1
         assert (found["answers"]["valid"], found["answers"]["excluded by rule"]) == (4, 4)
         assert quick not in (tmp_path / "out/report.json").read_text()
-        free = export_study(study, store, tmp_path / "out", ExclusionRules()).document
+        free = export_study(study, store, tmp_path / "out", ExclusionRules())
         assert free["rules"] == {"from": "none"} and free["answers"]["valid"] == 8
         assert not (tmp_path / "out/previews.csv").exists()
         store.set_rules({"least_inside": "many"})
@@ -126,9 +126,9 @@ def test_no_answers_give_empty_files_and_say_so(tmp_path):
     study = world_study(tmp_path, modes=("text", "cut-out"))
     with open_store(study) as store:
         report = export_study(study, store, tmp_path / "out")
-    assert report.words == ["There are no answers yet. The files have their columns and no rows."]
+    assert report["in_words"] == ["There are no answers yet. The files have their columns and no rows."]
     assert len(read_clicks(tmp_path / "out/clicks.csv")) == len(read_clicks(tmp_path / "out/previews.csv")) == 0
-    assert report.document["answers"]["all"] == 0 and report.document["participants"] == []
+    assert report["answers"]["all"] == 0 and report["participants"] == []
     assert "There are no answers yet" in (tmp_path / "out/page.html").read_text()
     assert len(rows_of(tmp_path / "out/images.csv")) == len(study.items)
 
@@ -162,7 +162,7 @@ def test_other_kinds_are_written_by_their_own_modules(tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(ratings, "export_ratings", lambda *given: asked.append(given) or {"in_words": ["Rated."]})
     with open_store(study) as store:
-        assert export_study(study, store, tmp_path / "out", RULES).words == ["Rated."]
+        assert export_study(study, store, tmp_path / "out", RULES)["in_words"] == ["Rated."]
         assert asked == [(study, store, tmp_path / "out", RULES)]
         with pytest.raises(OptionError, match="--mode, --all-clicks with a study of kind ratings"):
             export_study(study, store, tmp_path / "out", mode="text", all_clicks=True)

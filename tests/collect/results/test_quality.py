@@ -3,15 +3,15 @@ import statistics
 import polars as pl
 import pytest
 
-from hardlook.collect.results.answer_frames import typed_participants
-from hardlook.collect.results.quality import image_quality, late_phases, participant_quality
+from hardlook.collect.results.answers import number_participants
+from hardlook.collect.results.quality import measure_images, measure_lateness, measure_participants
 from hardlook.errors import DataError
 
 
 @pytest.fixture(scope="module")
 def quality(gathered):
     store = gathered.store
-    frame = participant_quality(gathered.study, store.answers(), store.batches(), store.participants())
+    frame = measure_participants(gathered.study, store.answers(), store.batches(), store.participants())
     return {row["participant"]: row for row in frame.iter_rows(named=True)}
 
 
@@ -61,7 +61,7 @@ def test_the_planted_faults_are_found(gathered, quality):
 
 
 def test_lateness_is_measured_against_the_mode_shown(gathered):
-    late = late_phases(gathered.study, gathered.store.answers())
+    late = measure_lateness(gathered.study, gathered.store.answers())
     assert late.height == 3 * gathered.store.answers().height
     assert set(late["late_ms"].round(6)) == {4.0, 90.0}
 
@@ -69,18 +69,18 @@ def test_lateness_is_measured_against_the_mode_shown(gathered):
 def test_phases_that_were_not_measured_are_not_late(gathered):
     store = gathered.store
     silent = store.answers().with_columns(durations=pl.lit("{}"), circumstances=pl.lit("{}"))
-    frame = participant_quality(gathered.study, silent, store.batches(), store.participants())
+    frame = measure_participants(gathered.study, silent, store.batches(), store.participants())
     assert frame["late_ms"].null_count() == frame.height and frame["hidden"].sum() == 0
 
 
 def test_broken_json_is_told(gathered):
     broken = gathered.store.answers().with_columns(durations=pl.lit("{"))
     with pytest.raises(DataError, match="durations of an answer are not JSON"):
-        late_phases(gathered.study, broken)
+        measure_lateness(gathered.study, broken)
 
 
 def test_images_are_counted_by_device(gathered, recounted):
-    found = image_quality(gathered.study, gathered.store.answers())
+    found = measure_images(gathered.study, gathered.store.answers())
     assert found.height == len(gathered.study.items)
     for row in found.iter_rows(named=True):
         here = [one for one in recounted if one["task"].id == row["task"] and one["mode"] == row["mode"]]
@@ -102,5 +102,5 @@ def test_numbers_stay_when_others_join():
             "finished": [None] * 3,
         }
     )
-    before = typed_participants(people.head(2)).select("id", "number").rows()
-    assert typed_participants(people.reverse()).select("id", "number").rows()[:2] == before == [("z", 1), ("a", 2)]
+    before = number_participants(people.head(2)).select("id", "number").rows()
+    assert number_participants(people.reverse()).select("id", "number").rows()[:2] == before == [("z", 1), ("a", 2)]

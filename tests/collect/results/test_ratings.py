@@ -1,22 +1,21 @@
 import csv
 import json
-import math
 
 import numpy as np
 import polars as pl
 import pytest
 from scipy.stats import spearmanr
 
-pytest.importorskip("sqlalchemy")
-
-from hardlook.collect.results.exclusions import ExclusionRules
-from hardlook.collect.results.rating_scores import fit_scores, likeness_scores, rating_table
+from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.ratings import collect_ratings, export_ratings
-from hardlook.collect.store.store import BatchRules, NewAnswer, Store
+from hardlook.collect.store.records import BatchRules, NewAnswer
+from hardlook.collect.store.store import Store
 from hardlook.collect.study.folder import make_study, open_study
-from hardlook.collect.study.rating_tasks import Rated, tasks_of, training_pairs
+from hardlook.collect.study.ratings import RatedThing, build_tasks, build_training_tasks
 from hardlook.collect.study.settings import StudySettings
 from hardlook.errors import DataError
+
+pytest.importorskip("sqlalchemy")
 
 MEASURES = ("good", "poor", "worst")
 
@@ -28,7 +27,7 @@ def things(count=14, measures=MEASURES, seed=0):
     truth = np.linspace(0.05, 0.95, count)
     said = {name: np.clip(truth + rng.normal(0, noise[name], count), 0, 1) for name in measures}
     return truth, [
-        Rated(f"pair/a{i}/b{i}", "pair", (f"a{i}", f"b{i}"), {name: float(said[name][i]) for name in measures})
+        RatedThing(f"pair/a{i}/b{i}", "pair", (f"a{i}", f"b{i}"), {name: float(said[name][i]) for name in measures})
         for i in range(count)
     ]
 
@@ -39,7 +38,7 @@ def small_study(path, question="fit", raters=5, measures=MEASURES, count=14, tit
         kind="ratings", title=title, devices=("any",), question=question, target_answers=raters, training_tasks=2
     )
     made = {"values": {thing.subject: dict(thing.values) for thing in rated}, "left_out": []}
-    make_study(path, settings, [*training_pairs(2), *tasks_of(rated, question)], made=made)
+    make_study(path, settings, [*build_training_tasks(2), *build_tasks(rated, question)], made=made)
     return open_study(path), {thing.subject: float(value) for thing, value in zip(rated, truth, strict=True)}
 
 
@@ -232,25 +231,20 @@ def test_a_database_of_another_study_is_refused(tmp_path, fit):
         collect_ratings(other, store)
 
 
-def test_scores_of_hand_made_ratings():
-    rows = [("p1", "t1", "x", "a", 2), ("p2", "t1", "x", "a", 4), ("p3", "t2", "x", "b", 9), ("p1", "t3", "y", "a", 6)]
-    ratings = pl.DataFrame(rows, ["participant", "item", "subject", "measure", "rating"], orient="row")
-    scores = fit_scores(ratings, ["a", "b"])
-    assert [one.score.value for one in scores.measures] == [4.0, 9.0]
-    # Only x has ratings under both: (2 + 4) / 2 - 9.
-    assert (scores.differences[0].difference.value, scores.differences[0].things) == (-6.0, 1)
-    assert scores.distributions["a"] == (0, 1, 0, 1, 0, 1, 0, 0, 0, 0)
-    assert scores.shared == 1
-    table, subjects = rating_table(ratings)
-    assert subjects == ["x", "x", "y"]
-    assert np.array_equal(table, [[2, np.nan, 6], [4, np.nan, np.nan], [np.nan, 9, np.nan]], equal_nan=True)
+@pytest.mark.parametrize(("by_person", "fixed", "wide"), [(True, "score", "people"), (False, "people", "score")])
+def test_intervals_of_an_export_resample_things_and_people(tmp_path, by_person, fixed, wide):
+    """Ratings that depend on the rater alone do not vary over things, and the other way round."""
+    study, truth = small_study(tmp_path / "study", raters=9, measures=("good",), count=14)
+    number = {subject: i for i, subject in enumerate(truth)}
 
+    def rate(task, person, rng):
+        return 1 + (person if by_person else number[task.subject]) % 9
 
-def test_a_measure_that_says_one_value_has_no_correlation():
-    rows = [("p1", f"t{i}", f"s{i}", "", i) for i in range(1, 6)]
-    ratings = pl.DataFrame(rows, ["participant", "item", "subject", "measure", "rating"], orient="row")
-    values = {f"s{i}": {"same": 0.5, "right": i / 10} for i in range(1, 6)}
-    scores = likeness_scores(ratings, ["same", "right"], values)
-    assert math.isnan(scores.measures[0].score.value)
-    assert scores.measures[1].score.value == 1.0
-    assert math.isnan(scores.differences[0].adjusted)
+    with Store.open(study.database) as store:
+        given = crowd(study, store, 9, rate)
+        document = export_ratings(study, store, tmp_path / "out")
+    (one,) = document["forms"]["pair"]["measures"]
+    mean = sum(rating for *_, rating in given) / len(given)
+    assert (one["ratings"], one["things"], document["participants"]) == (9 * 14, 14, 9)
+    assert [one[fixed]["interval"][end] for end in ("low", "high")] == pytest.approx([mean, mean])
+    assert one[wide]["interval"]["low"] + 1 < mean < one[wide]["interval"]["high"] - 1

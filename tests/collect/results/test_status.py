@@ -5,15 +5,15 @@ import numpy as np
 import pytest
 from click_crowd import Person, open_store, stored_rows, take_part, world_study
 
-from hardlook.collect.results.status import study_status, whose_code
-from hardlook.collect.web.codes import completion_code
+from hardlook.collect.results.status import build_status, find_participant_by_code
+from hardlook.collect.web.tokens import derive_completion_code
 from hardlook.errors import OptionError
 
 
 def test_status_is_that_of_a_recount(gathered, recounted):
     study = gathered.study
     batches = stored_rows(study, "batches")
-    found = study_status(study, gathered.store, now=1e9)
+    found = build_status(study, gathered.store, now=1e9)
     valid, target = Counter(), study.settings.target_answers
     for row in recounted:
         valid[row["task"].id, row["mode"], row["device"]] += row["near"] and row["batch_valid"]
@@ -50,14 +50,14 @@ def test_status_is_that_of_a_recount(gathered, recounted):
 def test_who_is_at_work(gathered):
     people = stored_rows(gathered.study, "participants")
     last = max(row["seen"] for row in people)
-    found = study_status(gathered.study, gathered.store, now=last)["participants"]
+    found = build_status(gathered.study, gathered.store, now=last)["participants"]
     assert found["at_work"] == sum(row["seen"] >= last - 900 and row["finished"] is None for row in people) > 0
 
 
 def test_a_study_that_nobody_has_seen(tmp_path):
     study = world_study(tmp_path)
     with open_store(study) as store:
-        found = study_status(study, store, now=0.0)
+        found = build_status(study, store, now=0.0)
     assert (found["valid"], found["pending"], found["wanted"]) == (0, 0, 4 * 2 * 11)
     # Four tasks a batch: 44 answers of each device are 11 batches.
     assert found["batches_needed"] == {"all": 22, "pc": 11, "mobile": 11}
@@ -67,14 +67,14 @@ def test_batches_that_brought_nothing_are_no_forecast(tmp_path):
     study = world_study(tmp_path)
     with open_store(study) as store:
         take_part(study, store, Person(missed=(0, 1, 2, 3)), np.random.default_rng(0))
-        assert study_status(study, store, now=0.0)["batches_needed"]["pc"] == 11
+        assert build_status(study, store, now=0.0)["batches_needed"]["pc"] == 11
 
 
 @pytest.mark.parametrize("spelt", [str, str.lower, lambda code: f" {code[:4]}-{code[4:8]} {code[8:]}"])
 def test_a_code_tells_whose_it_is(gathered, spelt):
     study = gathered.study
-    code = completion_code(study.secret, gathered.ids["careless"])
-    found = whose_code(study, gathered.store, spelt(code), completion_code)
+    code = derive_completion_code(study.secret, gathered.ids["careless"])
+    found = find_participant_by_code(study, gathered.store, spelt(code), derive_completion_code)
     assert found["code"] == code and (found["number"], found["answers"], found["inside"]) == (2, 4, 0.0)
     assert gathered.ids["careless"] not in str(found)
 
@@ -82,4 +82,4 @@ def test_a_code_tells_whose_it_is(gathered, spelt):
 @pytest.mark.parametrize("code", ["", "0" * 12, "é", "' OR 1=1"])
 def test_a_code_of_nobody(gathered, code):
     with pytest.raises(OptionError, match="no participant of this study"):
-        whose_code(gathered.study, gathered.store, code, completion_code)
+        find_participant_by_code(gathered.study, gathered.store, code, derive_completion_code)

@@ -4,12 +4,14 @@ import pytest
 from sqlalchemy import create_engine, insert
 from sqlalchemy.exc import IntegrityError
 
-from hardlook.collect.store.addresses import address_of
+from hardlook.collect.store.database import parse_address
 from hardlook.collect.store.store import Store
 from hardlook.collect.store.tables import ANSWERS, ASSIGNMENTS, BATCHES, FACTS, ITEMS, PARTICIPANTS, PROGRESS
 
 PERSON = {"id": "p1", "invitation": "i1", "language": "en", "joined": 0.0, "seen": 0.0}
+
 BATCH = {"id": "b1", "participant": "p1", "number": 1, "device": "pc", "state": "open", "opened": 0.0, "touched": 0.0}
+
 TRIAL = {
     "id": "a1",
     "batch": "b1",
@@ -19,6 +21,7 @@ TRIAL = {
     "position": 0,
     "state": "assigned",
 }
+
 ANSWER = {
     "key": "k1",
     "assignment": "a1",
@@ -29,6 +32,7 @@ ANSWER = {
     "circumstances": "{}",
     "received": 0.0,
 }
+
 THERE = [
     (FACTS, {"name": "n", "value": "v"}),
     (ITEMS, {"id": "t1", "task": "t1", "mode": "", "subject": "s1"}),
@@ -40,6 +44,7 @@ THERE = [
     (ASSIGNMENTS, {**TRIAL, "id": "a2", "item": "t2", "subject": "s2", "position": 1}),
     (ANSWERS, ANSWER),
 ]
+
 # A row that must be refused, PostgreSQL's name of the constraint, and how SQLite says it.
 REFUSED = [
     (FACTS, {"name": "n", "value": "w"}, "facts_pkey", "facts.name"),
@@ -85,7 +90,7 @@ REFUSED = [
 def test_every_constraint_refuses_by_its_name(database_url):
     with Store.open(database_url) as store:
         store.prepare([], (), "f")
-    engine = create_engine(address_of(database_url))
+    engine = create_engine(parse_address(database_url))
     with engine.begin() as connection:
         if engine.dialect.name == "sqlite":
             connection.exec_driver_sql("PRAGMA foreign_keys = ON")

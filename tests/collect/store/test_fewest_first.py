@@ -151,4 +151,5 @@ class Handing(RuleBasedStateMachine):
 
 
 TestHanding = Handing.TestCase
+
 TestHanding.settings = settings(max_examples=12, stateful_step_count=30, deadline=None)

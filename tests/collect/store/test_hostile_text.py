@@ -7,13 +7,14 @@ from collect_people import RULES, arrive, assert_counts_are_true, some_items
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hardlook.collect.store.checking import number_of, storable, text_of, whole_of
-from hardlook.collect.store.records import NewAnswer, Refusal
+from hardlook.collect.store.records import NewAnswer, Refusal, check_integer, check_number, check_text, is_storable
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.tasks import Item
 
 STORED = ["'", '"', "';--", "a' OR 1=1", "$1", ":x", "%s", "?", "\\", "\n\t\x01", "<b>", "𝕏ü", "NULL", "{}"]
+
 REFUSED = ["\0", "a\0b", "\ud800", "x\udfff", "", "y" * 65]
+
 UNSTORABLE = [
     {"x": math.nan},
     {"y": math.inf},
@@ -117,7 +118,7 @@ def test_a_time_that_is_none_is_refused(store):
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(codec=None), max_size=70))
 def test_any_text_comes_back_as_it_went_or_is_refused(store, text):
-    if storable(text, 16):
+    if is_storable(text, 16):
         someone = store.join(text, text, 0.0)
         assert (store.participant(someone.id).invitation, someone.language) == (text, text)
     else:
@@ -127,19 +128,19 @@ def test_any_text_comes_back_as_it_went_or_is_refused(store, text):
 @given(st.floats())
 def test_finite_numbers_pass_and_others_do_not(value):
     if math.isfinite(value) and abs(value) <= 1e300:
-        assert number_of("x", value) == value
+        assert check_number("x", value) == value
     else:
-        assert refused(number_of, "x", value) == "bad-value"
+        assert refused(check_number, "x", value) == "bad-value"
 
 
 @given(st.integers())
 def test_whole_numbers_of_32_bits_pass(value):
     if abs(value) < 2**31:
-        assert whole_of("value", value) == value
+        assert check_integer("value", value) == value
     else:
-        assert refused(whole_of, "value", value) == "bad-value"
+        assert refused(check_integer, "value", value) == "bad-value"
 
 
 def test_lengths_are_counted_in_characters():
-    assert text_of("name", "ü" * 16, 16) == "ü" * 16
-    assert refused(text_of, "name", "ü" * 17, 16) == "bad-value"
+    assert check_text("name", "ü" * 16, 16) == "ü" * 16
+    assert refused(check_text, "name", "ü" * 17, 16) == "bad-value"

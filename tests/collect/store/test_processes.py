@@ -3,12 +3,12 @@
 import os
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from collect_people import assert_counts_are_true, rows
+from command_server import python_command
 
 from hardlook.collect.store.store import Store
 
@@ -17,8 +17,9 @@ SUPPORT = Path(__file__).parents[2] / "support"
 
 def start(url, name, output, *numbers):
     """A worker as a process of its own, its acknowledgements in a file."""
-    command = [sys.executable, str(SUPPORT / "store_worker.py"), url, name, *map(str, numbers)]
-    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "PYTHONHASHSEED": "0", "POLARS_MAX_THREADS": "1"}
+    program = "import sys; from store_worker import main; main(*sys.argv[1:])"
+    command = [*python_command(), "-c", program, url, name, *map(str, numbers)]
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT), "POLARS_MAX_THREADS": "1"}
     with output.open("wb") as stream:
         return subprocess.Popen(command, env=environment, stdout=stream, stderr=subprocess.PIPE)
 

@@ -13,14 +13,14 @@ from hardlook.collect.study.display_modes import (
     COLOURS,
     DARK,
     GREY,
-    cut_out,
-    highlighted,
+    draw_cut_out,
+    draw_highlighted,
+    draw_shifted,
+    draw_silhouette,
+    draw_target,
+    find_shift,
     is_small_shift,
-    rim,
-    shift_of,
-    shifted,
-    silhouette,
-    target_picture,
+    outline_mask,
 )
 from hardlook.errors import OptionError
 
@@ -38,7 +38,7 @@ def scenes(draw):
 @given(scenes())
 def test_a_cut_out_has_the_objects_pixels_and_nothing_else(scene):
     image, mask = scene
-    picture = cut_out(image, mask)
+    picture = draw_cut_out(image, mask)
     assert np.array_equal(picture[mask], image[mask])
     assert (picture[~mask] == GREY).all()
 
@@ -49,21 +49,21 @@ def test_no_picture_but_the_highlighted_one_depends_on_the_background(scene, see
     other = np.where(mask[..., None], image, np.random.default_rng(seed).integers(0, 256, image.shape, np.uint8))
     for mode in ("cut-out", "shifted", "silhouette"):
         for kind in ("first", "fn", "fp"):
-            assert np.array_equal(target_picture(mode, image, mask, kind), target_picture(mode, other, mask, kind))
+            assert np.array_equal(draw_target(mode, image, mask, kind), draw_target(mode, other, mask, kind))
 
 
 @given(scenes(), st.sampled_from(["first", "fn", "fp"]))
 def test_shifted_is_the_object_moved_within_the_frame(scene, kind):
     image, mask = scene
-    right, down = shift_of(mask)
-    picture = shifted(image, mask, kind)
+    right, down = find_shift(mask)
+    picture = draw_shifted(image, mask, kind)
     rows, columns = np.nonzero(mask)
     landed = np.zeros_like(mask)
     # An object that left the frame would be an IndexError, or wrap to negative places.
     assert (rows + down >= 0).all() and (columns + right >= 0).all()
     landed[rows + down, columns + right] = True
     assert np.array_equal(picture[rows + down, columns + right], image[mask])
-    around = rim(landed) if kind != "first" else np.zeros_like(landed)
+    around = outline_mask(landed) if kind != "first" else np.zeros_like(landed)
     assert (picture[~landed & ~around] == GREY).all()
     assert (picture[around] == COLOURS.get(kind, 0)).all()
 
@@ -72,7 +72,7 @@ def test_shifted_is_the_object_moved_within_the_frame(scene, kind):
 def test_a_shift_goes_to_the_middle_or_as_far_as_it_can(mask):
     height, width = mask.shape
     rows, columns = np.nonzero(mask)
-    right, down = shift_of(mask)
+    right, down = find_shift(mask)
     middle = ((width - 1) / 2, (height - 1) / 2)
     centre = ((columns.min() + columns.max()) / 2, (rows.min() + rows.max()) / 2)
     off = (middle[0] - centre[0], middle[1] - centre[1])
@@ -90,18 +90,18 @@ def test_a_shift_goes_to_the_middle_or_as_far_as_it_can(mask):
 def test_an_object_in_the_middle_moves_and_one_that_fills_the_frame_does_not():
     mask = np.zeros((40, 60), bool)
     mask[15:25, 20:40] = True
-    assert shift_of(mask) == (-20, -15)
-    assert shift_of(np.ones((40, 60), bool)) == (0, 0)
+    assert find_shift(mask) == (-20, -15)
+    assert find_shift(np.ones((40, 60), bool)) == (0, 0)
     assert is_small_shift((0, 0), (40, 60)) and not is_small_shift((-20, -15), (40, 60))
     tall = np.zeros((40, 60), bool)
     tall[:, 28:30] = True
-    assert shift_of(tall) == (30, 0)
+    assert find_shift(tall) == (30, 0)
 
 
 @given(scenes())
 def test_a_silhouette_is_the_mask(scene):
     _, mask = scene
-    picture = silhouette(mask)
+    picture = draw_silhouette(mask)
     assert np.array_equal((picture == 255).all(axis=2), mask)
     assert (picture[~mask] == DARK).all()
 
@@ -109,7 +109,7 @@ def test_a_silhouette_is_the_mask(scene):
 @given(scenes())
 def test_a_highlighted_object_keeps_its_pixels_and_the_rest_is_darker(scene):
     image, mask = scene
-    picture, around = highlighted(image, mask), rim(mask)
+    picture, around = draw_highlighted(image, mask), outline_mask(mask)
     assert np.array_equal(picture[mask], image[mask])
     rest = ~mask & ~around
     assert (picture[rest] <= image[rest] * 0.5).all()
@@ -118,7 +118,7 @@ def test_a_highlighted_object_keeps_its_pixels_and_the_rest_is_darker(scene):
 @given(scenes(), st.sampled_from(["cut-out", "shifted", "silhouette", "highlighted"]))
 def test_errors_have_their_colour_in_every_picture(scene, mode):
     image, mask = scene
-    pictures = {kind: target_picture(mode, image, mask, kind) for kind in ("first", "fn", "fp")}
+    pictures = {kind: draw_target(mode, image, mask, kind) for kind in ("first", "fn", "fp")}
     if mode == "silhouette" or not mask.all():
         for kind in ("fn", "fp"):
             assert (pictures[kind] == COLOURS[kind]).all(axis=2).any()
@@ -127,7 +127,7 @@ def test_errors_have_their_colour_in_every_picture(scene, mode):
 
 @given(arrays(np.bool_, FRAMES))
 def test_a_rim_lies_outside_and_touches(mask):
-    around = rim(mask)
+    around = outline_mask(mask)
     assert not (around & mask).any()
     beside = cv2.dilate(mask.astype(np.uint8), np.array([[0, 1, 0], [1, 1, 1], [0, 1, 0]], np.uint8)) > 0
     assert (around >= (beside & ~mask)).all()
@@ -162,4 +162,4 @@ def test_the_colours_of_errors_differ_for_colour_blind_people(kind):
 
 def test_text_has_no_picture():
     with pytest.raises(OptionError, match="no picture in display mode 'text'"):
-        target_picture("text", np.zeros((2, 2, 3), np.uint8), np.ones((2, 2), bool))
+        draw_target("text", np.zeros((2, 2, 3), np.uint8), np.ones((2, 2), bool))

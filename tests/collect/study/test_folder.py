@@ -1,4 +1,7 @@
-"""A study folder is read whole or refused: with the file, the line and the field."""
+"""A study that lacks something is refused before anybody comes.
+
+A study folder is read whole or refused: with the file, the line and the field.
+"""
 
 import json
 import stat
@@ -9,13 +12,55 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from hardlook.collect.study.folder import make_study, open_study
+from hardlook.collect.study.folder import check_complete, make_study, open_study
 from hardlook.collect.study.settings import DISPLAY_MODES, StudySettings
-from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, items_of, json_of_task, task_of_json
+from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, format_task, list_items, parse_task
 from hardlook.errors import DataError
 
+FILES = ("images/a.png", "masks/a.png", "targets/a.png")
+
+
+def study_of(path, *modes, description=""):
+    task = ClickTask("t1", "set/a", "set", "a", "", "a", *FILES[:2], 8, 6, {"cut-out": FILES[2]}, description)
+    for name in FILES:
+        (path / name).parent.mkdir(parents=True)
+        (path / name).write_bytes(b"")
+    return make_study(path, StudySettings(kind="clicks", title="Cups", modes=modes), [task], made={})
+
+
+@pytest.mark.parametrize(("modes", "description"), [(("cut-out",), ""), (("text", "cut-out"), "a cup")])
+def test_a_whole_study_is_served(tmp_path, modes, description):
+    assert check_complete(study_of(tmp_path, *modes, description=description)) is None
+
+
+@pytest.mark.parametrize("mode", ["text", "silhouette"])
+def test_a_mode_without_targets_names_the_mode_the_task_and_the_file(tmp_path, mode):
+    with pytest.raises(DataError, match=f"the display mode '{mode}'") as caught:
+        check_complete(study_of(tmp_path, "cut-out", mode))
+    assert (caught.value.unit, caught.value.file) == ("t1", str(tmp_path / "study.json"))
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_missing_file_is_named_with_its_task(tmp_path, name):
+    study = study_of(tmp_path, "cut-out")
+    (tmp_path / name).unlink()
+    with pytest.raises(DataError, match="is missing") as caught:
+        check_complete(study)
+    assert (caught.value.unit, caught.value.file) == ("t1", str(tmp_path / name))
+
+
+def test_how_many_more_are_missing_is_counted(tmp_path):
+    study = study_of(tmp_path, "cut-out")
+    for name in FILES:
+        (tmp_path / name).unlink()
+    with pytest.raises(DataError, match="is missing, and 2 more"):
+        check_complete(study)
+
+
 SETTINGS = StudySettings(kind="review", title="Cats", devices=("any",))
+
 REVIEW = ReviewTask("t1", "a.jpg", "a.jpg", "cat", "snow", "images/a.jpg")
+
 CLICK = ClickTask("t1", "set/a", "set", "a", "", "a", "images/a.png", "masks/a.png", 8, 6, {"cut-out": "targets/a.png"})
 
 
@@ -115,17 +160,17 @@ def test_a_missing_field_is_named_with_its_line(folder):
 
 
 def test_a_click_is_handed_out_once_a_display_mode():
-    items = items_of(CLICK, DISPLAY_MODES)
+    items = list_items(CLICK, DISPLAY_MODES)
     assert [item.mode for item in items] == list(DISPLAY_MODES)
     assert {item.subject for item in items} == {"set/a"} and len({item.id for item in items}) == 5
-    assert items_of(ReviewTask("t", "s", "n", "c", "x", "i", training=True), ()) == ()
+    assert list_items(ReviewTask("t", "s", "n", "c", "x", "i", training=True), ()) == ()
 
 
 @given(st.text(max_size=20), st.lists(st.text(max_size=8), min_size=2, max_size=4), st.floats(0, 1), st.booleans())
 def test_tasks_come_back_from_their_lines(subject, labels, value, training):
     task = RatingTask("t1", subject, "pair", tuple(labels), "path", value, training=training)
-    line = json_of_task(task)
-    assert "\n" not in line and task_of_json("ratings", json.loads(line)) == task
+    line = format_task(task)
+    assert "\n" not in line and parse_task("ratings", json.loads(line)) == task
 
 
 @given(st.integers(1, 100))

@@ -72,7 +72,7 @@ def test_what_is_no_picture(tmp_path, kind, array):
 
 def test_a_mask_that_is_no_picture(tmp_path):
     (tmp_path / "m.png").write_bytes(b"nonsense")
-    with pytest.raises(DataError, match="no picture"):
+    with pytest.raises(DataError, match="cannot be decoded"):
         read_mask(tmp_path / "m.png")
 
 

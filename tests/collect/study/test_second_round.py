@@ -11,18 +11,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.ndimage import distance_transform_edt
 
-from hardlook.collect.study.click_tasks import region_study
+from hardlook.collect.study.clicks import make_region_study
 from hardlook.collect.study.folder import open_study
 from hardlook.collect.study.pictures import read_mask
-from hardlook.collect.study.played_predictions import Prediction
-from hardlook.collect.study.second_round import best_first, error_regions
+from hardlook.collect.study.second_round import ErrorRegions, Prediction, sort_best_first
 from hardlook.collect.study.settings import StudySettings
-from hardlook.data.full_stem import parse_full_stem
+from hardlook.data.click_names import parse_full_stem
 from hardlook.data.object_instances import list_instances
 from hardlook.data.previous_masks import PreviousMasks
 from hardlook.errors import DataError, OptionError, RunError
-from hardlook.runs.launch import launch
-from hardlook.world.layouts.isegm import write_isegm
+from hardlook.harness.runs.launch import launch
+from hardlook.world.layouts import write_isegm
 from hardlook.world.planted import PlantedWorld
 
 SCENES = 4
@@ -74,7 +73,7 @@ def radius(region):
 
 @pytest.mark.parametrize("limit", [0.95, 0.8, 0.5])
 def test_no_better_prediction_within_the_limit_is_passed_over(runs, instances, limit):
-    made = error_regions(instances, runs, limit=limit)
+    made = ErrorRegions(instances, runs, limit=limit)
     regions = {region.image_stem: region for region in made}
     tables = [recorded(folder) for folder in runs]
     for one in instances:
@@ -89,7 +88,7 @@ def test_no_better_prediction_within_the_limit_is_passed_over(runs, instances, l
 
 
 def test_a_replayed_mask_is_the_recorded_one(runs, instances):
-    for region in error_regions(instances, runs[:1], limit=0.9):
+    for region in ErrorRegions(instances, runs[:1], limit=0.9):
         parts = parse_full_stem(region.full_stem)
         target = next(one for one in instances if one.image_stem == parts.image).read_target()
         values = [v for _, number, _, v in recorded(runs[0])[region.unit.split("_")[0]] if number == parts.number]
@@ -98,7 +97,7 @@ def test_a_replayed_mask_is_the_recorded_one(runs, instances):
 
 
 def test_the_region_is_the_whole_error_with_the_larger_inscribed_circle(runs, instances):
-    made = list(error_regions(instances, runs, limit=0.9))
+    made = list(ErrorRegions(instances, runs, limit=0.9))
     assert made
     for region in made:
         one = next(one for one in instances if one.image_stem == region.image_stem)
@@ -126,19 +125,19 @@ def test_both_errors_and_stored_masks_of_several_methods(tmp_path, instances):
     write_masks(tmp_path / "near_by", instances, shifted(6))
     write_masks(tmp_path / "far", instances, shifted(30))
     write_masks(tmp_path / "right", instances[1:], lambda target: target.mask)
-    made = error_regions(instances, [tmp_path], errors="both")
+    made = ErrorRegions(instances, [tmp_path], errors="both")
     regions = list(made)
     assert {region.model_type for region in regions} == {"near-by"}
     assert [region.click_type for region in regions] == ["fn", "fp"] * len(instances)
     assert regions[0].full_stem == f"{instances[0].image_stem}_near-by_fn_pc_0"
     assert made.facts["chosen"] == {"near-by": len(instances)}
-    assert {region.model_type for region in error_regions(instances, [tmp_path / "far"])} == {"far"}
+    assert {region.model_type for region in ErrorRegions(instances, [tmp_path / "far"])} == {"far"}
     for fn, fp in zip(regions[::2], regions[1::2], strict=True):
         assert not (fn.region & fp.region).any()
 
 
 def test_what_is_written_gives_the_same_errors_to_those_who_read_it(tmp_path, runs, instances):
-    regions = list(error_regions(instances, runs, limit=0.9, errors="both"))
+    regions = list(ErrorRegions(instances, runs, limit=0.9, errors="both"))
     for region in regions:
         path = tmp_path / region.dataset / f"{region.full_stem}.png"
         path.parent.mkdir(exist_ok=True)
@@ -151,7 +150,7 @@ def test_what_is_written_gives_the_same_errors_to_those_who_read_it(tmp_path, ru
 
 def test_instances_of_no_run_and_perfect_ones_are_counted(tmp_path, instances):
     write_masks(tmp_path, instances[:1], lambda target: target.mask)
-    made = error_regions(instances, [tmp_path], limit=1.0)
+    made = ErrorRegions(instances, [tmp_path], limit=1.0)
     assert list(made) == []
     notes = {note["why"]: (note["count"], note["examples"]) for note in made.facts["left_out"]}
     assert notes["no method predicted them"][0] == len(instances) - 1
@@ -163,7 +162,7 @@ def test_a_model_that_answers_otherwise_is_counted_and_never_breaks_the_limit(tm
     manifest = json.loads((folder / "run.json").read_text())
     manifest["model"]["args"]["fragility"] = 0.3
     (folder / "run.json").write_text(json.dumps(manifest))
-    made = error_regions(instances, [folder], limit=0.8)
+    made = ErrorRegions(instances, [folder], limit=0.8)
     targets = {one.image_stem: one.read_target() for one in instances}
     for region in made:
         assert iou(region.previous, targets[region.image_stem]) <= 0.8
@@ -174,8 +173,8 @@ def test_a_model_that_answers_otherwise_is_counted_and_never_breaks_the_limit(tm
 
 def test_a_second_round_is_a_study_whose_masks_are_read_by_others(tmp_path, runs, instances):
     settings = StudySettings(kind="clicks", title="Errors", modes=("cut-out",), training_tasks=0)
-    regions = error_regions(instances, runs, limit=0.9, errors="both")
-    study = region_study(tmp_path / "study", regions, settings, facts=lambda: regions.facts)
+    regions = ErrorRegions(instances, runs, limit=0.9, errors="both")
+    study = make_region_study(tmp_path / "study", regions, settings, facts=lambda: regions.facts)
     again = open_study(study.path)
     assert again.made["round"] == 2 and again.made["replays_that_differ"]["count"] == 0
     targets = {one.full_stem: one.read_target().mask for one in instances}
@@ -203,38 +202,38 @@ def test_the_planted_world_is_clicked_without_any_file(tmp_path, capsys, monkeyp
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(10, 12), st.integers(1, 4)), max_size=12))
 def test_predictions_come_best_first(numbers):
     known = [(None, Prediction(*each)) for each in numbers]
-    ranked = [one for _, one in best_first(known)]
+    ranked = [one for _, one in sort_best_first(known)]
     keys = [(-one.intersection / one.union, one.number) for one in ranked]
     assert keys == sorted(keys) and len(ranked) == len(numbers)
 
 
 def test_bad_sources_are_refused(tmp_path, runs, instances, world):
     with pytest.raises(OptionError, match="without masks"):
-        error_regions(instances, [])
+        ErrorRegions(instances, [])
     with pytest.raises(OptionError, match=r"limit of 1\.5"):
-        error_regions(instances, runs, limit=1.5)
+        ErrorRegions(instances, runs, limit=1.5)
     with pytest.raises(DataError, match="no such folder"):
-        error_regions(instances, [tmp_path / "nowhere"])
+        ErrorRegions(instances, [tmp_path / "nowhere"])
     with pytest.raises(DataError, match="no mask here"):
-        error_regions(instances, [tmp_path])
+        ErrorRegions(instances, [tmp_path])
     with pytest.raises(DataError, match="a folder of runs"):
-        error_regions(instances, [runs[0].parent])
+        ErrorRegions(instances, [runs[0].parent])
     other = launch(
         "closed-miou", model="planted-segmenter", given={"scenes": 4, "resamples": 0}, out=tmp_path / "other"
     )
     with pytest.raises(RunError, match="a run of closed-miou"):
-        error_regions(instances, [tmp_path / "other"])
+        ErrorRegions(instances, [tmp_path / "other"])
     assert other.scored is not None
     unfinished = run(tmp_path / "unfinished", world)
     (unfinished / "scores.json").unlink()
     with pytest.raises(RunError, match="not finished"):
-        error_regions(instances, [unfinished])
+        ErrorRegions(instances, [unfinished])
 
 
 def test_a_run_on_images_of_another_size_is_refused(tmp_path, runs):
     write_isegm(PlantedWorld(seed=3, count=2, size=(96, 72)), tmp_path, "png")
     with pytest.raises(DataError, match="the run saw"):
-        list(error_regions(list_instances({"planted": tmp_path}).instances, runs))
+        list(ErrorRegions(list_instances({"planted": tmp_path}).instances, runs))
 
 
 @pytest.mark.real
@@ -243,7 +242,7 @@ def test_a_real_method_on_real_photographs(shared_data, tmp_path):
     given = {"data": {"grabcut": str(data["grabcut"])}, "at_most": 2, "rounds": 2, "groups": 2, "resamples": 0}
     launch("rclicks", model="grabcut", given=given, out=tmp_path / "run")
     instances = list_instances(data, at_most=2).instances
-    made = error_regions(instances, [tmp_path / "run"])
+    made = ErrorRegions(instances, [tmp_path / "run"])
     regions = list(made)
     assert made.facts["replays_that_differ"]["count"] == 0
     table = recorded(tmp_path / "run")

@@ -13,7 +13,7 @@ from hardlook.collect.study.folder import make_study
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import ClickTask
-from hardlook.collect.study.validity import Judge, Verdict, judge_points
+from hardlook.collect.study.validity import ClickValidator, ClickValidity, classify_points
 from hardlook.errors import DataError
 
 MASKS = arrays(np.bool_, st.tuples(st.integers(1, 20), st.integers(1, 20)))
@@ -24,7 +24,7 @@ def test_as_the_distance_transform_says(mask, radius, data):
     height, width = mask.shape
     points = data.draw(arrays(np.float64, (6, 2), elements=st.floats(0, 0.999)))
     points = points * [width, height]
-    inside, near = judge_points(mask, points, radius)
+    inside, near = classify_points(mask, points, radius)
     rows, columns = points[:, 1].astype(int), points[:, 0].astype(int)
     distances = ndimage.distance_transform_edt(~mask)[rows, columns]
     assert np.array_equal(inside, mask[rows, columns])
@@ -35,20 +35,22 @@ def test_as_the_distance_transform_says(mask, radius, data):
 @given(MASKS, arrays(np.float64, (8, 2), elements=st.floats(-50, 70)), st.floats(0, 30), st.floats(0, 30))
 def test_laws(mask, points, one, other):
     small, large = sorted((one, other))
-    inside, near = judge_points(mask, points, small)
-    _, nearer = judge_points(mask, points, large)
+    inside, near = classify_points(mask, points, small)
+    _, nearer = classify_points(mask, points, large)
     assert (inside <= near).all() and (near <= nearer).all()
-    assert np.array_equal(judge_points(mask, points, 0.0)[1], inside)
+    assert np.array_equal(classify_points(mask, points, 0.0)[1], inside)
     # The same clicks, one by one and in another frame.
-    assert [bool(judge_points(mask, point[None], small)[1][0]) for point in points] == near.tolist()
-    wider = judge_points(np.pad(mask, 3), np.floor(points) + 3, small)
+    assert [bool(classify_points(mask, point[None], small)[1][0]) for point in points] == near.tolist()
+    wider = classify_points(np.pad(mask, 3), np.floor(points) + 3, small)
     assert np.array_equal(wider[0], inside) and np.array_equal(wider[1], near)
 
 
 def test_beyond_the_frame_by_hand():
     mask = np.zeros((4, 4), bool)
     mask[0, 0] = True
-    inside, near = judge_points(mask, np.array([[-0.5, 0.5], [-3.0, -4.0], [-4.0, -4.0], [4.0, 0.0], [9.0, 9.0]]), 5.0)
+    inside, near = classify_points(
+        mask, np.array([[-0.5, 0.5], [-3.0, -4.0], [-4.0, -4.0], [4.0, 0.0], [9.0, 9.0]]), 5.0
+    )
     assert inside.tolist() == [False] * 5
     assert near.tolist() == [True, True, False, True, False]
 
@@ -65,7 +67,7 @@ def test_beyond_the_frame_by_hand():
 )
 def test_what_cannot_be_judged(mask, points, radius):
     with pytest.raises(DataError):
-        judge_points(mask, points, radius)
+        classify_points(mask, points, radius)
 
 
 @pytest.fixture
@@ -82,32 +84,32 @@ def study(tmp_path):
     return make_study(tmp_path, settings, tasks, made={})
 
 
-def test_a_judge_knows_every_task(study):
-    judge = Judge(study)
-    assert judge.click("t3", 3.99, 0.0) == Verdict(True, True)
-    assert judge.click("t3", 4.0, 7.9) == Verdict(False, True)
-    assert judge.click("t3", 5.0, 7.9) == Verdict(False, False)
-    assert judge.click("training-0", 9.5, 1.0).inside
+def test_every_task_can_be_validated(study):
+    validator = ClickValidator(study)
+    assert validator.click("t3", 3.99, 0.0) == ClickValidity(True, True)
+    assert validator.click("t3", 4.0, 7.9) == ClickValidity(False, True)
+    assert validator.click("t3", 5.0, 7.9) == ClickValidity(False, False)
+    assert validator.click("training-0", 9.5, 1.0).inside
     with pytest.raises(DataError, match="no task of clicks"):
-        judge.click("t77", 0, 0)
+        validator.click("t77", 0, 0)
 
 
 def test_kept_masks_are_bounded_and_threads_agree(study):
-    judge = Judge(study, kept_bytes=2 * 8 * 12)
+    validator = ClickValidator(study, cache_bytes=2 * 8 * 12)
     asked = [(f"t{i % 5}", float(x) + 0.5) for i in range(100) for x in range(3)]
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda one: judge.click(one[0], one[1], 2.0).inside, asked))
+        said = list(pool.map(lambda one: validator.click(one[0], one[1], 2.0).inside, asked))
     assert said == [int(x) == int(task[1:]) for task, x in asked]
-    assert len(judge._kept) <= 2 and judge._bytes == sum(mask.nbytes for mask in judge._kept.values())
+    assert 0 < validator._masks.size <= 2 * 8 * 12 and len(validator._masks) <= 2
     with pytest.raises(ValueError, match="read-only"):
-        judge.mask("t0")[0, 0] = True
+        validator.mask("t0")[0, 0] = True
 
 
 def test_a_mask_of_another_size_and_a_missing_one(study):
     (study.path / study.by_id["t1"].mask).unlink()
     with pytest.raises(DataError, match="does not exist"):
-        Judge(study).click("t1", 0, 0)
+        ClickValidator(study).click("t1", 0, 0)
     other = write_picture(study.path, "masks", np.ones((3, 3), bool))
     (study.path / other).replace(study.path / study.by_id["t2"].mask)
     with pytest.raises(DataError, match="the mask is 3x3, its image 12x8"):
-        Judge(study).click("t2", 0, 0)
+        ClickValidator(study).click("t2", 0, 0)

@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from web_visitors import Hall
 
-pytest.importorskip("starlette", reason="the extra web is not installed")
-pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
-
-from hardlook.collect.study.click_tasks import click_study
+from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.folder import make_study
-from hardlook.collect.study.instances_to_click import planted_instances
+from hardlook.collect.study.instances import list_planted_instances
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask, ReviewTask
 from hardlook.world.planted import PlantedWorld
 
-from .visitors import Hall
+pytest.importorskip("starlette", reason="the extra web is not installed")
+
+pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
 
 SCRIPT = "<script>alert('x')</script>\"'&"
 
@@ -27,7 +27,7 @@ def clicks_study(tmp_path_factory):
         kind="clicks", title=f"Cups {SCRIPT}", modes=("cut-out", "silhouette"), batch_size=3, training_tasks=1
     )
     folder = tmp_path_factory.mktemp("clicks") / "study"
-    return click_study(folder, planted_instances(PlantedWorld(seed=0, count=6)), settings)
+    return make_click_study(folder, list_planted_instances(PlantedWorld(seed=0, count=6)), settings)
 
 
 @pytest.fixture(scope="session")
@@ -52,10 +52,12 @@ def hall_of(tmp_path):
     """`hall_of(study, settings...)`: the study with other settings, served with an empty database."""
     halls = []
 
-    def make(study, *, public_url="", trusted_proxy="", patience=20.0, **changes):
+    def make(study, *, public_url="", trusted_proxy="", body_timeout=20.0, **changes):
         changed = replace(study, settings=study.settings.model_copy(update=changes))
         database = f"sqlite:///{tmp_path / f'answers-{len(halls)}.sqlite'}"
-        halls.append(Hall(changed, database, public_url=public_url, trusted_proxy=trusted_proxy, patience=patience))
+        halls.append(
+            Hall(changed, database, public_url=public_url, trusted_proxy=trusted_proxy, body_timeout=body_timeout)
+        )
         return halls[-1]
 
     yield make

@@ -4,8 +4,7 @@ import cv2
 import numpy as np
 import pytest
 
-from hardlook.collect.web.codes import completion_code
-from hardlook.collect.web.invitations import invitation_links
+from hardlook.collect.web.tokens import derive_completion_code, make_invitation_links
 
 PHASES = 1.5 + 2.0 + 1.5
 
@@ -64,7 +63,7 @@ def test_a_study_of_clicks_from_consent_to_code(hall):
     assert state["progress"]["answered"] == 6 and state["progress"]["batches"] == 2
     answers = hall.store.answers()
     assert answers["x"].to_list() == [3.5] * 6 and answers["device"].unique().to_list() == ["pc"]
-    code = completion_code(hall.study.secret, answers["participant"][0])
+    code = derive_completion_code(hall.study.secret, answers["participant"][0])
     assert given["code"] == state["code"] == code
     assert code in visitor.get("/done").text
 
@@ -119,7 +118,7 @@ def test_a_rating(hall_of, ratings_study, question, value):
 def test_an_invitation_is_one_participant_on_any_browser(hall_of, clicks_study):
     hall = hall_of(clicks_study, open_link=False)
     assert hall.visitor().get("/").status == 403
-    links = invitation_links(hall.study.secret, "http://x", count=2, expires=hall.now + 60)
+    links = make_invitation_links(hall.study.secret, "http://x", count=2, expires=hall.now + 60)
     first, second = (link.removeprefix("http://x") for link in links)
     for link in (first, second, first):
         assert hall.visitor().join(link).status == 303
@@ -153,7 +152,7 @@ def test_a_browser_that_is_known_goes_on(hall):
 def test_the_code_is_for_those_who_did_something(hall):
     visitor = hall.participant()
     participant = whose(hall)
-    code = completion_code(hall.study.secret, participant)
+    code = derive_completion_code(hall.study.secret, participant)
     for trial in visitor.batch()["batch"]["trials"]:
         assert code not in visitor.get("/done").text and visitor.get("/api/state").json["code"] is None
         visitor.show(trial["id"])

@@ -1,19 +1,31 @@
-"""What stands before every page: hosts, methods, sizes, patience, headers."""
+"""The checks before every page: hosts, methods, sizes, timeouts, rate limits and headers."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from web_visitors import FORM, JSON, ask
 
-from hardlook.collect.web.guard import MOST_PATH, MOST_QUERY, POLICY
-from hardlook.collect.web.public_address import PublicAddress
+from hardlook.collect.web.guard import (
+    CONTENT_SECURITY_POLICY,
+    MAX_PATH_LENGTH,
+    MAX_QUERY_LENGTH,
+    PublicAddress,
+    RateLimiter,
+    address_key,
+    client_address,
+)
 from hardlook.errors import OptionError
 
-from .visitors import FORM, JSON, ask
-
 HOST = (b"host", b"127.0.0.1:8000")
+
 NO_ADDRESSES = ("study.example", "ftp://x", "https://", "https://x/path", "https://x?a", "https://u@x", "javascript:x")
+
 NO_ADDRESSES += ("http://x:0", "http://x:65536", "http://x:", "http://a b", "http://a\r\nb", "http://\0", "https://x'y")
+
 NO_ADDRESSES += ("http://[", "http://[::1", "http://[127.0.0.1]", "https://\u2100.example", "https://caf\u00e9.example")
+
 PAGES = ("/", "/work", "/done", "/privacy", "/health", "/static/study.css", "/api/openapi.json", "/research/login")
 
 
@@ -109,14 +121,18 @@ def test_every_answer_has_the_headers(hall):
     answers += [visitor.post("/api/batch", b"{"), visitor.send("PUT", "/"), visitor.send("GET", "/" + "x" * 9999)]
     answers.append(ask(hall.app, "GET", "/", []))
     for reply in answers:
-        assert reply.headers["content-security-policy"] == POLICY
+        assert reply.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
         assert reply.headers["x-content-type-options"] == "nosniff"
         assert reply.headers["x-frame-options"] == "DENY"
         assert reply.headers["cross-origin-resource-policy"] == "same-origin"
         assert "strict-transport-security" not in reply.headers
         assert reply.headers["cache-control"] in ("no-store", "no-cache")
         assert not any("server" == name or "powered" in name for name in reply.headers)
-    assert "unsafe" not in POLICY and "*" not in POLICY and "data:" not in POLICY
+    assert (
+        "unsafe" not in CONTENT_SECURITY_POLICY
+        and "*" not in CONTENT_SECURITY_POLICY
+        and "data:" not in CONTENT_SECURITY_POLICY
+    )
     assert visitor.get("/api/state").headers["cache-control"] == "no-store"
     assert visitor.get("/pictures/training-0/image").headers["cache-control"] == "no-store"
     assert visitor.get("/static/study.css").headers["cache-control"] == "no-cache"
@@ -146,9 +162,9 @@ def test_a_file_that_the_browser_has_is_not_sent_again(hall):
 
 def test_long_addresses(hall):
     visitor = hall.visitor()
-    assert visitor.get("/" + "x" * MOST_PATH).status == 414
-    assert visitor.get("/?" + "x" * (MOST_QUERY + 1)).status == 414
-    assert visitor.get("/privacy?" + "x" * MOST_QUERY).status == 200
+    assert visitor.get("/" + "x" * MAX_PATH_LENGTH).status == 414
+    assert visitor.get("/?" + "x" * (MAX_QUERY_LENGTH + 1)).status == 414
+    assert visitor.get("/privacy?" + "x" * MAX_QUERY_LENGTH).status == 200
 
 
 @pytest.mark.parametrize("path", ["/api/answers", "/join", "/research/login", "/nowhere"])
@@ -174,7 +190,7 @@ def test_the_largest_body_that_may_be_is_read(hall):
 
 
 def test_a_body_that_does_not_come_is_not_waited_for(hall_of, clicks_study):
-    hall = hall_of(clicks_study, patience=0.02)
+    hall = hall_of(clicks_study, body_timeout=0.02)
     visitor = hall.participant()
     reply = visitor.post("/api/answers", b"", chunks=[b"{"], patient=False)
     assert (reply.status, reply.error, reply.headers["connection"]) == (408, "too-slow", "close")
@@ -245,3 +261,115 @@ def test_content_types(hall, kind):
     reply = visitor.post("/api/pause", b"{}", kind=kind)
     assert (reply.status, reply.error) == (415, "content-type")
     assert visitor.post("/api/pause", b"{}", kind="Application/JSON; charset=UTF-8").status == 200
+
+
+@given(st.lists(st.floats(0, 5), max_size=60), st.integers(1, 20))
+def test_no_window_holds_more_than_a_bucket_and_its_inflow(pauses, rate):
+    buckets, now, granted = RateLimiter(rate), 0.0, []
+    for pause in pauses:
+        now += pause
+        if not buckets.take("a", now):
+            granted.append(now)
+    for first in range(len(granted)):
+        for last in range(first, len(granted)):
+            assert last - first + 1 <= rate + (granted[last] - granted[first]) * rate / 60 + 1e-6
+
+
+@given(st.integers(1, 20), st.integers(0, 60))
+def test_the_wait_that_is_told_is_enough_and_not_too_long(rate, asked):
+    buckets = RateLimiter(rate)
+    for _ in range(asked):
+        buckets.take("a", 0.0)
+    wait = buckets.take("a", 0.0)
+    assert (wait > 0) == (asked >= rate)
+    if wait:
+        assert buckets.take("a", wait * 0.99) > 0
+        assert buckets.take("a", wait * 1.000001) == 0
+
+
+def test_keys_do_not_share_and_a_clock_set_back_takes_nothing():
+    buckets = RateLimiter(1)
+    assert buckets.take("a", 100.0) == 0 and buckets.take("b", 100.0) == 0
+    assert buckets.take("a", 50.0) == pytest.approx(60.0)
+    assert buckets.take("a", 110.0) == 0
+
+
+def test_something_that_costs_more_than_a_bucket_costs_a_bucket():
+    buckets = RateLimiter(2)
+    assert buckets.take("a", 0.0, tokens=10) == 0
+    assert buckets.take("a", 0.0) == pytest.approx(30.0)
+
+
+def test_memory_is_bounded_and_the_latest_stay():
+    buckets = RateLimiter(1, max_keys=100)
+    for number in range(10_000):
+        buckets.take(str(number), 0.0)
+    assert len(buckets) == 100
+    assert buckets.take("9999", 0.0) > 0
+
+
+@pytest.mark.parametrize("rate", [0, -1])
+def test_a_rate_that_cannot_be(rate):
+    with pytest.raises(ValueError, match="positive rate"):
+        RateLimiter(rate)
+
+
+def test_a_household_is_one_address():
+    assert address_key("2001:db8:1:2::1") == address_key("2001:db8:1:2:ffff::9") != address_key("2001:db8:1:3::1")
+    assert address_key("fe80::1%eth0") == address_key("fe80::2")
+
+
+@pytest.mark.parametrize(
+    ("peer", "headers", "proxy", "expected"),
+    [
+        ("1.1.1.1", ["9.9.9.9"], "", "1.1.1.1"),
+        ("1.1.1.1", ["9.9.9.9"], "2.2.2.2", "1.1.1.1"),
+        ("2.2.2.2", [], "2.2.2.2", "2.2.2.2"),
+        ("2.2.2.2", [""], "2.2.2.2", "2.2.2.2"),
+        ("2.2.2.2", ["forged", "9.9.9.9"], "2.2.2.2", "9.9.9.9"),
+        ("2.2.2.2", ["forged, 9.9.9.9"], "2.2.2.2", "9.9.9.9"),
+    ],
+)
+def test_only_the_trusted_proxys_own_word_counts(peer, headers, proxy, expected):
+    assert client_address(peer, headers, proxy) == expected
+
+
+def test_a_participant_is_limited_and_told_when_to_come_back(hall_of, clicks_study):
+    limits = clicks_study.settings.limits.model_copy(update={"per_participant": 5})
+    hall = hall_of(clicks_study, limits=limits)
+    visitor, other = hall.visitor(), hall.visitor()
+    visitor.join(), other.join()
+    statuses = [visitor.get("/api/state").status for _ in range(6)]
+    assert statuses == [200] * 4 + [429] * 2
+    refused = visitor.get("/api/state")
+    assert refused.error == "too-many" and int(refused.headers["retry-after"]) == 12
+    assert other.get("/api/state").status == 200
+    hall.now += 12
+    assert visitor.get("/api/state").status == 200
+
+
+def test_an_address_is_limited_whatever_it_asks(hall_of, clicks_study):
+    limits = clicks_study.settings.limits.model_copy(update={"per_address": 3})
+    hall = hall_of(clicks_study, limits=limits)
+    here, there = hall.visitor(), hall.visitor(client="10.1.1.1")
+    assert [here.get(path).status for path in ("/privacy", "/nowhere", "/privacy", "/privacy")] == [200, 404, 200, 429]
+    # What it says of itself changes nothing, since no proxy is trusted here.
+    assert here.get("/privacy", headers=[("x-forwarded-for", "8.8.8.8")]).status == 429
+    assert there.get("/privacy").status == 200
+
+
+def test_a_trusted_proxys_visitors_are_counted_apart(hall_of, clicks_study):
+    limits = clicks_study.settings.limits.model_copy(update={"per_address": 1})
+    hall = hall_of(clicks_study, limits=limits, public_url="https://study.example", trusted_proxy="127.0.0.1")
+    visitor = hall.visitor(host="study.example")
+    for name, status in (("8.8.8.8", 200), ("8.8.8.8", 429), ("8.8.4.4", 200)):
+        assert visitor.get("/privacy", headers=[("x-forwarded-for", name)]).status == status
+
+
+def test_joining_costs_more_than_reading(hall_of, clicks_study):
+    limits = clicks_study.settings.limits.model_copy(update={"per_address": 60})
+    hall = hall_of(clicks_study, limits=limits)
+    statuses = [hall.visitor().join().status for _ in range(5)]
+    # Three requests each (page, form, state) and ten for the new participant.
+    assert statuses == [303] * 4 + [429]
+    assert hall.store.participants().height == 4

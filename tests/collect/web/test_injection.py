@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hardlook.collect.web.invitations import invitation_links
+from hardlook.collect.web.tokens import make_invitation_links
 
 from .conftest import SCRIPT
 
@@ -35,6 +35,7 @@ TRAVERSALS = (
     "~root",
     "....//....//secret.key",
 )
+
 SQL = (
     "' OR '1'='1",
     "'; DROP TABLE answers; --",
@@ -49,6 +50,7 @@ SQL = (
     "{}",
     "%s",
 )
+
 PREFIXES = ("/", "/static/", "/pictures/", "/pictures/training-0/", "/join/", "/api/trials/", "/research/", "/api/")
 
 
@@ -168,7 +170,7 @@ def count_all(hall):
 
 
 def test_an_invitation_with_strange_words_is_none(hall):
-    good = invitation_links(hall.study.secret, "", count=1, expires=None)[0]
+    good = make_invitation_links(hall.study.secret, "", count=1, expires=None)[0]
     for bad in (good[:-1], f"{good}x", f"{good}%00", good.replace(".", ".."), "/join/.", "/join/..."):
         assert hall.visitor().get(bad).status in (403, 404)
     assert hall.visitor().get(good).status == 200

@@ -6,7 +6,7 @@ from importlib.resources import files
 
 import pytest
 
-from hardlook.collect.web.texts import languages, texts
+from hardlook.collect.web.pages import list_languages, load_texts
 from hardlook.errors import DataError
 
 WAYS = (("GET", "/api/state"), ("POST", "/api/batch"), ("GET", "/pictures/training-0/image"), ("GET", "/done"))
@@ -32,7 +32,7 @@ def test_a_database_that_is_away_is_said_to_come_back(hall, visitor, monkeypatch
         reply = visitor.get(path) if method == "GET" else visitor.post(path, {})
     assert reply.status == 503 and reply.headers["retry-after"] == "5"
     assert "hush" not in reply.text and "Traceback" not in reply.text
-    assert "a request could not be done" in caplog.text
+    assert "a request failed" in caplog.text
 
 
 @pytest.mark.parametrize(("method", "path"), WAYS)
@@ -63,31 +63,33 @@ def test_programs_get_json_and_people_get_pages(hall, visitor):
 
 # What only a program meets, or a page that asks again by itself.
 FOR_PROGRAMS = {"field", "content-type", "not-json", "not-a-form", "language", "key-used", "no-picture", "bad-value"}
+
 FOR_PROGRAMS |= {"unknown-participant", "unknown-device"}
-ROOMS = {"web": ("answers", "joining", "participating", "picture_routes", "refusals", "site"), "store": ("records",)}
+
+MODULES = {"web": ("joining", "refusals", "site", "trials"), "store": ("records",)}
 
 
 def codes():
     """Every code that a participant can be refused with, as the sources name them."""
-    for room, names in ROOMS.items():
+    for package, names in MODULES.items():
         for name in names:
-            text = files(f"hardlook.collect.{room}").joinpath(f"{name}.py").read_text(encoding="utf-8")
-            yield from re.findall(r'Refused\(\d+, "([a-z-]+)"', text)
+            text = files(f"hardlook.collect.{package}").joinpath(f"{name}.py").read_text(encoding="utf-8")
+            yield from re.findall(r'Refused\(\s*\d+, "([a-z-]+)"', text)
             for listed in re.findall(r"Codes: ([a-z, \n-]+)\.", text):
                 yield from re.split(r",\s+", listed)
     yield from ("needs-pc", "needs-mobile", "nowhere")
 
 
-@pytest.mark.parametrize("language", languages())
+@pytest.mark.parametrize("language", list_languages())
 def test_people_have_words_for_every_refusal(language):
     found = set(codes())
     assert {"too-early", "returned", "invitation", "not-now", "failed", "no-session"} <= found
     for code in found - FOR_PROGRAMS:
-        assert texts(language)[f"refused.{code}"], code
+        assert load_texts(language)[f"refused.{code}"], code
 
 
 def test_a_refusal_is_told_in_the_participants_language(hall_of, clicks_study):
-    hall, german = hall_of(clicks_study, devices=("mobile",)), texts("de")
+    hall, german = hall_of(clicks_study, devices=("mobile",)), load_texts("de")
     visitor = hall.visitor()
     refused = visitor.join("/?lang=de", agree="")
     assert '<html lang="de">' in refused.text and german["refused.no-consent"] in refused.text
@@ -99,5 +101,5 @@ def test_a_refusal_is_told_in_the_participants_language(hall_of, clicks_study):
         ("/api/answers", {"key": "k" * 16, "trial": "t" * 16, "x": 1.0, "y": 1.0}, "unknown-trial"),
     ):
         assert visitor.post(path, body).json == {"error": code, "message": german[f"refused.{code}"]}
-    assert visitor.post("/api/batch", {}).json["message"] != texts("en")["refused.no-device"]
+    assert visitor.post("/api/batch", {}).json["message"] != load_texts("en")["refused.no-device"]
     assert german["refused.nowhere"] in visitor.get("/nowhere?lang=de").text

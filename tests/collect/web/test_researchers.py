@@ -6,15 +6,19 @@ from urllib.parse import quote, urlencode
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from web_visitors import KEY
 
 from .conftest import SCRIPT
 from .test_injection import no_foreign_script
-from .visitors import KEY
 
 PAGES = ("", "/participants", "/images", "/rules", "/export", "/links")
+
 FIELDS = ("q", "flagged", "sort", "order", "page", "below", "show", "measure", "device", "mode", "outline", "add")
+
 FIELDS += ("saved", "least_inside", "least_reaction_ms", "most_late_ms", "participants", "count", "days", "base_url")
+
 STRANGE = ("", "-1", "0", "1e9", "9" * 30, "\0", "\ud800", "nan", "inf", "\N{ARABIC-INDIC DIGIT THREE}", "x" * 400)
+
 STRANGE += ("' OR 1=1 --", SCRIPT, "=1+1", "http://[", "http://[::1", "https://\N{ACCOUNT OF}.example", "http://a\r\nb")
 
 

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
+
 PAGE = ROOT / "docs" / "collect-security.md"
 
 

@@ -1,15 +1,182 @@
-"""Cookies and origins: a session is one participant's of one study for some time, and only our own page uses it."""
+"""Sessions of participants and researchers: cookies, keys, origins, and forms that only our own page can send."""
 
 import json
 
 import pytest
+from starlette.requests import Request
+from web_visitors import FORM, session_cookie
+from web_visitors import KEY as web_visitors_KEY
 
-from hardlook.collect.web.sessions import SESSION_DAYS, Sessions
-from hardlook.collect.web.tokens import sign
+from hardlook.collect.web.refusals import RequestRefused
+from hardlook.collect.web.sessions import (
+    LOGINS_PER_MINUTE,
+    RESEARCHER_SECONDS,
+    SESSION_SECONDS,
+    ResearcherGate,
+    Sessions,
+    derive_research_key,
+    is_csrf_token,
+    make_csrf_token,
+)
+from hardlook.collect.web.tokens import sign_token
 
-from .visitors import FORM, KEY, session_cookie
+KEY = "the-key-of-the-researchers"
+
+SECRET = bytes(range(32))
+
+
+class Clock:
+    now = 1000.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def gate(clock):
+    return ResearcherGate(Sessions(SECRET), KEY, client_of=lambda request: request.client.host, clock=clock)
+
+
+def request(cookie="", *, client="127.0.0.1", **headers):
+    named = {"host": "127.0.0.1:8000", **({"cookie": cookie} if cookie else {}), **headers}
+    pairs = [(name.encode(), value.encode()) for name, value in named.items()]
+    return Request({"type": "http", "method": "POST", "path": "/", "headers": pairs, "client": (client, 1)})
+
+
+def cookie_of(response):
+    return response.headers["set-cookie"].partition(";")[0]
+
+
+def test_the_key_opens_until_evening(gate, clock):
+    response = gate.log_in(request(), KEY)
+    assert (response.status_code, response.headers["location"]) == (303, "/research")
+    assert {"httponly", "samesite=strict"} <= {
+        part.strip().lower() for part in response.headers["set-cookie"].split(";")
+    }
+    inside = request(cookie_of(response))
+    assert gate.is_researcher(inside) and not gate.is_researcher(request())
+    clock.now += RESEARCHER_SECONDS
+    assert not gate.is_researcher(inside)
+
+
+@pytest.mark.parametrize("key", ["", KEY[:-1], KEY + "x", KEY.upper(), "é", "\0", "' OR 1=1 --", "x" * 2000])
+def test_another_key_opens_nothing(gate, key):
+    with pytest.raises(RequestRefused) as refused:
+        gate.log_in(request(), key)
+    assert refused.value.status == 403 and (not key or key not in refused.value.message)
+
+
+def test_tries_are_few(gate, clock):
+    def tried(client, key="wrong"):
+        with pytest.raises(RequestRefused) as refused:
+            gate.log_in(request(client=client), key)
+        return refused.value.status
+
+    assert [tried("1.1.1.1") for _ in range(LOGINS_PER_MINUTE)] == [403] * LOGINS_PER_MINUTE
+    # The right key as well: else a thief would know by the answer.
+    assert tried("1.1.1.1", KEY) == 429
+    clock.now += 60
+    assert gate.log_in(request(client="1.1.1.1"), KEY).status_code == 303
+
+
+def test_one_stranger_does_not_lock_the_researchers_out(gate):
+    for _ in range(20 * LOGINS_PER_MINUTE):
+        with pytest.raises(RequestRefused):
+            gate.log_in(request(client="1.1.1.1"), "wrong")
+    assert gate.log_in(request(client="2.2.2.2"), KEY).status_code == 303
+
+
+def test_forms_belong_to_one_researcher_and_our_own_page(gate):
+    one, two = (request(cookie_of(gate.log_in(request(), KEY))) for _ in range(2))
+    token = gate.make_form_token(one)
+    assert gate.is_valid_form(one, token) and not gate.is_valid_form(two, token)
+    assert not any(gate.is_valid_form(*form) for form in ((one, ""), (one, "é"), (request(), token)))
+    assert not gate.is_valid_form(request(), gate.make_form_token(request()))
+    cookie = one.headers["cookie"]
+    assert gate.is_valid_form(request(cookie, origin="http://127.0.0.1:8000"), token)
+    assert not gate.is_valid_form(request(cookie, origin="https://evil.example"), token)
+    assert not gate.is_valid_form(request(cookie, **{"sec-fetch-site": "cross-site"}), token)
+
+
+def test_another_key_or_study_ends_all_sessions(gate, clock):
+    inside = request(cookie_of(gate.log_in(request(), KEY)))
+    for sessions, key in ((Sessions(SECRET), KEY + "!"), (Sessions(bytes(32)), KEY)):
+        assert not ResearcherGate(sessions, key, clock=clock).is_researcher(inside)
+
+
+def test_logging_out_forgets_the_cookie(gate):
+    response = gate.log_out()
+    assert "max-age=0" in response.headers["set-cookie"].lower()
+
+
+# Made by the code before itsdangerous, for this secret: what browsers hold must stay valid.
+PARTICIPANT = "0123456789abcdef0123456789abcdef"
+
+SESSION = (
+    "eyJlIjoxNzY1MTg0MDAwLjAsInAiOnsicCI6IjAxMjM0NTY3ODlhYmNkZWYwMTIzNDU2Nzg5YWJjZGVmIn19"
+    ".HRGT06oI_l0RcFvsU5gcMEzv5CuyHAAU5ktDzDGRbL4"
+)
+
+RESEARCHER = (
+    "eyJlIjoxNzYwMDQzMjAwLjAsInAiOnsiciI6IjAwMTEyMjMzNDQ1NTY2NzcifX0.HWjeWIHaW_vasmujiMtTeX_RRrU-KIpF85d-JqYhXSo"
+)
+
+ISSUED_KEY = "9C4DyOgOpjjCRlhaj1XLfGXf4myGEw-S"
+
+
+def test_participants_cookies_of_earlier_versions_stay_valid():
+    sessions = Sessions(SECRET)
+    assert sessions.name == "hardlook_session_89f11ae4" and sessions.form_name == "hardlook_form_89f11ae4"
+    assert Sessions(SECRET, secure=True).name == "__Host-hardlook_session_89f11ae4"
+    assert sessions.make_cookie(PARTICIPANT, 1_760_000_000.0) == SESSION
+    session = sessions.read({sessions.name: SESSION}, 1_765_183_999.0)
+    assert (session.participant, session.cookie) == (PARTICIPANT, SESSION)
+    assert sessions.read({sessions.name: SESSION}, 1_765_184_000.0) is None
+    assert sessions.read({sessions.name: SESSION.swapcase()}, 0.0) is None
+    assert Sessions(bytes(32)).read({Sessions(bytes(32)).name: SESSION}, 0.0) is None
+    assert make_csrf_token(SECRET, SESSION) == "bb142cf92696759b7aeacb8737de4dd6"
+    assert is_csrf_token(SECRET, SESSION, "bb142cf92696759b7aeacb8737de4dd6")
+    assert not is_csrf_token(SECRET, SESSION, "bb142cf92696759b7aeacb8737de4dd7")
+    assert sessions.make_form_token("cookie") == "0f17fa6e610a3e7367c3c17c9aac4a72"
+
+
+def test_researchers_cookies_of_earlier_versions_stay_valid(clock):
+    assert derive_research_key(SECRET) == ISSUED_KEY
+    gate = ResearcherGate(Sessions(SECRET), ISSUED_KEY, clock=clock)
+    inside = request(f"hardlook_research_89f11ae4={RESEARCHER}")
+    clock.now = 1_760_043_199.0
+    assert gate.is_researcher(inside)
+    assert gate.make_form_token(inside) == "afb6f8e6e24191fc137a51f5f0599af6"
+    assert gate.is_valid_form(inside, "afb6f8e6e24191fc137a51f5f0599af6")
+    assert not gate.is_researcher(request(f"hardlook_research_89f11ae4={RESEARCHER[:-1]}"))
+    assert not gate.is_researcher(request(f"hardlook_research_89f11ae4={SESSION}"))
+    clock.now = 1_760_043_200.0
+    assert not gate.is_researcher(inside) and not gate.is_valid_form(inside, gate.make_form_token(inside))
+
+
+def test_keys_are_long(clock):
+    with pytest.raises(ValueError, match="at least 16"):
+        ResearcherGate(Sessions(SECRET), "short", clock=clock)
+    assert len(derive_research_key(SECRET)) == 32
+
+
+def test_the_printed_link_opens_the_dashboard_and_a_wrong_one_does_not(hall):
+    from web_visitors import KEY as OURS
+
+    visitor = hall.visitor()
+    assert visitor.get("/research").status == 403
+    assert visitor.get("/research/key/wrong-wrong-wrong-wrong").status == 403
+    assert visitor.get(f"/research/key/{OURS}").headers["location"] == "/research"
+    assert visitor.get("/research").status == 200
+
 
 STATE = "/api/state"
+
 POSTS = (
     ("/api/language", {"language": "de"}),
     ("/api/device", {"device": "pc"}),
@@ -58,11 +225,11 @@ def test_forged_and_foreign_cookies_are_none(hall, hall_of, review_study):
         "empty": "",
         "without signature": value.partition(".")[0],
         "of another study": session_cookie(other)[1],
-        "another purpose": sign(secret, "form", {"p": participant}, hall.now + 1000),
-        "an invitation": sign(secret, "invitation", {"p": participant}, hall.now + 1000),
-        "another secret": Sessions(bytes(32)).made(participant, hall.now),
-        "nobody's": Sessions(secret).made("0" * 32, hall.now),
-        "SQL": Sessions(secret).made("' OR 1=1 --", hall.now),
+        "another purpose": sign_token(secret, "form", {"p": participant}, hall.now + 1000),
+        "an invitation": sign_token(secret, "invitation", {"p": participant}, hall.now + 1000),
+        "another secret": Sessions(bytes(32)).make_cookie(participant, hall.now),
+        "nobody's": Sessions(secret).make_cookie("0" * 32, hall.now),
+        "SQL": Sessions(secret).make_cookie("' OR 1=1 --", hall.now),
         "the id itself": participant,
         "no ASCII": "é" * 40,
         "very long": "A" * 3000,
@@ -77,7 +244,7 @@ def test_forged_and_foreign_cookies_are_none(hall, hall_of, review_study):
 
 def test_a_session_ends(hall):
     visitor = hall.participant()
-    hall.now += SESSION_DAYS * 86_400 - 1
+    hall.now += SESSION_SECONDS - 1
     assert visitor.get(STATE).status == 200
     hall.now += 1
     assert visitor.get(STATE).status == 401
@@ -176,5 +343,5 @@ def test_a_participants_cookie_opens_nothing_of_the_researchers(hall):
     visitor.cookies[name.replace("session", "research")] = value
     assert visitor.get("/research").status in (401, 403)
     researcher = hall.visitor()
-    assert researcher.get(f"/research/key/{KEY}").status == 303
+    assert researcher.get(f"/research/key/{web_visitors_KEY}").status == 303
     assert researcher.get(STATE).status == 401

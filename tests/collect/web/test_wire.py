@@ -2,21 +2,20 @@
 
 import re
 import socket
+from urllib.parse import urlsplit
 
 import pytest
 
+from hardlook.serving import serve_in_background
+
 pytest.importorskip("uvicorn", reason="the extra web is not installed")
-
-from urllib.parse import urlsplit
-
-from hardlook.serving.background import served
 
 
 @pytest.fixture
 def wire(hall_of, clicks_study):
     """`wire(bytes)`: what a server answers to them, until it hangs up."""
-    hall = hall_of(clicks_study, patience=0.3)
-    with served(hall.app) as address:
+    hall = hall_of(clicks_study, body_timeout=0.3)
+    with serve_in_background(hall.app) as address:
         place = urlsplit(address)
 
         def send(content):
@@ -36,6 +35,7 @@ def wire(hall_of, clicks_study):
 
 
 PLAIN = b"GET /privacy HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n\r\n"
+
 POST = b"POST /join HTTP/1.1\r\nHost: HOST\r\nConnection: close\r\n"
 
 

@@ -11,9 +11,9 @@ import pytest
 from pycocotools import mask as pycocotools_mask
 from pycocotools.coco import COCO
 
-from hardlook.data.class_masks import open_class_masks, open_coco
+from hardlook.data.class_masks import open_class_mask_folders, open_coco
 from hardlook.errors import DataError, OptionError
-from hardlook.world.write import write_world
+from hardlook.world.layouts import write_world
 
 SIZE = (40, 30)  # width, height
 
@@ -137,7 +137,7 @@ def test_a_pickled_source_is_small_and_answers_alike(folder: Path) -> None:
 
 def test_the_planted_world_is_one_world_in_both_layouts(tmp_path: Path) -> None:
     coco = open_coco(write_world(tmp_path / "coco", "coco-panoptic", seed=5, count=4, size=(96, 72)))
-    voc = open_class_masks({"voc": write_world(tmp_path / "voc", "voc", seed=5, count=4, size=(96, 72))})
+    voc = open_class_mask_folders({"voc": write_world(tmp_path / "voc", "voc", seed=5, count=4, size=(96, 72))})
     assert coco.classes == voc.classes
     named = [f"{number}_2026_{int(image):06d}" for number, image in (token.split("_") for token in coco.tokens())]
     assert tuple(named) == voc.tokens()

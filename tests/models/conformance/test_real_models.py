@@ -13,6 +13,7 @@ REAL = (
     ("prototype", "one-shot-segmenter", {"encoder_args": "size=64,layer=head", "background": "none"}),
     ("nearest", "one-shot-segmenter", {"encoder_args": "size=64"}),
 )
+
 CORE = (
     ("empty", {}),
     ("whole-image", {}),

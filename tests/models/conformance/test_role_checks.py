@@ -4,14 +4,13 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from broken_models import Broken, changed, part
 
 from hardlook.models.conformance import check_model
 from hardlook.models.planted.disc import Disc
-from hardlook.models.planted.learner import PlantedLearner
-from hardlook.models.planted.segmenter import PlantedSegmenter
+from hardlook.models.planted.few_shot import PlantedLearner
+from hardlook.models.planted.segmenters import PlantedSegmenter
 from hardlook.models.roles import Features
-
-from .breaking import Broken, changed, part
 
 
 class Tensor:

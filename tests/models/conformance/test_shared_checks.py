@@ -2,16 +2,15 @@
 
 import itertools
 
+import broken_models
 import pytest
+from broken_models import WAYS, Broken
 
 from hardlook.errors import ModelError
 from hardlook.models.conformance import check_model, check_named
-from hardlook.models.conformance.exercises import EXERCISES
+from hardlook.models.conformance.suite import CONTRACTS
 from hardlook.models.registry import find
 from hardlook.models.roles import ROLES
-
-from . import breaking
-from .breaking import WAYS, Broken
 
 DIALS = {
     "planted-encoder": {"context": 0.5, "turn": 0.5},
@@ -27,7 +26,9 @@ DIALS = {
     "planted-clicks": {"edge": 0.5, "loud": 0.5},
     "planted-users": {"clumsy": 0.5},
 }
-BATCHED = [role for role in ROLES if EXERCISES[role].batched]
+
+BATCHED = [role for role in ROLES if CONTRACTS[role].batched]
+
 WITH_ARRAYS = [role for role in ROLES if role != "text-encoder"]
 
 
@@ -51,58 +52,60 @@ def test_the_wrapping_itself_is_sound(role):
 
 @pytest.mark.parametrize("role", [role for role in WITH_ARRAYS if role != "few-shot-learner"])
 def test_an_exception_becomes_a_finding(role):
-    found = failures(Broken(role, breaking.crashing), role)
+    found = failures(Broken(role, broken_models.crashing), role)
     assert "ValueError: too small for me" in found["tiny image"]
     assert "ordinary image" not in found
 
 
 @pytest.mark.parametrize("role", BATCHED)
 def test_a_missing_answer_is_caught(role):
-    found = failures(Broken(role, breaking.too_few), role)
-    what = EXERCISES[role].what
+    found = failures(Broken(role, broken_models.too_few), role)
+    what = CONTRACTS[role].input_name
     assert "expected" in found[f"different {what} in one call"]
 
 
 @pytest.mark.parametrize("role", BATCHED)
 def test_an_answer_that_depends_on_the_batch_is_caught(role):
-    assert "expected the same answer" in failures(Broken(role, breaking.lonely), role)["one by one"]
+    assert "expected the same answer" in failures(Broken(role, broken_models.lonely), role)["one by one"]
 
 
 @pytest.mark.parametrize("role", BATCHED)
 def test_an_answer_that_depends_on_the_place_is_caught(role):
-    assert "expected the same answer" in failures(Broken(role, breaking.positional), role)["order"]
+    assert "expected the same answer" in failures(Broken(role, broken_models.positional), role)["order"]
 
 
 def test_a_click_model_with_a_memory_is_caught():
-    assert "expected the same answer" in failures(Broken("click-model", breaking.forgetful), "click-model")["order"]
+    assert (
+        "expected the same answer" in failures(Broken("click-model", broken_models.forgetful), "click-model")["order"]
+    )
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_an_answer_that_changes_is_caught(role):
-    assert "expected the same answer" in failures(Broken(role, breaking.fickle), role)["same again"]
+    assert "expected the same answer" in failures(Broken(role, broken_models.fickle), role)["same again"]
 
 
 @pytest.mark.parametrize("role", ROLES)
 def test_instances_that_differ_are_caught(role):
     numbers = itertools.count()
-    found = failures(lambda: Broken(role, breaking.individual, number=next(numbers)), role)
+    found = failures(lambda: Broken(role, broken_models.individual, number=next(numbers)), role)
     assert "expected the same answer" in found["fresh instance"]
     assert "same again" not in found
 
 
 @pytest.mark.parametrize("role", WITH_ARRAYS)
 def test_changed_inputs_are_caught(role):
-    assert "changed by the call" in failures(Broken(role, breaking.scribbling), role)["inputs untouched"]
+    assert "changed by the call" in failures(Broken(role, broken_models.scribbling), role)["inputs untouched"]
 
 
 @pytest.mark.parametrize("role", [role for role in ROLES if not role.endswith("encoder")])
 def test_answers_that_change_afterwards_are_caught(role):
-    assert "expected the same answer" in failures(Broken(role, breaking.recycling), role)["answers kept"]
+    assert "expected the same answer" in failures(Broken(role, broken_models.recycling), role)["answers kept"]
 
 
 @pytest.mark.parametrize("role", BATCHED)
 def test_a_model_that_cannot_answer_nothing_is_caught(role):
-    assert "IndexError: nothing to work on" in failures(Broken(role, breaking.hungry), role)["empty batch"]
+    assert "IndexError: nothing to work on" in failures(Broken(role, broken_models.hungry), role)["empty batch"]
 
 
 @pytest.mark.parametrize("role", ROLES)

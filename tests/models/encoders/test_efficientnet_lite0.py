@@ -8,7 +8,7 @@ from PIL import Image
 from scipy.ndimage import map_coordinates
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, prepared
+from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, prepare_image
 from hardlook.models.weights.install import status
 
 torch = pytest.importorskip("torch")
@@ -98,8 +98,8 @@ def test_padding_is_that_of_tensorflow() -> None:
 
 def test_input_is_scaled_to_about_one() -> None:
     dark, bright = np.zeros((8, 8, 3), np.uint8), np.full((8, 8, 3), 255, np.uint8)
-    assert prepared(dark, 32).max() == pytest.approx(-127 / 128)
-    assert prepared(bright, 32).min() == pytest.approx(1.0)
+    assert prepare_image(dark, 32).max() == pytest.approx(-127 / 128)
+    assert prepare_image(bright, 32).min() == pytest.approx(1.0)
 
 
 def test_options_and_weights_that_cannot_be(random_weights, tmp_path) -> None:

@@ -5,12 +5,10 @@ import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.neighbors import NearestCentroid as Reference
+from vector_tasks import by_class, tasks
 
-from hardlook.models.few_shot.cosine_centroid import CosineCentroid
-from hardlook.models.few_shot.nearest_centroid import NearestCentroid
+from hardlook.models.few_shot.centroids import CosineCentroid, NearestCentroid
 from hardlook.models.roles import Episode
-
-from .vector_tasks import by_class, tasks
 
 
 def means(episode):

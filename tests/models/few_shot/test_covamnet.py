@@ -2,11 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from map_episodes import cells, pool, random_episode, scored
 
 from hardlook.models.few_shot.covamnet import CovaMNet
 from hardlook.models.roles import Episode
-
-from .map_episodes import cells, pool, random_episode, scored
 
 
 def prepared(query, form):

@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from map_episodes import random_episode
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.deepbdc import DeepBDC
 from hardlook.models.roles import Episode
-
-from .map_episodes import random_episode
 
 
 def triangle(image_map):
@@ -48,7 +47,7 @@ def test_equals_the_slow_matrices(seed, shots):
 
 
 def test_many_channels_in_blocks(monkeypatch):
-    monkeypatch.setattr("hardlook.models.few_shot.local_descriptors.BLOCK_BYTES", 4 * 20 * 20 * 2)
+    monkeypatch.setattr("hardlook.models.few_shot.stacking.BLOCK_BYTES", 4 * 20 * 20 * 2)
     episode = random_episode(4, shots=(3, 5), queries=5, shape=(20, 3, 3))
     np.testing.assert_allclose(DeepBDC().classify([episode])[0], slowly(episode), rtol=1e-3, atol=1e-4)
 

@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from map_episodes import cells, pool, random_episode, scored
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.dn4 import DN4
 from hardlook.models.roles import Episode
-
-from .map_episodes import cells, pool, random_episode, scored
 
 
 def cosine(a, b):

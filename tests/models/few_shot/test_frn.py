@@ -2,12 +2,11 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from map_episodes import cells, pool, random_episode, scored
 from sklearn.linear_model import Ridge
 
 from hardlook.models.few_shot.frn import FRN
 from hardlook.models.roles import Episode
-
-from .map_episodes import cells, pool, random_episode, scored
 
 
 def slowly(episode, alpha=0.0, beta=0.0, factor=None):

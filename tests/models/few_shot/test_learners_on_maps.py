@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from map_episodes import random_episode
 
 from hardlook.errors import ModelError
 from hardlook.models.conformance import check_model
@@ -14,11 +15,11 @@ from hardlook.models.few_shot.deepbdc import DeepBDC
 from hardlook.models.few_shot.dn4 import DN4
 from hardlook.models.few_shot.frn import FRN
 from hardlook.models.few_shot.label_propagation import LabelPropagation
-from hardlook.models.few_shot.local_descriptors import descriptors, unit_length
-
-from .map_episodes import random_episode
+from hardlook.models.few_shot.stacking import descriptors
+from hardlook.models.unit_vectors import unit_vectors
 
 LEARNERS = [DN4, CovaMNet, FRN, DeepBDC, LabelPropagation]
+
 learners = pytest.mark.parametrize("learner", LEARNERS)
 
 
@@ -70,7 +71,7 @@ def test_supports_in_another_order(learner, seed):
 def test_small_blocks_change_nothing(learner, monkeypatch):
     episode = random_episode(11, queries=7)
     [whole] = asked(learner, episode)
-    monkeypatch.setattr("hardlook.models.few_shot.local_descriptors.BLOCK_BYTES", 1)
+    monkeypatch.setattr("hardlook.models.few_shot.stacking.BLOCK_BYTES", 1)
     np.testing.assert_allclose(asked(learner, episode)[0], whole, rtol=1e-5, atol=1e-6)
 
 
@@ -102,6 +103,6 @@ def test_descriptors_are_the_columns_of_cells():
 def test_unit_length_along_any_axis(axis):
     rows = np.random.default_rng(1).standard_normal((3, 4, 5)).astype(np.float32)
     np.testing.assert_allclose(
-        unit_length(rows, axis), rows / np.linalg.norm(rows, axis=axis, keepdims=True), rtol=1e-5
+        unit_vectors(rows, axis), rows / np.linalg.norm(rows, axis=axis, keepdims=True), rtol=1e-5
     )
-    assert (unit_length(np.zeros((2, 3, 4), np.float32), axis) == 0).all()
+    assert (unit_vectors(np.zeros((2, 3, 4), np.float32), axis) == 0).all()

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import normalize
+from vector_tasks import by_class, tasks
 
 from hardlook.errors import OptionError
-from hardlook.models.few_shot.logistic import Logistic
-from hardlook.models.few_shot.logistic_regression import fitted
-from hardlook.models.few_shot.stacking import stack_of
-
-from .vector_tasks import by_class, tasks
+from hardlook.models.few_shot.logistic import Logistic, fit_regressions
+from hardlook.models.few_shot.stacking import stack_episodes
 
 
 def reference(rows, labels, c, tol=1e-10):
@@ -23,7 +21,7 @@ def test_coefficients_are_scikit_learns(shots, width, c):
     episodes = tasks(3, ways=3, shots=shots, width=width)
     rows = np.stack([normalize(by_class(episode)[0]) for episode in episodes])
     labels = np.stack([by_class(episode)[1] for episode in episodes])
-    weights, intercepts = fitted(rows, labels, ways=3, c=c)
+    weights, intercepts = fit_regressions(rows, labels, ways=3, c=c)
     for place in range(3):
         model = reference(rows[place], labels[place], c)
         np.testing.assert_allclose(weights[place], model.coef_, atol=1e-4)
@@ -44,8 +42,8 @@ def test_answers_are_scikit_learns_with_its_own_tolerance():
 
 def test_two_classes_have_two_rows_and_so_half_the_penalty():
     [episode] = tasks(1, ways=2, shots=4, width=30)
-    stack = stack_of([episode])
-    weights, intercepts = fitted(stack.support, stack.labels, ways=2, c=0.5)
+    stack = stack_episodes([episode])
+    weights, intercepts = fit_regressions(stack.support, stack.labels, ways=2, c=0.5)
     model = reference(*by_class(episode), c=1.0)
     np.testing.assert_allclose(weights[0, 1] - weights[0, 0], model.coef_[0], atol=1e-4)
     assert intercepts[0, 1] - intercepts[0, 0] == pytest.approx(model.intercept_[0], abs=1e-4)
@@ -53,8 +51,8 @@ def test_two_classes_have_two_rows_and_so_half_the_penalty():
 
 def test_large_features_and_a_small_penalty_still_converge():
     episodes = tasks(3, ways=3, shots=4, width=50, scale=30.0)
-    stack = stack_of(episodes)
-    weights, intercepts = fitted(stack.support, stack.labels, ways=3, c=1e4)
+    stack = stack_episodes(episodes)
+    weights, intercepts = fit_regressions(stack.support, stack.labels, ways=3, c=1e4)
     logits = stack.support @ weights.transpose(0, 2, 1) + intercepts[:, None]
     shares = np.exp(logits - logits.max(2, keepdims=True))
     shares /= shares.sum(2, keepdims=True)

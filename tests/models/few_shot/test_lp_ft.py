@@ -7,10 +7,10 @@ import pytest
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models import registry
-from hardlook.models.card import Found, ModelCard
 from hardlook.models.conformance import check_named
-from hardlook.models.few_shot.linear_head import LinearHead
 from hardlook.models.few_shot.lp_ft import LpFt
+from hardlook.models.few_shot.trained_heads import LinearHead
+from hardlook.models.registry import ModelCard, RegistryEntry
 from hardlook.models.roles import Episode, Features
 from hardlook.randomness import generator
 
@@ -56,7 +56,7 @@ class TinyEncoder:
 def tiny(monkeypatch):
     registry.find("planted-encoder")
     card = ModelCard("tiny-encoder", ("encoder",))
-    monkeypatch.setitem(registry._REGISTERED, "tiny-encoder", Found(card, TinyEncoder))
+    monkeypatch.setitem(registry._REGISTERED, "tiny-encoder", RegistryEntry(card, TinyEncoder))
     return "tiny-encoder"
 
 

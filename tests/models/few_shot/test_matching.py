@@ -4,10 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from vector_tasks import tasks
 
 from hardlook.models.few_shot.matching import Matching
-
-from .vector_tasks import tasks
 
 
 def literal(episode, scale):

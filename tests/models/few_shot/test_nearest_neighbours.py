@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
+from vector_tasks import tasks
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.nearest_neighbours import KNearest
 from hardlook.models.roles import Episode
-
-from .vector_tasks import tasks
 
 
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])

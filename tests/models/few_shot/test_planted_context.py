@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hardlook.models.planted.learner import PlantedLearner
+from hardlook.models.planted.few_shot import PlantedLearner
 from hardlook.models.roles import Episode
 from hardlook.world.planted import PlantedWorld
 
@@ -17,6 +17,7 @@ def table():
 
 
 WORLD, IMAGES = table()
+
 CONCEPTS, PLACES = (sorted({pair[i] for pair in IMAGES}) for i in (0, 1))
 
 

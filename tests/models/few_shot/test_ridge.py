@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as Reference
+from vector_tasks import tasks
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.ridge import Ridge
 from hardlook.models.roles import Episode
-
-from .vector_tasks import tasks
 
 
 def test_the_example_of_the_spec():

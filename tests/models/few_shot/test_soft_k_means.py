@@ -3,12 +3,11 @@
 import numpy as np
 import pytest
 from scipy.special import softmax
+from vector_tasks import tasks
 
 from hardlook.errors import OptionError
-from hardlook.models.few_shot.nearest_centroid import NearestCentroid
+from hardlook.models.few_shot.centroids import NearestCentroid
 from hardlook.models.few_shot.soft_k_means import SoftKMeans
-
-from .vector_tasks import tasks
 
 
 def literal(episode, steps, temperature):

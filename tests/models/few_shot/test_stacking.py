@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from vector_tasks import by_class, task
 
 from hardlook.errors import ModelError
-from hardlook.models.few_shot.stacking import in_stacks
-
-from .vector_tasks import by_class, task
+from hardlook.models.few_shot.stacking import classify_in_stacks
 
 
 def marked(stack):
@@ -31,7 +30,7 @@ def test_answers_follow_their_episodes(drawn, most_tasks, most_bytes):
         sizes.append((len(stack.keys), stack.support.nbytes + stack.query.nbytes))
         return marked(stack)
 
-    scores = in_stacks(episodes, classify, form="features", most_tasks=most_tasks, most_bytes=most_bytes)
+    scores = classify_in_stacks(episodes, classify, form="features", most_tasks=most_tasks, most_bytes=most_bytes)
     assert len(scores) == len(episodes)
     for answer, episode in zip(scores, episodes, strict=True):
         sums = [episode.support[episode.support_labels == way].sum() for way in range(episode.ways)]
@@ -43,7 +42,7 @@ def test_answers_follow_their_episodes(drawn, most_tasks, most_bytes):
 def test_supports_are_sorted_by_class_and_keep_their_order_within_it():
     episode = task("uneven", ways=3, shots=[2, 1, 4])
     seen = []
-    in_stacks([episode, episode], lambda stack: [seen.append(stack), np.zeros((2, 9, 3))][1])
+    classify_in_stacks([episode, episode], lambda stack: [seen.append(stack), np.zeros((2, 9, 3))][1])
     [stack] = seen
     rows, labels = by_class(episode)
     assert np.array_equal(stack.support[1], rows)
@@ -59,12 +58,14 @@ def test_maps_keep_their_shape():
     episode = task("maps", ways=2, shots=1)
     episode = replace(episode, support=maps, query=maps[:1])
     shapes = []
-    in_stacks([episode] * 3, lambda stack: [shapes.append(stack.support.shape), np.zeros((3, 1, 2))][1], form="maps")
+    classify_in_stacks(
+        [episode] * 3, lambda stack: [shapes.append(stack.support.shape), np.zeros((3, 1, 2))][1], form="maps"
+    )
     assert shapes == [(3, 2, 3, 2, 2)]
 
 
 def test_answers_keep_no_stack_alive():
-    [first, _] = in_stacks([task(0), task(1)], marked)
+    [first, _] = classify_in_stacks([task(0), task(1)], marked)
     assert first.base is None
 
 
@@ -75,11 +76,11 @@ def test_answers_keep_no_stack_alive():
         ({"support": np.zeros((25, 2, 2, 2), np.float32)}, r"shape \(25, 2, 2, 2\)"),
         ({"query": np.zeros((3, 9), np.float32)}, "different shapes"),
         ({"support_labels": np.zeros(25, np.int64)}, "each with a support"),
-        ({"support_labels": np.arange(24) % 5}, "one label a support"),
+        ({"support_labels": np.arange(24) % 5}, "one label per support"),
         ({"ways": 4}, "4 classes"),
     ],
 )
 def test_what_does_not_fit_is_named(change, words):
     with pytest.raises(ModelError, match=words) as caught:
-        in_stacks([replace(task("odd one"), **change)], marked, form="features")
+        classify_in_stacks([replace(task("odd one"), **change)], marked, form="features")
     assert caught.value.unit == "odd one"

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from vector_tasks import tasks
 
 from hardlook.models.conformance import check_named
 from hardlook.models.registry import build, find
 
-from .vector_tasks import tasks
-
 QUICK = {"epochs": "5"}
+
 LEARNERS = {
     "nearest-centroid": {},
     "cosine-centroid": {},
@@ -25,7 +25,9 @@ LEARNERS = {
     "cosine-head": QUICK,
     "neg-cosine-head": QUICK,
 }
+
 CLOSED_FORM = [name for name in LEARNERS if not name.endswith("-head")]
+
 every_learner = pytest.mark.parametrize("name", LEARNERS)
 
 

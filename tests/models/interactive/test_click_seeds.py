@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import OptionError
-from hardlook.models.interactive.click_seeds import check_sizes, clicked_pixels, seeds_of, with_clicks_kept
+from hardlook.models.interactive.click_seeds import check_sizes, clicked_pixels, compute_seeds, keep_clicks
 from hardlook.models.roles import Clicks
 
 CLICKS = st.lists(st.tuples(st.integers(-3, 33), st.integers(-3, 23), st.booleans()), min_size=1, max_size=5)
@@ -18,7 +18,7 @@ def prompt(*clicks):
 
 @given(CLICKS, st.sampled_from([(20, 30), (10, 15), (7, 11)]), st.sampled_from([0.0, 0.1, 0.5]))
 def test_each_cell_asks_its_nearest_click(clicks, working, radius):
-    found = seeds_of(prompt(*clicks), (20, 30), working, radius)
+    found = compute_seeds(prompt(*clicks), (20, 30), working, radius)
     for row in range(working[0]):
         for column in range(working[1]):
             best, sign = np.inf, 0
@@ -35,7 +35,7 @@ def test_each_cell_asks_its_nearest_click(clicks, working, radius):
 
 @given(CLICKS)
 def test_the_last_click_always_has_a_seed(clicks):
-    signs = np.unique(seeds_of(prompt(*clicks), (20, 30), (8, 12), 0.0).seed)
+    signs = np.unique(compute_seeds(prompt(*clicks), (20, 30), (8, 12), 0.0).seed)
     assert (1 if clicks[-1][2] else -1) in signs
 
 
@@ -46,7 +46,7 @@ def test_clicks_outside_are_brought_in():
 
 def test_clicked_pixels_end_on_their_side():
     mask = np.zeros((3, 3), bool)
-    kept = with_clicks_kept(mask, prompt((0, 0, True), (1, 1, True), (1, 1, False)))
+    kept = keep_clicks(mask, prompt((0, 0, True), (1, 1, True), (1, 1, False)))
     assert np.argwhere(kept).tolist() == [[0, 0]] and not mask.any()
 
 

@@ -12,7 +12,7 @@ from scipy.ndimage import distance_transform_edt
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.interactive.mobile_sam import MobileSam, MobileSamSession, build_network
-from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.registry import find
 from hardlook.models.roles import Clicks

@@ -2,20 +2,18 @@
 
 import numpy as np
 import pytest
+import ritm_predictors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.conformance import check_named
-from hardlook.models.interactive.ritm_clicks import ClickList, PredictorClick
-from hardlook.models.interactive.ritm_settings import FAMILIES, settings_of
-from hardlook.models.interactive.ritm_style import RitmStyle
+from hardlook.models.interactive.ritm_style import FAMILIES, ClickList, PredictorClick, RitmStyle, find_settings
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks
 
-from . import ritm_predictors
-
 STATEFUL = ("Zooming", "Forgetful", "Scribbling", "Fading")
+
 ALL = (*STATEFUL, "Remembering")
 
 
@@ -162,7 +160,7 @@ def test_families_are_those_of_the_table():
     assert sizes["simpleclick"] == sizes["adaptiveclick"] == sizes["cfr-icl"] == (448, 672)
     assert "predicted twice" in RitmStyle(named("zooming"), family="cfr-icl").conduct
     with pytest.raises(OptionError, match="no family") as caught:
-        settings_of("sam")
+        find_settings("sam")
     assert "gpcis" in caught.value.remedy
 
 

@@ -10,13 +10,15 @@ from tiny_sam import SIDE, network, picture, prompt, prompts
 
 from hardlook.errors import ModelError
 from hardlook.models.conformance import check_model
-from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam2 import CLIPPED, Sam2, sam2_session
-from hardlook.models.interactive.sam2_pixels import sam2_pixels
+from hardlook.models.interactive.sam2_onnx import sam2_pixels
 from hardlook.models.registry import build
 
 torch = pytest.importorskip("torch")
+
 pytest.importorskip("transformers")
+
 SHAPES = [(64, 64), (40, 57), (7, 200)]
 
 

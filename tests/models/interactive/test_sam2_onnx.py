@@ -12,7 +12,7 @@ from tiny_sam import prompt, prompts
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.interactive import sam2_onnx
-from hardlook.models.interactive.prompt_policy import PromptPolicy
+from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam2_onnx import Sam2Onnx, Sam2OnnxSession
 from hardlook.models.weights.install import status
 
@@ -97,7 +97,7 @@ def test_options_and_files_that_will_not_do(tmp_path, monkeypatch):
         Sam2Onnx(tmp_path / "encoder.onnx", tmp_path / "decoder.onnx")
     named = [SimpleNamespace(name="image", shape=[1, 3, 64, 64])]
     other = SimpleNamespace(get_inputs=lambda: named, get_outputs=lambda: named)
-    monkeypatch.setattr(sam2_onnx, "_opened", lambda path, threads: other)
+    monkeypatch.setattr(sam2_onnx, "_open_file", lambda path, threads: other)
     with pytest.raises(ModelError, match="the decoder takes image, expected has_mask_input, image, mask_input"):
         Sam2Onnx(tmp_path / "encoder.onnx", tmp_path / "decoder.onnx")
 

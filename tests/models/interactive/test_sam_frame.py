@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.ndimage import map_coordinates
 
 from hardlook.models.interactive import sam_frame
-from hardlook.models.interactive.sam_frame import MEAN, SPREAD, Frame
+from hardlook.models.interactive.sam_frame import MEAN, STD, Frame
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 
@@ -31,7 +31,7 @@ def test_the_image_is_normalised_and_zeros_lie_beyond_it() -> None:
     image = np.full((30, 60, 3), (200, 10, 90), np.uint8)
     square = Frame.of(image).square(image)
     assert square.shape == (3, 1024, 1024) and square.dtype == np.float32
-    wanted = (np.array([200.0, 10.0, 90.0]) - MEAN) / SPREAD
+    wanted = (np.array([200.0, 10.0, 90.0]) - MEAN) / STD
     assert np.allclose(square[:, :512], wanted[:, None, None], atol=1e-6)
     assert not square[:, 512:].any()
 
@@ -41,8 +41,8 @@ def test_shrinking_averages_over_all_pixels() -> None:
     board = np.indices((4096, 256)).sum(0) % 2 * 255
     image = np.repeat(board[..., None], 3, axis=2).astype(np.uint8)
     square = Frame.of(image).square(image)[:, 2:-2, 2:62]
-    grey = (127.5 - MEAN) / SPREAD
-    assert np.abs(square - grey[:, None, None]).max() < 1.0 / SPREAD.min()
+    grey = (127.5 - MEAN) / STD
+    assert np.abs(square - grey[:, None, None]).max() < 1.0 / STD.min()
 
 
 @given(st.integers(1, 3000), st.integers(1, 3000))

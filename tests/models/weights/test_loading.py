@@ -12,6 +12,7 @@ from hardlook.errors import DataError, ModelError
 from hardlook.models.weights.loading import check_keys, load_into, load_state_dict
 
 torch = pytest.importorskip("torch")
+
 safetensors = pytest.importorskip("safetensors.torch")
 
 

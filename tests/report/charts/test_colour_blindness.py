@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from skimage.color import deltaE_ciede2000, xyz2lab
 
-from hardlook.contract.sections import Example, Gallery, Picture
+from hardlook.harness.sections import Example, Gallery, Picture
 from hardlook.report.charts import palette
 from hardlook.report.galleries import draw_gallery
 
@@ -26,8 +26,10 @@ SIGHTS = {
         [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]]
     ),
 }
+
 # sRGB's primaries (IEC 61966-2-1).
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
 LEAST = 10.0
 
 
@@ -52,7 +54,7 @@ def test_categories_stay_apart(colours, sight):
 
 @pytest.mark.parametrize("sight", SIGHTS)
 def test_both_ends_of_a_diverging_ramp_stay_apart(sight):
-    for ramp in palette.ramps()[2:]:
+    for ramp in palette.list_ramps()[2:]:
         assert all(far > LEAST for far in distances((ramp[1], ramp[-2]), sight).values())
         assert all(far > LEAST for far in distances((ramp[3], ramp[-4]), sight).values())
 

@@ -4,12 +4,11 @@ import math
 from itertools import pairwise
 
 import pytest
+import report_samples
+from drawn_charts import Axis, path_points, svgs, words
 
-from hardlook.contract.sections import CurveChart, Line
-from hardlook.report.charts.curves import draw_curves
-
-from .. import samples
-from ..drawn import Axis, path_points, svgs, words
+from hardlook.harness.sections import CurveChart, Line
+from hardlook.report.charts.curves import draw_curves, draw_dial, tabulate_dial
 
 
 def strokes(svg):
@@ -72,5 +71,28 @@ def test_more_than_six_lines_differ_by_their_dashes():
 
 
 def test_whole_numbers_on_the_axis_for_whole_values():
-    (svg,) = svgs(draw_curves(samples.curves(), "k", 840))
+    (svg,) = svgs(draw_curves(report_samples.curves(), "k", 840))
     assert all(value == int(value) for _, value in Axis(svg, "x-axis").ticks)
+
+
+def test_controls_are_dashed_and_the_others_are_not():
+    (svg,) = svgs(draw_dial(report_samples.dial(), "k", 840))
+    dashes = [trace.find("path").get("stroke-dasharray") for trace in svg.findall(".//g[@class='trace']")]
+    assert dashes == [None, "6 4"]
+
+
+def test_each_line_ends_in_its_name_and_its_rank_correlation():
+    (svg,) = svgs(draw_dial(report_samples.dial(), "k", 360))
+    texts = [text.text for text in svg.find(".//g[@class='ends']").iter("text")]
+    assert texts == ["label swaps", "ρ = \N{MINUS SIGN}1.00", "brightness", "control"]  # noqa: RUF001
+
+
+def test_words_say_which_line_is_a_control():
+    (svg,) = svgs(draw_dial(report_samples.dial(), "k", 840))
+    assert "brightness (control, meant to stay flat): from 0.900 to 0.900, Spearman's rho 0.05." in words(svg)
+
+
+def test_the_table_has_the_correlation_of_every_line():
+    numbers = tabulate_dial(report_samples.dial())
+    assert numbers.columns[-1] == "Spearman's rho"
+    assert {(row[0], row[-1]) for row in numbers.rows} == {("label swaps", -1.0), ("brightness", 0.05)}

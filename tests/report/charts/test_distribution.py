@@ -4,12 +4,11 @@ import re
 
 import numpy as np
 import pytest
+import report_samples
+from drawn_charts import Axis, svgs, words
 
-from hardlook.contract.sections import DistributionChart
+from hardlook.harness.sections import DistributionChart
 from hardlook.report.charts.distribution import draw_distribution, tabulate_distribution
-
-from .. import samples
-from ..drawn import Axis, svgs, words
 
 
 @pytest.mark.parametrize("width", [840.0, 360.0])
@@ -31,7 +30,7 @@ def test_bars_are_as_high_as_the_shares_of_a_histogram():
 
 
 def test_counts_leave_undefined_values_out_and_say_so():
-    chart = samples.distribution()
+    chart = report_samples.distribution()
     (svg,) = svgs(draw_distribution(chart, "k", 840))
     assert "b: 40 values" in words(svg)
     row = tabulate_distribution(chart).rows[1]

@@ -3,12 +3,14 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+import report_samples
+from drawn_charts import Axis, dots, svgs, words
+from hypothesis import given
+from hypothesis import strategies as st
 
-from hardlook.contract.sections import Dot, DotChart
-from hardlook.report.charts.dots import draw_dots, tabulate_dots
-
-from .. import samples
-from ..drawn import Axis, dots, svgs, words
+from hardlook.harness.sections import Dot, DotChart
+from hardlook.report.charts.dots import draw_dots, place_references, tabulate_dots
+from hardlook.report.charts.drawing import LinearScale
 
 
 @pytest.mark.parametrize("width", [840.0, 360.0])
@@ -23,7 +25,7 @@ def test_dots_and_whiskers_sit_where_the_axis_says(width):
 
 
 def test_references_are_drawn_at_their_values_and_named():
-    (svg,) = svgs(draw_dots(samples.dots(), "k", 840))
+    (svg,) = svgs(draw_dots(report_samples.dots(), "k", 840))
     axis = Axis(svg, "x-axis")
     group = svg.find(".//g[@class='references']")
     assert sorted(axis.value(float(line.get("x1"))) for line in group.iter("line")) == pytest.approx(
@@ -57,7 +59,7 @@ def test_a_long_label_is_cut_and_kept_whole_in_its_title():
 
 
 def test_two_hundred_rows_make_two_hundred_dots_and_axes_at_both_ends():
-    (svg,) = svgs(draw_dots(samples.dots(200), "k", 840))
+    (svg,) = svgs(draw_dots(report_samples.dots(200), "k", 840))
     assert len(dots(svg)) == 200
     ys = [y for _, y, _ in dots(svg)]
     assert min(b - a for a, b in pairwise(ys)) > 15
@@ -72,3 +74,14 @@ def test_the_table_leaves_out_columns_without_content():
         "low",
         "high",
     )
+
+
+@given(st.lists(st.floats(0, 1), max_size=6), st.sampled_from([360.0, 840.0]))
+def test_names_in_one_lane_never_meet_and_stay_on_the_page(values, width):
+    scale = LinearScale(0, 1, width * 0.2, width * 0.9)
+    placed = place_references([(f"reference {i}", value) for i, value in enumerate(values)], scale, 2, width)
+    assert len(placed) == len(values)
+    for index, one in enumerate(placed):
+        assert 0 <= one.start and one.stop <= width
+        for other in placed[index + 1 :]:
+            assert one.lane != other.lane or one.stop <= other.start or other.stop <= one.start

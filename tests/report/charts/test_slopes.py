@@ -4,12 +4,11 @@ import math
 from itertools import pairwise
 
 import pytest
+import report_samples
+from drawn_charts import svgs, words
 
-from hardlook.contract.sections import Slope, SlopeChart
+from hardlook.harness.sections import Slope, SlopeChart
 from hardlook.report.charts import describe, draw_svg, tabulate
-
-from .. import samples
-from ..drawn import svgs, words
 
 CHART = SlopeChart(
     "t", "c", (Slope("a", 0.2, 0.8), Slope("b", 0.5, 0.4, "p = .2"), Slope("c", 0.3, 0.3), Slope("d", math.nan, 0.6)),
@@ -66,7 +65,7 @@ def test_words_and_numbers_say_the_same():
 
 
 def test_labels_of_one_side_keep_apart():
-    (svg,) = svgs(draw_svg(samples.degenerate()["many equal slopes"], width=840))
+    (svg,) = svgs(draw_svg(report_samples.degenerate()["many equal slopes"], width=840))
     for group in svg.findall(".//g[@class='ends']"):
         heights = sorted(float(text.get("y")) for text in group.iter("text"))
         assert len(heights) == 40

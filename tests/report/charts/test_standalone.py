@@ -1,62 +1,73 @@
+"""PDF and PNG of a figure, read back with other programs."""
+
 from __future__ import annotations
 
-import re
-import xml.etree.ElementTree as ElementTree
+import io
+import shutil
+import subprocess
+import sys
+import zlib
 
 import pytest
+import report_samples
+from PIL import Image
 
-from hardlook.errors import OptionError
-from hardlook.report.charts import draw_svg, palette
-from hardlook.report.charts.standalone import standalone_svg
+from hardlook.errors import MissingExtra
+from hardlook.extras import installed
+from hardlook.report.charts import describe
+from hardlook.report.charts.standalone import compile_figure, standalone_svg
 
-from .. import samples
-
-CHARTS = [samples.dots(), samples.curves(), samples.dial(), samples.heat(), samples.scatter(30), samples.slopes()]
-CHARTS += [samples.distribution(), samples.degenerate()["signed cells"]]
-SVG = "{http://www.w3.org/2000/svg}"
-
-
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("chart", CHARTS, ids=lambda chart: type(chart).__name__)
-def test_a_file_of_its_own_needs_no_stylesheet(chart, dark):
-    text = standalone_svg(chart, width=120, dark=dark)
-    root = ElementTree.fromstring(text.encode())
-    assert root.tag == f"{SVG}svg"
-    assert "var(" not in text and "system-ui" not in text and "Source Sans" in root.get("font-family")
-    colours = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]+)"', text))
-    page, other = palette.pages()[dark], palette.pages()[not dark]
-    assert page["muted"] in colours and other["muted"] not in colours
+needs_typst = pytest.mark.skipif(not installed("typst"), reason="the extra figures is not installed")
 
 
-@pytest.mark.parametrize("width", [50, 85, 120, 180])
-def test_the_size_is_in_millimetres_and_keeps_its_proportions(width):
-    for chart in CHARTS:
-        root = ElementTree.fromstring(standalone_svg(chart, width=width).encode())
-        wide, tall = (float(root.get(name).removesuffix("mm")) for name in ("width", "height"))
-        _, _, across, down = map(float, root.get("viewBox").split())
-        assert wide == pytest.approx(width) or type(chart).__name__ == "HeatMap"
-        assert wide <= width + 1e-9
-        assert wide / tall == pytest.approx(across / down, rel=1e-4)
+@needs_typst
+def test_a_pdf_embeds_its_font_and_has_the_size_of_the_figure():
+    pdf = compile_figure(
+        standalone_svg(report_samples.dots(), width=85),
+        "pdf",
+        title="IoU by class",
+        words=describe(report_samples.dots()),
+    )
+    assert pdf.startswith(b"%PDF-")
+    streams = pdf + b"".join(_inflated(pdf))
+    assert b"SourceSansPro" in streams and b"/FontFile3" in streams
+    width = float(streams.split(b"/MediaBox")[1].split(b"[")[1].split(b"]")[0].split()[2])
+    assert width / 72 * 25.4 == pytest.approx(85, abs=0.1)
 
 
-def test_a_page_is_painted_behind_dark_and_filled_drawings_only():
-    chart = samples.dots()
-    for settings, painted in (({}, None), ({"dark": True}, "#14171b"), ({"filled": True}, "#ffffff")):
-        root = ElementTree.fromstring(standalone_svg(chart, **settings).encode())
-        first = root[0]
-        assert (first.get("fill") if first.tag == f"{SVG}rect" else None) == painted
+def _inflated(pdf: bytes):
+    for part in pdf.split(b"stream\n")[1:] + pdf.split(b"stream\r\n")[1:]:
+        try:
+            yield zlib.decompressobj().decompress(part)
+        except zlib.error:
+            continue
 
 
-def test_the_words_stay_and_nothing_else_changes():
-    chart = samples.heat()
-    root = ElementTree.fromstring(standalone_svg(chart, width=200).encode())
-    page = ElementTree.fromstring(draw_svg(chart, width=200 / 25.4 * 96))
-    assert root.findtext(f"{SVG}desc") == page.findtext("desc")
-    assert len(list(root.iter())) == len(list(page.iter()))
+@needs_typst
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="poppler-utils is not installed")
+def test_the_text_of_a_pdf_can_be_selected(tmp_path):
+    (tmp_path / "a.pdf").write_bytes(compile_figure(standalone_svg(report_samples.slopes()), "pdf"))
+    text = subprocess.run(["pdftotext", tmp_path / "a.pdf", "-"], capture_output=True, text=True, check=True).stdout
+    assert "class 7" in text and "first model" in text and "0.420" in text
 
 
-def test_a_chart_without_values_is_empty_and_odd_widths_are_refused():
-    assert standalone_svg(samples.degenerate()["no dots"]) == ""
-    for width in (0, -3, 5000, float("nan")):
-        with pytest.raises(OptionError, match="mm"):
-            standalone_svg(samples.dots(), width=width)
+@needs_typst
+def test_a_png_has_its_resolution_and_its_page_colour():
+    for dark, corner in ((False, (255, 255, 255)), (True, (0x14, 0x17, 0x1B))):
+        svg = standalone_svg(report_samples.dots(), width=100, dark=dark, filled=True)
+        image = Image.open(io.BytesIO(compile_figure(svg, "png", ppi=127))).convert("RGB")
+        assert image.width == pytest.approx(100 / 25.4 * 127, abs=1.5)
+        assert image.getpixel((1, 1)) == corner
+        assert len(set(image.resize((60, 40)).getdata())) > 10
+
+
+def test_without_the_extra_the_error_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "typst", None)
+    monkeypatch.delitem(sys.modules, "typst")
+    monkeypatch.setattr("importlib.import_module", _without_typst)
+    with pytest.raises(MissingExtra, match=r"hardlook\[figures\]"):
+        compile_figure("<svg/>", "pdf")
+
+
+def _without_typst(name, package=None):
+    raise ModuleNotFoundError(f"No module named {name!r}", name=name)

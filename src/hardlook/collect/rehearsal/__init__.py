@@ -1,1 +1,1 @@
-"""A study tried out before people come: simulated participants over the real server, and an account of every answer."""
+"""A study tried before people come: simulated participants over the real server, every answer accounted for."""

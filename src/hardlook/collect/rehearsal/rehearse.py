@@ -1,47 +1,103 @@
-"""A whole rehearsal: the study's own server on a free port, a crowd that takes part, and the account."""
+"""A whole rehearsal: the study's own server on a free port, simulated participants, and an audit of the answers.
+
+The audit compares what was acknowledged with what is stored: nothing lost, nothing doubled, no image shown twice to one
+person. Every number is counted from the rows and from what the senders recorded.
+"""
 
 from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from hardlook.collect.rehearsal.account import Account, account
-from hardlook.collect.rehearsal.crowd import Heard, send_crowd
+import polars as pl
+
+from hardlook.collect.rehearsal.participants import AcknowledgedAnswer, CrowdResult, simulate_crowd
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.settings import Timings
 from hardlook.collect.web.app import make_app
 from hardlook.errors import OptionError
-from hardlook.serving.background import served
+from hardlook.serving import serve_in_background
 
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
-AT_ONCE = Timings(image=0, target=0, target_text=0, again=0)
+
+@dataclass(frozen=True)
+class AnswerAudit:
+    """Counts that should be 0, beside the answers that were `acknowledged` and those that are `stored`.
+
+    `lost`: acknowledged but not stored. `changed`: stored with another answer. `doubled`: more than one row for a key
+    or a trial. `twice`: subjects that one person got again. `beyond`: items with more valid answers of a device than
+    wanted. `miscounted`: items whose counters differ from a count of the rows.
+    """
+
+    acknowledged: int
+    stored: int
+    lost: int
+    changed: int
+    doubled: int
+    twice: int
+    beyond: int
+    miscounted: int
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is wrong."""
+        return not any((self.lost, self.changed, self.doubled, self.twice, self.beyond, self.miscounted))
+
+
+def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: int) -> AnswerAudit:
+    """Compare `sent` answers with the store; `target` is the number of valid answers wanted per item and device."""
+    rows = store.answers()
+    stored = {row["key"]: row for row in rows.iter_rows(named=True)}
+    lost = sum(one.key not in stored for one in sent)
+    changed = sum(one.key in stored and not _is_same(one, stored[one.key]) for one in sent)
+    doubled = (rows.height - rows["key"].n_unique()) + (rows.height - rows["assignment"].n_unique())
+    twice = rows.height - rows.select("participant", "subject").n_unique()
+    counted = rows.filter(pl.col("batch_valid") == 1)
+    if rows["near"].null_count() < rows.height:
+        counted = counted.filter(pl.col("near") == 1)
+    valid = {(item, device): n for item, device, n in counted.group_by("item", "device").len().iter_rows()}
+    progress = {
+        (item, device): number
+        for item, device, number in store.progress().select("item", "device", "valid").iter_rows()
+    }
+    miscounted = sum(valid.get(key, 0) != number for key, number in progress.items())
+    beyond = sum(number > target for number in valid.values())
+    return AnswerAudit(len(sent), rows.height, lost, changed, doubled, twice, beyond, miscounted)
+
+
+def _is_same(one: AcknowledgedAnswer, row: dict[str, object]) -> bool:
+    return row["task"] in one.tasks and all(row[name] == value for name, value in one.answer.items())
+
+
+NO_WAITING = Timings(image=0, target=0, target_text=0, again=0)
+
 NO_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """What the crowd heard, the account, and how long it all took; `study` is the one that they took part in."""
+    """The result of a rehearsal; `study` is the one that the crowd took part in, with the settings of the rehearsal."""
 
     study: Study
-    heard: Heard
-    account: Account
+    crowd: CrowdResult
+    audit: AnswerAudit
     seconds: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The numbers, for a document."""
-        storing = {name: 1000 * self.heard.quantile(share) for name, share in (("median", 0.5), ("p99", 0.99))}
+        """The numbers as a JSON document."""
+        storing = {name: 1000 * self.crowd.quantile(share) for name, share in (("median", 0.5), ("p99", 0.99))}
         return {
-            "participants": self.heard.participants,
-            "finished": len(self.heard.codes),
+            "participants": self.crowd.participants,
+            "finished": len(self.crowd.codes),
             "seconds": self.seconds,
-            "answers_a_second": len(self.heard.answers) / self.seconds,
-            "storing_ms": storing if self.heard.answers else None,
-            **self.account.as_dict(),
+            "answers_a_second": len(self.crowd.answers) / self.seconds,
+            "storing_ms": storing if self.crowd.answers else None,
+            **asdict(self.audit),
         }
 
 
@@ -56,17 +112,17 @@ def rehearse(
     clicks: str = "distance",
     careless: float = 0.0,
     seed: int = 0,
-    heard: Callable[[int], None] | None = None,
+    on_answers: Callable[[int], None] | None = None,
 ) -> Rehearsal:
     """Let simulated people take part in a study whose answers go to `store`, which must have none yet.
 
-    Without `real_time` the phases take no time. The server's limits are those of the study for a participant; all come
-    from one address, which is not limited.
+    Without `real_time` the phases take no time and requests are not limited. All participants share one address, so
+    requests per address are never limited. `on_answers` is called with the number of answers so far.
     """
     changes: dict[str, Any] = {"open_link": True}
     limits = {"per_address": NO_LIMIT}
     if not real_time:
-        changes["timings"] = AT_ONCE
+        changes["timings"] = NO_WAITING
         limits["per_participant"] = NO_LIMIT
     changes["limits"] = study.settings.limits.model_copy(update=limits)
     rehearsed = replace(study, settings=study.settings.model_copy(update=changes))
@@ -74,8 +130,8 @@ def rehearse(
     if store.participants().height:
         raise OptionError("there are participants in this database", remedy="rehearse in an empty one")
     started = time.monotonic()
-    with served(make_app(rehearsed, store, research_key=secrets.token_hex(16))) as address:
-        crowd = send_crowd(
+    with serve_in_background(make_app(rehearsed, store, research_key=secrets.token_hex(16))) as address:
+        crowd = simulate_crowd(
             rehearsed,
             address,
             participants=participants,
@@ -84,7 +140,23 @@ def rehearse(
             clicks=clicks,
             careless=careless,
             seed=seed,
-            heard=heard,
+            on_answers=on_answers,
         )
     seconds = time.monotonic() - started
-    return Rehearsal(rehearsed, crowd, account(store, crowd.answers, target=study.settings.target_answers), seconds)
+    return Rehearsal(
+        rehearsed, crowd, audit_answers(store, crowd.answers, target=study.settings.target_answers), seconds
+    )
+
+
+def describe_rehearsal(document: Mapping[str, Any]) -> str:
+    """The document of `Rehearsal.as_dict` as text for a terminal."""
+    lines = [
+        f"{document['participants']:,} simulated people gave {document['acknowledged']:,} answers in "
+        f"{document['seconds']:.1f} s ({document['answers_a_second']:.0f} per second); "
+        f"{document['finished']:,} finished",
+    ]
+    if storing := document["storing_ms"]:
+        lines.append(f"an answer was stored within {storing['median']:.0f} ms (median), {storing['p99']:.0f} ms (99 %)")
+    errors = ("lost", "changed", "doubled", "twice", "beyond", "miscounted")
+    counts = ", ".join(f"{name} {document[name]}" for name in errors)
+    return "\n".join([*lines, f"{document['stored']:,} answers are stored: {counts}"])

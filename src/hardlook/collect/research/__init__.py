@@ -1,1 +1,1 @@
-"""The researchers' dashboard: how far a study is, how good its answers are, who is left out, and the files to take."""
+"""The researchers' dashboard: progress, quality of the answers, exclusions, and the export."""

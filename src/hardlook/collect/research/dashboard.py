@@ -1,43 +1,96 @@
-"""The dashboard behind its routes: one study, its snapshots, pictures and export; a page is a template and values."""
+"""The researchers' dashboard: its routes, the login, and a page per subject, each a template filled with values.
+
+Stylesheet, script, icon and login page are open to anybody. Everything else needs a researcher's cookie, and what
+changes something needs the token of a form as well.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hardlook.collect.research import pages
-from hardlook.collect.research.excluding import left_out, saved_rules
-from hardlook.collect.research.export_job import ExportJob
-from hardlook.collect.research.export_view import clock_time, export_view, start_export
-from hardlook.collect.research.gallery_view import gallery_view
-from hardlook.collect.research.image_view import image_view
-from hardlook.collect.research.links_view import links_view, made_links
-from hardlook.collect.research.overview_view import overview_view
-from hardlook.collect.research.parameters import Asked, Pairs
-from hardlook.collect.research.participants_view import participants_view
-from hardlook.collect.research.ratings_view import ratings_view
-from hardlook.collect.research.refusals import Refused
-from hardlook.collect.research.review_view import review_view
-from hardlook.collect.research.rules_view import NUMBERS, rules_from, rules_view
-from hardlook.collect.research.snapshot import Snapshot, Snapshots
-from hardlook.collect.research.task_pictures import TaskPictures
+from hardlook.collect.research.answers import ratings_view, review_view
+from hardlook.collect.research.exports import ExportJob, archive_name, export_view, format_time, start_export
+from hardlook.collect.research.gallery import TaskPictures, gallery_view
+from hardlook.collect.research.image_page import image_view
+from hardlook.collect.research.overview import overview_view
+from hardlook.collect.research.participants import NUMBERS, parse_rules_form, participants_view, rules_view
+from hardlook.collect.research.requests import (
+    STATIC_FILES,
+    Pairs,
+    Parameters,
+    load_static_file,
+    parse_pairs,
+    render_page,
+)
+from hardlook.collect.research.snapshot import Snapshot, SnapshotPending, Snapshots
+from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
 from hardlook.collect.study.folder import Study
+from hardlook.collect.web.guard import PublicAddress
+from hardlook.collect.web.refusals import RequestRefused
+from hardlook.collect.web.sessions import DAY, ResearcherGate
+from hardlook.collect.web.tokens import make_invitation_links
+from hardlook.errors import HardlookError, OptionError
 
 if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+    from starlette.routing import Route
+
     from hardlook.collect.store.store import Store
 
-_VIEWS: Mapping[str, tuple[str, Callable[[Snapshot, Collection[str], Pairs], dict[str, Any]]]] = {
-    "clicks": ("images.html", gallery_view),
-    "review": ("review.html", review_view),
-    "ratings": ("ratings.html", ratings_view),
+FORM_TOKEN = "token"
+
+MAX_LINKS, DEFAULT_LINKS, MAX_DAYS, DEFAULT_DAYS = 1000, 20, 3650, 30
+
+_LOG_IN = "Log in first."
+
+_CHUNK_BYTES = 1 << 18
+
+_TASK_PAGES: Mapping[str, tuple[str, str, Callable[[Snapshot, Collection[str], Pairs], dict[str, Any]]]] = {
+    "clicks": ("Images", "images.html", gallery_view),
+    "review": ("Candidates", "review.html", review_view),
+    "ratings": ("Ratings", "ratings.html", ratings_view),
 }
-_TASKS = {"clicks": "Images", "review": "Candidates", "ratings": "Ratings"}
+
+
+def research_routes(
+    study: Study, store: Store, gate: ResearcherGate, clock: Callable[[], float], *, public_url: str = ""
+) -> list[Route]:
+    """The routes below /research; `public_url` is the address that participants type, where a proxy stands there."""
+    from starlette.routing import Route
+
+    board = Dashboard(study, store, clock)
+    endpoints = _Endpoints(gate, study.settings.title, public_url.rstrip("/"))
+    pages = {
+        "": board.overview,
+        "/participants": board.participants,
+        "/images": board.images,
+        "/images/{task}": board.image,
+        "/rules": board.rules,
+        "/export": board.export,
+        "/links": board.links,
+    }
+    routes = [Route(f"/research{path}", endpoints.page(make)) for path, make in pages.items()]
+    routes += [Route(f"/research/{name}", _static_file(name)) for name in STATIC_FILES]
+    return [
+        *routes,
+        Route("/research/pictures/{task}/{size}", endpoints.protect(lambda request: _serve_picture(board, request))),
+        Route("/research/export/files.zip", endpoints.protect(lambda request: _serve_archive(board))),
+        Route("/research/rules", endpoints.form(board.save_rules, redirect=True), methods=["POST"]),
+        Route("/research/export", endpoints.form(board.start_export, redirect=True), methods=["POST"]),
+        Route("/research/links", endpoints.form(board.make_links), methods=["POST"]),
+        Route("/research/login", endpoints.show_login, methods=["GET"]),
+        Route("/research/login", endpoints.log_in, methods=["POST"]),
+        Route("/research/logout", endpoints.log_out, methods=["POST"]),
+    ]
 
 
 @dataclass(frozen=True)
-class Asking:
-    """A request as the dashboard sees it: parameters or fields, the token for its forms, the address it came to."""
+class PageRequest:
+    """What a page needs of a request: parameters or form fields, the token for its forms, the server's address."""
 
     pairs: Pairs
     form_token: str
@@ -46,92 +99,266 @@ class Asking:
 
 
 class Dashboard:
-    """Makes pages; `clock` gives seconds since 1970."""
+    """The pages of one study as HTML, from a shared snapshot of its database; `clock` gives seconds since 1970."""
 
     def __init__(self, study: Study, store: Store, clock: Callable[[], float]) -> None:
         self.study, self.store, self.clock = study, store, clock
         self.snapshots = Snapshots(study, store, clock)
         self.pictures = TaskPictures(study)
         self.job = ExportJob(clock)
-        rooms = {"": "Overview", "/participants": "Participants", "/images": _TASKS[study.settings.kind]}
-        self.rooms = rooms | {"/rules": "Rules", "/export": "Export", "/links": "Links"}
+        tasks_title, self._tasks_template, self._tasks_view = _TASK_PAGES[study.settings.kind]
+        self._titles = {"": "Overview", "/participants": "Participants", "/images": tasks_title}
+        self._titles |= {"/rules": "Rules", "/export": "Export", "/links": "Links"}
 
-    def overview(self, asking: Asking) -> str:
+    def overview(self, request: PageRequest) -> str:
         """How far the study is."""
-        Asked(asking.pairs, ())
+        Parameters(request.pairs, ())
         snapshot = self.snapshots.latest()
-        values = overview_view(snapshot, len(self._left_out(snapshot)))
-        return self._page("overview.html", "", asking, snapshot, **values)
-
-    def participants(self, asking: Asking) -> str:
-        """How good the answers of each participant are."""
-        snapshot = self.snapshots.latest()
-        values = participants_view(snapshot, saved_rules(self.store), asking.pairs)
-        return self._page("participants.html", "/participants", asking, snapshot, **values)
-
-    def images(self, asking: Asking) -> str:
-        """All tasks: a gallery of clicks, candidates with their verdicts, or measures with their means."""
-        snapshot = self.snapshots.latest()
-        template, view = _VIEWS[self.study.settings.kind]
-        return self._page(
-            template, "/images", asking, snapshot, **view(snapshot, self._left_out(snapshot), asking.pairs)
+        return self._render(
+            "overview.html", "", request, snapshot, overview_view(snapshot, len(self._excluded(snapshot)))
         )
 
-    def image(self, asking: Asking) -> str:
+    def participants(self, request: PageRequest) -> str:
+        """How good the answers of each participant are."""
+        snapshot = self.snapshots.latest()
+        values = participants_view(snapshot, self._saved_rules(), request.pairs)
+        return self._render("participants.html", "/participants", request, snapshot, values)
+
+    def images(self, request: PageRequest) -> str:
+        """All tasks: a gallery of clicks, candidates with their verdicts, or measures with their means."""
+        snapshot = self.snapshots.latest()
+        values = self._tasks_view(snapshot, self._excluded(snapshot), request.pairs)
+        return self._render(self._tasks_template, "/images", request, snapshot, values)
+
+    def image(self, request: PageRequest) -> str:
         """One image with its clicks."""
         snapshot = self.snapshots.latest()
-        values = image_view(snapshot, self._left_out(snapshot), self.pictures, asking.task, asking.pairs)
-        return self._page("image.html", "/images", asking, snapshot, title=values["name"], **values)
+        values = image_view(snapshot, self._excluded(snapshot), self.pictures, request.task, request.pairs)
+        return self._render("image.html", "/images", request, snapshot, {"title": values["name"], **values})
 
-    def rules(self, asking: Asking) -> str:
-        """The rules, and what others would do."""
+    def rules(self, request: PageRequest) -> str:
+        """The rules of exclusion, and the effect of other rules."""
         snapshot = self.snapshots.latest()
-        values = rules_view(snapshot, saved_rules(self.store), asking.pairs)
-        return self._page("rules.html", "/rules", asking, snapshot, title="Rules of exclusion", **values)
+        values = {"title": "Rules of exclusion", **rules_view(snapshot, self._saved_rules(), request.pairs)}
+        return self._render("rules.html", "/rules", request, snapshot, values)
 
-    def save_rules(self, asking: Asking) -> str:
-        """Save the rules of a form; the address to go to."""
+    def save_rules(self, request: PageRequest) -> str:
+        """Save the rules of a form; returns the address to go to."""
         try:
-            rules = rules_from(Asked(asking.pairs, (*NUMBERS, "participants")))
+            rules = parse_rules_form(Parameters(request.pairs, (*NUMBERS, "participants")))
         except ValueError as error:
-            raise Refused(str(error)) from None
+            raise RequestRefused(400, "rules", str(error)) from None
         self.store.set_rules(rules.model_dump(mode="json"))
         return "/research/rules?saved=yes"
 
-    def export(self, asking: Asking) -> str:
-        """How far the files are."""
-        Asked(asking.pairs, ())
-        return self._page("export.html", "/export", asking, None, **export_view(self.study, self.job))
+    def export(self, request: PageRequest) -> str:
+        """The state of the export."""
+        Parameters(request.pairs, ())
+        return self._render("export.html", "/export", request, None, export_view(self.study, self.job))
 
-    def start_export(self, asking: Asking) -> str:
-        """Begin to make the files; the address to go to."""
-        start_export(self.study, self.store, self.job, Asked(asking.pairs, ("mode", "all_clicks")))
+    def start_export(self, request: PageRequest) -> str:
+        """Start writing the files; returns the address to go to."""
+        start_export(self.study, self.store, self.job, Parameters(request.pairs, ("mode", "all_clicks")))
         return "/research/export"
 
-    def links(self, asking: Asking) -> str:
+    def links(self, request: PageRequest) -> str:
         """The form for invitation links."""
-        Asked(asking.pairs, ())
-        return self._links(asking, links_view(self.study, asking.base_url))
+        Parameters(request.pairs, ())
+        return self._render_links(request, DEFAULT_LINKS, DEFAULT_DAYS, request.base_url, [])
 
-    def make_links(self, asking: Asking) -> str:
-        """The page with new links."""
-        asked = Asked(asking.pairs, ("count", "days", "base_url"))
-        return self._links(asking, made_links(self.study, asked, asking.base_url, self.clock()))
+    def make_links(self, request: PageRequest) -> str:
+        """New links, each for one participant; they are shown once, since nothing of them is stored."""
+        parameters = Parameters(request.pairs, ("count", "days", "base_url"))
+        count = parameters.whole("count", DEFAULT_LINKS, 1, MAX_LINKS)
+        days = parameters.whole("days", DEFAULT_DAYS, 1, MAX_DAYS)
+        try:
+            origin = PublicAddress(url=parameters.text("base_url") or request.base_url).origin
+        except OptionError as error:
+            raise RequestRefused(400, "address", f"{error.what}; {error.remedy}.") from None
+        links = make_invitation_links(self.study.secret, origin, count=count, expires=self.clock() + days * DAY)
+        return self._render_links(request, count, days, origin, links)
 
-    def _links(self, asking: Asking, values: dict[str, Any]) -> str:
-        return self._page("links.html", "/links", asking, None, title="Invitation links", **values)
+    def _render_links(self, request: PageRequest, count: int, days: int, base_url: str, links: list[str]) -> str:
+        values = {
+            "title": "Invitation links",
+            "links": links,
+            "asked": {"count": count, "days": days, "base_url": base_url},
+            "most": MAX_LINKS,
+            "most_days": MAX_DAYS,
+            "open_link": self.study.settings.open_link,
+            "base_url": request.base_url,
+        }
+        return self._render("links.html", "/links", request, None, values)
 
-    def _left_out(self, snapshot: Snapshot) -> dict[str, str]:
-        return left_out(snapshot, saved_rules(self.store))
+    def _saved_rules(self) -> ExclusionRules:
+        return parse_rules(self.store.rules())
 
-    def _page(self, template: str, here: str, asking: Asking, snapshot: Snapshot | None, **values: Any) -> str:
-        own = {
-            "title": self.rooms[here],
+    def _excluded(self, snapshot: Snapshot) -> dict[str, str]:
+        """Participants by id whom the saved rules exclude, with the reasons."""
+        return find_excluded(snapshot.quality, self._saved_rules())
+
+    def _render(
+        self, template: str, path: str, request: PageRequest, snapshot: Snapshot | None, values: dict[str, Any]
+    ) -> str:
+        shared = {
+            "title": self._titles[path],
             "study": self.study.settings.title,
             "kind": self.study.settings.kind,
-            "rooms": [(name, f"/research{path}") for path, name in self.rooms.items()],
-            "here": f"/research{here}",
-            "form_token": asking.form_token,
-            "taken": clock_time(snapshot.taken) if snapshot else "",
+            "navigation": [(title, f"/research{path}") for path, title in self._titles.items()],
+            "current": f"/research{path}",
+            "form_token": request.form_token,
+            "taken": format_time(snapshot.taken) if snapshot else "",
         }
-        return pages.render(template, **{**own, **values})
+        return render_page(template, **{**shared, **values})
+
+
+@dataclass(frozen=True)
+class _Endpoints:
+    """Endpoints that check the researcher's cookie first; pages are made in threads, so that no slow one blocks."""
+
+    gate: ResearcherGate
+    title: str
+    public_url: str
+
+    def protect(self, respond: Callable[[Request], Response]) -> Callable[[Request], Response]:
+        """An endpoint for researchers only, in which every error becomes a page."""
+
+        def endpoint(request: Request) -> Response:
+            from starlette.responses import HTMLResponse
+
+            try:
+                return respond(request) if self.gate.is_researcher(request) else self._login_page(_LOG_IN, 403)
+            except RequestRefused as refused:
+                return _error_page(refused.message, refused.status)
+            except SnapshotPending:
+                message = "The answers are being read. With many of them this takes some seconds."
+                page = render_page("waiting.html", title="One moment", message=message, address=request.url.path)
+                return HTMLResponse(page, 503, {"retry-after": "2"})
+            except (HardlookError, OSError) as error:
+                logging.getLogger(__name__).error("a page could not be made", exc_info=error)
+                reason = error.what if isinstance(error, HardlookError) else type(error).__name__
+                return _error_page(f"This cannot be shown right now: {reason}.", 503)
+
+        return endpoint
+
+    def page(self, make: Callable[[PageRequest], str]) -> Callable[[Request], Response]:
+        """An endpoint that shows a page."""
+
+        def respond(request: Request) -> Response:
+            from starlette.responses import HTMLResponse
+
+            return HTMLResponse(make(self._page_request(request, parse_pairs(request.scope["query_string"]))))
+
+        return self.protect(respond)
+
+    def form(
+        self, submit: Callable[[PageRequest], str], *, redirect: bool = False
+    ) -> Callable[[Request], Awaitable[Response]]:
+        """An endpoint for a form; `submit` returns a page, or with `redirect` the address to go to."""
+        from starlette.concurrency import run_in_threadpool
+        from starlette.responses import HTMLResponse, RedirectResponse
+
+        async def endpoint(request: Request) -> Response:
+            body = await request.body()
+
+            def respond(request: Request) -> Response:
+                pairs = parse_pairs(body)
+                if not self.gate.is_valid_form(request, dict(pairs).get(FORM_TOKEN, "")):
+                    message = "This form is not one of ours, or too old. Load the page again."
+                    raise RequestRefused(403, "form", message)
+                fields = [pair for pair in pairs if pair[0] != FORM_TOKEN]
+                result = submit(self._page_request(request, fields))
+                return RedirectResponse(result, 303) if redirect else HTMLResponse(result)
+
+            return await run_in_threadpool(self.protect(respond), request)
+
+        return endpoint
+
+    async def show_login(self, request: Request) -> Response:
+        """The form for the key; redirects to the dashboard where the researcher is logged in."""
+        from starlette.responses import RedirectResponse
+
+        return RedirectResponse("/research", 303) if self.gate.is_researcher(request) else self._login_page()
+
+    async def log_in(self, request: Request) -> Response:
+        """Check the key."""
+        try:
+            return self.gate.log_in(request, _read_field(await request.body(), "key"))
+        except RequestRefused as refused:
+            return self._login_page(refused.message, refused.status, refused.headers)
+
+    async def log_out(self, request: Request) -> Response:
+        """Delete the cookie."""
+        if not self.gate.is_valid_form(request, _read_field(await request.body(), FORM_TOKEN)):
+            return self._login_page(_LOG_IN, 403)
+        return self.gate.log_out()
+
+    def _login_page(self, message: str = "", status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+        from starlette.responses import HTMLResponse
+
+        return HTMLResponse(render_page("login.html", title=self.title, message=message), status, headers)
+
+    def _page_request(self, request: Request, pairs: Pairs) -> PageRequest:
+        base_url = self.public_url or f"{request.url.scheme}://{request.headers.get('host', '')}"
+        return PageRequest(
+            pairs, self.gate.make_form_token(request), base_url, str(request.path_params.get("task", ""))
+        )
+
+
+def _read_field(body: bytes, name: str) -> str:
+    try:
+        return dict(parse_pairs(body)).get(name, "")
+    except RequestRefused:
+        return ""
+
+
+def _serve_picture(board: Dashboard, request: Request) -> Response:
+    from starlette.responses import Response
+
+    task, size = str(request.path_params["task"]), str(request.path_params["size"])
+    if size == "small":
+        return Response(board.pictures.small(task), media_type="image/jpeg")
+    if size != "whole":
+        raise RequestRefused(404, "no-picture", "A picture is small or whole.")
+    content, media_type = board.pictures.whole(task)
+    return Response(content, media_type=media_type)
+
+
+def _serve_archive(board: Dashboard) -> Response:
+    from starlette.responses import StreamingResponse
+
+    state = board.job.state
+    try:
+        # Opened here: a newer export may remove it at any moment, and what is open stays readable.
+        stream = state.archive.open("rb") if state.archive else None
+    except FileNotFoundError:
+        stream = None
+    if stream is None:
+        raise RequestRefused(404, "no-export", "No files were made yet.")
+    headers = {
+        "content-disposition": f'attachment; filename="{archive_name(board.study, state)}"',
+        "content-length": str(stream.seek(0, 2)),
+    }
+    stream.seek(0)
+    return StreamingResponse(_read_chunks(stream), media_type="application/zip", headers=headers)
+
+
+def _read_chunks(stream: BinaryIO) -> Iterator[bytes]:
+    with stream:
+        while chunk := stream.read(_CHUNK_BYTES):
+            yield chunk
+
+
+def _error_page(message: str, status: int) -> Response:
+    from starlette.responses import HTMLResponse
+
+    return HTMLResponse(render_page("refused.html", title="Nothing to show", message=message), status)
+
+
+def _static_file(name: str) -> Callable[[Request], Response]:
+    def endpoint(request: Request) -> Response:
+        from starlette.responses import Response
+
+        return Response(load_static_file(name), media_type=STATIC_FILES[name])
+
+    return endpoint

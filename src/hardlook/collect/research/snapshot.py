@@ -1,14 +1,16 @@
-"""What the database held a moment ago: read once in the background, shown on many pages.
+"""A snapshot of the database that many pages share, read in the background; and which answers count.
 
-With two hundred thousand answers a reading takes seconds. So it is kept for a while, longer the longer it took; a page
-waits for a new one only briefly, and else shows the last one and says of when it is.
+Reading two hundred thousand answers takes seconds. So a snapshot is kept for a while, longer the longer it took to
+read; a page waits only briefly for a new one, and else shows the last one with its time.
+
+A click counts when its batch does and it lies inside the region or near it; a verdict or a rating always does.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,24 +18,27 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from hardlook.collect.results.answer_frames import typed_answers
-from hardlook.collect.results.quality import participant_quality
+from hardlook.collect.results.answers import cast_answers
+from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
 
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
-LEAST_SECONDS, MOST_SECONDS, TIMES_AS_LONG = 3.0, 300.0, 20.0
-PATIENCE_SECONDS = 0.7
+# A snapshot is kept this many times as long as it took to read, within these limits.
+KEEP_FACTOR, MIN_KEEP_SECONDS, MAX_KEEP_SECONDS = 20.0, 3.0, 300.0
+
+# How long a page waits for a new snapshot.
+WAIT_SECONDS = 0.7
 
 
-class NotYet(Exception):
-    """Nothing was read so far; it will be soon."""
+class SnapshotPending(Exception):
+    """There is no snapshot yet; the first one is being read."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The store's frames at the time `taken`, in seconds."""
+    """The store's frames at the time `taken`, in seconds since 1970."""
 
     study: Study
     taken: float
@@ -44,12 +49,12 @@ class Snapshot:
 
     @cached_property
     def quality(self) -> pl.DataFrame:
-        """Every participant's quality, a row each."""
-        return participant_quality(self.study, self.answers, self.batches, self.participants)
+        """The quality of every participant, one row each."""
+        return measure_participants(self.study, self.answers, self.batches, self.participants)
 
 
 class Snapshots:
-    """The latest snapshot of one study; one is kept, and one reading is under way at a time."""
+    """The latest snapshot of one study; at most one new one is being read at a time."""
 
     def __init__(self, study: Study, store: Store, clock: Callable[[], float]) -> None:
         self.study, self.store, self.clock = study, store, clock
@@ -59,45 +64,70 @@ class Snapshots:
         self._reading: Future[Snapshot] | None = None
 
     def latest(self) -> Snapshot:
-        """A snapshot, new if it can be had soon; `NotYet` where there is none at all.
+        """A snapshot, a new one if it can be read soon; `SnapshotPending` where there is none at all.
 
-        What goes wrong with a reading is raised to those who wait for it, and the next who asks tries again.
+        An error while reading is raised to all who wait for it, and the next call tries again.
         """
         with self._lock:
             kept, now = self._kept, self.clock()
             if kept is not None and kept.taken <= now < self._until:
                 return kept
-            reading = self._reading or self._begin(now)
+            reading = self._reading or self._start_reading(now)
         try:
-            return reading.result(PATIENCE_SECONDS)
+            return reading.result(WAIT_SECONDS)
         except TimeoutError:
             if kept is None:
-                raise NotYet from None
+                raise SnapshotPending from None
             return kept
 
-    def _begin(self, now: float) -> Future[Snapshot]:
+    def _start_reading(self, now: float) -> Future[Snapshot]:
         self._reading = reading = Future[Snapshot]()
 
         def work() -> None:
             began = time.perf_counter()
             try:
-                found = self._read(now)
+                snapshot = self._read(now)
             except Exception as error:
                 with self._lock:
                     self._reading = None
                 reading.set_exception(error)
                 return
-            keep = min(max(LEAST_SECONDS, TIMES_AS_LONG * (time.perf_counter() - began)), MOST_SECONDS)
+            keep = min(max(MIN_KEEP_SECONDS, KEEP_FACTOR * (time.perf_counter() - began)), MAX_KEEP_SECONDS)
             with self._lock:
-                self._kept, self._until, self._reading = found, now + keep, None
-            reading.set_result(found)
+                self._kept, self._until, self._reading = snapshot, now + keep, None
+            reading.set_result(snapshot)
 
         threading.Thread(target=work, name="reading answers", daemon=True).start()
         return reading
 
     def _read(self, now: float) -> Snapshot:
-        store, answers = self.store, typed_answers(self.store.answers())
-        found = Snapshot(self.study, now, store.progress(), store.participants(), store.batches(), answers)
-        # Here, where nobody waits, and not in the first page that asks for it.
-        assert found.quality is not None
-        return found
+        store, answers = self.store, cast_answers(self.store.answers())
+        snapshot = Snapshot(self.study, now, store.progress(), store.participants(), store.batches(), answers)
+        # Computed here, in the background, and not by the first page that needs it.
+        assert snapshot.quality is not None
+        return snapshot
+
+
+def select_counted(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:
+    """Which answers count (N,) bool; those of `excluded` participants do not.
+
+    >>> frame = pl.DataFrame({"participant": ["a", "a", "b"], "near": [True, False, True], "x": [1.0, 2.0, 3.0],
+    ...                       "batch_valid": [True, True, True], "batch_state": ["complete"] * 3})
+    >>> select_counted(frame, {"b"}).to_list()
+    [True, False, False]
+    """
+    hit = pl.col("near").fill_null(False) & _in_valid_batch()
+    return answers.select((pl.col("x").is_null() | hit) & _not_excluded(excluded)).to_series()
+
+
+def select_valid_batches(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:
+    """Which answers (N,) bool belong to a batch that counts, of a participant who is not excluded."""
+    return answers.select(_in_valid_batch() & _not_excluded(excluded)).to_series()
+
+
+def _in_valid_batch() -> pl.Expr:
+    return (pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
+
+
+def _not_excluded(excluded: Collection[str]) -> pl.Expr:
+    return ~pl.col("participant").is_in(list(excluded))

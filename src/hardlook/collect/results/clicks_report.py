@@ -1,25 +1,70 @@
-"""The quality report of a clicks study as numbers (`report.json`) and in words; ids stay out of both."""
+"""The quality report of a clicks study: report.json, sentences, sections and pictures with people's clicks.
+
+Participants appear by number; ids of the database are in neither the document nor the page.
+"""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 import hardlook
-from hardlook.collect.results.answer_classes import CLASSES, VALID
-from hardlook.collect.results.click_comparisons import TEXT
-from hardlook.collect.results.collected_clicks import NO_RULES, CollectedClicks
-from hardlook.report.numerals import counted, numeral
+from hardlook.collect.results.answers import BATCH_CLASSES, CLASS_MEANINGS, CLASSES, VALID
+from hardlook.collect.results.clicks import DEVICES, NO_RULES, TEXT, CollectedClicks
+from hardlook.collect.study.settings import DISPLAY_MODES
+from hardlook.collect.study.tasks import ClickTask
+from hardlook.collect.study.validity import ClickValidator
+from hardlook.data.images import read_image
+from hardlook.errors import DataError
+from hardlook.harness.sections import Block, DistributionChart, Example, Gallery, Picture, Section, Table
+from hardlook.metrics.regions import close_up
+from hardlook.rclicks.user_clicks.comparison import LEAST_CLICKS, PAIR_METRICS
+from hardlook.report.formatting import format_count, format_interval, format_number
+from hardlook.report.json_values import to_json_value
+
+if TYPE_CHECKING:
+    from hardlook.rclicks.user_clicks.comparison import PairScores
 
 SCHEMA = "hardlook.collected-clicks/1"
 
+# How many rows of a table, and images of each end of a gallery, are shown at most.
+_TABLE_ROWS, _GALLERY_IMAGES = 500, 4
 
-def clicks_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[str, Any]:
-    """All numbers of the report; nothing in it depends on when it was made."""
-    study, judged = collected.study, collected.judged
+_PEOPLE_COLUMNS = {
+    "number": "participant",
+    "device": "device",
+    "answers": "answers",
+    "inside": "share inside",
+    "reaction_ms": "reaction, ms",
+    "early": "early clicks",
+    "late_ms": "lateness, ms",
+    "batches": "batches",
+    "valid_batches": "valid",
+    "dropped_batches": "dropped",
+    "given_up_batches": "given up",
+    "hidden": "page hidden",
+}
+
+_IMAGE_COLUMNS = {
+    "image": "image and object",
+    "mode": "display mode",
+    "pc": "PC",
+    "mobile": "mobile",
+    "valid_pc": "valid PC",
+    "valid_mobile": "valid mobile",
+    "inside": "share inside",
+}
+
+# What a gallery splits the clicks of a task by: the column, and its values in order.
+_BY_DEVICE, _BY_MODE, _MISSED = "by device", "by display mode", "what was left out"
+_SPLITS = {_BY_DEVICE: ("device", DEVICES), _BY_MODE: ("mode", DISPLAY_MODES), _MISSED: ("class", CLASSES)}
+
+
+def build_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[str, Any]:
+    """The content of report.json; nothing in it depends on when it was made."""
+    study, validated = collected.study, collected.validated
     previews = collected.previews
     return {
         "schema": SCHEMA,
@@ -38,91 +83,390 @@ def clicks_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[
         "mode": collected.mode,
         "all_clicks": collected.all_clicks,
         "readings": {"wd": collected.wd},
-        "in_words": words(collected),
-        "answers": {"all": judged.answers.height, **collected.answer_classes},
-        "batches": {"all": judged.batches.height, **collected.batch_classes},
+        "in_words": describe_results(collected),
+        "answers": {"all": validated.answers.height, **collected.answer_classes},
+        "batches": {"all": validated.batches.height, **collected.batch_classes},
         "written": {
             "clicks": len(collected.table),
             "clipped": collected.table.clipped,
             "previews": len(previews.table) if previews else None,
             "previews_left_out": previews.left_out if previews else None,
         },
-        "judged_otherwise": {"answers": judged.changed_answers, "batches": judged.changed_batches},
-        "rules": {"from": collected.rules_from, **_without_ids(collected)},
+        "judged_otherwise": {"answers": validated.changed_answers, "batches": validated.changed_batches},
+        "rules": {"from": collected.rules_from, **_list_rules(collected)},
         "excluded": {str(collected.numbers[one]): why for one, why in collected.excluded.items()},
         "unknown_participants": len(collected.unknown),
-        "participants": _rows(collected.quality.drop("participant")),
-        "images": _rows(collected.images.drop("item")),
-        "pc_against_mobile": collected.devices_told,
-        "modes_against_text": collected.modes_told,
+        "participants": to_json_value(collected.quality.drop("participant").to_dicts()),
+        "images": to_json_value(collected.images.drop("item").to_dicts()),
+        "pc_against_mobile": collected.device_summary,
+        "modes_against_text": collected.mode_summary,
         "left_out_of_study": list(study.made.get("left_out", ())),
         "files": list(files),
     }
 
 
-def words(collected: CollectedClicks) -> list[str]:
-    """The report in a few sentences."""
-    judged, answers = collected.judged, collected.answer_classes
-    total = judged.answers.height
-    if not total:
-        return ["There are no answers yet. The files have their columns and no rows."]
-    active = collected.quality.filter(pl.col("answers") > 0).height
-    left = ", ".join(f"{numeral(answers[name], 0)} {name}" for name in CLASSES if name != VALID and answers[name])
-    told = [
-        f"{counted(total, 'answer')} of {counted(active, 'participant')}: {numeral(answers[VALID], 0)} valid"
-        + (f"; left out: {left}." if left else "; none left out.")
-    ]
-    if collected.all_clicks:
-        told.append(f"clicks.csv holds {counted(len(collected.table), 'click')}, invalid ones too.")
-    if len(collected.study.settings.modes) > 1 and collected.mode is None:
-        told.append("clicks.csv holds the clicks of all display modes together; `--mode NAME` takes those of one.")
-    if collected.previews and collected.previews.twins:
-        stems = counted(len(collected.previews.twins), "full stem")
-        told.append(
-            f"{stems} of several datasets {'is' if len(collected.previews.twins) == 1 else 'are'} left out of "
-            f"previews.csv, with {counted(collected.previews.left_out, 'click')}: a mode cannot tell them apart."
-        )
-    if judged.changed_answers or judged.changed_batches:
-        told.append(
-            f"{counted(judged.changed_answers, 'answer')} and "
-            f"{counted(judged.changed_batches, 'batch', 'batches')} are judged otherwise than when they came in: "
-            "settings or masks have changed since."
-        )
-    if collected.rules_from != NO_RULES:
-        people = counted(len(collected.excluded), "participant")
-        told.append(f"Rules of exclusion from {collected.rules_from} leave out {people}.")
-    if collected.unknown:
-        told.append(f"The rules name {counted(len(collected.unknown), 'participant')} that the study does not know.")
-    return [*told, *_compared(collected)]
-
-
-def _compared(collected: CollectedClicks) -> list[str]:
-    told = []
-    for mode, row in collected.devices_told.items():
-        shown = f" ({mode})" if len(collected.devices) > 1 else ""
-        told.append(f"PC against mobile{shown}: {_verdict(row)}")
-    for mode, row in collected.modes_told.items():
-        told.append(f"{mode} against {TEXT}: {_verdict(row)}")
-    return told
-
-
-def _verdict(row: Mapping[str, Any]) -> str:
-    if not row["stems"]:
-        return "no image has ten clicks of both."
-    ks, pl1, wd = (row[name]["value"] for name in ("ks", "pl1", "wd"))
-    return f"alike on {100 * ks:.0f} % of {counted(row['stems'], 'image')} by KS, PL1 {pl1:.3f}, WD {wd:.3f}."
-
-
-def _without_ids(collected: CollectedClicks) -> dict[str, Any]:
-    rules = collected.rules.set_rules()
+def _list_rules(collected: CollectedClicks) -> dict[str, Any]:
+    rules = collected.rules.active_rules()
     if "participants" in rules:
         named = (collected.numbers.get(name, name) for name in rules["participants"] if name not in collected.unknown)
         rules["participants"] = sorted({str(name) for name in named}, key=int)
     return rules
 
 
-def _rows(frame: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in row.items()}
-        for row in frame.iter_rows(named=True)
+def describe_results(collected: CollectedClicks) -> list[str]:
+    """The report in a few sentences."""
+    validated, answers = collected.validated, collected.answer_classes
+    total = validated.answers.height
+    if not total:
+        return ["There are no answers yet. The files have their columns and no rows."]
+    active = collected.quality.filter(pl.col("answers") > 0).height
+    left = ", ".join(f"{format_number(answers[name], 0)} {name}" for name in CLASSES if name != VALID and answers[name])
+    sentences = [
+        f"{format_count(total, 'answer')} of {format_count(active, 'participant')}: "
+        f"{format_number(answers[VALID], 0)} valid" + (f"; left out: {left}." if left else "; none left out.")
     ]
+    if collected.all_clicks:
+        sentences.append(f"clicks.csv holds {format_count(len(collected.table), 'click')}, invalid ones too.")
+    if len(collected.study.settings.modes) > 1 and collected.mode is None:
+        sentences.append("clicks.csv holds the clicks of all display modes together; `--mode NAME` takes those of one.")
+    if collected.previews and collected.previews.twins:
+        stems = format_count(len(collected.previews.twins), "full stem")
+        sentences.append(
+            f"{stems} of several datasets {'is' if len(collected.previews.twins) == 1 else 'are'} left out of "
+            f"previews.csv, with {format_count(collected.previews.left_out, 'click')}: a mode cannot tell them apart."
+        )
+    if validated.changed_answers or validated.changed_batches:
+        sentences.append(
+            f"{format_count(validated.changed_answers, 'answer')} and "
+            f"{format_count(validated.changed_batches, 'batch', 'batches')} are judged otherwise than when they came "
+            "in: settings or masks have changed since."
+        )
+    if collected.rules_from != NO_RULES:
+        people = format_count(len(collected.excluded), "participant")
+        sentences.append(f"Rules of exclusion from {collected.rules_from} leave out {people}.")
+    if collected.unknown:
+        sentences.append(
+            f"The rules name {format_count(len(collected.unknown), 'participant')} that the study does not know."
+        )
+    return [*sentences, *_describe_comparisons(collected)]
+
+
+def _describe_comparisons(collected: CollectedClicks) -> list[str]:
+    sentences = []
+    for mode, row in collected.device_summary.items():
+        shown = f" ({mode})" if len(collected.devices) > 1 else ""
+        sentences.append(f"PC against mobile{shown}: {_describe_summary(row)}")
+    for mode, row in collected.mode_summary.items():
+        sentences.append(f"{mode} against {TEXT}: {_describe_summary(row)}")
+    return sentences
+
+
+def _describe_summary(row: Mapping[str, Any]) -> str:
+    if not row["stems"]:
+        return "no image has ten clicks of both."
+    ks, pl1, wd = (row[name]["value"] for name in ("ks", "pl1", "wd"))
+    return f"alike on {100 * ks:.0f} % of {format_count(row['stems'], 'image')} by KS, PL1 {pl1:.3f}, WD {wd:.3f}."
+
+
+def build_sections(collected: CollectedClicks, galleries: ClickGalleries) -> list[Section]:
+    """All sections; those without data say so."""
+    return [
+        _build_overview(collected),
+        _build_participants(collected),
+        _build_images(collected, galleries),
+        _build_devices(collected, galleries),
+        *([_build_modes(collected, galleries)] if len(collected.study.settings.modes) > 1 else []),
+        *_build_study(collected),
+    ]
+
+
+def _build_overview(collected: CollectedClicks) -> Section:
+    answers, batches = collected.answer_classes, collected.batch_classes
+    total = collected.validated.answers.height
+    answer_table = Table(
+        "Answers by class",
+        "Each answer is in one row; the rows above the last add up to it.",
+        ("class", "answers", "meaning"),
+        [*((name, answers[name], CLASS_MEANINGS[name]) for name in CLASSES), ("all", total, "")],
+    )
+    batch_table = Table(
+        "Batches by class",
+        f"A batch counts when a share of {collected.study.settings.least_inside:g} of its clicks lies inside.",
+        ("class", "batches"),
+        [*((name, batches[name]) for name in BATCH_CLASSES), ("all", collected.validated.batches.height)],
+    )
+    return Section(
+        "What was collected",
+        "\n\n".join(describe_results(collected)),
+        (answer_table, batch_table, *_build_rules(collected)),
+    )
+
+
+def _build_rules(collected: CollectedClicks) -> tuple[Block, ...]:
+    if collected.rules_from == NO_RULES:
+        return ()
+    rules = {name: value for name, value in collected.rules.active_rules().items() if name != "participants"}
+    listed = Table(
+        "Rules of exclusion",
+        f"They come from {collected.rules_from}.",
+        ("rule", "value"),
+        [
+            *((name, f"{value:g}") for name, value in rules.items()),
+            *([("participants named", len(collected.rules.participants))] * bool(collected.rules.participants)),
+        ],
+    )
+    people = Table(
+        "Participants left out",
+        "With all rules that a participant breaks.",
+        ("participant", "why"),
+        [(collected.numbers[one], why) for one, why in collected.excluded.items()],
+    )
+    return (listed, people) if collected.excluded else (listed,)
+
+
+def _build_participants(collected: CollectedClicks) -> Section:
+    people = collected.quality.filter(pl.col("answers") > 0)
+    idle = collected.quality.height - people.height
+    if not people.height:
+        return Section("Participants", f"{format_count(idle, 'participant')} joined and none has answered.")
+    text = (
+        "Participants are numbered in the order of joining. Lateness is the median, over the phases of all answers, of "
+        "how far the measured duration lies from the planned one. A dropped batch is complete with too few clicks "
+        "inside; a batch given up was returned before its end."
+    )
+    if idle:
+        verb = "is" if idle == 1 else "are"
+        text += f" {format_count(idle, 'participant')} joined without an answer and {verb} not listed."
+    whole = pl.col("reaction_ms", "late_ms").round().cast(pl.Int64)
+    table = Table(
+        "Each participant",
+        "",
+        tuple(_PEOPLE_COLUMNS.values()),
+        people.with_columns(whole).select(*_PEOPLE_COLUMNS).head(_TABLE_ROWS).rows(),
+        decimals=2,
+    )
+    return Section(
+        "Participants",
+        _note_truncation(text, people.height, "participants.csv"),
+        (*_build_charts(collected, people), table),
+    )
+
+
+def _build_charts(collected: CollectedClicks, people: pl.DataFrame) -> list[Block]:
+    answers = collected.validated.answers
+    reaction = _group_by_device(answers.drop_nulls("reaction_ms"), "reaction_ms")
+    known = people.with_columns(pl.col("device").fill_null("unknown"))
+    late = _group_by_device(known.drop_nulls("late_ms"), "late_ms")
+    charts: list[Block] = [
+        DistributionChart(
+            "Share inside by participant",
+            f"Batches count from {collected.study.settings.least_inside:g} on.",
+            _group_by_device(known.drop_nulls("inside"), "inside"),
+            "share of clicks inside",
+        )
+    ]
+    if reaction:
+        caption = "From the moment that clicks count to the click. Very short ones were made without looking."
+        charts.append(DistributionChart("Reaction time of answers", caption, reaction, "milliseconds"))
+    # Fractions of a millisecond are noise and need no chart.
+    if any(value >= 1 for _, values in late for value in values):
+        caption = "Half of a participant's phases were farther from the plan than this. Two frames are 33 ms."
+        charts.append(DistributionChart("Lateness by participant", caption, late, "milliseconds"))
+    return charts
+
+
+def _group_by_device(frame: pl.DataFrame, column: str) -> list[tuple[str, list[float]]]:
+    parts = frame.partition_by("device", as_dict=True)
+    return sorted((str(name[0]), part[column].to_list()) for name, part in parts.items())
+
+
+def _build_images(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
+    images = collected.images
+    wanted = collected.study.settings.target_answers
+    short = images.sort(pl.min_horizontal("valid_pc", "valid_mobile"), "dataset", "full_stem", "mode")
+    text = (
+        f"{format_count(wanted, 'valid click')} of each image, display mode and device are wanted. Those with the "
+        "fewest come first."
+    )
+    table = Table(
+        "Clicks by image and device",
+        "Valid clicks are those of participants that no rule excludes.",
+        tuple(_IMAGE_COLUMNS.values()),
+        short.with_columns(pl.concat_str("dataset", "full_stem", separator="/").alias("image"))
+        .select(*_IMAGE_COLUMNS)
+        .head(_TABLE_ROWS)
+        .rows(),
+        decimals=2,
+    )
+    missed = galleries.build_missed_gallery()
+    return Section(
+        "Images", _note_truncation(text, images.height, "images.csv"), (*([missed] if missed else []), table)
+    )
+
+
+def _build_devices(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
+    gallery = galleries.build_device_gallery()
+    shown = [gallery] if gallery else []
+    if not collected.devices:
+        return Section("PC against mobile", "The study collects on one device only.", shown)
+    table = _build_comparison("PC against mobile", collected.device_summary)
+    text = (
+        f"On images with at least {LEAST_CLICKS} valid clicks of both. KS is the share of images on which the "
+        "two-sample test cannot tell the crowds apart (p above .05). PL1 and WD are distances relative to the box of "
+        f"the region to click, WD by the reading `{collected.wd}`. The distance between two halves of one crowd is not "
+        "0 either."
+    )
+    return Section("PC against mobile", text, (table, *shown))
+
+
+def _build_modes(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
+    title = "Display modes against text"
+    if not collected.modes:
+        return Section(title, f"The study has no display mode {TEXT}, which the others are compared with.")
+    text = "The text mode shows no picture of the target. A mode that biases where people click differs from it."
+    gallery = galleries.build_mode_gallery()
+    table = _build_comparison(title, collected.mode_summary)
+    return Section(title, text, (table, *([gallery] if gallery else [])))
+
+
+def _build_comparison(title: str, summary: Mapping[str, Any]) -> Table:
+    rows = [
+        (
+            name,
+            row["stems"],
+            row["too_few"],
+            *(_format_estimate(row[metric]) for metric in PAIR_METRICS),
+            row["ks_undefined"],
+        )
+        for name, row in summary.items()
+    ]
+    caption = f"Means over images, with 95 % intervals. Left out: images with fewer than {LEAST_CLICKS} clicks of one."
+    names = (metric.upper() for metric in PAIR_METRICS)
+    return Table(title, caption, ("display mode", "images", "left out", *names, "without a test"), rows)
+
+
+def _format_estimate(estimate: Mapping[str, float | None] | None) -> str | None:
+    if estimate is None:
+        return None
+    interval = format_interval(estimate["low"], estimate["high"], 3)
+    return format_number(estimate["value"], 3) + (f" ({interval})" if interval else "")
+
+
+def _build_study(collected: CollectedClicks) -> list[Section]:
+    titles = {"left_out": "Left out when the study was made", "counted": "Noted when the study was made"}
+    tables = []
+    for name, title in titles.items():
+        notes = collected.study.made.get(name, ())
+        rows = [(str(note.get("what")), note.get("count"), str(note.get("why"))) for note in notes]
+        if rows:
+            tables.append(Table(title, "", ("what", "count", "why"), rows))
+    return [Section("How the study was made", "", tables)] if tables else []
+
+
+def _note_truncation(text: str, rows: int, file: str) -> str:
+    return text if rows <= _TABLE_ROWS else f"{text} The table holds {_TABLE_ROWS} of {rows} rows; all are in `{file}`."
+
+
+class ClickGalleries:
+    """The galleries of a report, and their pictures by unit; a unit's name says which of its clicks are shown."""
+
+    def __init__(self, collected: CollectedClicks) -> None:
+        self.collected = collected
+        self.pictures: dict[str, Sequence[Picture] | str] = {}
+        self._validator = ClickValidator(collected.study)
+        self._tasks = {
+            (task.dataset, task.full_stem): task
+            for task in collected.study.tasks
+            if isinstance(task, ClickTask) and not task.training
+        }
+
+    def build_device_gallery(self) -> Gallery | None:
+        """Images whose two crowds are most and least alike; those with most clicks if no test ran."""
+        rows = [(mode, row) for mode, found in self.collected.devices.items() for row in found.rows]
+        examples = []
+        for mode, row in _select_extremes(rows):
+            text = f"{row.clicks} clicks on a PC and {row.other_clicks} on a mobile device: {describe_pair(row)}."
+            examples.append(self._add_example((row.dataset, row.full_stem), _BY_DEVICE, text, mode))
+        if not examples:
+            for task, mode, count in self._list_most_clicked():
+                text = f"{format_count(count, 'valid click')}; no test was made."
+                examples.append(self._add_example((task.dataset, task.full_stem), _BY_DEVICE, text, mode))
+        caption = "Valid clicks by device: the most alike first, then the least alike."
+        return Gallery("Clicks by device", caption, examples) if examples else None
+
+    def build_mode_gallery(self) -> Gallery | None:
+        """Images whose clicks in one display mode are most and least like those in the text mode."""
+        rows = [(mode, row) for mode, found in self.collected.modes.items() for row in found.rows]
+        examples = [
+            self._add_example((row.dataset, row.full_stem), _BY_MODE, f"{mode} against text: {describe_pair(row)}.")
+            for mode, row in _select_extremes(rows)
+        ]
+        unique = list({example.unit: example for example in examples}.values())
+        caption = "Valid clicks by display mode: the most alike first, then the least alike."
+        return Gallery("Clicks by display mode", caption, unique) if unique else None
+
+    def build_missed_gallery(self) -> Gallery | None:
+        """Images with the lowest share of clicks inside: a hard object, or a mask that is wrong."""
+        worst = self.collected.images.filter(pl.col("inside") < 1).sort("inside", "dataset", "full_stem", "mode")
+        examples = [
+            self._add_example(
+                (row["dataset"], row["full_stem"]),
+                _MISSED,
+                f"{100 * row['inside']:.0f} % of {format_count(row['pc'] + row['mobile'], 'click')} lie inside.",
+                row["mode"],
+            )
+            for row in worst.head(_GALLERY_IMAGES).iter_rows(named=True)
+        ]
+        caption = "Lowest share of clicks inside. A mask that is wrong shows here."
+        return Gallery("Where people missed", caption, examples) if examples else None
+
+    def _add_example(self, name: tuple[str, str], kind: str, text: str, mode: str | None = None) -> Example:
+        several = len(self.collected.study.settings.modes) > 1 and mode is not None
+        unit = f"{'/'.join(name)} ({f'{mode}, ' if several else ''}{kind})"
+        if unit not in self.pictures:
+            try:
+                self.pictures[unit] = self._draw_pictures(self._tasks[name], kind, mode)
+            except DataError as error:
+                self.pictures[unit] = str(error)
+        return Example(unit, text)
+
+    def _draw_pictures(self, task: ClickTask, kind: str, mode: str | None) -> list[Picture]:
+        collected = self.collected
+        answers = collected.classified.filter(pl.col("task") == task.id)
+        if mode is not None:
+            answers = answers.filter(pl.col("mode") == mode)
+        if kind != _MISSED:
+            answers = answers.filter(pl.col("class") == VALID)
+        mask, image = self._validator.mask(task.id), read_image(collected.study.file(task.image))
+        edge = answers.with_columns(pl.col("x").clip(0, task.width - 1), pl.col("y").clip(0, task.height - 1))
+        close = close_up(mask, points=edge.select("x", "y").iter_rows())
+        part, region = close.cut(image), close.cut(mask)
+        pictures, (column, crowds) = [], _SPLITS[kind]
+        for name in (name for name in crowds if name in edge[column]):
+            clicks = edge.filter(pl.col(column) == name)
+            points = close.moved(clicks.select(pl.col("x", "y").floor()).iter_rows())
+            dots = [(x, y, task.click_type != "fp") for x, y in points]
+            label = f"{name}: {format_count(len(dots), 'click')}"
+            pictures.append(Picture(label, part, mask=region, points=dots, ordered=False))
+        return pictures
+
+    def _list_most_clicked(self) -> list[tuple[ClickTask, str, int]]:
+        counts = (
+            self.collected.valid.group_by("task", "mode")
+            .len()
+            .sort("len", "task", "mode", descending=[True, False, False])
+        )
+        by_id = self.collected.study.by_id
+        found = [(by_id[task], mode, count) for task, mode, count in counts.head(_GALLERY_IMAGES).iter_rows()]
+        return [(task, mode, count) for task, mode, count in found if isinstance(task, ClickTask)]
+
+
+def _select_extremes(rows: Sequence[tuple[str, PairScores]]) -> list[tuple[str, PairScores]]:
+    order = sorted(rows, key=lambda one: (not one[1].ks, -one[1].p if one[1].p == one[1].p else 1.0, one[0]))
+    return list(dict.fromkeys([*order[:_GALLERY_IMAGES], *order[-_GALLERY_IMAGES:]]))
+
+
+def describe_pair(row: PairScores) -> str:
+    """The result of the test on two crowds, and their distances."""
+    test = f"no test ({row.why})" if row.why else f"{'alike' if row.ks else 'told apart'} (p {row.p:.2f})"
+    return f"{test}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}"

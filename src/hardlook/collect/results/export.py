@@ -1,44 +1,32 @@
-"""What came in as files: a clicks study here, reviews and ratings by their own modules."""
+"""Export of a study's results to files: a clicks study here, reviews and ratings by their own modules."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from hardlook.collect.results.clicks_file import every_click, write_whole_numbers
-from hardlook.collect.results.collected_clicks import CollectedClicks, collect_clicks
+from hardlook.collect.results.clicks import CollectedClicks, collect_clicks, list_all_clicks, write_pixel_clicks
 from hardlook.collect.study.folder import Study
-from hardlook.collect.study.pictures import PREVIOUS
+from hardlook.collect.study.pictures import PREVIOUS_MASKS
 from hardlook.errors import DataError, OptionError
-from hardlook.metrics.click_distances import WassersteinReading
-from hardlook.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_whole
+from hardlook.metrics.click_sets import WassersteinReading
 
 if TYPE_CHECKING:
-    from hardlook.collect.results.exclusions import ExclusionRules
+    from hardlook.collect.results.exclusion_rules import ExclusionRules
     from hardlook.collect.store.store import Store
 
+
 REPORT, PAGE = "report.json", "page.html"
+
 CLICKS, PREVIEWS, EVERY = "clicks.csv", "previews.csv", "every-click.csv"
+
 PARTICIPANTS, IMAGES = "participants.csv", "images.csv"
-
-
-@dataclass(frozen=True)
-class ExportReport:
-    """What was written: `document` is that of report.json, `words` say it in sentences."""
-
-    folder: Path
-    document: Mapping[str, Any]
-
-    @property
-    def words(self) -> list[str]:
-        """The report in a few sentences."""
-        return list(self.document.get("in_words", ()))
 
 
 def export_study(
@@ -51,43 +39,41 @@ def export_study(
     all_clicks: bool = False,
     wd: WassersteinReading = "released",
     advance: Callable[[int], None] = lambda tasks: None,
-) -> ExportReport:
-    """Write the results of a study of any kind into a folder; files of an earlier export are replaced.
+) -> dict[str, Any]:
+    """Write the results of a study of any kind into a folder and return the content of report.json.
 
-    Without `rules` those of the dashboard run; `mode` and `all_clicks` choose clicks of a clicks study,
-    whose WD has the reading `wd`.
+    Files of an earlier export are replaced. Without `rules` those of the dashboard apply; `mode` and `all_clicks`
+    choose clicks of a clicks study, `wd` is the reading of its WD.
     """
-    _refuse_folder(study, out)
+    _check_folder(study, out)
     kind = study.settings.kind
     if kind == "clicks":
         collected = collect_clicks(study, store, rules, mode=mode, all_clicks=all_clicks, wd=wd, advance=advance)
-        return ExportReport(out, write_clicks_study(collected, out))
+        return write_clicks_study(collected, out)
     given = [flag for flag, value in (("mode", mode), ("all-clicks", all_clicks)) if value]
     if given:
         raise OptionError(f"--{', --'.join(given)} with a study of kind {kind}", remedy="these are for clicks studies")
     if kind == "review":
-        from hardlook.collect.results.review import export_review
+        from hardlook.collect.results.reviews import export_review
 
-        return ExportReport(out, export_review(study, store, out, rules))
+        return export_review(study, store, out, rules)
     from hardlook.collect.results.ratings import export_ratings
 
-    return ExportReport(out, export_ratings(study, store, out, rules))
+    return export_ratings(study, store, out, rules)
 
 
 def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
     """Write all files of a clicks study; return the document of report.json."""
-    from hardlook.collect.results.click_gallery import ClickGalleries
-    from hardlook.collect.results.clicks_report import clicks_document
-    from hardlook.collect.results.quality_page import quality_sections
+    from hardlook.collect.results.clicks_report import ClickGalleries, build_document, build_sections
     from hardlook.report.page import render_study
 
-    study, answers = collected.study, collected.judged.answers
-    masks = study.file(PREVIOUS)
+    study, answers = collected.study, collected.validated.answers
+    masks = study.file(PREVIOUS_MASKS)
     copied = masks.is_dir()
     files = (CLICKS, *((PREVIEWS,) if collected.previews else ()), EVERY, PARTICIPANTS, IMAGES)
-    document = clicks_document(collected, (*files, *((PREVIOUS,) if copied else ()), REPORT, PAGE))
+    document = build_document(collected, (*files, *((PREVIOUS_MASKS,) if copied else ()), REPORT, PAGE))
     galleries = ClickGalleries(collected)
-    sections = quality_sections(collected, galleries)
+    sections = build_sections(collected, galleries)
     page = render_study(
         sections,
         title=f"{study.settings.title}: what was collected",
@@ -96,26 +82,26 @@ def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
         provenance={name: document[name] for name in ("schema", "hardlook", "study", "readings", "rules", "files")},
         pictures=galleries.pictures,
     )
-    # Everything that can fail is done: a folder has all files of one export or those of the one before.
+    # Only now, when nothing can fail any more: a folder holds all files of one export, this one or the one before.
     out.mkdir(parents=True, exist_ok=True)
-    write_whole_numbers(out / CLICKS, collected.table)
+    write_pixel_clicks(out / CLICKS, collected.table)
     if collected.previews:
-        write_whole_numbers(out / PREVIEWS, collected.previews.table)
-    every = every_click(study, answers, collected.excluded, collected.numbers, collected.mode)
+        write_pixel_clicks(out / PREVIEWS, collected.previews.table)
+    every = list_all_clicks(study, answers, collected.excluded, collected.numbers, collected.mode)
     write_whole(out / EVERY, every.write_csv())
     why = pl.col("participant").replace_strict(collected.excluded, default="", return_dtype=pl.String)
     people = collected.quality.with_columns(why.alias("excluded")).drop("participant")
     write_whole(out / PARTICIPANTS, people.write_csv())
     write_whole(out / IMAGES, collected.images.drop("item").write_csv())
     if copied:
-        shutil.copytree(masks, out / PREVIOUS, dirs_exist_ok=True)
+        shutil.copytree(masks, out / PREVIOUS_MASKS, dirs_exist_ok=True)
     write_whole(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     write_whole(out / PAGE, page)
     return document
 
 
-def _refuse_folder(study: Study, out: Path) -> None:
-    """Two studies in one folder would mix, and a study's own folder is no place for its results."""
+def _check_folder(study: Study, out: Path) -> None:
+    """Raise an error for the study's own folder, and for one with the results of another study."""
     if out.resolve() == study.path.resolve():
         raise OptionError("--out is the study's own folder", remedy="choose another, such as a folder inside it")
     try:

@@ -1,9 +1,9 @@
-"""How well each participant and each image did: shares inside, reaction times, batches, lateness, counts by device.
+"""Quality of each participant and each image: shares inside, reaction times, batches, lateness, counts by device.
 
-Frames of a store are enough; `judge_again` gives frames whose flags follow from the masks instead.
+Works on the frames of a store; `revalidate_answers` gives frames whose flags are computed from the masks instead.
 
 >>> from pathlib import Path
->>> from hardlook.collect.results.answer_frames import ANSWER_TYPES, BATCH_TYPES
+>>> from hardlook.collect.results.answers import ANSWER_TYPES, BATCH_TYPES
 >>> from hardlook.collect.study.folder import Study
 >>> from hardlook.collect.study.settings import StudySettings
 >>> study = Study(Path("study"), StudySettings(kind="clicks", title="Cups"), (), {}, bytes(32))
@@ -11,7 +11,7 @@ Frames of a store are enough; `judge_again` gives frames whose flags follow from
 >>> batches = pl.DataFrame({name: [] for name in BATCH_TYPES})
 >>> people = pl.DataFrame({"id": ["a"], "device": ["pc"], "joined": [1.0], "trained": [None], "seen": [1.0],
 ...                        "finished": [None]})
->>> participant_quality(study, answers, batches, people).select("number", "answers", "inside").rows()
+>>> measure_participants(study, answers, batches, people).select("number", "answers", "inside").rows()
 [(1, 0, None)]
 """
 
@@ -19,13 +19,13 @@ from __future__ import annotations
 
 import polars as pl
 
-from hardlook.collect.results.answer_frames import (
+from hardlook.collect.results.answers import (
     PHASES,
-    measured_phases,
-    shown_on,
-    typed_answers,
-    typed_batches,
-    typed_participants,
+    cast_answers,
+    cast_batches,
+    number_participants,
+    unpack_circumstances,
+    unpack_durations,
 )
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
@@ -36,18 +36,18 @@ _COUNTS = (
 )
 
 
-def participant_quality(
+def measure_participants(
     study: Study, answers: pl.DataFrame, batches: pl.DataFrame, participants: pl.DataFrame
 ) -> pl.DataFrame:
-    """A row a participant, in the order of joining; null where there is nothing to go by.
+    """One row per participant, in the order of joining; null where there is no data.
 
     `number` is the pseudonym; `inside` and `near` are shares of the answers, 0 to 1; `reaction_ms` their median;
-    `early` counts clicks before their time, `early_share` the share of answers that had one; `late_ms` is the median,
+    `early` counts clicks made too early, `early_share` is the share of answers that had one; `late_ms` is the median,
     over phases of all answers, of how far the measured duration lies from the planned one; `hidden` counts how often
-    the page was out of sight, `reshown` the answers whose pictures were asked for more than once. `dropped_batches`
+    the page was hidden, `reshown` the answers whose pictures were requested more than once. `dropped_batches`
     are complete and not valid, `given_up_batches` were returned.
     """
-    known = shown_on(typed_answers(answers))
+    known = unpack_circumstances(cast_answers(answers))
     answered = known.group_by("participant").agg(
         pl.len().alias("answers"),
         pl.col("inside").mean(),
@@ -59,10 +59,10 @@ def participant_quality(
         pl.col("restarts").sum(),
         (pl.col("shows") > 1).sum().alias("reshown"),
     )
-    late = late_phases(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
+    late = measure_lateness(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
     complete = pl.col("state") == "complete"
     counted = (
-        typed_batches(batches)
+        cast_batches(batches)
         .group_by("participant")
         .agg(
             pl.len().alias("batches"),
@@ -72,7 +72,7 @@ def participant_quality(
             (pl.col("state") == "open").sum().alias("open_batches"),
         )
     )
-    found = typed_participants(participants).select("number", pl.col("id").alias("participant"), "device", "finished")
+    found = number_participants(participants).select("number", pl.col("id").alias("participant"), "device", "finished")
     for part in (answered, counted, late):
         found = found.join(part, on="participant", how="left", maintain_order="left")
     return found.with_columns(
@@ -80,13 +80,13 @@ def participant_quality(
     )
 
 
-def late_phases(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
-    """A row a phase of an answer: participant, device, `phase`, `late_ms` (measured minus planned); clicks alone."""
+def measure_lateness(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
+    """One row per phase of an answer: participant, device, `phase`, `late_ms` (measured minus planned); clicks only."""
     timings = study.settings.timings
     plans = {"image": pl.lit(timings.image), "again": pl.lit(timings.again)}
     words = pl.col("mode") == "text"
     plans["target"] = pl.when(words).then(timings.target_of("text")).otherwise(timings.target_of(""))
-    known = measured_phases(typed_answers(answers))
+    known = unpack_durations(cast_answers(answers))
     if study.settings.kind != "clicks":
         known = known.clear()
     late = known.select("participant", "device", *((pl.col(name) - 1000 * plans[name]).alias(name) for name in PHASES))
@@ -94,14 +94,16 @@ def late_phases(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     return long.drop_nulls("late_ms")
 
 
-def image_quality(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
-    """A row a task and display mode, in the order of tasks, training left out.
+def measure_images(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
+    """One row per task and display mode, in the order of tasks, without training tasks.
 
     `pc` and `mobile` count answers, `valid_pc` and `valid_mobile` those that are near in a valid batch; `inside` is
     the share of all answers, 0 to 1 and null where there are none; `reaction_ms` their median.
     """
+    counted = (pl.col("near") & pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
     counts = (
-        valid_of(typed_answers(answers))
+        cast_answers(answers)
+        .with_columns(counted.alias("counts"))
         .group_by("item")
         .agg(
             *((pl.col("device") == device).sum().alias(device) for device in ("pc", "mobile")),
@@ -122,10 +124,3 @@ def image_quality(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     listed = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
     found = listed.join(counts, on="item", how="left", maintain_order="left")
     return found.with_columns(pl.col("pc", "mobile", "valid_pc", "valid_mobile").fill_null(0).cast(pl.Int64))
-
-
-def valid_of(answers: pl.DataFrame) -> pl.DataFrame:
-    """Answers with `counts`: whether a click is near its mask and its batch is valid."""
-    return answers.with_columns(
-        (pl.col("near") & pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False).alias("counts")
-    )

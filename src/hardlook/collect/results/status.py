@@ -1,38 +1,44 @@
-"""Where a study stands: answers wanted and come in, people at work, and how many batches are still needed."""
+"""The progress of a study: answers wanted and received, active people, and how many batches are still needed."""
 
 from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 import hardlook
-from hardlook.collect.results.answer_frames import typed_batches, typed_participants
-from hardlook.collect.results.quality import participant_quality
+from hardlook.collect.results.answers import cast_batches, number_participants
+from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
 from hardlook.errors import OptionError
+from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
+
 SCHEMA = "hardlook.study-status/1"
+
+_ANSWERS = {"clicks": "valid clicks", "review": "reviews", "ratings": "ratings"}
+
 ACTIVE_SECONDS = 15 * 60.0
+
 _PROGRESS = {"item": pl.String, "device": pl.String, "pending": pl.Int64, "valid": pl.Int64}
 
 
-def study_status(study: Study, store: Store, now: float) -> dict[str, Any]:
-    """The status as JSON's values; `now` in seconds since 1970 tells who is at work.
+def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
+    """The status as JSON values; `now`, in seconds since 1970, decides who is active.
 
-    Answers beyond the target of an item and device do not make up for others and are not counted as progress.
+    Answers beyond the target of an item and device do not replace others and are not counted as progress.
     """
     target = study.settings.target_answers
-    progress = _progress(study, store).with_columns(pl.min_horizontal("valid", pl.lit(target)).alias("done"))
-    batches = typed_batches(store.batches())
-    people = typed_participants(store.participants())
-    needed = {device: _batches_needed(study, progress, batches, device) for device in study.settings.devices}
+    progress = _read_progress(study, store).with_columns(pl.min_horizontal("valid", pl.lit(target)).alias("done"))
+    batches = cast_batches(store.batches())
+    people = number_participants(store.participants())
+    needed = {device: _estimate_batches(study, progress, batches, device) for device in study.settings.devices}
     tasks = progress.group_by("task").agg((pl.col("valid") >= target).all().alias("done"))
     at_work = (pl.col("seen") >= now - ACTIVE_SECONDS) & pl.col("finished").is_null()
     closed = batches.filter(pl.col("state") != "open")
@@ -43,15 +49,15 @@ def study_status(study: Study, store: Store, now: float) -> dict[str, Any]:
         "kind": study.settings.kind,
         "answers": int(batches["answered"].sum()),
         **_counts(progress, target),
-        "by_device": {device: _counts(part, target) for device, part in _parts(progress, "device")},
+        "by_device": {device: _counts(part, target) for device, part in _partition(progress, "device")},
         "by_mode": {
-            mode: {device: _counts(part, target) for device, part in _parts(of_mode, "device")}
-            for mode, of_mode in _parts(progress, "mode")
+            mode: {device: _counts(part, target) for device, part in _partition(of_mode, "device")}
+            for mode, of_mode in _partition(progress, "mode")
         },
         "tasks": {"done": int(tasks["done"].sum()), "all": tasks.height},
         "participants": {
             "joined": people.height,
-            # None where there is nothing to train on.
+            # None if the study has no training round.
             "trained": people["trained"].count() if study.training else None,
             "at_work": people.filter(at_work).height,
             "finished": people["finished"].count(),
@@ -66,16 +72,18 @@ def study_status(study: Study, store: Store, now: float) -> dict[str, Any]:
     }
 
 
-def whose_code(study: Study, store: Store, code: str, code_of: Callable[[bytes, str], str]) -> dict[str, Any]:
+def find_participant_by_code(
+    study: Study, store: Store, code: str, code_of: Callable[[bytes, str], str]
+) -> dict[str, Any]:
     """The participant, by number, that a completion code belongs to, and what they did.
 
-    `code_of` makes the code of a participant from the study's secret and their id. Blanks, hyphens and small letters
-    do not matter.
+    `code_of` derives the code of a participant from the study's secret and their id. Blanks, hyphens and case do not
+    matter.
     """
-    wanted = _plain(code).encode()
-    people = participant_quality(study, store.answers(), store.batches(), store.participants())
+    wanted = _normalise_code(code).encode()
+    people = measure_participants(study, store.answers(), store.batches(), store.participants())
     for row in people.iter_rows(named=True):
-        own = _plain(code_of(study.secret, row["participant"]))
+        own = _normalise_code(code_of(study.secret, row["participant"]))
         if hmac.compare_digest(own.encode(), wanted):
             return {"code": own, **{name: value for name, value in row.items() if name != "participant"}}
     raise OptionError(
@@ -84,7 +92,79 @@ def whose_code(study: Study, store: Store, code: str, code_of: Callable[[bytes, 
     )
 
 
-def _progress(study: Study, store: Store) -> pl.DataFrame:
+def describe_status(status: Mapping[str, Any]) -> list[str]:
+    """The document of `build_status` as lines for a terminal: bars by device and display mode, then sentences."""
+    people, batches, tasks, needed = (status[name] for name in ("participants", "batches", "tasks", "batches_needed"))
+    wanted = _ANSWERS[status["kind"]]
+    shown = [("all", status)]
+    devices = status["by_device"]
+    if len(devices) > 1:
+        shown += list(devices.items())
+    if len(status["by_mode"]) > 1:
+        shown += [
+            (f"{mode}, {device}" if len(devices) > 1 else mode, counts)
+            for mode, of_mode in status["by_mode"].items()
+            for device, counts in of_mode.items()
+        ]
+    trained = "" if people["trained"] is None else f"{people['trained']} trained, "
+    widest = max(len(name) for name, _ in shown)
+    by_device = ", ".join(f"{needed[device]} on {device}" for device in devices) if len(devices) > 1 else ""
+    return [
+        f"{status['title']}: {status['valid']} of {status['wanted']} {wanted}",
+        "",
+        *(f"{name:<{widest}}  {format_bar(one['valid'], one['wanted'])}  {_format_counts(one)}" for name, one in shown),
+        "",
+        f"{tasks['done']} of {format_count(tasks['all'], 'task')} done; "
+        f"{format_count(status['answers'], 'answer')} came in.",
+        f"{format_count(people['joined'], 'participant')}: {trained}{people['at_work']} at work in the "
+        f"last quarter of an hour, {people['finished']} finished.",
+        f"Batches: {batches['open']} open, {batches['valid']} valid, {batches['dropped']} dropped, "
+        f"{batches['given_up']} given up.",
+        _describe_needed(needed["all"], by_device),
+    ]
+
+
+def _describe_needed(batches: int, by_device: str) -> str:
+    if not batches:
+        return "No more batches are needed."
+    words = f"About {format_count(batches, 'more batch', 'more batches')} {'is' if batches == 1 else 'are'} needed"
+    return f"{words}: {by_device}." if by_device else f"{words}."
+
+
+def describe_participant(participant: Mapping[str, Any], kind: str) -> list[str]:
+    """The document of `find_participant_by_code` as lines for a terminal."""
+    batches = ", ".join(
+        f"{participant[f'{state}_batches']} {words}"
+        for state, words in (("valid", "valid"), ("dropped", "dropped"), ("given_up", "given up"), ("open", "open"))
+    )
+    lines = [
+        f"The code is that of participant {participant['number']} ({participant['device'] or 'no device yet'}).",
+        f"{format_count(participant['answers'], 'answer')} in "
+        f"{format_count(participant['batches'], 'batch', 'batches')}: {batches}. "
+        + ("Nothing was left to do." if participant["finished"] else "There was more to do."),
+    ]
+    if kind == "clicks" and participant["inside"] is not None:
+        lines.append(f"{100 * participant['inside']:.0f} % of the clicks lie inside.")
+    return lines
+
+
+def format_bar(done: int, wanted: int, width: int = 24) -> str:
+    """A bar of characters; it is full only when all is done.
+
+    >>> format_bar(1, 2, 8), format_bar(99, 100, 8), format_bar(1, 100, 8)
+    ('━━━━────', '━━━━━━━─', '────────')
+    """
+    filled = done * width // wanted if wanted else width
+    return "━" * filled + "─" * (width - filled)
+
+
+def _format_counts(counts: Mapping[str, int]) -> str:
+    share = 100 * counts["valid"] // counts["wanted"] if counts["wanted"] else 100
+    pending = f", {counts['pending']} under way" if counts["pending"] else ""
+    return f"{counts['valid']} of {counts['wanted']} ({share} %){pending}"
+
+
+def _read_progress(study: Study, store: Store) -> pl.DataFrame:
     items = [(item.id, item.task, item.mode) for item in study.items]
     known = pl.DataFrame(items, {"item": pl.String, "task": pl.String, "mode": pl.String}, orient="row")
     devices = pl.DataFrame({"device": list(study.settings.devices)}, {"device": pl.String})
@@ -93,16 +173,16 @@ def _progress(study: Study, store: Store) -> pl.DataFrame:
     return found.with_columns(pl.col("pending", "valid").fill_null(0))
 
 
-def _batches_needed(study: Study, progress: pl.DataFrame, batches: pl.DataFrame, device: str) -> int:
-    """Missing answers over those that a closed batch of this device has brought so far.
+def _estimate_batches(study: Study, progress: pl.DataFrame, batches: pl.DataFrame, device: str) -> int:
+    """Missing answers over the mean number that a closed batch of this device brought so far.
 
-    Before any batch is closed each is taken to bring all its answers.
+    Before any batch is closed each is assumed to bring all its answers.
     """
     here = progress.filter(pl.col("device") == device)
     missing = here.height * study.settings.target_answers - int(here["done"].sum())
     closed = batches.filter((pl.col("device") == device) & (pl.col("state") != "open")).height
     brought = int(here["valid"].sum()) / closed if closed else float(study.settings.batch_size)
-    # Batches that brought nothing so far say nothing about those to come.
+    # If no batch brought anything so far, assume full batches.
     return math.ceil(missing / (brought or float(study.settings.batch_size)) - 1e-9)
 
 
@@ -114,9 +194,9 @@ def _counts(progress: pl.DataFrame, target: int) -> dict[str, int]:
     }
 
 
-def _parts(frame: pl.DataFrame, column: str) -> list[tuple[str, pl.DataFrame]]:
+def _partition(frame: pl.DataFrame, column: str) -> list[tuple[str, pl.DataFrame]]:
     return [(str(name[0]), part) for name, part in frame.partition_by(column, as_dict=True).items()]
 
 
-def _plain(code: str) -> str:
+def _normalise_code(code: str) -> str:
     return "".join(letter for letter in code.upper() if letter.isalnum())

@@ -1,12 +1,9 @@
 """Connections and transactions: SQLite with a write-ahead log, or PostgreSQL through psycopg.
 
 SQLAlchemy Core writes one set of statements for both, with every value bound and none pasted into SQL.
-A write is one transaction. It is done again when it failed for a passing reason: a deadlock, a busy file, a lost
-connection, or a constraint that says that somebody else was faster. So `work` must be safe to do again.
 
 >>> import tempfile
->>> from hardlook.collect.store.addresses import address_of
->>> database = Database(address_of(f"sqlite:///{tempfile.mkdtemp()}/answers.sqlite"))
+>>> database = Database(parse_address(f"sqlite:///{tempfile.mkdtemp()}/answers.sqlite"))
 >>> database.read(lambda connection: connection.exec_driver_sql("PRAGMA journal_mode").scalar())
 'wal'
 >>> database.close()
@@ -15,74 +12,258 @@ connection, or a constraint that says that somebody else was faster. So `work` m
 from __future__ import annotations
 
 import sqlite3
+import threading
 import time
+from collections import deque
 from collections.abc import Callable
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+from urllib.parse import quote
 
-from sqlalchemy import URL, Connection, Engine, create_engine, event
-from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
+from sqlalchemy import URL, Connection, Engine, NestedTransaction, create_engine, event, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError, IntegrityError, OperationalError, SQLAlchemyError, TimeoutError
 
-from hardlook.collect.store.addresses import in_words
-from hardlook.collect.store.shared_commits import Conflict, SharedCommits
+from hardlook.errors import DataError
+from hardlook.extras import require
 
 T = TypeVar("T")
-_Way = Callable[[Callable[[Connection], Any]], Any]
+
+P = ParamSpec("P")
+
+# How many writes share a commit at most: enough to be fast, few enough that the first does not wait for long.
+MAX_GROUP = 32
+
+_Transaction = Callable[[Callable[[Connection], Any]], Any]
+
 BUSY_SECONDS = 30.0
+
 _ATTEMPTS = 6
+
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
-_PASSING = {"40001", "40P01", "55P03"}
-# One for each of a server's forty threads: the pool is no fair queue, and opening one anew costs more than an answer.
+_TRANSIENT = {"40001", "40P01", "55P03"}
+
+# One per thread of a server (40): the pool is no fair queue, and opening a connection costs more than an answer.
 _POOL: dict[str, Any] = {"pool_size": 40, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
+
+_KINDS = {
+    "sqlite": "sqlite",
+    "sqlite+pysqlite": "sqlite",
+    "postgres": "postgresql+psycopg",
+    "postgresql": "postgresql+psycopg",
+    "postgresql+psycopg": "postgresql+psycopg",
+}
+
+_EXPECTED = "give sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
+
+
+def parse_address(url: str) -> URL:
+    """A checked address with the driver that is used here; any other database is a `DataError`.
+
+    >>> parse_address("postgresql://ann:secret@db/study").drivername
+    'postgresql+psycopg'
+    """
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        # Not chained and not shown: a malformed address may hold a password anywhere.
+        raise DataError("the address of the database cannot be read", remedy=_EXPECTED) from None
+    kind = _KINDS.get(parsed.drivername)
+    if kind is None:
+        raise DataError(f"a database of kind {parsed.drivername!r} is not supported", remedy=_EXPECTED)
+    if kind == "sqlite" and parsed.database in (None, "", ":memory:"):
+        raise DataError("a database in memory would forget the answers", remedy=_EXPECTED)
+    if kind != "sqlite":
+        require("psycopg", extra="postgres")
+    return parsed.set(drivername=kind)
+
+
+def format_address(address: URL) -> str:
+    """The address without its password and its query, which may hold one too.
+
+    >>> format_address(parse_address("postgresql://ann:secret@db/study?sslmode=require"))
+    'postgresql+psycopg://ann:***@db/study'
+    """
+    return address.set(query={}).render_as_string(hide_password=True)
+
+
+def describe_error(address: URL, error: SQLAlchemyError) -> DataError:
+    """A driver's error as one that names the database and a remedy, never a password."""
+    if isinstance(error, DBAPIError) and error.orig is not None:
+        said = str(error.orig).strip()
+    elif isinstance(error, TimeoutError):
+        said = "all connections were in use for too long"
+    else:
+        # An error of SQLAlchemy itself may quote values; its type is enough.
+        said = type(error).__name__
+    for secret in _list_secrets(address):
+        said = said.replace(secret, "***")
+    return DataError(
+        f"the database cannot be used: {said}", file=format_address(address), remedy=_find_remedy(address, said)
+    )
+
+
+def _find_remedy(address: URL, said: str) -> str:
+    if address.get_backend_name() != "sqlite":
+        return "check that PostgreSQL runs there, and the name, user and password in the address"
+    place = Path(str(address.database)).parent
+    if "readonly" in said or "unable to open" in said:
+        return f"answers are written beside each other in {place}: it must exist and be writable, on a disk with room"
+    if "not a database" in said or "malformed" in said:
+        return "this file is damaged or is no database: restore it from a copy, or name another"
+    if "locked" in said:
+        return "another program holds the database: close it"
+    if "full" in said:
+        return "make room on the disk"
+    return f"look at {place}"
+
+
+def _list_secrets(address: URL) -> list[str]:
+    values: list[Any] = [address.password, *(address.query.get(name) for name in ("password", "sslpassword"))]
+    found = [str(value) for value in values if value]
+    return found + [quote(value, safe="") for value in found]
+
+
+class Conflict(SQLAlchemyError):
+    """Another transaction was faster, or broke this one: it is retried."""
+
+
+class _Write:
+    """One write in the queue, its result, and an event that is set when it is its turn to lead or it is done."""
+
+    def __init__(self, work: Callable[[Connection], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.result: Any = None
+        self.error: Exception | None = None
+        self.wake = threading.Event()
+
+
+class SharedCommits:
+    """A queue of writes to one engine, in which those that wait share a commit.
+
+    SQLite lets one writer in at a time; others sleep and retry, and an unlucky one waits for long. So threads of one
+    process queue here in the order of arrival. A commit waits for the disk, mostly longer than the writing took. So
+    the first in the queue writes for all who wait, each within a savepoint of its own, and commits once: a write is on
+    disk before its caller continues. Correctness never depends on this queue, since other processes write too.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._guard = threading.Lock()
+        self._busy = False
+        self._queue: deque[_Write] = deque()
+
+    def write(self, work: Callable[[Connection], T]) -> T:
+        """The result of `work(connection)` once it is on disk; what it raises is raised, with nothing of it written."""
+        own = _Write(work)
+        with self._guard:
+            self._queue.append(own)
+            leads, self._busy = not self._busy, True
+        if not leads:
+            own.wake.wait()
+        if not own.done:
+            self._lead()
+        if own.error is not None:
+            raise own.error
+        result: T = own.result
+        return result
+
+    def _lead(self) -> None:
+        with self._guard:
+            group = [self._queue.popleft() for _ in range(min(MAX_GROUP, len(self._queue)))]
+        try:
+            self._commit(group)
+        except Exception as error:
+            for write in group:
+                write.error = error
+        except BaseException:
+            # The thread is being ended: the others retry by themselves.
+            for write in group:
+                write.error = Conflict()
+            raise
+        finally:
+            self._finish(group)
+
+    def _finish(self, group: list[_Write]) -> None:
+        with self._guard:
+            following = self._queue[0] if self._queue else None
+            self._busy = following is not None
+        for write in group:
+            write.done = True
+            write.wake.set()
+        if following is not None:
+            following.wake.set()
+
+    def _commit(self, group: list[_Write]) -> None:
+        with self._engine.begin() as connection:
+            if len(group) == 1:
+                group[0].result = group[0].work(connection)
+                return
+            for write in group:
+                savepoint = connection.begin_nested()
+                try:
+                    write.result = write.work(connection)
+                except Exception as error:
+                    _undo(savepoint, error)
+                    write.error = error
+                else:
+                    savepoint.commit()
+
+
+def _undo(savepoint: NestedTransaction, error: Exception) -> None:
+    try:
+        savepoint.rollback()
+    except SQLAlchemyError:
+        # The whole transaction is gone, as with a full disk: nothing is kept, and all callers get the error.
+        if isinstance(error, SQLAlchemyError):
+            raise error from None
+        raise
 
 
 class Database:
     """One database, used by any number of threads and processes.
 
-    `read(work)` and `write(work)` call `work(connection)` in a transaction and give what it gives. A read sees one
-    moment and keeps no writer waiting. What `work` raises rolls back and is passed on; what the database raises comes
-    as a `DataError` in words.
+    `read` and `write` call `work(connection, ...)` in a transaction and return its result. A read sees one
+    moment and blocks no writer. What `work` raises rolls back and is passed on; what the database raises becomes a
+    `DataError`. After a transient failure (a deadlock, a busy file, a lost connection, a constraint violated by another
+    transaction) `work` is called again, so it must be safe to repeat.
     """
 
     def __init__(self, address: URL) -> None:
         self.address = address
         sqlite = address.get_backend_name() == "sqlite"
-        self._engine = _sqlite(address) if sqlite else _postgresql(address)
+        self._engine = _sqlite_engine(address) if sqlite else _postgresql_engine(address)
         writing = self._engine.execution_options(hardlook_write=True)
         # PostgreSQL lets transactions share a commit by itself.
-        self._write = SharedCommits(writing).write if sqlite else _alone(writing)
+        self._write = SharedCommits(writing).write if sqlite else _own_transaction(writing)
         reading = self._engine if sqlite else self._engine.execution_options(isolation_level="REPEATABLE READ")
-        self._read = _alone(reading)
+        self._read = _own_transaction(reading)
 
-    @property
-    def is_sqlite(self) -> bool:
-        """Whether this is a file rather than a server."""
-        return self._engine.dialect.name == "sqlite"
+    def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of `work(connection, ...)`, which reads one moment."""
+        return self._retry(self._read, lambda connection: work(connection, *args, **kwargs))
 
-    def read(self, work: Callable[[Connection], T]) -> T:
-        """What `work` reads, all of one moment."""
-        return self._tried(self._read, work)
-
-    def write(self, work: Callable[[Connection], T]) -> T:
-        """What `work` gives, once all that it wrote is on disk."""
-        return self._tried(self._write, work)
+    def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of `work(connection, ...)`, once all that it wrote is on disk."""
+        return self._retry(self._write, lambda connection: work(connection, *args, **kwargs))
 
     def close(self) -> None:
         """Close all connections that are not in use."""
         self._engine.dispose()
 
-    def _tried(self, way: _Way, work: Callable[[Connection], T]) -> T:
+    def _retry(self, transaction: _Transaction, work: Callable[[Connection], T]) -> T:
         for attempt in range(_ATTEMPTS):
             try:
-                result: T = way(work)
+                result: T = transaction(work)
                 return result
             except SQLAlchemyError as error:
-                if attempt == _ATTEMPTS - 1 or not _passing(error):
-                    raise in_words(self.address, error) from None
+                if attempt == _ATTEMPTS - 1 or not _is_transient(error):
+                    raise describe_error(self.address, error) from None
                 time.sleep(0.005 * 3**attempt)
         raise AssertionError("unreachable")
 
 
-def _alone(engine: Engine) -> _Way:
+def _own_transaction(engine: Engine) -> _Transaction:
     def transaction(work: Callable[[Connection], Any]) -> Any:
         with engine.begin() as connection:
             return work(connection)
@@ -90,38 +271,38 @@ def _alone(engine: Engine) -> _Way:
     return transaction
 
 
-def _passing(error: SQLAlchemyError) -> bool:
+def _is_transient(error: SQLAlchemyError) -> bool:
     if isinstance(error, IntegrityError | Conflict):
         return True
     if not isinstance(error, DBAPIError):
         return False
-    if error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _PASSING:
+    if error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _TRANSIENT:
         return True
     return isinstance(error, OperationalError) and "database is locked" in str(error.orig)
 
 
-def _sqlite(address: URL) -> Engine:
+def _sqlite_engine(address: URL) -> Engine:
     engine = create_engine(address, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}, **_POOL)
 
     @event.listens_for(engine, "connect")
     def configure(connection: sqlite3.Connection, record: object) -> None:
-        # The driver's own idea of transactions starts them late and never immediately; ours are begun below.
+        # The driver's own transactions start late and never immediately; ours are begun below.
         connection.isolation_level = None
-        _write_ahead(connection)
+        _enable_wal(connection)
         # FULL: a commit is on disk before it returns, also when the power fails.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A write that began as a read cannot wait for another writer: SQLite fails it at once. So ask at the start.
+        # A write that began as a read cannot wait for another writer: SQLite fails it at once. So lock at the start.
         immediate = connection.get_execution_options().get("hardlook_write", False)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
 
     return engine
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
+def _enable_wal(connection: sqlite3.Connection) -> None:
     # Two processes that switch a new file at once may fail without waiting, whatever the timeout.
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
@@ -134,7 +315,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _postgresql(address: URL) -> Engine:
-    # A hidden wait for a machine that is gone would last minutes.
+def _postgresql_engine(address: URL) -> Engine:
+    # Without a limit, connecting to a machine that is gone would take minutes.
     arguments = {} if "connect_timeout" in address.query else {"connect_timeout": 10}
     return create_engine(address, isolation_level="READ COMMITTED", connect_args=arguments, **_POOL)

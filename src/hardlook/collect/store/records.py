@@ -1,29 +1,41 @@
-"""What the store takes and gives back: participants, batches, trials, answers, and refusals.
+r"""What the store takes and returns: participants, batches, trials, answers, refusals; and which values it accepts.
 
 >>> BatchRules(size=10, target=25, most_batches=20, return_after=1800.0).needed(10)
 7
->>> raise Refusal("already-answered", "this trial has an answer")
+
+Text and numbers are checked so that both databases hold them as they are: PostgreSQL refuses a NUL and counts
+characters, SQLite would turn NaN into NULL. Anything else is refused by name.
+
+>>> check_text("language", "de", 16)
+'de'
+>>> check_text("language", "d\0e", 16)
 Traceback (most recent call last):
 ...
-hardlook.collect.store.records.Refusal: this trial has an answer
+hardlook.collect.store.records.Refusal: language: a NUL cannot be stored
 """
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from hardlook.collect.study.tasks import Item
 
+if TYPE_CHECKING:
+    from hardlook.collect.study.settings import StudySettings
+
 TrialState = Literal["assigned", "answered", "returned"]
+
 BatchState = Literal["open", "complete", "returned"]
+
 Needed = Callable[[int], int]
 
 
 class Refusal(Exception):
-    """What a participant asked cannot be done; `code` is for programs, the message for people.
+    """A request of a participant that cannot be done; `code` is for programs, the message for people.
 
     Codes: unknown-participant, unknown-trial, unknown-device, no-device, already-answered, returned, key-used,
     bad-value.
@@ -38,7 +50,7 @@ class Refusal(Exception):
 
 
 def seven_of_ten(clicks: int) -> int:
-    """How many clicks of a batch of `clicks` must lie inside by RClicks' rule, a shorter batch in the same share.
+    """How many of `clicks` clicks must lie inside by RClicks' rule: 7 of 10, a shorter batch in proportion.
 
     >>> [seven_of_ten(clicks) for clicks in (10, 5, 1)]
     [7, 4, 1]
@@ -50,7 +62,7 @@ def seven_of_ten(clicks: int) -> int:
 class Participant:
     """Somebody who takes part, known by a random id alone; times are seconds since 1970.
 
-    `finished` is when they were first told that nothing is left for them.
+    `finished` is when there was first nothing left to hand out to them.
     """
 
     id: str
@@ -67,7 +79,7 @@ class Participant:
 class Trial:
     """One item handed to one participant, the `position`-th (from 0) of its batch.
 
-    Its pictures were asked for `shows` times, the first time at `shown` (seconds since 1970).
+    It was shown `shows` times, first at `shown` (seconds since 1970).
     """
 
     id: str
@@ -89,24 +101,12 @@ class Batch:
     trials: tuple[Trial, ...]
 
 
-class _Settings(Protocol):
-    @property
-    def batch_size(self) -> int: ...
-    @property
-    def target_answers(self) -> int: ...
-    @property
-    def most_batches(self) -> int: ...
-    @property
-    def return_after_minutes(self) -> float: ...
-    def inside_needed(self, clicks: int, /) -> int: ...
-
-
 @dataclass(frozen=True)
 class BatchRules:
     """How batches are handed out.
 
-    `size` trials a batch, `target` valid answers of each item and device, at most `most_batches` a participant.
-    After `return_after` seconds without a sign of life a batch goes back. `needed(n)` clicks of n must lie inside.
+    `size` trials per batch, `target` valid answers per item and device, at most `most_batches` per participant. After
+    `return_after` seconds of inactivity a batch is returned. `needed(n)` clicks of n must lie inside.
     """
 
     size: int
@@ -116,7 +116,7 @@ class BatchRules:
     needed: Needed = seven_of_ten
 
     @classmethod
-    def of(cls, settings: _Settings) -> BatchRules:
+    def of(cls, settings: StudySettings) -> BatchRules:
         """The rules that a study's settings state."""
         return cls(
             settings.batch_size,
@@ -129,7 +129,7 @@ class BatchRules:
 
 @dataclass(frozen=True)
 class NewAnswer:
-    """An answer as it came: `key` made by the browser, `x` and `y` in pixels of the task's image, `early` a count.
+    """An answer as it arrives: `key` made by the browser, `x` and `y` in pixels of the task's image, `early` a count.
 
     `inside` and `near` judge a click and are None for anything else; `value` is a review's or a rating's.
     """
@@ -149,7 +149,7 @@ class NewAnswer:
 
 @dataclass(frozen=True)
 class Stored:
-    """That an answer is on disk: `repeated` when it was before, and `answered` of its batch's `of` trials are."""
+    """An answer is on disk: `repeated` when it was before; `answered` of the `of` trials of its batch are."""
 
     repeated: bool
     batch_complete: bool
@@ -160,8 +160,91 @@ class Stored:
 
 @dataclass(frozen=True)
 class Tally:
-    """What one participant did so far: answers, batches that were completed, batches that were handed out."""
+    """Counts of one participant: answers, completed batches, batches handed out."""
 
     answered: int
     complete: int
     batches: int
+
+
+# Longest texts, in characters.
+KEY, LANGUAGE, INVITATION, DEVICE, ID = 64, 16, 64, 8, 32
+
+_MAX_JSON_LENGTH = 10_000
+
+_MAX_INTEGER = 2**31 - 1
+
+
+def check_text(name: str, value: object, most: int) -> str:
+    """`value` as text of 1 to `most` characters that UTF-8 can hold, without NUL; else a `Refusal` bad-value."""
+    if not isinstance(value, str):
+        raise _bad(name, f"expected text, not {type(value).__name__}")
+    if not 0 < len(value) <= most:
+        raise _bad(name, f"expected 1 to {most} characters, not {len(value)}")
+    if "\0" in value:
+        raise _bad(name, "a NUL cannot be stored")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise _bad(name, "half a surrogate pair cannot be stored")
+    return value
+
+
+def is_storable(value: object, most: int) -> bool:
+    r"""Whether `value` could be in the database at all; anything else need not be looked up.
+
+    >>> is_storable("a1", 32), is_storable("a\0", 32), is_storable("a" * 33, 32)
+    (True, False, False)
+    """
+    try:
+        check_text("", value, most)
+    except Refusal:
+        return False
+    return True
+
+
+def check_number(name: str, value: object) -> float:
+    """`value` as a finite float; else a `Refusal` bad-value."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or abs(value) > 1e300 or math.isnan(value):
+        raise _bad(name, "expected a finite number")
+    return float(value)
+
+
+def check_integer(name: str, value: object) -> int:
+    """`value` as an integer of 32 bits; else a `Refusal` bad-value."""
+    if isinstance(value, bool) or not isinstance(value, int) or not -_MAX_INTEGER <= value <= _MAX_INTEGER:
+        raise _bad(name, "expected a whole number of 32 bits")
+    return value
+
+
+def answer_row(answer: NewAnswer) -> dict[str, Any]:
+    """The columns of `answers` that an answer itself fills, checked.
+
+    >>> answer_row(NewAnswer("key-1", "trial-1", value=3))["value"]
+    3
+    """
+    return {
+        "key": check_text("key", answer.key, KEY),
+        "x": None if answer.x is None else check_number("x", answer.x),
+        "y": None if answer.y is None else check_number("y", answer.y),
+        "inside": None if answer.inside is None else int(bool(answer.inside)),
+        "near": None if answer.near is None else int(bool(answer.near)),
+        "value": None if answer.value is None else check_integer("value", answer.value),
+        "early": check_integer("early", answer.early),
+        "reaction_ms": None if answer.reaction_ms is None else check_number("reaction_ms", answer.reaction_ms),
+        "durations": _json_of("durations", answer.durations),
+        "circumstances": _json_of("circumstances", answer.circumstances),
+    }
+
+
+def _json_of(name: str, value: Mapping[str, Any]) -> str:
+    try:
+        # ASCII: a NUL or half a pair inside becomes an escape, which any database holds.
+        text = json.dumps(dict(value), sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise _bad(name, "expected plain JSON values") from None
+    if len(text) > _MAX_JSON_LENGTH:
+        raise _bad(name, f"expected at most {_MAX_JSON_LENGTH} characters of JSON, not {len(text)}")
+    return text
+
+
+def _bad(name: str, why: str) -> Refusal:
+    return Refusal("bad-value", f"{name}: {why}")

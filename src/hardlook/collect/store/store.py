@@ -1,4 +1,4 @@
-"""The store: everything that server, dashboard and export ask of the database.
+"""The store: everything that the server, the dashboard and the export need of the database.
 
 >>> import tempfile
 >>> from hardlook.collect.study.tasks import Item
@@ -6,30 +6,32 @@
 >>> rules = BatchRules(size=1, target=1, most_batches=5, return_after=1800.0)
 >>> with Store.open(url) as store:
 ...     store.prepare([Item("t1", "t1", "", "cup.jpg")], ("any",), fingerprint="f")
-...     someone = store.join(None, "en", now=0.0)
-...     store.set_device(someone.id, "any", now=1.0)
-...     trial = store.next_batch(someone.id, rules, now=2.0).trials[0]
-...     stored = store.answer(someone.id, NewAnswer("key-1", trial.id, value=7), rules.needed, now=3.0)
-...     again = store.answer(someone.id, NewAnswer("key-1", trial.id, value=7), rules.needed, now=4.0)
+...     participant = store.join(None, "en", now=0.0)
+...     store.set_device(participant.id, "any", now=1.0)
+...     trial = store.next_batch(participant.id, rules, now=2.0).trials[0]
+...     stored = store.answer(participant.id, NewAnswer("key-1", trial.id, value=7), rules.needed, now=3.0)
+...     again = store.answer(participant.id, NewAnswer("key-1", trial.id, value=7), rules.needed, now=4.0)
 ...     stored.batch_complete, again.repeated, store.answers()["value"].to_list()
 (True, True, [7])
+
+Tables come as polars frames: times are seconds since 1970, `durations` and `circumstances` JSON text. Before a study
+was ever served they are empty, with their columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
 import polars as pl
-from sqlalchemy import text
+from sqlalchemy import Connection, Float, Integer, Select, func, insert, select, text, update
 
-from hardlook.collect.store import answering, assignment, joining, preparing, reading, returning
-from hardlook.collect.store.addresses import address_of, shown
-from hardlook.collect.store.checking import LANGUAGE, text_of
-from hardlook.collect.store.database import Database
-from hardlook.collect.store.preparing import Catalogue
+from hardlook.collect.store import answers, batches
+from hardlook.collect.store.database import Database, format_address, parse_address
 from hardlook.collect.store.records import (
+    LANGUAGE,
     Batch,
     BatchRules,
     Needed,
@@ -39,30 +41,66 @@ from hardlook.collect.store.records import (
     Stored,
     Tally,
     Trial,
+    check_text,
     seven_of_ten,
+)
+from hardlook.collect.store.tables import (
+    ANSWERS,
+    ASSIGNMENTS,
+    BATCHES,
+    FACTS,
+    ITEMS,
+    PARTICIPANTS,
+    PROGRESS,
+    Catalogue,
+    is_prepared,
+    prepare,
+    read_catalogue,
 )
 from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
-__all__ = [
-    "Batch",
-    "BatchRules",
-    "NewAnswer",
-    "Participant",
-    "Refusal",
-    "Store",
-    "Stored",
-    "Tally",
-    "Trial",
-]
+_RULES = FACTS.c.name == "rules"
+
+_PROGRESS = (
+    select(PROGRESS, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject)
+    .join(ITEMS, ITEMS.c.id == PROGRESS.c.item)
+    .order_by(PROGRESS.c.item, PROGRESS.c.device)
+)
+
+_PARTICIPANTS = select(PARTICIPANTS).order_by(PARTICIPANTS.c.joined, PARTICIPANTS.c.id)
+
+_TRIALS = select(func.count()).where(ASSIGNMENTS.c.batch == BATCHES.c.id)
+
+_BATCHES = select(
+    BATCHES,
+    _TRIALS.scalar_subquery().label("trials"),
+    _TRIALS.where(ASSIGNMENTS.c.state == "answered").scalar_subquery().label("answered"),
+).order_by(BATCHES.c.participant, BATCHES.c.number)
+
+_ANSWERS = (
+    select(
+        *(ANSWERS.c[name] for name in ("key", "assignment", "participant", "item")),
+        *(ITEMS.c[name] for name in ("task", "mode", "subject")),
+        *(ANSWERS.c[name] for name in ("device", "x", "y", "inside", "near", "value", "early", "reaction_ms")),
+        *(ANSWERS.c[name] for name in ("durations", "circumstances", "received")),
+        BATCHES.c.id.label("batch"),
+        *(BATCHES.c[name].label(f"batch_{name}") for name in ("number", "state", "valid")),
+        *(ASSIGNMENTS.c[name] for name in ("position", "shows")),
+    )
+    .join(ITEMS, ITEMS.c.id == ANSWERS.c.item)
+    .join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
+    .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
+    .order_by(ANSWERS.c.received, ANSWERS.c.key)
+)
 
 
 class Store:
     """What people did, used by any number of threads; several processes may share one database.
 
-    Every method is one transaction or several that are whole by themselves: killed at any moment, nothing is half
-    done, and what was returned from is on disk. `now` is always seconds since 1970. What a participant may not do is
-    a `Refusal`; a database that cannot be used is a `DataError`.
+    Every method is one transaction, or several that are each complete: killed at any moment, nothing is half done, and
+    what a method returned from is on disk. `now` is always seconds since 1970. What a participant may not do is a
+    `Refusal`; a database that cannot be used is a `DataError`.
     """
 
     def __init__(self, database: Database) -> None:
@@ -71,8 +109,8 @@ class Store:
 
     @classmethod
     def open(cls, url: str) -> Store:
-        """Connect to `sqlite:///PATH` or `postgresql://...`; what is wrong comes in words, without the password."""
-        database = Database(address_of(url))
+        """Connect to `sqlite:///PATH` or `postgresql://...`; errors never show the password."""
+        database = Database(parse_address(url))
         database.read(lambda connection: connection.execute(text("SELECT 1")).one())
         return cls(database)
 
@@ -89,91 +127,121 @@ class Store:
         self.close()
 
     def prepare(self, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> None:
-        """Make what is missing of tables, items and counts; a `DataError` when the database is of other tasks."""
+        """Create missing tables, items and counts; a `DataError` when the database belongs to other tasks."""
         devices = tuple(devices)
         try:
-            self._catalogue = self._database.write(
-                lambda connection: preparing.prepare(connection, items, devices, fingerprint)
-            )
+            self._catalogue = self._database.write(prepare, items, devices, fingerprint)
         except DataError as error:
-            raise error.at(file=shown(self._database.address)) from None
+            raise error.at(file=format_address(self._database.address)) from None
 
     def join(self, invitation: str | None, language: str, now: float) -> Participant:
         """A new participant, or the one who joined by this invitation before."""
-        return self._database.write(lambda connection: joining.join(connection, invitation, language, now))
+        return self._database.write(batches.join, invitation, language, now)
 
     def participant(self, id: str) -> Participant | None:
-        """The participant of an id, or None."""
-        return self._database.read(lambda connection: joining.participant(connection, id))
+        """The participant with an id, or None."""
+        return self._database.read(batches.find_participant, id)
 
     def tally(self, id: str) -> Tally:
         """How many answers and batches a participant has."""
-        return self._database.read(lambda connection: joining.tally(connection, id))
+        return self._database.read(batches.count_work, id)
 
     def set_language(self, id: str, language: str, now: float) -> None:
-        """Note the language that a participant chose."""
-        text_of("language", language, LANGUAGE)
-        self._database.write(lambda connection: joining.set_columns(connection, id, now, language=language))
+        """Set the language that a participant chose."""
+        check_text("language", language, LANGUAGE)
+        self._database.write(batches.set_columns, id, now, language=language)
 
     def set_device(self, id: str, device: str, now: float) -> None:
-        """Note the device that a participant confirmed; an open batch of another device goes back with the next one."""
-        if device not in self._handed_out().devices:
+        """Set the device that a participant confirmed; the next batch returns an open one of another device."""
+        if device not in self._load_catalogue().devices:
             raise Refusal("unknown-device", "the study knows no such device")
-        self._database.write(lambda connection: joining.set_columns(connection, id, now, device=device))
+        self._database.write(batches.set_columns, id, now, device=device)
 
     def set_trained(self, id: str, now: float) -> None:
         """Note that the training round is done; the first time counts."""
-        self._database.write(lambda connection: joining.set_first(connection, id, now, "trained"))
+        self._database.write(batches.set_first, id, now, "trained")
 
     def touch(self, id: str, now: float) -> None:
-        """A sign of life of a participant and their open batch."""
-        self._database.write(lambda connection: joining.touch(connection, id, now))
+        """Note that a participant is active, which keeps their open batch."""
+        self._database.write(batches.touch, id, now)
 
     def next_batch(self, participant_id: str, rules: BatchRules, now: float) -> Batch | None:
-        """The open batch, else a new one of the neediest items, else None; then `finished` is noted."""
-        return assignment.next_batch(self._database, self._handed_out(), participant_id, rules, now)
+        """The open batch, else a new one of the items with the fewest answers, else None; then `finished` is set."""
+        return batches.next_batch(self._database, self._load_catalogue(), participant_id, rules, now)
 
     def trial(self, participant_id: str, trial_id: str) -> Trial | None:
         """A participant's own trial, or None."""
-        return self._database.read(lambda connection: answering.trial(connection, participant_id, trial_id))
+        return self._database.read(answers.find_trial, participant_id, trial_id)
 
     def show(self, participant_id: str, trial_id: str, now: float) -> Trial:
-        """Count a showing; a `Refusal` when the trial is answered, returned or not theirs."""
-        return self._database.write(lambda connection: answering.show(connection, participant_id, trial_id, now))
+        """Count a show of a trial; a `Refusal` when it is answered, returned or another participant's."""
+        return self._database.write(answers.show_trial, participant_id, trial_id, now)
 
     def answer(self, participant_id: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
         """Store an answer, once; a batch is judged with its last one, `needed(n)` clicks of n inside."""
-        return self._database.write(lambda connection: answering.answer(connection, participant_id, new, needed, now))
+        return self._database.write(answers.store_answer, participant_id, new, needed, now)
 
     def return_abandoned(self, return_after: float, now: float, needed: Needed = seven_of_ten) -> int:
-        """Give back batches without a sign of life for `return_after` seconds; how many."""
-        return returning.return_abandoned(self._database, return_after, now, needed)
+        """Return batches whose participant was inactive for `return_after` seconds; how many."""
+        return batches.return_abandoned(self._database, return_after, now, needed)
 
     def progress(self) -> pl.DataFrame:
-        """A row an item and device: item, device, pending, valid, task, mode, subject."""
-        return self._database.read(reading.progress)
+        """One row per item and device: item, device, pending, valid, task, mode, subject."""
+        return self._read_frame(_PROGRESS)
 
     def participants(self) -> pl.DataFrame:
-        """A row a participant: the fields of `Participant`."""
-        return self._database.read(reading.participants)
+        """One row per participant in the order of joining: the fields of `Participant`."""
+        return self._read_frame(_PARTICIPANTS)
 
     def batches(self) -> pl.DataFrame:
-        """A row a batch: id, participant, number, device, state, valid, opened, touched, closed, trials, answered."""
-        return self._database.read(reading.batches)
+        """One row per batch, by participant and number.
+
+        Columns: id, participant, number, device, state, valid, opened, touched, closed, trials, answered.
+        """
+        return self._read_frame(_BATCHES, booleans=("valid",))
 
     def answers(self) -> pl.DataFrame:
-        """A row an answer with its item, trial and batch."""
-        return self._database.read(reading.answers)
+        """One row per answer with its item, trial and batch, in the order of arrival."""
+        return self._read_frame(_ANSWERS, booleans=("inside", "near", "batch_valid"))
 
     def rules(self) -> dict[str, Any]:
-        """The rules of exclusion that were set; empty at first."""
-        return self._database.read(reading.rules)
+        """The rules of exclusion; empty until they are set."""
+
+        def read(connection: Connection) -> str | None:
+            return connection.scalar(select(FACTS.c.value).where(_RULES)) if is_prepared(connection) else None
+
+        rules: dict[str, Any] = json.loads(self._database.read(read) or "{}")
+        return rules
 
     def set_rules(self, rules: dict[str, Any]) -> None:
         """Replace the rules of exclusion."""
-        self._database.write(lambda connection: reading.set_rules(connection, rules))
+        value = json.dumps(rules, sort_keys=True, allow_nan=False)
 
-    def _handed_out(self) -> Catalogue:
+        def write(connection: Connection) -> None:
+            if not connection.execute(update(FACTS).where(_RULES).values(value=value)).rowcount:
+                connection.execute(insert(FACTS), {"name": "rules", "value": value})
+
+        self._database.write(write)
+
+    def _load_catalogue(self) -> Catalogue:
         if self._catalogue is None:
-            self._catalogue = self._database.read(preparing.read_catalogue)
+            self._catalogue = self._database.read(read_catalogue)
         return self._catalogue
+
+    def _read_frame(self, query: Select[Any], booleans: Collection[str] = ()) -> pl.DataFrame:
+        rows = self._database.read(
+            lambda connection: connection.execute(query).all() if is_prepared(connection) else []
+        )
+        # Column by column: several times faster than rows, and an empty column keeps its type.
+        columns = query.selected_columns
+        values = zip(*rows, strict=True) if rows else [()] * len(columns)
+        return pl.DataFrame(
+            [_make_series(column, data, column.name in booleans) for column, data in zip(columns, values, strict=True)]
+        )
+
+
+def _make_series(column: Any, values: Sequence[Any], boolean: bool) -> pl.Series:
+    if boolean:
+        return pl.Series(column.name, [None if value is None else bool(value) for value in values], pl.Boolean())
+    numeric = pl.Int64() if isinstance(column.type, Integer) else pl.Float64()
+    return pl.Series(column.name, values, numeric if isinstance(column.type, Integer | Float) else pl.String())

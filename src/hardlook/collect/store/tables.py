@@ -1,4 +1,4 @@
-"""The tables, for SQLite and PostgreSQL alike.
+"""The tables, for SQLite and PostgreSQL alike, and how they are created and filled with the items of a study.
 
 What must never happen is a constraint here, not a check in code: a subject twice to one participant, two open batches
 of one participant, two answers to one assignment. Times are seconds since 1970 as floats; ids are random text.
@@ -6,8 +6,12 @@ of one participant, two answers to one assignment. Times are seconds since 1970 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
 from sqlalchemy import (
     Column,
+    Connection,
     Float,
     ForeignKey,
     Index,
@@ -18,12 +22,28 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    insert,
+    inspect,
+    select,
     text,
 )
 
+from hardlook.collect.store.records import DEVICE, KEY, Refusal, check_text
+from hardlook.collect.study.tasks import Item
+from hardlook.errors import DataError
+
+LAYOUT = "1"
+
+FINGERPRINT = "fingerprint"
+
+_MODE, _SUBJECT = 16, 2000
+
+# An arbitrary number that all servers share.
+_POSTGRES_LOCK = 0x6861_7264
+
 METADATA = MetaData()
 
-# What is true of the whole database: the layout's version, the fingerprint of the tasks, the rules of exclusion.
+# Facts about the whole database: the layout's version, the fingerprint of the tasks, the rules of exclusion.
 FACTS = Table("facts", METADATA, Column("name", String(64), primary_key=True), Column("value", Text, nullable=False))
 
 ITEMS = Table(
@@ -35,7 +55,7 @@ ITEMS = Table(
     Column("subject", Text, nullable=False),
 )
 
-# How many answers each item has and awaits, by device, so that the neediest are found without counting.
+# How many answers each item has and awaits, by device, so that the items with the fewest are found without counting.
 PROGRESS = Table(
     "progress",
     METADATA,
@@ -68,13 +88,14 @@ BATCHES = Table(
     Column("device", String(8), nullable=False),
     # open, complete, returned
     Column("state", String(8), nullable=False),
-    # of a closed batch: 1 where it counts, 0 where too few clicks lay inside or it was given up
+    # of a closed batch: 1 where it counts, 0 where too few clicks lay inside or it was abandoned
     Column("valid", Integer, nullable=True),
     Column("opened", Float, nullable=False),
     Column("touched", Float, nullable=False),
     Column("closed", Float, nullable=True),
     UniqueConstraint("participant", "number"),
 )
+
 Index(
     "one_open_batch",
     BATCHES.c.participant,
@@ -82,6 +103,7 @@ Index(
     sqlite_where=text("state = 'open'"),
     postgresql_where=text("state = 'open'"),
 )
+
 Index("batches_by_state", BATCHES.c.state, BATCHES.c.touched)
 
 ASSIGNMENTS = Table(
@@ -95,7 +117,7 @@ ASSIGNMENTS = Table(
     Column("position", Integer, nullable=False),
     # assigned, answered, returned
     Column("state", String(8), nullable=False),
-    # how often its pictures were asked for, and when first
+    # how often its pictures were requested, and when first
     Column("shows", Integer, nullable=False, default=0),
     Column("shown", Float, nullable=True),
     UniqueConstraint("participant", "subject"),
@@ -125,3 +147,79 @@ ANSWERS = Table(
     Column("circumstances", Text, nullable=False),
     Column("received", Float, nullable=False),
 )
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What is handed out: items by id, and the devices that answers are balanced over."""
+
+    items: Mapping[str, Item]
+    devices: frozenset[str]
+
+
+def prepare(connection: Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> Catalogue:
+    """Create missing tables, items and progress rows; safe when two servers start at once.
+
+    A database of other tasks is a `DataError`: its answers would be taken for answers to these.
+    """
+    catalogue = Catalogue({item.id: item for item in items}, frozenset(devices))
+    _check_catalogue(catalogue)
+    if connection.dialect.name == "postgresql":
+        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
+    METADATA.create_all(connection)
+    _check_fact(connection, "layout", LAYOUT, "this database was made by another version of hardlook")
+    _check_fact(connection, FINGERPRINT, fingerprint, "this database holds answers to other tasks")
+    known = set(connection.scalars(select(ITEMS.c.id)))
+    new = [vars(item) for item in catalogue.items.values() if item.id not in known]
+    if new:
+        connection.execute(insert(ITEMS), new)
+    counted = {(row.item, row.device) for row in connection.execute(select(PROGRESS.c.item, PROGRESS.c.device))}
+    rows = [
+        {"item": item, "device": device, "pending": 0, "valid": 0}
+        for item in catalogue.items
+        for device in sorted(catalogue.devices)
+        if (item, device) not in counted
+    ]
+    if rows:
+        connection.execute(insert(PROGRESS), rows)
+    return catalogue
+
+
+def read_catalogue(connection: Connection) -> Catalogue:
+    """The catalogue that an earlier `prepare` wrote; a `DataError` where there was none."""
+    if not is_prepared(connection):
+        raise DataError("nothing was ever handed out from this database", remedy="serve the study first")
+    rows = connection.execute(select(ITEMS.c.id, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject))
+    devices = connection.scalars(select(PROGRESS.c.device).distinct())
+    return Catalogue({row.id: Item(*row) for row in rows}, frozenset(devices))
+
+
+def is_prepared(connection: Connection) -> bool:
+    """Whether the tables exist."""
+    return inspect(connection).has_table(FACTS.name)
+
+
+def _check_catalogue(catalogue: Catalogue) -> None:
+    for item in catalogue.items.values():
+        try:
+            check_text("id", item.id, KEY)
+            check_text("task", item.task, KEY)
+            check_text("subject", item.subject, _SUBJECT)
+            # A review has no mode.
+            check_text("mode", item.mode or "-", _MODE)
+        except Refusal as refusal:
+            raise DataError(f"an item that cannot be stored: {refusal}", unit=repr(item.id)) from None
+    for device in catalogue.devices:
+        try:
+            check_text("device", device, DEVICE)
+        except Refusal as refusal:
+            raise DataError(f"a device that cannot be stored: {refusal}") from None
+
+
+def _check_fact(connection: Connection, name: str, value: str, otherwise: str) -> None:
+    found = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == name))
+    if found is None:
+        connection.execute(insert(FACTS), {"name": name, "value": value})
+    elif found != value:
+        remedy = "name another database, or serve the study that it belongs to"
+        raise DataError(f"{otherwise} ({name} {found}, not {value})", remedy=remedy)

@@ -1,15 +1,15 @@
-"""How people are told what to click on: five display modes, four of them pictures.
+"""Pictures of what people are to click on, one per display mode.
 
-`cut-out` shows the region at its place on grey, `shifted` moves it so that its place tells nothing, `silhouette` shows
-its shape alone, `highlighted` the image with all else darkened; `text` has no picture. Errors carry a colour in every
-picture: what is missing (fn) green, what is too much (fp) red, in hues that colour-blind people can tell apart.
+`cut-out` shows the region in its place on grey, `shifted` moves it so that its place is not given away, `silhouette`
+shows its shape alone, `highlighted` the image with all else darkened; `text` has no picture. Errors of predictions are
+coloured: missing pixels (fn) green, surplus pixels (fp) red, in hues that colour-blind people can tell apart.
 
 >>> image = np.full((4, 6, 3), 200, np.uint8)
 >>> mask = np.zeros((4, 6), bool)
 >>> mask[1, 1] = True
->>> cut_out(image, mask)[:, :, 0].tolist()[1]
+>>> draw_cut_out(image, mask)[:, :, 0].tolist()[1]
 [128, 200, 128, 128, 128, 128]
->>> shift_of(mask)
+>>> find_shift(mask)
 (1, 0)
 """
 
@@ -23,49 +23,54 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.collect.study.settings import DisplayMode
-from hardlook.data.full_stem import ClickType
+from hardlook.data.click_names import ClickType
 from hardlook.errors import OptionError
+from hardlook.metrics.regions import box_of
 from hardlook.models.roles import Image, Mask
-from hardlook.regions.boxes import box_of
 
 GREY, DARK = 128, 40
+
 # A bluish green and a dark red stay apart for colour-blind people, in hue or in lightness.
 COLOURS: dict[ClickType, tuple[int, int, int]] = {"fn": (0, 158, 115), "fp": (204, 51, 17)}
+
 WHITE, OUTLINE = (255, 255, 255), (255, 214, 10)
+
 DIMMED = 0.3
-LEAST_SHIFT = 0.1  # of the image's diagonal; below it the place is still given away
+
+LEAST_SHIFT = 0.1  # of the image's diagonal; a smaller shift still gives the place away
+
 _LINE = 1 / 200  # thickness of outlines, of the diagonal
 
 
-def target_picture(mode: DisplayMode, image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
+def draw_target(mode: DisplayMode, image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
     """The picture (H, W, 3) uint8 of a mask (H, W) bool in a display mode; text has none and is an `OptionError`."""
     if mode == "cut-out":
-        return cut_out(image, mask, click_type)
+        return draw_cut_out(image, mask, click_type)
     if mode == "shifted":
-        return shifted(image, mask, click_type)
+        return draw_shifted(image, mask, click_type)
     if mode == "silhouette":
-        return silhouette(mask, click_type)
+        return draw_silhouette(mask, click_type)
     if mode == "highlighted":
-        return highlighted(image, mask, click_type)
+        return draw_highlighted(image, mask, click_type)
     raise OptionError(f"no picture in display mode {mode!r}", remedy="cut-out, shifted, silhouette or highlighted")
 
 
-def cut_out(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
-    """The region's own pixels at their place on neutral grey; an error has a coloured rim around it."""
+def draw_cut_out(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
+    """The region's own pixels in their place on neutral grey; an error has a coloured outline."""
     picture = np.full_like(image, GREY)
     picture[mask] = image[mask]
     if click_type != "first":
-        picture[rim(mask)] = COLOURS[click_type]
+        picture[outline_mask(mask)] = COLOURS[click_type]
     return picture
 
 
-def shifted(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
-    """The cut-out moved by `shift_of(mask)`: no pixel of the region leaves the frame."""
-    shift = shift_of(mask)
-    return cut_out(_moved(image, shift), _moved(mask, shift), click_type)
+def draw_shifted(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
+    """The cut-out moved by `find_shift(mask)`: no pixel of the region leaves the frame."""
+    shift = find_shift(mask)
+    return draw_cut_out(_moved(image, shift), _moved(mask, shift), click_type)
 
 
-def shift_of(mask: Mask) -> tuple[int, int]:
+def find_shift(mask: Mask) -> tuple[int, int]:
     """How far (x, y) in whole pixels the shifted cut-out moves: its box to the middle of the frame.
 
     Where that is less than a tenth of the diagonal, it goes to the corner of the frame that is farthest away, and no
@@ -73,7 +78,7 @@ def shift_of(mask: Mask) -> tuple[int, int]:
 
     >>> middle = np.zeros((10, 10), bool)
     >>> middle[4:6, 3:6] = True
-    >>> shift_of(middle)
+    >>> find_shift(middle)
     (4, -4)
     """
     box = box_of(mask)
@@ -98,26 +103,26 @@ def is_small_shift(shift: tuple[int, int], shape: tuple[int, ...]) -> bool:
     return hypot(*shift) < LEAST_SHIFT * hypot(shape[0], shape[1])
 
 
-def silhouette(mask: Mask, click_type: ClickType = "first") -> Image:
+def draw_silhouette(mask: Mask, click_type: ClickType = "first") -> Image:
     """The region's shape on dark grey: white, or the colour of the error."""
     picture = np.full((*mask.shape, 3), DARK, np.uint8)
     picture[mask] = WHITE if click_type == "first" else COLOURS[click_type]
     return picture
 
 
-def highlighted(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
-    """The image, dark but for the region, which keeps its pixels and has a rim around it."""
+def draw_highlighted(image: Image, mask: Mask, click_type: ClickType = "first") -> Image:
+    """The image, dark but for the region, which keeps its pixels and has an outline."""
     dark = (np.arange(256) * DIMMED).astype(np.uint8)
     picture: Image = dark[image]
     picture[mask] = image[mask]
-    picture[rim(mask)] = OUTLINE if click_type == "first" else COLOURS[click_type]
+    picture[outline_mask(mask)] = OUTLINE if click_type == "first" else COLOURS[click_type]
     return picture
 
 
-def rim(mask: Mask) -> Mask:
-    """The pixels (H, W) just outside a mask, as thick as a line that is seen at any size: 1/200 of the diagonal.
+def outline_mask(mask: Mask) -> Mask:
+    """The pixels (H, W) just outside a mask, in a line that is visible at any size: 1/200 of the diagonal.
 
-    >>> rim(np.array([[False, False, False, True]])).tolist()
+    >>> outline_mask(np.array([[False, False, False, True]])).tolist()
     [[False, True, True, False]]
     """
     thick = max(2, round(hypot(*mask.shape) * _LINE))

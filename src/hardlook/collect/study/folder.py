@@ -1,21 +1,23 @@
 """A study as a folder: `study.json`, `tasks.jsonl`, pictures, a secret, and the answers beside them.
 
     STUDY/study.json       settings; may be edited by hand while nothing is served
-    STUDY/tasks.jsonl      what people are asked, a task a line
+    STUDY/tasks.jsonl      what people are asked, one task per line
     STUDY/made.json        what the study was made of and what was left out
     STUDY/images masks targets previous-masks
-    STUDY/secret.key       signs tokens and cookies; whoever has it can be anybody
+    STUDY/secret.key       signs tokens and cookies; whoever has it can forge them
     STUDY/answers.sqlite   the answers, unless another database is named
 
 >>> import tempfile
->>> from hardlook.collect.study.tasks import ReviewTask
->>> made = make_study(
-...     Path(tempfile.mkdtemp()) / "study",
-...     StudySettings(kind="review", title="Cats", devices=("any",)),
-...     [ReviewTask("t000001", "a.jpg", "a.jpg", "cat", "snow", "images/a.jpg")], made={"of": "an example"})
->>> study = open_study(made.path)
+>>> from hardlook.collect.study.tasks import RatingTask
+>>> pair = RatingTask("t000001", "pair/cat/dog", "pair", ("cat", "dog"), "path", 0.2)
+>>> settings = StudySettings(kind="ratings", title="Alike", devices=("any",))
+>>> path = Path(tempfile.mkdtemp()) / "study"
+>>> with mark_unfinished(path):
+...     made = make_study(path, settings, [pair], made={"of": "an example"})
+>>> study = open_study(path)
+>>> check_complete(study)
 >>> [task.subject for task in study.tasks], study.settings.title, len(study.secret)
-(['a.jpg'], 'Cats', 32)
+(['pair/cat/dog'], 'Alike', 32)
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -32,27 +35,38 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from hardlook.collect.study.setting_errors import in_words
-from hardlook.collect.study.settings import StudySettings
-from hardlook.collect.study.tasks import Item, Task, items_of, json_of_task, task_of_json
+from hardlook.collect.study.pictures import KINDS, PREVIOUS_MASKS
+from hardlook.collect.study.settings import StudySettings, describe_validation_error
+from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, list_items, parse_task
 from hardlook.errors import DataError
-from hardlook.fingerprint import of_value
-from hardlook.runs.folder import write_whole
+from hardlook.fingerprints import of_value
+from hardlook.harness.runs.folder import write_whole
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
+
+UNFINISHED = "unfinished.txt"
+
+MADE_SCHEMA = "hardlook.study-made/1"
+
+# Starts a progress bar over (total, done) and returns the function that advances it by (units, failed ones).
+Progress = Callable[[int, int], Callable[[int, int], None]]
+
 # An id becomes the name of a file in some exports.
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}")
+
 _REMEDY = "make one with: hardlook collect init clicks STUDY (or review, or ratings)"
+
 _RESTORE = "restore it from a copy of the study, or make the study anew in another folder"
+
 _NEW_SECRET = (
-    "restore it from a copy; if there is none, write 64 random hexadecimal digits into it: the answers stay, and "
-    "links, cookies, completion codes and your key become others"
+    "restore it from a copy; if there is none, write 64 random hexadecimal digits into it: the answers stay, but all "
+    "links, cookies, completion codes and your key change"
 )
 
 
 @dataclass(frozen=True)
 class Study:
-    """A study that has been read and checked; `secret` is 32 bytes."""
+    """A study that has been read and checked; `made` is the content of `made.json`, `secret` is 32 bytes."""
 
     path: Path
     settings: StudySettings
@@ -68,7 +82,7 @@ class Study:
     @cached_property
     def items(self) -> tuple[Item, ...]:
         """All that can be handed out, in the order of tasks."""
-        return tuple(item for task in self.tasks for item in items_of(task, self.settings.modes))
+        return tuple(item for task in self.tasks for item in list_items(task, self.settings.modes))
 
     @cached_property
     def training(self) -> tuple[Task, ...]:
@@ -77,8 +91,8 @@ class Study:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of the tasks: answers belong to these and no others."""
-        return of_value([json_of_task(task) for task in self.tasks])
+        """A hash of the tasks: answers belong to these and no others."""
+        return of_value([format_task(task) for task in self.tasks])
 
     @property
     def database(self) -> str:
@@ -93,29 +107,70 @@ class Study:
 def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, made: Mapping[str, Any]) -> Study:
     """Write settings, tasks and a new secret into a folder that has its pictures already or gets them next.
 
-    A folder that holds a study is refused: answers may belong to it.
+    A folder that holds a study is an error: answers may belong to it.
     """
-    if (path / SETTINGS).exists():
-        raise DataError("there is a study here already", file=path, remedy="choose another folder, or delete this one")
+    check_no_study(path)
     path.mkdir(parents=True, exist_ok=True)
     secret = secrets.token_bytes(32)
     handle = os.open(path / SECRET, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as stream:
         stream.write(secret.hex() + "\n")
-    write_whole(path / TASKS, "".join(json_of_task(task) + "\n" for task in tasks))
+    write_whole(path / TASKS, "".join(format_task(task) + "\n" for task in tasks))
     write_whole(path / MADE, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
     # Last, so that a folder with settings is a whole study.
     write_whole(path / SETTINGS, settings.model_dump_json(by_alias=True, indent=2) + "\n")
     return Study(path, settings, tuple(tasks), made, secret)
 
 
+def check_no_study(path: Path) -> None:
+    """Raise a `DataError` if the folder holds a study."""
+    if (path / SETTINGS).exists():
+        raise DataError("there is a study here already", file=path, remedy="choose another folder, or delete this one")
+
+
+@contextmanager
+def mark_unfinished(path: Path) -> Iterator[None]:
+    """Mark a folder as unfinished while its study is being made, so that an interrupted command can be run again.
+
+    A folder with a study or with other files is an error before anything is written.
+    """
+    check_no_study(path)
+    if path.exists() and not path.is_dir():
+        raise DataError("there is a file of this name", file=path, remedy="choose another folder")
+    mark = path / UNFINISHED
+    if path.is_dir() and not mark.exists() and any(path.iterdir()):
+        raise DataError("the folder holds other files", file=path, remedy="choose an empty or a new folder")
+    path.mkdir(parents=True, exist_ok=True)
+    mark.write_text("This study is being made, or its command was interrupted: run it again.\n", encoding="utf-8")
+    yield
+    mark.unlink(missing_ok=True)
+
+
+def start_progress(progress: Progress | None, total: int) -> Callable[[int, int], None]:
+    """Start a progress bar, if one is given."""
+    return progress(total, 0) if progress else lambda units, failed: None
+
+
+def remove_stale_pictures(path: Path, named: Iterable[str]) -> None:
+    """Delete the pictures of an interrupted attempt in an unfinished folder: all but those of these names."""
+    kept = {path / name for name in named}
+    for kind in (*KINDS, PREVIOUS_MASKS):
+        for file in (path / kind).rglob("*"):
+            if file.is_file() and file not in kept:
+                file.unlink()
+
+
 def open_study(path: Path) -> Study:
     """Read and check a study folder; errors name the file, the line and the field."""
     if not (path / SETTINGS).is_file():
         raise DataError("no study here", file=path, remedy=_REMEDY)
-    settings = _settings(path / SETTINGS)
-    tasks = _tasks(path, settings)
-    made = _json(path / MADE)
+    try:
+        settings = StudySettings.model_validate(_read_json(path / SETTINGS))
+    except ValidationError as error:
+        what = describe_validation_error(error, StudySettings)
+        raise DataError(what, file=path / SETTINGS, remedy="correct this field") from error
+    tasks = _read_tasks(path / TASKS, settings)
+    made = _read_json(path / MADE)
     try:
         secret = bytes.fromhex((path / SECRET).read_text(encoding="ascii").strip())
     except (OSError, ValueError) as error:
@@ -125,55 +180,66 @@ def open_study(path: Path) -> Study:
     return Study(path, settings, tasks, made, secret)
 
 
-def _settings(path: Path) -> StudySettings:
-    try:
-        return StudySettings.model_validate(_json(path))
-    except ValidationError as error:
-        raise DataError(in_words(error, StudySettings), file=path, remedy="correct this field") from error
-
-
-def _tasks(folder: Path, settings: StudySettings) -> tuple[Task, ...]:
-    path, tasks = folder / TASKS, []
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError("the tasks cannot be read", file=path, remedy=_RESTORE) from error
-    seen: set[str] = set()
-    for number, line in enumerate(lines, 1):
-        try:
-            task = task_of_json(settings.kind, json.loads(line))
-        except ValueError as error:
-            raise DataError(f"line {number}: {error}", file=path, remedy="make the study anew") from error
-        if task.id in seen:
-            raise DataError(f"line {number}: a second task of this id", file=path, unit=task.id, remedy="remove one")
-        if not _ID.fullmatch(task.id):
-            what = f"line {number}: an id is made of letters, digits, dots, hyphens and underscores"
-            raise DataError(what, file=path, unit=task.id, remedy="make the study anew")
-        seen.add(task.id)
-        for name in files_of(task):
-            _refuse_outside(name, number, path)
-        tasks.append(task)
-    if not any(not task.training for task in tasks):
-        raise DataError("no task to hand out", file=path, remedy=_REMEDY)
-    return tuple(tasks)
-
-
-def files_of(task: Task) -> tuple[str, ...]:
-    """The files that a task names, as posix paths in the study folder."""
-    named = (task.image, getattr(task, "mask", ""), *getattr(task, "targets", {}).values())
-    return tuple(name for name in named if name)
-
-
-def _refuse_outside(name: str, number: int, path: Path) -> None:
-    place = PurePosixPath(name)
-    if place.is_absolute() or ".." in place.parts or "\\" in name or "\0" in name:
-        raise DataError(f"line {number}: {name!r} lies outside the study", file=path, remedy="make the study anew")
-
-
-def _json(path: Path) -> Any:
+def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise DataError("a part of the study is missing", file=path, remedy=_RESTORE) from None
     except ValueError as error:
         raise DataError(f"not readable as JSON: {error}", file=path, remedy="correct it") from error
+
+
+def _read_tasks(path: Path, settings: StudySettings) -> tuple[Task, ...]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError("the tasks cannot be read", file=path, remedy=_RESTORE) from error
+    tasks: dict[str, Task] = {}
+    for number, line in enumerate(lines, 1):
+        try:
+            task = parse_task(settings.kind, json.loads(line))
+        except ValueError as error:
+            raise DataError(f"line {number}: {error}", file=path, remedy="make the study anew") from error
+        if task.id in tasks:
+            raise DataError(f"line {number}: a second task of this id", file=path, unit=task.id, remedy="remove one")
+        if not _ID.fullmatch(task.id):
+            what = f"line {number}: an id is made of letters, digits, dots, hyphens and underscores"
+            raise DataError(what, file=path, unit=task.id, remedy="make the study anew")
+        for name in list_task_files(task):
+            parts = PurePosixPath(name)
+            if parts.is_absolute() or ".." in parts.parts or "\\" in name or "\0" in name:
+                what = f"line {number}: {name!r} lies outside the study"
+                raise DataError(what, file=path, remedy="make the study anew")
+        tasks[task.id] = task
+    if all(task.training for task in tasks.values()):
+        raise DataError("no task to hand out", file=path, remedy=_REMEDY)
+    return tuple(tasks.values())
+
+
+def list_task_files(task: Task) -> tuple[str, ...]:
+    """The files that a task names, as posix paths in the study folder."""
+    named = (task.image, getattr(task, "mask", ""), *getattr(task, "targets", {}).values())
+    return tuple(name for name in named if name)
+
+
+def check_complete(study: Study) -> None:
+    """Raise a `DataError` for a display mode that a task has no target for, and for a missing file.
+
+    Checked before the study is served: a participant could only be told that a picture does not load.
+    """
+    for task in study.tasks:
+        if isinstance(task, ClickTask) and not task.training:
+            for mode in study.settings.modes:
+                if not (task.description if mode == "text" else task.targets.get(mode)):
+                    what = f"the study was not made for the display mode {mode!r}"
+                    remedy = (
+                        "modes are chosen when a study is made: remove this one from study.json, or make the study "
+                        "anew with --mode"
+                    )
+                    raise DataError(what, file=study.path / SETTINGS, unit=task.id, remedy=remedy)
+    named = {name: task.id for task in study.tasks for name in list_task_files(task)}
+    missing = [name for name in named if not study.file(name).is_file()]
+    if missing:
+        more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        what = f"a file of the study is missing{more}"
+        raise DataError(what, file=study.file(missing[0]), unit=named[missing[0]], remedy=_RESTORE)

@@ -1,4 +1,4 @@
-"""The pictures of a study folder, named by a hash of their pixels: equal ones are stored once, and names tell nothing.
+"""The pictures of a study folder, named by a hash of their pixels: equal pictures are stored once.
 
 >>> import tempfile
 >>> folder = Path(tempfile.mkdtemp())
@@ -21,14 +21,18 @@ from numpy.typing import NDArray
 
 from hardlook.data.images import read_bytes
 from hardlook.errors import DataError
+from hardlook.harness.runs.folder import write_whole
 from hardlook.models.roles import Mask
-from hardlook.runs.folder import write_whole
 
 KINDS = ("images", "masks", "targets")
-PREVIOUS = "previous-masks"
+
+PREVIOUS_MASKS = "previous-masks"
+
 QUALITY = 95
+
 # Below this many pixels a PNG is no burden, and planted pictures carry their truth in their lowest bits.
 SMALL = 256 * 256
+
 Pixels = NDArray[np.uint8] | Mask
 
 
@@ -37,21 +41,21 @@ def write_picture(folder: Path, kind: str, pixels: Pixels, *, lossless: bool | N
 
     `pixels` are (H, W, 3) uint8 RGB, or (H, W) bool for a mask, which is stored as 0 and 255. Large `images` become
     JPEGs of quality 95 with full colour resolution, all else PNG, unless `lossless` says otherwise. A JPEG of a
-    cut-out would smear the object over its border; so targets are lossless.
+    cut-out would blur the object's border; so targets are lossless.
     """
     if kind not in KINDS or pixels.ndim not in (2, 3) or pixels.dtype not in (np.uint8, np.bool_) or not pixels.size:
         what = f"no picture of kind {kind!r} from {pixels.shape} of {pixels.dtype}"
         raise DataError(what, file=folder, remedy=f"one of {', '.join(KINDS)}, (H, W, 3) uint8 or (H, W) bool")
     small = pixels.shape[0] * pixels.shape[1] <= SMALL
     exact = (kind != "images" or small or pixels.ndim == 2) if lossless is None else lossless
-    name = f"{kind}/{picture_digest(pixels)}{'.png' if exact else '.jpg'}"
+    name = f"{kind}/{hash_picture(pixels)}{'.png' if exact else '.jpg'}"
     if not (folder / name).is_file():
-        write_whole(folder / name, _encoded(pixels, exact))
+        write_whole(folder / name, _encode(pixels, exact))
     return name
 
 
 def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) -> str:
-    """Write a mask that people's clicks will correct where `--previous-masks` finds it; return its name as above.
+    """Write a mask that people's clicks will correct, where `--previous-masks` finds it; return its name in `folder`.
 
     >>> import tempfile
     >>> write_previous_mask(Path(tempfile.mkdtemp()), "grabcut", "llama_mivos_fn", np.ones((2, 2), bool))
@@ -60,8 +64,8 @@ def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) 
     for part in (dataset, full_stem):
         if part in ("", ".", "..") or set(part) & set("/\\\0"):
             raise DataError(f"{part!r} is no name of a file", unit=full_stem, remedy="rename the image")
-    name = f"{PREVIOUS}/{dataset}/{full_stem}.png"
-    write_whole(folder / name, _encoded(mask, True))
+    name = f"{PREVIOUS_MASKS}/{dataset}/{full_stem}.png"
+    write_whole(folder / name, _encode(mask, True))
     return name
 
 
@@ -69,24 +73,24 @@ def read_mask(path: Path, size: tuple[int, int] | None = None) -> Mask:
     """A stored mask (H, W) bool; another `size` (width, height) than expected is a `DataError`."""
     decoded = cv2.imdecode(np.frombuffer(read_bytes(path), np.uint8), cv2.IMREAD_GRAYSCALE)
     if decoded is None:
-        raise DataError("the mask is no picture", file=path, remedy="make the study anew")
+        raise DataError("the mask cannot be decoded", file=path, remedy="make the study anew")
     if size is not None and decoded.shape != (size[1], size[0]):
         what = f"the mask is {decoded.shape[1]}x{decoded.shape[0]}, its image {size[0]}x{size[1]}"
         raise DataError(what, file=path, remedy="make the study anew")
     return np.asarray(decoded > 127)
 
 
-def picture_digest(pixels: Pixels) -> str:
-    """The stem of a picture's name: it tells whether other pixels are these, and nothing else.
+def hash_picture(pixels: Pixels) -> str:
+    """The stem of a picture's name: a hash of its pixels, shape and type.
 
-    >>> picture_digest(np.zeros((1, 2), np.uint8)) == picture_digest(np.zeros((2, 1), np.uint8))
+    >>> hash_picture(np.zeros((1, 2), np.uint8)) == hash_picture(np.zeros((2, 1), np.uint8))
     False
     """
-    told = f"{pixels.shape} {pixels.dtype}".encode()
-    return hashlib.blake2b(told + np.ascontiguousarray(pixels).tobytes(), digest_size=16).hexdigest()
+    header = f"{pixels.shape} {pixels.dtype}".encode()
+    return hashlib.blake2b(header + np.ascontiguousarray(pixels).tobytes(), digest_size=16).hexdigest()
 
 
-def _encoded(pixels: Pixels, exact: bool) -> bytes:
+def _encode(pixels: Pixels, exact: bool) -> bytes:
     stored: Any = pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels
     if stored.ndim == 3:
         stored = cv2.cvtColor(stored, cv2.COLOR_RGB2BGR)

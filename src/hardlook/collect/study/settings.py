@@ -1,4 +1,4 @@
-"""`study.json`: everything that a researcher may decide about a study, a sentence on each.
+"""`study.json`: everything that a researcher may decide about a study, with a sentence on each field.
 
 >>> settings = StudySettings(kind="clicks", title="Cups")
 >>> settings.timings.target_of("text"), settings.timings.target_of("cut-out"), settings.devices
@@ -10,18 +10,29 @@
 from __future__ import annotations
 
 import math
+from difflib import get_close_matches
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 SCHEMA: Literal["hardlook.study/1"] = "hardlook.study/1"
+
 Kind = Literal["clicks", "review", "ratings"]
+
 DisplayMode = Literal["text", "cut-out", "shifted", "silhouette", "highlighted"]
+
 DISPLAY_MODES: tuple[DisplayMode, ...] = ("text", "cut-out", "shifted", "silhouette", "highlighted")
+
 Question = Literal["fit", "likeness"]
+
 ANY_DEVICE = "any"
+
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
+
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
+
+_LONGEST_VALUE = 60  # characters of a wrong value that an error still quotes
+
 Texts = dict[str, Annotated[str, Field(max_length=20_000)]]
 
 
@@ -43,15 +54,15 @@ class Timings(_Part):
 
 
 class Limits(_Part):
-    """What one participant, or one address, may ask of the server."""
+    """How many requests one participant, or one address, may send."""
 
-    per_participant: Count = Field(240, description="requests a minute of one participant")
-    per_address: Count = Field(6000, description="requests a minute of one address; a university may share one")
+    per_participant: Count = Field(240, description="requests per minute of one participant")
+    per_address: Count = Field(6000, description="requests per minute of one address; a university may share one")
     body_bytes: Count = Field(16_384, description="bytes of one request's body")
 
 
 class StudySettings(_Part):
-    """All settings; a file with others, or with values that cannot be, is refused with the field's name."""
+    """All settings; an unknown field or an invalid value is an error that names the field."""
 
     schema_name: Literal["hardlook.study/1"] = Field(SCHEMA, alias="schema", description="the format of this file")
     kind: Kind = Field(description="what is collected: clicks, review or ratings")
@@ -67,11 +78,11 @@ class StudySettings(_Part):
     )
     target_answers: Count = Field(25, description="valid answers wanted of each task, mode and device")
     devices: tuple[Literal["pc", "mobile", "any"], ...] = Field(
-        ("pc", "mobile"), min_length=1, description="devices to balance over; a review or rating knows none: any"
+        ("pc", "mobile"), min_length=1, description="devices to balance over; any in a review or rating"
     )
     most_batches: Count = Field(20, description="batches that one participant is asked for at most")
     return_after_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
-        30.0, description="minutes without a sign of life after which a batch goes back"
+        30.0, description="minutes of inactivity after which a batch goes back"
     )
     training_tasks: Annotated[int, Field(ge=0, le=20)] = Field(3, description="tasks of the training round")
     question: Question = Field(
@@ -100,3 +111,32 @@ class StudySettings(_Part):
     def inside_needed(self, clicks: int) -> int:
         """How many clicks of a batch of `clicks` must lie inside; 7 of 10, and the same share of a shorter one."""
         return math.ceil(self.least_inside * clicks - 1e-9)
+
+
+def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
+    """The first error: the field, what was expected and what came; an unknown field with the closest known one.
+
+    >>> def find_error(**values):
+    ...     try:
+    ...         StudySettings.model_validate({"kind": "clicks", "title": "Cups", **values})
+    ...     except ValidationError as error:
+    ...         return describe_validation_error(error, StudySettings)
+    >>> find_error(batchsize=4)
+    "batchsize: there is no such field; is 'batch_size' meant?"
+    >>> find_error(least_inside=70)
+    'least_inside: Input should be less than or equal to 1, not 70'
+    >>> find_error(devices=("any",))
+    'devices are pc and mobile in a clicks study, and any in a review or rating'
+    """
+    first = error.errors()[0]
+    field = ".".join(map(str, first["loc"]))
+    if first["type"] == "value_error":
+        what = str(first["msg"]).removeprefix("Value error, ")
+    elif first["type"] == "extra_forbidden":
+        near = get_close_matches(field, model.model_fields, n=1)
+        what = f"there is no such field; is {near[0]!r} meant?" if near else "there is no such field"
+    else:
+        value = repr(first["input"])
+        shown = first["type"] != "missing" and len(value) <= _LONGEST_VALUE
+        what = str(first["msg"]) + (f", not {value}" if shown else "")
+    return f"{field}: {what}" if field else what

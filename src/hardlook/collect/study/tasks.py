@@ -1,7 +1,7 @@
-"""What people are asked, one task a line of `tasks.jsonl`; a task's pictures are files of the study folder.
+"""What people are asked, one task per line of `tasks.jsonl`; a task's pictures are files of the study folder.
 
 >>> pair = RatingTask("t000001", "pair/cat/dog", "pair", ("cat", "dog"), "path", 0.2)
->>> task_of_json("ratings", json.loads(json_of_task(pair))) == pair
+>>> parse_task("ratings", json.loads(format_task(pair))) == pair
 True
 """
 
@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
-from hardlook.data.full_stem import ClickType
+from hardlook.data.click_names import ClickType
 
 _STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
 
@@ -25,7 +25,7 @@ class ClickTask:
     """An object, or an error of a prediction, to be clicked on.
 
     `subject` is the image's key: a participant sees each subject once. `image` and `mask` are files of the study
-    folder (posix paths relative to it), as are `targets`, one a display mode that has a picture. `mask` (H, W) is the
+    folder (posix paths relative to it), as are `targets`, one per display mode that has a picture. `mask` (H, W) is the
     region to click: the object, or the false negatives or positives. `width` and `height` are the image's, in pixels.
     `description` is the text mode's. `shift` is how far the shifted cut-out moved, (x, y) in pixels.
     `training` tasks are for the training round alone, and their answers are not stored.
@@ -51,7 +51,7 @@ class ClickTask:
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class ReviewTask:
-    """A candidate image that is said to show `concept` in `context`; `name` is its name in the candidates' folder.
+    """A candidate image that supposedly shows `concept` in `context`; `name` is its name in the candidates' folder.
 
     `answer` is the right one of a training task: 1 where the claim is true, 0 where it is not.
     """
@@ -69,9 +69,9 @@ class ReviewTask:
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class RatingTask:
-    """Two labels, or a picture with predicted labels, and what a similarity measure makes of them.
+    """Two labels, or a picture with predicted labels, and the value that a similarity measure gives them.
 
-    `labels` are the two of a pair, or (truth, prediction, ...) of a picture. `value` in [0, 1] is the measure's.
+    `labels` are the two of a pair, or (truth, prediction, ...) of a picture. `value` is the measure's, in [0, 1].
     """
 
     id: str
@@ -85,6 +85,7 @@ class RatingTask:
 
 
 Task = ClickTask | ReviewTask | RatingTask
+
 _TYPES: Mapping[str, Any] = {"clicks": ClickTask, "review": ReviewTask, "ratings": RatingTask}
 
 
@@ -98,10 +99,10 @@ class Item:
     subject: str
 
 
-def items_of(task: Task, modes: tuple[str, ...]) -> tuple[Item, ...]:
-    """The items of a task: one a display mode for a click, one for anything else; none for a training task.
+def list_items(task: Task, modes: tuple[str, ...]) -> tuple[Item, ...]:
+    """The items of a task: one per display mode for a click, one for anything else; none for a training task.
 
-    >>> [item.id for item in items_of(ReviewTask("t1", "a.jpg", "a.jpg", "cat", "snow", "images/a.jpg"), ())]
+    >>> [item.id for item in list_items(ReviewTask("t1", "a.jpg", "a.jpg", "cat", "snow", "images/a.jpg"), ())]
     ['t1']
     """
     if task.training:
@@ -111,13 +112,13 @@ def items_of(task: Task, modes: tuple[str, ...]) -> tuple[Item, ...]:
     return tuple(Item(f"{task.id}.{mode}", task.id, mode, task.subject) for mode in modes)
 
 
-def json_of_task(task: Task) -> str:
+def format_task(task: Task) -> str:
     """One line of `tasks.jsonl`, without its line end."""
     return json.dumps(asdict(task), ensure_ascii=False, sort_keys=True)
 
 
-def task_of_json(kind: str, value: object) -> Task:
-    """Back from a parsed line; a `ValueError` says which field is wrong."""
+def parse_task(kind: str, value: object) -> Task:
+    """Read a task back from a parsed line; a `ValueError` names the wrong field."""
     try:
         task: Task = TypeAdapter(_TYPES[kind]).validate_python(value)
     except ValidationError as error:

@@ -1,82 +1,162 @@
-"""The pages that participants see: templates in their language, and the files that the pages load."""
+"""The participants' pages: texts by language, templates, and the static files that pages load.
+
+>>> load_texts("de")["work.pause"], list_languages()
+('Pause', ('de', 'en'))
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from hardlook.collect.web.texts import name_of, spoken, texts
+from hardlook.collect.web.refusals import RequestRefused
 from hardlook.report.charts.palette import stylesheet
-from hardlook.serving.templates import environment_of
+from hardlook.serving import template_environment
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+ENGLISH = "en"
 
 _PACKAGE = "hardlook.collect.web"
-_MEDIA = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 
+_TEXTS = files(_PACKAGE).joinpath("texts")
 
-def render(template: str, language: str, /, **values: object) -> str:
-    """A page in a language; every value is escaped, also those inside texts.
+_IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
 
-    `template` is one of welcome.html, work.html, done.html, privacy.html and refused.html.
-
-    >>> page = render("refused.html", "de", title="Tassen", message="<script>")
-    >>> '<html lang="de">' in page, "&lt;script&gt;" in page
-    (True, True)
-    """
-    words = texts(language)
-    own = {"language": language, "lang": spoken(language), "t": _translator(words), "words": words}
-    return _environment().get_template(template).render({**own, **values})
+_MEDIA_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 
 
 @cache
-def static_files() -> Mapping[str, tuple[bytes, str]]:
+def list_languages() -> tuple[str, ...]:
+    """Codes of the languages that have a file of texts, sorted."""
+    return tuple(sorted(file.name.removesuffix(".json") for file in _TEXTS.iterdir() if file.name.endswith(".json")))
+
+
+def resolve_language(language: str) -> str:
+    """The language of the texts: `language` where it has a file, else English.
+
+    A study may bring a consent text of its own in a language that the buttons are not translated to.
+
+    >>> resolve_language("de"), resolve_language("tlh")
+    ('de', 'en')
+    """
+    return language if language in list_languages() else ENGLISH
+
+
+def language_name(language: str) -> str:
+    """A language's name in that language; its code where it has no file.
+
+    >>> language_name("de"), language_name("tlh")
+    ('Deutsch', 'tlh')
+    """
+    return load_texts(language)["language.name"] if language in list_languages() else language
+
+
+@cache
+def load_texts(language: str) -> Mapping[str, str]:
+    """All texts by key, in a language or, where it has no file, in English; `{name}` stands for a value."""
+    texts: dict[str, str] = json.loads(
+        _TEXTS.joinpath(f"{resolve_language(language)}.json").read_text(encoding="utf-8")
+    )
+    return MappingProxyType(texts)
+
+
+def render_page(template: str, language: str, /, **values: object) -> str:
+    """A page in a language; every value is escaped, also inside texts.
+
+    `template` is one of welcome.html, work.html, done.html, privacy.html and refused.html.
+
+    >>> page = render_page("refused.html", "de", title="Tassen", message="<script>")
+    >>> '<html lang="de">' in page, "&lt;script&gt;" in page
+    (True, True)
+    """
+    texts = load_texts(language)
+    shared = {
+        "language": language,
+        "lang": resolve_language(language),
+        "t": lambda key, **values: texts[key].format(**values),
+        "words": texts,
+    }
+    return _environment().get_template(template).render({**shared, **values})
+
+
+@cache
+def load_static_files() -> Mapping[str, tuple[bytes, str]]:
     """What is served under /static/: content and media type by name.
 
-    >>> static_files()["study.css"][1]
+    >>> load_static_files()["study.css"][1]
     'text/css; charset=utf-8'
     """
-    found = {}
+    loaded = {}
     for file in files(_PACKAGE).joinpath("static").iterdir():
-        media = _MEDIA.get(file.name.rpartition(".")[2])
-        if media:
-            found[file.name] = (file.read_bytes(), media)
-    content, media = found["study.css"]
-    found["study.css"] = (stylesheet().encode() + content, media)
-    return MappingProxyType(dict(sorted(found.items())))
+        media_type = _MEDIA_TYPES.get(file.name.rpartition(".")[2])
+        if media_type:
+            loaded[file.name] = (file.read_bytes(), media_type)
+    content, media_type = loaded["study.css"]
+    loaded["study.css"] = (stylesheet().encode() + content, media_type)
+    return MappingProxyType(dict(sorted(loaded.items())))
 
 
-def paragraphs(text: str) -> list[str]:
-    r"""The paragraphs of a text that a researcher wrote, which an empty line parts.
+def serve_static_file(request: Request) -> Response:
+    """A static file by name, or 304 where the browser has it already; a name is looked up, never used as a path."""
+    from starlette.responses import Response
 
-    >>> paragraphs("One.\n\n  Two,\nstill two.\n")
+    name = str(request.path_params["name"])
+    if name not in load_static_files():
+        raise RequestRefused(404, "nowhere", "There is no such page.")
+    content, media_type = load_static_files()[name]
+    headers = {"etag": compute_etag(name)}
+    if headers["etag"] in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    return Response(content, headers=headers, media_type=media_type)
+
+
+@cache
+def compute_etag(name: str) -> str:
+    """The ETag of a static file, which changes with its content alone.
+
+    >>> compute_etag("study.css") == compute_etag("study.css"), compute_etag("study.css") == compute_etag("icon.svg")
+    (True, False)
+    """
+    return f'"{hashlib.sha256(load_static_files()[name][0]).hexdigest()[:16]}"'
+
+
+def find_image_type(data: bytes) -> str:
+    r"""The media type of an image file by its first bytes; empty where the format is not known.
+
+    >>> find_image_type(b"\x89PNG..."), find_image_type(b"GIF89a")
+    ('image/png', '')
+    """
+    return next((kind for start, kind in _IMAGE_TYPES.items() if data.startswith(start)), "")
+
+
+def split_paragraphs(text: str) -> list[str]:
+    r"""The paragraphs of a text that a researcher wrote, separated by empty lines.
+
+    >>> split_paragraphs("One.\n\n  Two,\nstill two.\n")
     ['One.', 'Two,\nstill two.']
     """
     parts = "\n".join(line.strip() for line in text.splitlines()).split("\n\n")
     return [part.strip() for part in parts if part.strip()]
 
 
-def _translator(words: Mapping[str, str]) -> Callable[..., str]:
-    def translate(key: str, **values: object) -> str:
-        return words[key].format(**values)
-
-    return translate
-
-
 @cache
 def _environment() -> Environment:
-    environment = environment_of(_PACKAGE)
-    environment.filters["paragraphs"] = paragraphs
-    environment.filters["json"] = lambda words: json.dumps(dict(words), ensure_ascii=False)
-    # Named in the page, modules come at once and not one after another as they import each other.
+    environment = template_environment(_PACKAGE)
+    environment.filters["paragraphs"] = split_paragraphs
+    environment.filters["json"] = lambda texts: json.dumps(dict(texts), ensure_ascii=False)
+    # Named in the page, modules load at once and not one after another as they import each other.
     environment.globals["modules"] = lambda: [
-        name for name in static_files() if name.endswith(".js") and name != "done.js"
+        name for name in load_static_files() if name.endswith(".js") and name != "done.js"
     ]
-    environment.globals["name_of"] = name_of
-    environment.globals["speaks"] = lambda language: spoken(language) == language
+    environment.globals["language_name"] = language_name
+    environment.globals["has_texts"] = lambda language: language in list_languages()
     return environment

@@ -1,4 +1,4 @@
-"""What is not answered: a status, a code for programs, a sentence for people; never a path, a value or a traceback."""
+"""Requests that are refused: a status, a code for programs and a sentence for people, never a path or a traceback."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import math
 from hardlook.collect.store.records import Refusal
 from hardlook.errors import HardlookError
 
-# What is spoken to by programs, which want JSON; all else by browsers, which want a page.
-SPOKEN_JSON = ("/api/", "/pictures/")
+# Under these paths programs ask, which want JSON; under all others browsers, which want a page.
+JSON_PATHS = ("/api/", "/pictures/")
 
 
-class Refused(Exception):
-    """A request that is not done: HTTP status, code and sentence; `wait` in seconds tells when to try again."""
+class RequestRefused(Exception):
+    """A request that is refused: HTTP status, code and sentence; `wait` is the seconds after which to try again."""
 
     def __init__(self, status: int, code: str, message: str, *, wait: float = 0.0) -> None:
         super().__init__(message)
@@ -22,47 +22,48 @@ class Refused(Exception):
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers that go with it.
+        """The headers of the response.
 
-        >>> Refused(429, "too-many", "Too many requests.", wait=2.5).headers
+        >>> RequestRefused(429, "too-many", "Too many requests.", wait=2.5).headers
         {'retry-after': '3'}
         """
         return {"retry-after": str(max(1, math.ceil(self.wait)))} if self.wait > 0 else {}
 
-    def body(self, words: str = "") -> bytes:
-        """The refusal as JSON, in these words or its own.
+    def to_json(self, message: str = "") -> bytes:
+        """The refusal as JSON, with this message or its own.
 
-        >>> Refused(404, "unknown-trial", "There is no such trial.").body()
+        >>> RequestRefused(404, "unknown-trial", "There is no such trial.").to_json()
         b'{"error": "unknown-trial", "message": "There is no such trial."}'
         """
-        return json.dumps({"error": self.code, "message": words or self.message}).encode()
+        return json.dumps({"error": self.code, "message": message or self.message}).encode()
 
 
-def speaks_json(path: str) -> bool:
+def expects_json(path: str) -> bool:
     """Whether refusals under this path are JSON.
 
-    >>> speaks_json("/api/state"), speaks_json("/join/x")
+    >>> expects_json("/api/state"), expects_json("/join/x")
     (True, False)
     """
-    return path.startswith(SPOKEN_JSON)
+    return path.startswith(JSON_PATHS)
 
 
-def as_refused(error: Exception) -> Refused:
-    """Any error as a refusal; those that are no client's fault are logged, and say nothing of themselves.
+def to_request_refused(error: Exception) -> RequestRefused:
+    """Any error as a refusal; errors that are not the client's fault are logged, and their text is not sent.
 
-    >>> as_refused(Refusal("already-answered", "There is an answer.")).status
+    >>> to_request_refused(Refusal("already-answered", "There is an answer.")).status
     409
     """
-    if isinstance(error, Refused):
+    if isinstance(error, RequestRefused):
         return error
     if isinstance(error, Refusal):
-        return Refused(404 if error.code.startswith("unknown") else 409, error.code, error.message)
-    logging.getLogger(__name__).error("a request could not be done", exc_info=error)
+        return RequestRefused(404 if error.code.startswith("unknown") else 409, error.code, error.message)
+    logging.getLogger(__name__).error("a request failed", exc_info=error)
     if isinstance(error, HardlookError | OSError):
-        return Refused(503, "not-now", "The study cannot do this right now. Please try again in a while.", wait=5)
-    return failed()
+        message = "The study cannot do this right now. Please try again in a while."
+        return RequestRefused(503, "not-now", message, wait=5)
+    return internal_error()
 
 
-def failed() -> Refused:
-    """The refusal of what nobody foresaw."""
-    return Refused(500, "failed", "This should not have happened. The server's log says more.")
+def internal_error() -> RequestRefused:
+    """The refusal for an unexpected error."""
+    return RequestRefused(500, "failed", "This should not have happened. The server's log says more.")

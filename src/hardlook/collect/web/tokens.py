@@ -1,10 +1,11 @@
-"""Signed texts: what a link or a cookie says, for one purpose, until a time, under one study's secret.
+"""Signed tokens for links and cookies, and codes that only the holder of a study's secret can make.
 
-A token is `BODY.SIGNATURE`, both base64url; the signature (HMAC-SHA256) is of the body and the purpose, so that a
-token of one purpose is none of another. Nothing in it is hidden: it says only random ids.
+A token is `BODY.SIGNATURE`, both base64url. The body is JSON with random ids and an expiry time; it is readable, not
+secret. The signature (HMAC-SHA256, by itsdangerous) covers the body and a purpose, so that a token made for one
+purpose is not accepted for another.
 
 >>> secret = bytes(32)
->>> token = sign(secret, "invitation", {"i": "abc"}, expires=100.0)
+>>> token = sign_token(secret, "invitation", {"i": "abc"}, expires=100.0)
 >>> read_token(secret, "invitation", token, now=99.0), read_token(secret, "invitation", token, now=100.0)
 ({'i': 'abc'}, None)
 >>> read_token(secret, "session", token, now=99.0) is None, read_token(bytes(31) + b"!", "invitation", token, 0) is None
@@ -14,48 +15,112 @@ token of one purpose is none of another. Nothing in it is hidden: it says only r
 from __future__ import annotations
 
 import base64
-import hmac
+import hashlib
 import json
 import math
+import secrets
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-MOST_CHARACTERS = 1024
+from hardlook.extras import require
+
+if TYPE_CHECKING:
+    from itsdangerous import Signer
+
+MAX_TOKEN_LENGTH = 1024
+
+CODE_LENGTH = 12
+
+# Without I, L, O and U: codes are read from a screen and typed. 32 characters, so that each stands for five bits.
+CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+
+_INVITATION = "invitation"
+
 Payload = Mapping[str, str | int]
 
 
-def sign(secret: bytes, purpose: str, payload: Payload, expires: float | None = None) -> str:
+def sign_token(secret: bytes, purpose: str, payload: Payload, expires: float | None = None) -> str:
     """A token; `expires` in seconds since 1970, None for never."""
-    written = json.dumps({"e": expires, "p": dict(payload)}, separators=(",", ":"), sort_keys=True)
-    body = _text(written.encode())
-    token = f"{body}.{_text(mac(secret, purpose, body))}"
-    if len(token) > MOST_CHARACTERS:
-        raise ValueError(f"a token holds {MOST_CHARACTERS} characters at most, this one has {len(token)}")
+    content = json.dumps({"e": expires, "p": dict(payload)}, separators=(",", ":"), sort_keys=True)
+    token = _sign_body(secret, purpose, base64.urlsafe_b64encode(content.encode()).rstrip(b"="))
+    if len(token) > MAX_TOKEN_LENGTH:
+        raise ValueError(f"a token holds {MAX_TOKEN_LENGTH} characters at most, this one has {len(token)}")
     return token
 
 
 def read_token(secret: bytes, purpose: str, token: str, now: float) -> dict[str, str | int] | None:
-    """What a token says; None when it is not ours, of another purpose, changed, cut short or too old."""
-    if len(token) > MOST_CHARACTERS or not token.isascii():
+    """The payload of a token; None when it is forged, changed, cut short, expired or made for another purpose."""
+    if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
         return None
-    body, _, signature = token.partition(".")
-    if not hmac.compare_digest(_text(mac(secret, purpose, body)), signature):
+    body = token.partition(".")[0].encode()
+    if not _signer(secret).validate(_prefix(purpose, body) + token.encode()):
         return None
-    # From here on it is what we wrote ourselves.
-    said = json.loads(base64.urlsafe_b64decode(body + "=" * (-len(body) % 4)))
-    expires = math.inf if said["e"] is None else float(said["e"])
-    return dict(said["p"]) if now < expires else None
+    # Base64 has several spellings of one signature; only the one that we write is accepted.
+    if token != _sign_body(secret, purpose, body):
+        return None
+    content = json.loads(base64.urlsafe_b64decode(body + b"=" * (-len(body) % 4)))
+    expires = math.inf if content["e"] is None else float(content["e"])
+    return dict(content["p"]) if now < expires else None
 
 
-def mac(secret: bytes, purpose: str, *words: str) -> bytes:
-    """The 32 bytes that only the holder of the secret can make of a purpose and words.
+def compute_mac(secret: bytes, purpose: str, *parts: str) -> bytes:
+    """The 32 bytes (HMAC-SHA256) that only the holder of the secret can compute from a purpose and texts.
 
-    >>> mac(bytes(32), "a", "bc") == mac(bytes(32), "ab", "c"), len(mac(bytes(32), "a"))
+    >>> compute_mac(bytes(32), "a", "bc") == compute_mac(bytes(32), "ab", "c"), len(compute_mac(bytes(32), "a"))
     (False, 32)
     """
-    # With their lengths, so that no two lists of words are one text.
-    said = b"".join(len(word).to_bytes(4, "big") + word for word in (part.encode() for part in (purpose, *words)))
-    return hmac.digest(secret, said, "sha256")
+    return _signer(secret).algorithm.get_signature(secret, b"".join(map(_frame, (purpose, *parts))))
 
 
-def _text(value: bytes) -> str:
-    return base64.urlsafe_b64encode(value).rstrip(b"=").decode()
+def derive_completion_code(secret: bytes, participant_id: str) -> str:
+    """The code (12 letters and digits, 60 bits) that a participant hands to a crowdsourcing platform.
+
+    >>> code = derive_completion_code(bytes(32), "participant")
+    >>> len(code), code == derive_completion_code(bytes(32), "another")
+    (12, False)
+    """
+    bits = int.from_bytes(compute_mac(secret, "code", participant_id), "big")
+    return "".join(CODE_LETTERS[(bits >> (5 * place)) & 31] for place in range(CODE_LENGTH))
+
+
+def make_invitation_links(secret: bytes, base_url: str, *, count: int, expires: float | None) -> list[str]:
+    """New links below `base_url`, one per participant; `expires` in seconds since 1970, None for never.
+
+    >>> links = make_invitation_links(bytes(32), "https://study.example/", count=2, expires=100.0)
+    >>> len(set(links)), links[0].startswith("https://study.example/join/")
+    (2, True)
+    >>> token = links[0].rpartition("/")[2]
+    >>> len(read_invitation(bytes(32), token, now=0.0)), read_invitation(bytes(32), token, now=100.0)
+    (22, None)
+    """
+    ids = [secrets.token_urlsafe(16) for _ in range(count)]
+    return [f"{base_url.rstrip('/')}/join/{sign_token(secret, _INVITATION, {'i': id}, expires)}" for id in ids]
+
+
+def read_invitation(secret: bytes, token: str, now: float) -> str | None:
+    """The random id in a link's token; None when the token is not ours or has expired."""
+    payload = read_token(secret, _INVITATION, token, now)
+    return str(payload["i"]) if payload else None
+
+
+def _sign_body(secret: bytes, purpose: str, body: bytes) -> str:
+    # The purpose is signed in front of the body and not sent: whoever reads a token knows what it must be for.
+    prefix = _prefix(purpose, body)
+    return _signer(secret).sign(prefix + body).removeprefix(prefix).decode()
+
+
+def _signer(secret: bytes) -> Signer:
+    itsdangerous = require("itsdangerous", extra="web")
+    # The secret is 32 random bytes, so it is the key as it is; links that are in use depend on that.
+    signer: Signer = itsdangerous.Signer(secret, sep=".", key_derivation="none", digest_method=hashlib.sha256)
+    return signer
+
+
+def _prefix(purpose: str, body: bytes) -> bytes:
+    return _frame(purpose) + len(body).to_bytes(4, "big")
+
+
+def _frame(text: str) -> bytes:
+    """A text with its length in front, so that no two lists of texts become the same bytes."""
+    data = text.encode()
+    return len(data).to_bytes(4, "big") + data

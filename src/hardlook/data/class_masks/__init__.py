@@ -1,8 +1,10 @@
-"""Sources of images and class masks: VOC's devkit, folders, binary masks, FSS-1000, COCO."""
+"""Images with class masks: the Pascal VOC devkit, folders of masks, FSS-1000 and COCO."""
+
+from __future__ import annotations
 
 from hardlook.data.class_masks.coco import open_coco
+from hardlook.data.class_masks.folders import open_class_mask_folders
 from hardlook.data.class_masks.fss1000 import open_fss
-from hardlook.data.class_masks.opening import open_class_masks
-from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
+from hardlook.data.class_masks.source import ClassMask, ClassMaskSource
 
-__all__ = ["ClassMask", "ClassMasks", "open_class_masks", "open_coco", "open_fss"]
+__all__ = ["ClassMask", "ClassMaskSource", "open_class_mask_folders", "open_coco", "open_fss"]

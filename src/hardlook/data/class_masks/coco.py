@@ -32,16 +32,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data import rle
-from hardlook.data.class_masks.folder_listing import FolderListing, changed
-from hardlook.data.class_masks.mask_files import image_size, refuse_other_size
-from hardlook.data.class_masks.pickled_by_fields import PickledByFields
-from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
-from hardlook.data.class_tokens import numbered_token
-from hardlook.data.coco_instances import ImageObjects, read_instances
+from hardlook.data.class_masks.source import (
+    ClassMask,
+    ClassMaskSource,
+    FolderListing,
+    PickledByFields,
+    check_mask_size,
+    modification_time,
+    read_image_size,
+)
+from hardlook.data.class_tokens import parse_numbered_token
+from hardlook.data.coco_detection import ImageObjects, read_instances
 from hardlook.data.images import read_image
 from hardlook.errors import DataError, OptionError
 
 FOLDERS = ("train2014", "val2014", "train2017", "val2017", "images")
+
 _NUMBER = re.compile(r"(?:.*\D)?(\d+)")
 
 
@@ -71,7 +77,7 @@ class CocoClassMasks(PickledByFields):
 
     def missing(self, token: str) -> str:
         """What is not there, in words."""
-        class_number, number = numbered_token(token)[0], self._number(token)
+        class_number, number = parse_numbered_token(token)[0], self._number(token)
         if class_number > len(self.classes):
             return f"the class number {class_number} (there are {len(self.classes)} classes)"
         if number not in self._images:
@@ -114,25 +120,25 @@ class CocoClassMasks(PickledByFields):
         return {}
 
     def _parts(self, token: str) -> tuple[int, int]:
-        class_number = numbered_token(token)[0]
+        class_number = parse_numbered_token(token)[0]
         if class_number > len(self.classes):
             what = f"class number {class_number} where there are {len(self.classes)} classes"
             raise DataError(what, unit=token, remedy="give the instances file that the tokens were made with")
         return class_number, self._number(token)
 
     def _number(self, token: str) -> int:
-        image = numbered_token(token)[1]
+        image = parse_numbered_token(token)[1]
         if not image.isdecimal():
             raise DataError(f"{image!r} is no image number of COCO", unit=token, remedy="write C_image, as in 4_11149")
         return int(image)
 
     @cached_property
     def _images(self) -> Mapping[int, Path]:
-        return _image_files(self.folders, tuple(map(changed, self.folders)))
+        return _image_files(self.folders, tuple(map(modification_time, self.folders)))
 
     @cached_property
     def _annotated(self) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
-        return _read_all(self.instances, tuple(map(changed, self.instances)))
+        return _read_all(self.instances, tuple(map(modification_time, self.instances)))
 
     def _image_path(self, number: int, unit: str) -> Path:
         if number not in self._images:
@@ -147,13 +153,13 @@ class CocoClassMasks(PickledByFields):
             raise DataError(f"image {number} is not annotated", file=self.instances[0], unit=unit, remedy=remedy)
         path = self._image_path(number, unit)
         try:
-            refuse_other_size((found.width, found.height), image_size(path), path)
+            check_mask_size((found.width, found.height), read_image_size(path), path)
         except DataError as error:
             raise error.at(unit=unit) from error
         return found
 
 
-def open_coco(data: Path | Mapping[str, Path]) -> ClassMasks:
+def open_coco(data: Path | Mapping[str, Path]) -> ClassMaskSource:
     """The source at COCO's folder, or of `{"images": DIR, "instances": FILE}`.
 
     A folder has `annotations/instances_*.json` (or `instances*.json`) and the images in `train2014`, `val2014`,

@@ -26,15 +26,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.class_masks.folder_listing import FolderListing, changed
-from hardlook.data.class_masks.mask_files import image_size, read_bright_mask, why_unreadable
-from hardlook.data.class_masks.pickled_by_fields import PickledByFields
-from hardlook.data.class_masks.protocol import ClassMask, ClassMasks
-from hardlook.data.class_tokens import named_token
+from hardlook.data.class_masks.source import (
+    ClassMask,
+    ClassMaskSource,
+    FolderListing,
+    PickledByFields,
+    describe_read_error,
+    modification_time,
+    read_bright_mask,
+    read_image_size,
+)
+from hardlook.data.class_tokens import parse_named_token
 from hardlook.data.images import SUFFIXES, read_image
 from hardlook.errors import DataError
 
 IMAGE_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".png")  # a .png is the mask
+
 _SAYS_NOTHING = re.compile(r"[^a-z1-9]")
 
 
@@ -47,7 +54,7 @@ class FssClassMasks(PickledByFields):
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The class folders' names, sorted."""
-        return _class_folders(self.root, changed(self.root))
+        return _class_folders(self.root, modification_time(self.root))
 
     def paths(self) -> Mapping[str, Path]:
         """The one folder."""
@@ -55,16 +62,16 @@ class FssClassMasks(PickledByFields):
 
     def class_of(self, token: str) -> str:
         """The class folder's name; the token's own where no folder has it."""
-        name = named_token(token)[0]
+        name = parse_named_token(token)[0]
         return self._folder_name(name) or name
 
     def image_of(self, token: str) -> str:
         """The image's id, `class/n`."""
-        return f"{self.class_of(token)}/{named_token(token)[1]}"
+        return f"{self.class_of(token)}/{parse_named_token(token)[1]}"
 
     def missing(self, token: str) -> str:
         """What is not there, in words."""
-        name, number = named_token(token)
+        name, number = parse_named_token(token)
         folder = self._folder_name(name)
         if folder is None:
             return f"the class {name}"
@@ -80,7 +87,7 @@ class FssClassMasks(PickledByFields):
         """The truth: the mask's values above 127."""
         image, mask = self._files(token)
         try:
-            return read_bright_mask(mask, image_size(image))
+            return read_bright_mask(mask, read_image_size(image))
         except DataError as error:
             raise error.at(unit=token) from error
 
@@ -102,7 +109,7 @@ class FssClassMasks(PickledByFields):
         if absent := self.missing(token):
             remedy = "unpack FSS-1000, or run what is there with --subset available"
             raise DataError(f"{absent} is not there", file=self.root, unit=token, remedy=remedy)
-        folder, number = self.class_of(token), str(named_token(token)[1])
+        folder, number = self.class_of(token), str(parse_named_token(token)[1])
         return self._images[folder].path(number), self._masks[folder].path(number)
 
     @cached_property
@@ -116,7 +123,7 @@ class FssClassMasks(PickledByFields):
                 try:
                     found += [token] if not self.missing(token) and self.read_mask(token).mask.any() else []
                 except (DataError, OSError) as error:
-                    broken[self.image_of(token)] = why_unreadable(error)
+                    broken[self.image_of(token)] = describe_read_error(error)
         return tuple(found), broken
 
     @cached_property
@@ -142,11 +149,11 @@ class FssClassMasks(PickledByFields):
         return alike[0] if len(alike) == 1 else None
 
 
-def open_fss(folder: Path) -> ClassMasks:
+def open_fss(folder: Path) -> ClassMaskSource:
     """The source at `folder`, or one or two folders named `fewshot_data` below it, as the archive unpacks."""
     folder = Path(folder)
     for root in (folder / "fewshot_data" / "fewshot_data", folder / "fewshot_data", folder):
-        if root.is_dir() and _class_folders(root, changed(root)):
+        if root.is_dir() and _class_folders(root, modification_time(root)):
             return FssClassMasks(root)
     what = "no FSS-1000 here" if folder.is_dir() else "the folder does not exist"
     remedy = "give the folder that holds one folder a class, with <n>.jpg and <n>.png in it"

@@ -1,17 +1,18 @@
-"""Objects to be segmented by clicks, from every layout that has them."""
+"""Object instances for interactive segmentation, listed from every supported dataset layout."""
 
-from hardlook.data.object_instances.dataset_names import dataset_name
-from hardlook.data.object_instances.left_out import LeftOutNote
+from __future__ import annotations
+
+from hardlook.data.click_names import normalize_dataset_name
+from hardlook.data.left_out import LeftOutNote
+from hardlook.data.object_instances.instance import ObjectInstance, StoredObject, scale_points
 from hardlook.data.object_instances.listing import InstanceList, list_instances
-from hardlook.data.object_instances.longest_side import scaled_points
-from hardlook.data.object_instances.object_instance import ObjectInstance, StoredObject
 
 __all__ = [
     "InstanceList",
     "LeftOutNote",
     "ObjectInstance",
     "StoredObject",
-    "dataset_name",
     "list_instances",
-    "scaled_points",
+    "normalize_dataset_name",
+    "scale_points",
 ]

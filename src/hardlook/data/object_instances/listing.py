@@ -6,6 +6,26 @@
 ... except OptionError as error:
 ...     error.what
 '--data segments: no instances come from these'
+
+Instances of VOC's devkit, of COCO's instances.json and of COCO's panoptic format.
+
+>>> import json, tempfile
+>>> import PIL.Image
+>>> folder = Path(tempfile.mkdtemp())
+>>> PIL.Image.new("RGB", (4, 3)).save(folder / "7.png")
+>>> _ = (folder / "instances.json").write_text(json.dumps({
+...     "images": [{"id": 7, "file_name": "7.png", "width": 4, "height": 3}],
+...     "categories": [{"id": 18, "name": "dog"}],
+...     "annotations": [{"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0,
+...                      "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2]]}]}))
+>>> (dog,) = list_coco_instances("instances", folder / "instances.json", folder, 0, LeftOutNotes("instances"))
+>>> dog.full_stem, int(dog.read_target().mask.sum())
+('7_______1', 4)
+
+Instances of GrabCut, Berkeley, DAVIS, COCO-MVal, TETRIS, and of any folder with one of their layouts.
+
+>>> LAYOUT_OF["tetris"].rule, LAYOUT_OF["davis"] == LAYOUT_OF["coco-mval"]
+('integers', True)
 """
 
 from __future__ import annotations
@@ -15,16 +35,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hardlook.data.object_instances.annotated_sets import coco_instances, panoptic_instances, voc_instances
-from hardlook.data.object_instances.dataset_names import dataset_name
-from hardlook.data.object_instances.interactive_folders import interactive_instances
-from hardlook.data.object_instances.left_out import LeftOutNote, LeftOutNotes
-from hardlook.data.object_instances.object_instance import ObjectInstance
+from hardlook.data.click_names import normalize_dataset_name
+from hardlook.data.left_out import LeftOutNote, LeftOutNotes
+from hardlook.data.object_instances.annotations import list_coco_instances, list_panoptic_instances, list_voc_instances
+from hardlook.data.object_instances.instance import ObjectInstance
+from hardlook.data.object_instances.isegm import list_interactive_instances
 from hardlook.errors import DataError, OptionError
 from hardlook.randomness import generator
 
 # What lies beside a dataset, and the datasets that it may lie beside.
 _BESIDE = {"images": ("instances", "panoptic"), "segments": ("panoptic",)}
+
 WAYS = (
     "give grabcut, berkeley, davis, coco-mval or tetris=DIR, voc=DIR, instances=JSON images=DIR, "
     "panoptic=JSON segments=DIR images=DIR, or any name=DIR with one of the interactive layouts"
@@ -52,7 +73,7 @@ def list_instances(
     `at_most` draws that many of each dataset; the draw depends on `seed` and the dataset's name alone, and the order
     stays. Objects below `min_area` pixels of the stored mask are left out. `split` chooses VOC's list of images.
     """
-    given = {dataset_name(name): Path(path) for name, path in data.items()}
+    given = {normalize_dataset_name(name): Path(path) for name, path in data.items()}
     _refuse(data, given, at_most, split)
     instances: list[ObjectInstance] = []
     left_out: list[LeftOutNote] = []
@@ -69,7 +90,7 @@ def list_instances(
                     notes.add(f"instances of {dataset} not drawn", f"at most {at_most} of each dataset", one.full_stem)
             found = [found[i] for i in sorted(drawn)]
         instances += found
-        left_out += notes.listed()
+        left_out += notes.summarize()
     return InstanceList(tuple(instances), tuple(left_out))
 
 
@@ -78,16 +99,16 @@ def _read(
 ) -> list[ObjectInstance]:
     path = given[dataset]
     if dataset == "voc":
-        found = voc_instances(dataset, path, min_area, notes, split)
+        found = list_voc_instances(dataset, path, min_area, notes, split)
     elif dataset == "instances":
-        found = coco_instances(dataset, path, _beside("images", dataset, given), min_area, notes)
+        found = list_coco_instances(dataset, path, _beside("images", dataset, given), min_area, notes)
     elif dataset == "panoptic":
         segments, images = (_beside(name, dataset, given) for name in ("segments", "images"))
-        found = panoptic_instances(dataset, path, segments, images, min_area, notes)
+        found = list_panoptic_instances(dataset, path, segments, images, min_area, notes)
     else:
-        found = interactive_instances(dataset, path, min_area, notes)
+        found = list_interactive_instances(dataset, path, min_area, notes)
     if not found:
-        left = "; ".join(f"{note.what}: {note.count}" for note in notes.listed()) or "there is none"
+        left = "; ".join(f"{note.what}: {note.count}" for note in notes.summarize()) or "there is none"
         raise DataError(f"no instance of {dataset} to click on ({left})", file=path, remedy="lower the minimal area")
     return found
 

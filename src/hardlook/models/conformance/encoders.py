@@ -1,8 +1,8 @@
-"""How encoders of images and texts are tried.
+"""Contracts of the encoders of images and texts.
 
->>> from hardlook.models.planted.text_encoder import PlantedTextEncoder
->>> [answer] = TEXT_ENCODER.ask(PlantedTextEncoder(), ["cat"])
->>> TEXT_ENCODER.judge(PlantedTextEncoder(), "cat", answer[:3])
+>>> from hardlook.models.planted.encoders import PlantedTextEncoder
+>>> [answer] = TEXT_ENCODER.call(PlantedTextEncoder(), ["cat"])
+>>> TEXT_ENCODER.find_faults(PlantedTextEncoder(), "cat", answer[:3])
 ['vector: expected shape (dimension) = (64,), got (3,)']
 """
 
@@ -12,9 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from hardlook.models.conformance.exercise import Exercise
-from hardlook.models.conformance.expectations import answer_list, array_faults, difference, lacking, row_list
-from hardlook.models.conformance.finding import Unanswered
+from hardlook.models.conformance.checks import (
+    AnswerError,
+    RoleContract,
+    describe_difference,
+    find_array_faults,
+    missing_fields,
+    split_answers,
+    split_rows,
+)
 from hardlook.models.conformance.probes import Probe, pictures
 
 TEXTS = {
@@ -24,6 +30,7 @@ TEXTS = {
     "foreign text": "Bär und Möwe, 熊",
     "long text": "the barn beside the road " * 60,
 }
+
 UNIT_TOLERANCE = 1e-3
 
 
@@ -41,7 +48,7 @@ def _dimension_faults(model: Any) -> list[str]:
 
 
 def _vector_faults(model: Any, vector: Any) -> list[str]:
-    return array_faults("vector", vector, np.float32, {"dimension": int(model.dimension)})
+    return find_array_faults("vector", vector, np.float32, {"dimension": int(model.dimension)})
 
 
 def _unit_faults(model: Any, value: Any, vector: Any) -> list[str]:
@@ -54,13 +61,13 @@ def _unit_faults(model: Any, value: Any, vector: Any) -> list[str]:
 
 def _encode(model: Any, images: list[Any]) -> list[Any]:
     features = model.encode(images)
-    faults = lacking(features, "vectors", "maps")
+    faults = missing_fields(features, "vectors", "maps")
     if faults:
-        raise Unanswered("; ".join(faults))
-    vectors = row_list(features.vectors, len(images), int(model.dimension), "images")
+        raise AnswerError("; ".join(faults))
+    vectors = split_rows(features.vectors, len(images), int(model.dimension), "images")
     if features.maps is None:
         return [(vector, None) for vector in vectors]
-    return list(zip(vectors, answer_list(features.maps, len(images), "images"), strict=True))
+    return list(zip(vectors, split_answers(features.maps, len(images), "images"), strict=True))
 
 
 def _encoded_faults(model: Any, image: Any, answer: Any) -> list[str]:
@@ -68,15 +75,15 @@ def _encoded_faults(model: Any, image: Any, answer: Any) -> list[str]:
     faults = _vector_faults(model, vector)
     if cells is not None:
         shape = cells.shape if isinstance(cells, np.ndarray) and cells.ndim == 3 else (0, 0, 0)
-        faults += array_faults("map", cells, np.float32, dict(zip(("C", "h", "w"), shape, strict=True)))
+        faults += find_array_faults("map", cells, np.float32, dict(zip(("C", "h", "w"), shape, strict=True)))
     return faults
 
 
 def _encoded_difference(first: Any, second: Any) -> str:
     if (first[1] is None) != (second[1] is None):
         return "one has a map and the other has none"
-    return difference("vector", first[0], second[0]) or (
-        difference("map", first[1], second[1]) if first[1] is not None else ""
+    return describe_difference("vector", first[0], second[0]) or (
+        describe_difference("map", first[1], second[1]) if first[1] is not None else ""
     )
 
 
@@ -84,32 +91,34 @@ def _encode_both(model: Any, values: list[Any]) -> list[Any]:
     images = [value for value in values if not isinstance(value, str)]
     texts = [value for value in values if isinstance(value, str)]
     width = int(model.dimension)
-    seen = iter(row_list(model.encode_images(images), len(images), width, "images"))
-    read = iter(row_list(model.encode_text(texts), len(texts), width, "texts"))
+    seen = iter(split_rows(model.encode_images(images), len(images), width, "images"))
+    read = iter(split_rows(model.encode_text(texts), len(texts), width, "texts"))
     return [next(read) if isinstance(value, str) else next(seen) for value in values]
 
 
-ENCODER = Exercise(
-    what="images",
+ENCODER = RoleContract(
+    input_name="images",
     probes=_image_probes,
-    ask=_encode,
-    judge=_encoded_faults,
-    differ=_encoded_difference,
-    attributes=_dimension_faults,
+    call=_encode,
+    find_faults=_encoded_faults,
+    compare=_encoded_difference,
+    attribute_faults=_dimension_faults,
 )
-TEXT_ENCODER = Exercise(
-    what="texts",
+
+TEXT_ENCODER = RoleContract(
+    input_name="texts",
     probes=_text_probes,
-    ask=lambda model, texts: row_list(model.encode_text(texts), len(texts), int(model.dimension), "texts"),
-    judge=lambda model, text, vector: _vector_faults(model, vector),
-    differ=lambda first, second: difference("vector", first, second),
-    attributes=_dimension_faults,
+    call=lambda model, texts: split_rows(model.encode_text(texts), len(texts), int(model.dimension), "texts"),
+    find_faults=lambda model, text, vector: _vector_faults(model, vector),
+    compare=lambda first, second: describe_difference("vector", first, second),
+    attribute_faults=_dimension_faults,
 )
-IMAGE_TEXT_ENCODER = Exercise(
-    what="images and texts",
+
+IMAGE_TEXT_ENCODER = RoleContract(
+    input_name="images and texts",
     probes=lambda model: _image_probes(model) + _text_probes(model),
-    ask=_encode_both,
-    judge=_unit_faults,
-    differ=lambda first, second: difference("vector", first, second),
-    attributes=_dimension_faults,
+    call=_encode_both,
+    find_faults=_unit_faults,
+    compare=lambda first, second: describe_difference("vector", first, second),
+    attribute_faults=_dimension_faults,
 )

@@ -1,6 +1,6 @@
-"""How models that learn from a few examples are tried: one-shot segmenters and few-shot learners.
+"""Contracts of models that learn from a few examples: one-shot segmenters and few-shot learners.
 
->>> from hardlook.models.planted.learner import PlantedLearner
+>>> from hardlook.models.planted.few_shot import PlantedLearner
 >>> [(probe.check, len(probe.value.query)) for probe in FEW_SHOT.probes(PlantedLearner())]
 [('episode', 4), ('several shots', 3), ('uneven shots', 2), ('one query', 1)]
 """
@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from hardlook.models.conformance.exercise import Exercise
-from hardlook.models.conformance.expectations import answer_list, array_faults, difference
+from hardlook.models.conformance.checks import RoleContract, describe_difference, find_array_faults, split_answers
 from hardlook.models.conformance.probes import Probe, pictures, scene, scenes_by_concept, subject_of
 from hardlook.models.roles import Episode, Support
 from hardlook.randomness import generator
@@ -40,12 +39,12 @@ def _pairs(model: Any) -> list[Probe]:
 
 def _segment_queries(model: Any, pairs: list[Any]) -> list[Any]:
     queries, supports = [query for query, _ in pairs], [shown for _, shown in pairs]
-    return answer_list(model.segment_queries(queries, supports), len(pairs), "pairs")
+    return split_answers(model.segment_queries(queries, supports), len(pairs), "pairs")
 
 
 def _query_mask_faults(model: Any, pair: Any, mask: Any) -> list[str]:
     height, width = pair[0].shape[:2]
-    return array_faults("mask", mask, np.bool_, {"H": height, "W": width})
+    return find_array_faults("mask", mask, np.bool_, {"H": height, "W": width})
 
 
 def _episodes(model: Any) -> list[Probe]:
@@ -73,7 +72,7 @@ def _episode(model: Any, key: str, ways: int, shots: list[int], queries: int) ->
 
 
 def _score_faults(model: Any, episode: Episode, scores: Any) -> list[str]:
-    return array_faults("scores", scores, np.float32, {"queries": len(episode.query), "ways": episode.ways})
+    return find_array_faults("scores", scores, np.float32, {"queries": len(episode.query), "ways": episode.ways})
 
 
 def _accepts_faults(model: Any) -> list[str]:
@@ -83,25 +82,26 @@ def _accepts_faults(model: Any) -> list[str]:
 
 def _query_order_faults(model: Any) -> list[str]:
     episode = _episode(model, "plain", ways=3, shots=[1, 1, 1], queries=4)
-    [straight] = answer_list(model.classify([episode]), 1, "episodes")
-    [turned] = answer_list(model.classify([replace(episode, query=episode.query[::-1])]), 1, "episodes")
-    words = difference("scores", straight, np.asarray(turned)[::-1])
+    [straight] = split_answers(model.classify([episode]), 1, "episodes")
+    [turned] = split_answers(model.classify([replace(episode, query=episode.query[::-1])]), 1, "episodes")
+    words = describe_difference("scores", straight, np.asarray(turned)[::-1])
     return [f"expected rows that follow the queries, but {words} when the queries are turned round"] if words else []
 
 
-ONE_SHOT = Exercise(
-    what="pairs",
+ONE_SHOT = RoleContract(
+    input_name="pairs",
     probes=_pairs,
-    ask=_segment_queries,
-    judge=_query_mask_faults,
-    differ=lambda first, second: difference("mask", first, second),
+    call=_segment_queries,
+    find_faults=_query_mask_faults,
+    compare=lambda first, second: describe_difference("mask", first, second),
 )
-FEW_SHOT = Exercise(
-    what="episodes",
+
+FEW_SHOT = RoleContract(
+    input_name="episodes",
     probes=_episodes,
-    ask=lambda model, episodes: answer_list(model.classify(episodes), len(episodes), "episodes"),
-    judge=_score_faults,
-    differ=lambda first, second: difference("scores", first, second),
-    attributes=_accepts_faults,
-    further=(("order of queries", _query_order_faults),),
+    call=lambda model, episodes: split_answers(model.classify(episodes), len(episodes), "episodes"),
+    find_faults=_score_faults,
+    compare=lambda first, second: describe_difference("scores", first, second),
+    attribute_faults=_accepts_faults,
+    extra_checks=(("order of queries", _query_order_faults),),
 )

@@ -1,7 +1,7 @@
-"""How interactive models are tried: promptable segmenters and click models.
+"""Contracts of interactive models: promptable segmenters and click models.
 
 >>> from hardlook.models.planted.disc import Disc
->>> [answer] = PROMPTABLE.ask(Disc(), [(pictures()["tiny image"], clicks((4, 4, True)))])
+>>> [answer] = PROMPTABLE.call(Disc(), [(pictures()["tiny image"], clicks((4, 4, True)))])
 >>> answer.mask.shape
 (8, 8)
 """
@@ -12,9 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from hardlook.models.conformance.exercise import Exercise
-from hardlook.models.conformance.expectations import answer_list, array_faults, difference, lacking
-from hardlook.models.conformance.finding import Unanswered
+from hardlook.models.conformance.checks import (
+    AnswerError,
+    RoleContract,
+    describe_difference,
+    find_array_faults,
+    missing_fields,
+    split_answers,
+)
 from hardlook.models.conformance.probes import Probe, clicks, inside, pictures, subject_of
 
 
@@ -35,45 +40,45 @@ def _prompts(model: Any) -> list[Probe]:
 
 
 def _predict(model: Any, values: list[Any]) -> list[Any]:
-    # Prompts on one image are one batch on one session, as the benchmark asks them.
+    # Prompts on one image are one batch on one session, as the benchmark sends them.
     answers: list[Any] = [None] * len(values)
     waiting = list(range(len(values)))
     while waiting:
         image = values[waiting[0]][0]
         batch = [index for index in waiting if values[index][0] is image]
         waiting = [index for index in waiting if index not in batch]
-        for index, answer in zip(batch, _ask(model.open(image), [values[i][1] for i in batch]), strict=True):
+        for index, answer in zip(batch, _call_session(model.open(image), [values[i][1] for i in batch]), strict=True):
             answers[index] = answer
     if not values:
-        return _ask(model.open(pictures()["ordinary image"]), [])
+        return _call_session(model.open(pictures()["ordinary image"]), [])
     return answers
 
 
-def _ask(session: Any, prompts: list[Any]) -> list[Any]:
+def _call_session(session: Any, prompts: list[Any]) -> list[Any]:
     if not hasattr(session, "predict"):
-        raise Unanswered(f"expected `open` to give a session with `predict`, got {type(session).__qualname__}")
-    answers = answer_list(session.predict(prompts), len(prompts), "prompts")
-    faults = [fault for answer in answers for fault in lacking(answer, "mask", "state")]
+        raise AnswerError(f"expected `open` to give a session with `predict`, got {type(session).__qualname__}")
+    answers = split_answers(session.predict(prompts), len(prompts), "prompts")
+    faults = [fault for answer in answers for fault in missing_fields(answer, "mask", "state")]
     if faults:
-        raise Unanswered(faults[0])
+        raise AnswerError(faults[0])
     return answers
 
 
 def _prompted_faults(model: Any, value: Any, answer: Any) -> list[str]:
     height, width = value[0].shape[:2]
-    return array_faults("mask", answer.mask, np.bool_, {"H": height, "W": width})
+    return find_array_faults("mask", answer.mask, np.bool_, {"H": height, "W": width})
 
 
 def _session_faults(model: Any) -> list[str]:
     images = pictures()
     first, second = images["ordinary image"], images["wide image"]
     asked = [(image, clicks((*inside(subject_of(image), 0.5), True))) for image in (first, second)]
-    alone = [_ask(model.open(image), [prompt])[0] for image, prompt in asked]
+    alone = [_call_session(model.open(image), [prompt])[0] for image, prompt in asked]
     sessions = [model.open(image) for image, _ in asked]
     faults = []
     for turn in (0, 1, 0, 1):
-        [answer] = _ask(sessions[turn], [asked[turn][1]])
-        words = difference("mask", alone[turn].mask, answer.mask)
+        [answer] = _call_session(sessions[turn], [asked[turn][1]])
+        words = describe_difference("mask", alone[turn].mask, answer.mask)
         if words:
             faults.append(f"expected session {turn} to answer as if it were alone, but {words}")
     return faults
@@ -83,10 +88,10 @@ def _state_faults(model: Any) -> list[str]:
     image = pictures()["ordinary image"]
     session = model.open(image)
     x, y = inside(subject_of(image), 0.5)
-    [first] = _ask(session, [clicks((x, y, True))])
+    [first] = _call_session(session, [clicks((x, y, True))])
     further = clicks((x, y, True), (*inside(subject_of(image), 0.9), True), state=first.state)
-    twice = [_ask(session, [further])[0] for _ in range(2)]
-    words = difference("mask", twice[0].mask, twice[1].mask)
+    twice = [_call_session(session, [further])[0] for _ in range(2)]
+    words = describe_difference("mask", twice[0].mask, twice[1].mask)
     changed = [f"expected a state that a prompt may use again, but {words}"] if words else []
     return _prompted_faults(model, (image,), twice[0]) + changed
 
@@ -112,25 +117,26 @@ def _corrections(model: Any) -> list[Probe]:
 
 def _click_map_faults(model: Any, value: Any, answer: Any) -> list[str]:
     height, width = value[0].shape[:2]
-    faults = array_faults("map", answer, np.float64, {"H": height, "W": width}, low=0)
+    faults = find_array_faults("map", answer, np.float64, {"H": height, "W": width}, low=0)
     if not faults and not answer[value[2]].sum() > 0:
         faults.append("map: expected some chance of a click in the error region, got 0 all over it")
     return faults
 
 
-PROMPTABLE = Exercise(
-    what="prompts",
+PROMPTABLE = RoleContract(
+    input_name="prompts",
     probes=_prompts,
-    ask=_predict,
-    judge=_prompted_faults,
-    differ=lambda first, second: difference("mask", first.mask, second.mask),
-    further=(("sessions side by side", _session_faults), ("state given back", _state_faults)),
+    call=_predict,
+    find_faults=_prompted_faults,
+    compare=lambda first, second: describe_difference("mask", first.mask, second.mask),
+    extra_checks=(("sessions side by side", _session_faults), ("state given back", _state_faults)),
 )
-CLICKS = Exercise(
-    what="corrections",
+
+CLICKS = RoleContract(
+    input_name="corrections",
     probes=_corrections,
-    ask=lambda model, values: [model.click_map(*value) for value in values],
-    judge=_click_map_faults,
-    differ=lambda first, second: difference("map", first, second),
+    call=lambda model, values: [model.click_map(*value) for value in values],
+    find_faults=_click_map_faults,
+    compare=lambda first, second: describe_difference("map", first, second),
     batched=False,
 )

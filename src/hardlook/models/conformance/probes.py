@@ -1,4 +1,4 @@
-"""Pictures to try models with: small ones of the planted world, of many sizes, signed so that planted models work.
+"""Pictures to check models with: small ones of the planted world, of many sizes, signed so that planted models work.
 
 >>> {name: picture.shape for name, picture in pictures().items()}["tiny image"]
 (8, 8, 3)
@@ -14,8 +14,8 @@ import numpy as np
 
 from hardlook.models.roles import Clicks, Image, Mask
 from hardlook.world.planted import PlantedWorld
-from hardlook.world.render import Rendered
-from hardlook.world.signature import read, sign
+from hardlook.world.render import RenderedScene
+from hardlook.world.signature import read_signature, write_signature
 
 SIZES = ((96, 72), (64, 80), (112, 64))  # width, height
 SCENES = 60
@@ -23,14 +23,14 @@ SCENES = 60
 
 @dataclass(frozen=True)
 class Probe:
-    """One input and the name of what is tried with it; probes of one name are tried together."""
+    """One input and the name of the check it belongs to; probes of one check are tried together."""
 
     check: str
     value: Any
 
 
 def pictures() -> dict[str, Image]:
-    """Fresh copies of the pictures by what they try; a model may spoil them and harm no later check."""
+    """Fresh copies of the pictures by the name of their check; a model may change them and harm no later check."""
     fresh = {name: image.copy() for name, image in _originals().items()}
     # What a benchmark passes when it flips a picture: same kind of array, steps backwards in memory.
     fresh["mirrored view"] = fresh["mirrored view"][:, ::-1]
@@ -53,7 +53,7 @@ def _originals() -> dict[str, Image]:
 
 
 @cache
-def scene(index: int) -> Rendered:
+def scene(index: int) -> RenderedScene:
     """A picture and its truth; sizes take turns, and the subject is salient."""
     return PlantedWorld(seed=7, count=SCENES, size=SIZES[index % len(SIZES)], salient=True)[index]
 
@@ -70,7 +70,7 @@ def scenes_by_concept() -> tuple[tuple[int, ...], ...]:
 
 def subject_of(image: Image) -> Mask:
     """The mask (H, W) of the class that covers most of the salient pixels; empty where nothing is salient."""
-    truth = read(image)
+    truth = read_signature(image)
     codes = truth.classes[truth.salient]
     return truth.classes == np.bincount(codes).argmax() if codes.size else np.zeros(truth.salient.shape, bool)
 
@@ -90,7 +90,7 @@ def inside(mask: Mask, share: float) -> tuple[float, float]:
     return float(columns[position]), float(rows[position])
 
 
-def _around_subject(rendered: Rendered, height: int, width: int) -> Image:
+def _around_subject(rendered: RenderedScene, height: int, width: int) -> Image:
     x, y = (int(value) for value in inside(rendered.target_mask, 0.5))
     rows, columns = rendered.target_mask.shape
     top, left = min(max(y - height // 2, 0), rows - height), min(max(x - width // 2, 0), columns - width)
@@ -98,6 +98,6 @@ def _around_subject(rendered: Rendered, height: int, width: int) -> Image:
 
 
 def _greyed(image: Image) -> Image:
-    truth = read(image)
+    truth = read_signature(image)
     grey = image.mean(axis=2, keepdims=True).astype(np.uint8).repeat(3, axis=2)
-    return sign(grey, truth.classes, truth.instances, truth.salient)
+    return write_signature(grey, truth.classes, truth.instances, truth.salient)

@@ -1,29 +1,56 @@
-"""The suite: any model or builder against its role; what the model raises becomes a finding.
+"""Check any model, or what a class or factory makes, against its role; an exception in the model becomes a finding.
 
 >>> from hardlook.models.planted.saliency import PlantedSaliency
 >>> {finding.passed for finding in check_model(PlantedSaliency, "saliency")}
 {True}
+>>> set(CONTRACTS) == set(ROLES)
+True
 """
 
 from __future__ import annotations
 
+import copy
 import functools
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
+import numpy as np
+
 from hardlook.errors import ModelError
-from hardlook.models.arguments import convert
-from hardlook.models.conformance.examination import Examination, raised
-from hardlook.models.conformance.exercises import EXERCISES
-from hardlook.models.conformance.finding import Finding
+from hardlook.models.arguments import convert_arguments
+from hardlook.models.conformance.checks import AnswerError, Finding, RoleContract
+from hardlook.models.conformance.encoders import ENCODER, IMAGE_TEXT_ENCODER, TEXT_ENCODER
+from hardlook.models.conformance.few_shot import FEW_SHOT, ONE_SHOT
+from hardlook.models.conformance.images import INSTANCE, PANOPTIC, SALIENCY, SEMANTIC
+from hardlook.models.conformance.interactive import CLICKS, PROMPTABLE
 from hardlook.models.registry import find, missing_members
 from hardlook.models.roles import ROLES
+
+NO_DEVICE = "no-such-device"
+
+Trial = Callable[[], list[str]]
+
+CONTRACTS: Mapping[str, RoleContract] = {
+    "encoder": ENCODER,
+    "text-encoder": TEXT_ENCODER,
+    "image-text-encoder": IMAGE_TEXT_ENCODER,
+    "saliency": SALIENCY,
+    "semantic-segmenter": SEMANTIC,
+    "instance-segmenter": INSTANCE,
+    "panoptic-segmenter": PANOPTIC,
+    "one-shot-segmenter": ONE_SHOT,
+    "few-shot-learner": FEW_SHOT,
+    "promptable-segmenter": PROMPTABLE,
+    "click-model": CLICKS,
+}
 
 
 def check_named(name: str, role: str, args: Mapping[str, Any] | None = None) -> list[Finding]:
     """Check the model that the registry knows as `name`, made with `args`; an impossible device is tried too."""
     factory = find(name).factory()
-    return check_model(functools.partial(factory, **convert(name, factory, args or {})), role)
+    return check_model(functools.partial(factory, **convert_arguments(name, factory, args or {})), role)
 
 
 def check_model(model_or_builder: Any, role: str) -> list[Finding]:
@@ -41,10 +68,149 @@ def check_model(model_or_builder: Any, role: str) -> list[Finding]:
     try:
         model = builder() if builder is not None else model_or_builder
     except Exception as error:
-        return [Finding("construction", False, f"expected a model, got {raised(error)}")]
+        return [Finding("construction", False, f"expected a model, got {describe_exception(error)}")]
     lacking = missing_members(model, role)
     if lacking:
         expected = f"expected `{'`, `'.join(lacking)}`, which a {role} has"
         return [Finding("members", False, f"{expected}; {type(model).__qualname__} has not")]
     members = Finding("members", True, f"has all that a {role} has")
-    return [members, *Examination(EXERCISES[role], model, builder).findings()]
+    return [members, *ContractChecks(CONTRACTS[role], model, builder).findings()]
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """A call with all probes: whether it `changed` them, its answers, and copies made before any other call."""
+
+    changed: bool
+    answers: list[Any]
+    copies: list[Any]
+
+
+class ContractChecks:
+    """The shared checks of a role on one model; `builder` makes another like it, where there is one."""
+
+    def __init__(self, contract: RoleContract, model: Any, builder: Callable[..., Any] | None) -> None:
+        self.contract = contract
+        self.model = model
+        self.builder = builder
+        self._alone: dict[int, Any] = {}
+
+    def findings(self) -> Iterator[Finding]:
+        """All findings, in the order of the checks."""
+        for check, trial, tried in self._trials():
+            try:
+                faults = trial()
+            except AnswerError as fault:
+                faults = [str(fault)]
+            except Exception as error:
+                faults = [f"expected an answer, got {describe_exception(error)}"]
+            yield Finding(check, not faults, "; ".join(dict.fromkeys(faults)) or tried)
+
+    def _trials(self) -> Iterator[tuple[str, Trial, str]]:
+        what, builder = self.contract.input_name, self.builder
+        yield "attributes", lambda: self.contract.attribute_faults(self.model), "the attributes are as the role says"
+        checks = [probe.check for probe in self.contract.probes(self.model)]
+        for name in dict.fromkeys(checks):
+            places = [index for index, check in enumerate(checks) if check == name]
+            yield name, functools.partial(self._check_probes, places), "kind, shape, type and range as the role says"
+        if self.contract.batched:
+            yield f"different {what} in one call", self._check_batch, f"one right answer for each of the {what}"
+            yield "one by one", self._check_one_by_one, f"{what} answered alone and together give the same"
+            yield "empty batch", self._check_empty_batch, "no answer to no question"
+        yield "same again", lambda: self._check_repeated(self.model), "the same question gives the same answer"
+        if builder is not None:
+            yield "fresh instance", lambda: self._check_repeated(builder()), "a second instance gives the same answers"
+        yield "order", self._check_order, "answers follow their questions"
+        yield "inputs untouched", self._check_inputs, "no input was changed"
+        yield "answers kept", self._check_answers_kept, "later calls leave earlier answers alone"
+        for check, further in self.contract.extra_checks:
+            yield check, functools.partial(further, self.model), "as the role says"
+        if builder is not None and "device" in inspect.signature(builder).parameters:
+            yield "device", functools.partial(_device_faults, builder), "a device that is none is named in the error"
+
+    def _values(self) -> list[Any]:
+        return [probe.value for probe in self.contract.probes(self.model)]
+
+    @functools.cached_property
+    def _first_call(self) -> RecordedCall:
+        values = self._values()
+        before = [array.copy() for array in _arrays(values)]
+        answers = self.contract.call(self.model, values)
+        changed = any(not np.array_equal(a, b) for a, b in zip(before, _arrays(values), strict=True))
+        return RecordedCall(changed, answers, copy.deepcopy(answers))
+
+    def _answer_alone(self, place: int) -> Any:
+        if place not in self._alone:
+            self._alone[place] = copy.deepcopy(self.contract.call(self.model, [self._values()[place]])[0])
+        return self._alone[place]
+
+    def _check_probes(self, places: Sequence[int]) -> list[str]:
+        values = self._values()
+        return [
+            fault
+            for place in places
+            for fault in self.contract.find_faults(self.model, values[place], self._answer_alone(place))
+        ]
+
+    def _check_batch(self) -> list[str]:
+        faults_by_place = [
+            self.contract.find_faults(self.model, v, a)
+            for v, a in zip(self._values(), self._first_call.copies, strict=True)
+        ]
+        return [f"answer {place}: {fault}" for place, faults in enumerate(faults_by_place) for fault in faults]
+
+    def _check_one_by_one(self) -> list[str]:
+        return self._differences([self._answer_alone(place) for place in range(len(self._first_call.copies))])
+
+    def _check_empty_batch(self) -> list[str]:
+        answers = self.contract.call(self.model, [])
+        return [f"expected no answers to an empty list, got {len(answers)}"] if answers else []
+
+    def _check_repeated(self, model: Any) -> list[str]:
+        return self._differences(self.contract.call(model, self._values()))
+
+    def _check_order(self) -> list[str]:
+        values = self._values()
+        order = [*range(1, len(values), 2), *range(0, len(values), 2)][::-1]
+        answers = self.contract.call(self.model, [values[place] for place in order])
+        return self._differences([answers[order.index(place)] for place in range(len(order))])
+
+    def _check_inputs(self) -> list[str]:
+        return ["expected the inputs as they were, got them changed by the call"] if self._first_call.changed else []
+
+    def _check_answers_kept(self) -> list[str]:
+        values = self._values()
+        self.contract.call(self.model, values[:2])
+        return self._differences(self._first_call.answers)
+
+    def _differences(self, answers: Sequence[Any]) -> list[str]:
+        found = [self.contract.compare(one, two) for one, two in zip(self._first_call.copies, answers, strict=True)]
+        return [
+            f"expected the same answer for question {place}, but {words}" for place, words in enumerate(found) if words
+        ]
+
+
+def describe_exception(error: Exception) -> str:
+    """An exception as text."""
+    return f"{type(error).__name__}: {error}"
+
+
+def _device_faults(builder: Callable[..., Any]) -> list[str]:
+    try:
+        builder(device=NO_DEVICE)
+    except Exception as error:
+        if NO_DEVICE in str(error):
+            return []
+        return [f"expected an error that names the device {NO_DEVICE!r}, got {describe_exception(error)}"]
+    return [f"expected an error for the device {NO_DEVICE!r}, got a model"]
+
+
+def _arrays(value: Any) -> Iterator[Any]:
+    if isinstance(value, np.ndarray):
+        yield value
+    elif is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            yield from _arrays(getattr(value, field.name))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _arrays(part)

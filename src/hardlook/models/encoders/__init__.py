@@ -1,1 +1,1 @@
-"""Networks that turn images into vectors and maps."""
+"""Networks that turn images or texts into vectors."""

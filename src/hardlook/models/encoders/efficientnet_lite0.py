@@ -25,16 +25,20 @@ from hardlook.models.weights.loading import load_into, load_state_dict
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+
 STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
 """(repeats, kernel, stride, expansion, channels) of the stages before the last."""
+
 LAST_STAGE = (1, 3, 1, 6, 320)
+
 LAYERS = {"stride8": 4, "stride16": 10, "stride32": 15, "head": 16}
 """Which block's output is the map: 40, 112, 320 and 1280 channels."""
+
 DIMENSION = 1280
 
 
 class EfficientNetLite0:
-    """Vectors are the average of the last map, (N, 1280); maps are of the layer asked for.
+    """Vectors are the average of the last map, (N, 1280); maps are of the chosen layer.
 
     Images are squashed to `size` x `size` pixels, so a map (C, size / stride, size / stride) covers the whole
     image. `layer` is one of `LAYERS`, or several as `stride16+head`: each layer's vector in each cell gets length 1,
@@ -51,7 +55,7 @@ class EfficientNetLite0:
         batch: int = 32,
     ) -> None:
         require("torch", extra="torch")
-        depths = depths_of(layer)
+        depths = parse_layers(layer)
         if size < 32:
             raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
         path = Path(weights) if weights else where("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
@@ -63,7 +67,7 @@ class EfficientNetLite0:
         self.weights_files: tuple[Path, ...] = (path,)
 
     def encode(self, images: Sequence[Image]) -> Features:
-        """Vectors (N, 1280) and one map (C, h, w) an image, float32."""
+        """Vectors (N, 1280) and one map (C, h, w) per image, float32."""
         maps: list[NDArray[np.float32]] = []
         vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
@@ -71,14 +75,14 @@ class EfficientNetLite0:
             with exact_inference():
                 head, asked = self._network(inputs, self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
-                maps.extend((asked[0] if len(asked) == 1 else joined(asked)).cpu().numpy())
+                maps.extend((asked[0] if len(asked) == 1 else join_maps(asked)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
 
     def inputs(self, images: Sequence[Image]) -> Tensor:
         """What the network takes, (N, 3, size, size) float32 on its device."""
         import torch
 
-        return torch.from_numpy(np.stack([prepared(image, self._size) for image in images])).to(self.device)
+        return torch.from_numpy(np.stack([prepare_image(image, self._size) for image in images])).to(self.device)
 
     def trainable_copy(self) -> nn.Module:
         """A copy of the network for tuning: `inputs` to vectors (N, 1280) with gradients; this encoder stays as it is.
@@ -88,10 +92,10 @@ class EfficientNetLite0:
         return vector_network(copy.deepcopy(self._network).requires_grad_(True))
 
 
-def depths_of(layer: str) -> tuple[int, ...]:
+def parse_layers(layer: str) -> tuple[int, ...]:
     """The blocks whose outputs a layer's name asks for, in the order of the name.
 
-    >>> depths_of("head"), depths_of("stride16+head")
+    >>> parse_layers("head"), parse_layers("stride16+head")
     ((16,), (10, 16))
     """
     names = layer.split("+")
@@ -103,7 +107,7 @@ def depths_of(layer: str) -> tuple[int, ...]:
     return tuple(LAYERS[name] for name in names)
 
 
-def joined(maps: Sequence[Tensor]) -> Tensor:
+def join_maps(maps: Sequence[Tensor]) -> Tensor:
     """Maps (N, C, h, w) of several grids as one (N, sum of C, finest h, finest w), each layer with the same weight."""
     import torch
     import torch.nn.functional as functional
@@ -114,10 +118,10 @@ def joined(maps: Sequence[Tensor]) -> Tensor:
     return torch.cat([functional.interpolate(unit, size=finest, mode="bilinear") for unit in units], dim=1)
 
 
-def prepared(image: Image, size: int) -> NDArray[np.float32]:
+def prepare_image(image: Image, size: int) -> NDArray[np.float32]:
     """The network's input (3, size, size), scaled from 0..255 to about -1..1 as in its training.
 
-    >>> prepared(np.full((4, 6, 3), 255, np.uint8), 32).shape
+    >>> prepare_image(np.full((4, 6, 3), 255, np.uint8), 32).shape
     (3, 32, 32)
     """
     shrinks = min(image.shape[:2]) >= size
@@ -203,7 +207,7 @@ def build_network() -> nn.Module:
             self._fc = nn.Linear(DIMENSION, 1000)
 
         def forward(self, x: Tensor, depths: tuple[int, ...]) -> tuple[Tensor, list[Tensor]]:
-            """The last map (N, 1280, S/32, S/32) and the outputs of the blocks asked for (the last map at 16)."""
+            """The last map (N, 1280, S/32, S/32) and the outputs of the chosen blocks (the last map at 16)."""
             x = functional.relu6(self._bn0(self._conv_stem(x)))
             outputs = {}
             for number, block in enumerate(self._blocks):

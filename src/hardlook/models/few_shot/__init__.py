@@ -1,1 +1,1 @@
-"""Few-shot learners on a frozen encoder: one method, one file, batched over tasks; `stacking` batches them."""
+"""Few-shot learners on a frozen encoder: one method per file, batched over tasks; `stacking` batches them."""

@@ -5,6 +5,7 @@ AAAI 2019. A class is the covariance S of all descriptors of its supports, with 
 descriptor x of the query scores x' S x. The published network then weighs the cells with a trained layer; on a frozen
 encoder there is none, so cells weigh alike and the score is their mean.
 
+>>> from hardlook.models.roles import Episode
 >>> flat = np.array([[[[1.0, -1.0]], [[0.0, 0.0]]], [[[0.0, 0.0]], [[1.0, -1.0]]]], np.float32)
 >>> episode = Episode(flat, np.array([0, 1]), 3 * flat[:1], ways=2)
 >>> CovaMNet(query="descriptors").classify([episode])[0].tolist()
@@ -13,23 +14,19 @@ encoder there is none, so cells weigh alike and the score is their mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.few_shot.local_descriptors import class_cells, descriptors, query_blocks, unit_length
 from hardlook.models.few_shot.published_settings import COVAMNET_QUERY
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
+from hardlook.models.unit_vectors import unit_vectors
 
 QueryForm = Literal["channels", "descriptors", "centred"]
 
 
-@register("covamnet", role="few-shot-learner", summary="covariance of each class's local descriptors", licence="MIT")
-class CovaMNet:
+class CovaMNet(StackedLearner):
     """The covariance metric; works on maps (n, C, h, w).
 
     `query`: what is done to a query's map first. `channels` gives each channel length 1 over the cells, as the
@@ -38,17 +35,12 @@ class CovaMNet:
     """
 
     accepts = "maps"
-    transductive = False
-    flags = ("GL",)
 
     def __init__(self, query: QueryForm = COVAMNET_QUERY) -> None:
         self.query = query
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32, at least 0; a class of one descriptor varies nowhere and scores 0."""
         tasks, queries = stack.query.shape[:2]
         scores = np.empty((tasks, queries, stack.ways), np.float32)
         classes = class_cells(stack)
@@ -69,7 +61,7 @@ class CovaMNet:
         """(q, h * w, C) descriptors as the metric takes them."""
         if self.query == "centred":
             return _centred(cells, axis=1)
-        return unit_length(cells, axis=1 if self.query == "channels" else 2)
+        return unit_vectors(cells, axis=1 if self.query == "channels" else 2)
 
 
 def _centred(rows: NDArray[np.float32], axis: int) -> NDArray[np.float32]:

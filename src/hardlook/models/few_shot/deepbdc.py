@@ -7,6 +7,7 @@ taken off; the upper triangle with the diagonal is the image's vector. t is lear
 frozen encoder it stays there. As published, tasks of one shot compare by inner product, others by minus squared
 Euclidean distance to the class mean.
 
+>>> from hardlook.models.roles import Episode
 >>> wave = np.array([[[0.0, 1.0, 2.0, 3.0]], [[0.0, 1.0, 2.0, 3.0]], [[3.0, 1.0, 0.0, 0.0]]], np.float32)
 >>> support = np.stack([wave, wave[[0, 2, 1]]])
 >>> episode = Episode(support, np.array([0, 1]), 2 * support[:1] + 1, ways=2)
@@ -16,22 +17,16 @@ Euclidean distance to the class mean.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.models.few_shot.local_descriptors import query_blocks
 from hardlook.models.few_shot.published_settings import DEEPBDC_DIMENSION, DEEPBDC_FLOOR
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, query_blocks
 from hardlook.randomness import generator
 
 
-@register("deepbdc", role="few-shot-learner", summary="distance covariance matrices, nearest mean", licence="MIT")
-class DeepBDC:
+class DeepBDC(StackedLearner):
     """ProtoNet on distance covariance matrices; works on maps (n, C, h, w).
 
     `dimension`: maps with more channels are brought down to so many. The paper trains a 1 x 1 convolution for this;
@@ -40,7 +35,6 @@ class DeepBDC:
     """
 
     accepts = "maps"
-    transductive = False
     flags = ("GL", "TT")
 
     def __init__(self, dimension: int = DEEPBDC_DIMENSION, seed: int = 0) -> None:
@@ -50,11 +44,8 @@ class DeepBDC:
         self.seed = seed
         self._mixings: dict[int, NDArray[np.float32]] = {}
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 inner products (one shot) or minus squared distances."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
         tasks, queries = stack.query.shape[:2]
         scores = np.empty((tasks, queries, stack.ways), np.float32)
         ends = np.cumsum(stack.shots)

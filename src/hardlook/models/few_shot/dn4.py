@@ -4,6 +4,7 @@ Li, Wang, Xu, Huo, Gao and Luo, "Revisiting local descriptor based image-to-clas
 CVPR 2019. A class is the pool of all descriptors of its supports. The score of a class is the sum, over the query's
 descriptors, of the cosines with the k nearest in the pool, k = 3. Nothing is learnt beside the encoder.
 
+>>> from hardlook.models.roles import Episode
 >>> cat, dog = np.zeros((2, 2, 1, 1), np.float32)
 >>> cat[0], dog[1] = 2.0, 1.0
 >>> episode = Episode(np.stack([cat, dog]), np.array([0, 1]), np.stack([3 * dog]), ways=2)
@@ -13,21 +14,16 @@ descriptors, of the cosines with the k nearest in the pool, k = 3. Nothing is le
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.models.few_shot.local_descriptors import class_cells, descriptors, query_blocks, unit_length
 from hardlook.models.few_shot.published_settings import DN4_NEIGHBOURS
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
+from hardlook.models.unit_vectors import unit_vectors
 
 
-@register("dn4", role="few-shot-learner", summary="nearest local descriptors of each class", licence="MIT")
-class DN4:
+class DN4(StackedLearner):
     """Image-to-class cosines of local descriptors; works on maps (n, C, h, w).
 
     `neighbours`: how many of the pool a descriptor is compared with. A class whose pool is smaller counts the mean
@@ -35,26 +31,21 @@ class DN4:
     """
 
     accepts = "maps"
-    transductive = False
-    flags = ("GL",)
 
     def __init__(self, neighbours: int = DN4_NEIGHBOURS) -> None:
         if neighbours < 1:
             raise OptionError(f"neighbours is {neighbours}", remedy="at least one neighbour is compared")
         self.neighbours = neighbours
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 sums of cosines, within +- neighbours x h x w."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32 sums of cosines, within +- neighbours x h x w."""
         tasks, queries = stack.query.shape[:2]
         scores = np.empty((tasks, queries, stack.ways), np.float32)
         classes = class_cells(stack)
         # Task by task: one product is large enough to keep the processor busy, and its bits have no neighbours.
         for task in range(tasks):
-            known = unit_length(descriptors(stack.support[task])).reshape(-1, stack.support.shape[2])
-            asked = unit_length(descriptors(stack.query[task]))
+            known = unit_vectors(descriptors(stack.support[task])).reshape(-1, stack.support.shape[2])
+            asked = unit_vectors(descriptors(stack.query[task]))
             cells = asked.shape[1]
             for block in query_blocks(queries, cells * len(known)):
                 cosines = asked[block].reshape(-1, asked.shape[2]) @ known.T

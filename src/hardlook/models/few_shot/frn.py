@@ -6,6 +6,7 @@ Q S' (S S' + lambda)^-1, and the class scores minus the mean over the r cells of
 lambda = (n / C) exp(alpha), rho = exp(beta), both learnt from alpha = beta = 0. On a frozen encoder nothing is learnt
 and they stay there. Maps are divided by sqrt(C) first, as published for residual networks.
 
+>>> from hardlook.models.roles import Episode
 >>> support = np.array([[[[2.0]], [[0.0]]], [[[0.0]], [[2.0]]]], np.float32)
 >>> episode = Episode(support, np.array([0, 1]), support[:1], ways=2)
 >>> [round(score, 6) for score in FRN().classify([episode])[0][0].tolist()]
@@ -14,20 +15,14 @@ and they stay there. Maps are divided by sqrt(C) first, as published for residua
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.few_shot.local_descriptors import class_cells, descriptors, query_blocks
 from hardlook.models.few_shot.published_settings import FRN_ALPHA, FRN_BETA, FRN_LEAST_LAMBDA
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, class_cells, descriptors, query_blocks
 
 
-@register("frn", role="few-shot-learner", summary="ridge reconstruction of the query's map", licence="MIT")
-class FRN:
+class FRN(StackedLearner):
     """Reconstruction of query maps; works on maps (n, C, h, w).
 
     `alpha`, `beta`: the logarithms of what multiplies n / C in lambda, and of rho. `downscale`: divide maps by
@@ -35,7 +30,6 @@ class FRN:
     """
 
     accepts = "maps"
-    transductive = False
     flags = ("GL", "TT")
 
     def __init__(self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True) -> None:
@@ -43,11 +37,8 @@ class FRN:
         self.beta = beta
         self.downscale = downscale
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 minus mean squared errors, at most 0 up to rounding."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32 minus mean squared errors, at most 0 up to rounding."""
         tasks, queries, channels = stack.query.shape[:3]
         scores = np.empty((tasks, queries, stack.ways), np.float32)
         classes = class_cells(stack)

@@ -8,6 +8,7 @@ alpha = .99, Y the one-hot labels. TPN learns a sigma for every example; on a fr
 in units of its root mean squared distance along the edges, so that the scale of the features does not matter. No node
 is its own neighbour, as in Zhou et al.; the authors' code lets each be one.
 
+>>> from hardlook.models.roles import Episode
 >>> line = np.array([[0.0], [9.0], [2.0], [4.0], [7.0]], np.float32)
 >>> episode = Episode(line[:2], np.array([0, 1]), line[2:], ways=2)
 >>> LabelPropagation(neighbours=1).classify([episode])[0].argmax(axis=1).tolist()
@@ -16,28 +17,21 @@ is its own neighbour, as in Zhou et al.; the authors' code lets each be one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import PROPAGATION_ALPHA, PROPAGATION_NEIGHBOURS, PROPAGATION_SIGMA
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.few_shot.vector_geometry import squared_distances
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, squared_distances
 
 
-@register("label-propagation", role="few-shot-learner", summary="labels flow over a graph of neighbours", licence="MIT")
-class LabelPropagation:
+class LabelPropagation(StackedLearner):
     """TPN's rule in closed form; works on vectors (n, D), and uses all queries of a task together.
 
     `neighbours` k of each node; `sigma` the width of the weights; `alpha` below 1, how far labels flow. A query that
     no path joins to a support scores 0 for every class.
     """
 
-    accepts = "features"
     transductive = True
     flags = ("GL", "TT")
 
@@ -56,13 +50,10 @@ class LabelPropagation:
         self.sigma = sigma
         self.alpha = alpha
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32, at least 0."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32, at least 0."""
         shown = stack.support.shape[1]
-        weights = graph(np.concatenate([stack.support, stack.query], axis=1), self.neighbours, self.sigma)
+        weights = neighbour_graph(np.concatenate([stack.support, stack.query], axis=1), self.neighbours, self.sigma)
         degrees = weights.sum(axis=2)
         roots = np.where(degrees > 0, 1 / np.sqrt(np.where(degrees > 0, degrees, 1)), 0.0)
         system = -self.alpha * roots[:, :, None] * weights * roots[:, None, :]
@@ -74,10 +65,10 @@ class LabelPropagation:
         return flowed
 
 
-def graph(vectors: NDArray[np.float32], neighbours: int, sigma: float) -> NDArray[np.float64]:
+def neighbour_graph(vectors: NDArray[np.float32], neighbours: int, sigma: float) -> NDArray[np.float64]:
     """(T, n, n) symmetric weights in [0, 1] between the vectors (T, n, D) of each task, 0 on the diagonal.
 
-    >>> graph(np.array([[[0.0], [1.0], [3.0]]], np.float32), neighbours=1, sigma=1.0)[0].round(3).tolist()
+    >>> neighbour_graph(np.array([[[0.0], [1.0], [3.0]]], np.float32), neighbours=1, sigma=1.0)[0].round(3).tolist()
     [[0.0, 0.819, 0.0], [0.819, 0.0, 0.449], [0.0, 0.449, 0.0]]
     """
     squared = squared_distances(vectors, vectors).astype(np.float64)

@@ -12,7 +12,6 @@ transfer the embeddings", ICLR 2023) adds a penalty on the tuned probe, which is
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import numpy as np
@@ -20,16 +19,16 @@ from numpy.typing import NDArray
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
-from hardlook.models.few_shot.head_training import trained_heads
 from hardlook.models.few_shot.published_settings import BASELINE, LP_FT_RATE, LP_FT_STEPS
-from hardlook.models.few_shot.stacking import stack_of
-from hardlook.models.inner_model import build_inner
-from hardlook.models.registry import register
+from hardlook.models.few_shot.stacking import stack_episodes
+from hardlook.models.few_shot.trained_heads import train_heads
+from hardlook.models.named_model import OuterModel, build_inner
 from hardlook.models.roles import Episode, Features, Image
 from hardlook.models.torch_inference import exact_inference
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
+
 
 BATCH = 8
 """Images that pass the network with gradients at a time; their gradients are summed, so it bounds memory only."""
@@ -54,15 +53,7 @@ class TunableEncoder(Protocol):
         ...
 
 
-@register(
-    "lp-ft",
-    role="few-shot-learner",
-    summary="LP-FT: linear probe, then the encoder tuned with it (encoder=efficientnet-lite0)",
-    licence="Apache-2.0",
-    extra="torch",
-    weights=("efficientnet-lite0",),
-)
-class LpFt:
+class LpFt(OuterModel):
     """Scores are the logits of the tuned encoder and head; each episode starts from the encoder as it was.
 
     The probe is the linear head as published; then come `steps` steps of size `rate` on the mean cross-entropy of all
@@ -85,7 +76,7 @@ class LpFt:
         require("torch", extra="torch")
         if steps < 0 or not rate > 0:
             raise OptionError(f"steps {steps} of size {rate} tune nothing", remedy="steps from 0, rate above 0")
-        self._inner = build_inner(encoder, "encoder", encoder_args, device=device)
+        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device))
         if not isinstance(self._inner.model, TunableEncoder):
             raise ModelError(
                 f"the encoder {encoder!r} cannot be tuned",
@@ -93,15 +84,9 @@ class LpFt:
             )
         self._encoder: TunableEncoder = self._inner.model
         self.steps, self.rate, self.seed = steps, rate, seed
-        self.weights_files: tuple[Path, ...] = self._inner.weights_files
-        self.device = self._inner.device
-
-    def fingerprint(self) -> str:
-        """A hash of this code and of the encoder, its arguments and its code."""
-        return self._inner.fingerprint_within(self)
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 logits an episode."""
+        """(queries, ways) float32 logits per episode."""
         return [self._classify(episode) for episode in episodes]
 
     def _classify(self, episode: Episode) -> NDArray[np.float32]:
@@ -134,7 +119,7 @@ class LpFt:
 
         vectors = self._encoder.encode(list(episode.support)).vectors
         shown = Episode(vectors, episode.support_labels, vectors[:0], episode.ways, episode.key)
-        heads = trained_heads(stack_of([shown]), BASELINE, self.seed)
+        heads = train_heads(stack_episodes([shown]), BASELINE, self.seed)
         layer = torch.nn.Linear(vectors.shape[1], episode.ways, device=self.device or "cpu")
         with torch.no_grad():
             layer.weight.copy_(torch.from_numpy(heads.weight[0]))

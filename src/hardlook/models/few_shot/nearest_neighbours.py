@@ -3,6 +3,7 @@
 Fix and Hodges, "Discriminatory analysis: nonparametric discrimination", 1951; MetaCoCo lists it under IFSL (Yue, Zhang,
 Sun and Hua, "Interventional few-shot learning", NeurIPS 2020).
 
+>>> from hardlook.models.roles import Episode
 >>> line = np.array([[0.0], [4.0], [5.0], [2.5]], np.float32)
 >>> episode = Episode(line[:3], np.array([0, 1, 1]), line[3:], ways=2)
 >>> [int(KNearest(k=k).classify([episode])[0].argmax()) for k in (1, 2, 3)]
@@ -11,7 +12,6 @@ Sun and Hua, "Interventional few-shot learning", NeurIPS 2020).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,22 +19,17 @@ from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import NEIGHBOURS
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.few_shot.vector_geometry import squared_distances, unit
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, squared_distances
+from hardlook.models.unit_vectors import unit_vectors
 
 
-@register("k-nn", role="few-shot-learner", summary="the k nearest supports vote", licence="MIT")
-class KNearest:
+class KNearest(StackedLearner):
     """A class's score is its share of the votes, and less than one vote more for the nearness of its nearest support.
 
     `k` neighbours (all supports, where there are fewer), by `metric` "euclidean" or "cosine". Of supports equally
     near the one that comes first counts as nearer.
     """
 
-    accepts = "features"
-    transductive = False
     flags = ("GL", "TT")
 
     def __init__(self, k: int = NEIGHBOURS, metric: Literal["euclidean", "cosine"] = "euclidean") -> None:
@@ -43,15 +38,12 @@ class KNearest:
         self.k = k
         self.metric = metric
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 an episode: v votes of k give a score over v / k and at most (v + .5) / k."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32: v votes of k give a score over v / k and at most (v + .5) / k."""
         query, support = stack.query, stack.support
         if self.metric == "cosine":
             # Between vectors of length 1 the squared distance is 2 - 2 cosine: the same order.
-            query, support = unit(query), unit(support)
+            query, support = unit_vectors(query), unit_vectors(support)
         order = squared_distances(query, support).argsort(axis=2, kind="stable")
         supports = order.shape[2]
         ranks = np.empty_like(order)

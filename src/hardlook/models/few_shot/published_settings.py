@@ -1,10 +1,10 @@
 """Hyper-parameters as published, in one place; each learner's defaults come from here.
 
-Where the published code differs from the published words the words are the default and the code's value is an
-argument of the learner: the code of Baseline and Baseline++ also dampens the momentum by .9, and that of Baseline++
+Where the published code differs from the paper, the paper is the default and the code's value is an argument of the
+learner: the code of Baseline and Baseline++ also dampens the momentum by .9, and that of Baseline++
 learns a length for each class's vector, which is then no cosine any more.
 
->>> BASELINE.epochs, BASELINE.batch, steps_in(BASELINE, supports=25)
+>>> BASELINE.epochs, BASELINE.batch, count_steps(BASELINE, supports=25)
 (100, 4, 700)
 """
 
@@ -21,8 +21,8 @@ class Descent:
     """How a head is trained on a task's supports: stochastic gradient descent on the mean cross-entropy of a batch.
 
     `rate` the step size; `weight_decay` times the weights is added to the gradient; `dampening` takes that share off
-    the gradient that enters the momentum; `epochs` passes over the supports, each in a new order; `batch` supports a
-    step (the last of a pass may have fewer); `steps` ends the training after so many steps, 0 after the epochs.
+    the gradient that enters the momentum; `epochs` passes over the supports, each in a new order; `batch` supports
+    per step (the last of a pass may have fewer); `steps` ends the training after so many steps, 0 after the epochs.
     """
 
     rate: float = 0.01
@@ -34,13 +34,13 @@ class Descent:
     steps: int = 0
 
 
-def steps_in(descent: Descent, supports: int) -> int:
+def count_steps(descent: Descent, supports: int) -> int:
     """How many steps the training takes on so many supports."""
     return descent.steps or descent.epochs * -(-supports // descent.batch)
 
 
-def checked_descent(epochs: int, batch: int, steps: int, rate: float, dampening: float) -> Descent:
-    """A `Descent` of a user's values, momentum and decay as published; an `OptionError` for values that are none."""
+def check_descent(epochs: int, batch: int, steps: int, rate: float, dampening: float) -> Descent:
+    """A `Descent` with a user's values, momentum and decay as published; an `OptionError` for impossible values."""
     if epochs < 1 or batch < 1 or steps < 0 or not rate > 0 or not 0 <= dampening <= 1:
         raise OptionError(
             f"epochs {epochs}, batch {batch}, steps {steps}, rate {rate} and dampening {dampening} train no head",
@@ -51,25 +51,31 @@ def checked_descent(epochs: int, batch: int, steps: int, rate: float, dampening:
 
 BASELINE = Descent()
 """Baseline's head at test time, which Baseline++ and Neg-Cosine share."""
+
 BASELINE_PP_SCALE = 2.0
 NEG_COSINE_MARGIN, NEG_COSINE_SCALE = -0.02, 30.0
 RFS_C = 1.0
 R2D2_LAMBDA = 50.0
-MATCHING_SCALE = 1.0
-"""The words have the softmax of plain cosines; code in use multiplies them by 100 first."""
 NEIGHBOURS = 1
 SOFT_K_MEANS_STEPS = 1
+DN4_NEIGHBOURS = 3
+
+MATCHING_SCALE = 1.0
+"""The paper has the softmax of plain cosines; code in use multiplies them by 100 first."""
+
 LP_FT_STEPS, LP_FT_RATE = 10, 1e-3
 """Ours: fine-tuning steps on all supports at once, and their size; the paper searched its own for each dataset."""
 
-# Learners on feature maps, and label propagation.
-DN4_NEIGHBOURS = 3
 COVAMNET_QUERY: Literal["channels", "descriptors", "centred"] = "channels"
 """As in the authors' code; the trained weights of the cells have no counterpart on a frozen encoder."""
+
 FRN_ALPHA, FRN_BETA, FRN_LEAST_LAMBDA = 0.0, 0.0, 1e-6
 """Where the paper's learning starts: lambda = n / C, rho = 1; the authors' code adds the least lambda."""
+
 DEEPBDC_DIMENSION, DEEPBDC_FLOOR = 640, 1e-5
 """Channels after reduction (ResNet-12), and what the authors' code adds under the root."""
+
 PROPAGATION_NEIGHBOURS, PROPAGATION_ALPHA = 20, 0.99
+
 PROPAGATION_SIGMA = 0.1
 """Ours: TPN learns it. Chosen on Caltech-101 with EfficientNet-Lite0, where .075 to .15 do as well."""

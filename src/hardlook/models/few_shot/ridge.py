@@ -3,6 +3,7 @@
 Bertinetto, Henriques, Torr and Vedaldi, "Meta-learning with differentiable closed-form solvers", ICLR 2019; without the
 learnt scale and shift of the scores, which change no order.
 
+>>> from hardlook.models.roles import Episode
 >>> line = np.array([[1.0], [-1.0], [2.0]], np.float32)
 >>> Ridge().classify([Episode(line[:2], np.array([0, 1]), line[2:], ways=2)])[0].astype(float).round(7).tolist()
 [[0.0384615, -0.0384615]]
@@ -10,24 +11,17 @@ learnt scale and shift of the scores, which change no order.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import R2D2_LAMBDA
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner
 
 
-@register("ridge", role="few-shot-learner", summary="R2D2's rule: ridge regression on the labels", licence="MIT")
-class Ridge:
+class Ridge(StackedLearner):
     """Scores are X_q W with W = argmin |X W - Y|^2 + penalty |W|^2, Y one-hot; no intercept. `penalty` above 0."""
 
-    accepts = "features"
-    transductive = False
     flags = ("GL", "TT")
 
     def __init__(self, penalty: float = R2D2_LAMBDA) -> None:
@@ -35,11 +29,8 @@ class Ridge:
             raise OptionError(f"a penalty of {penalty} leaves the weights undetermined", remedy="penalty is above 0")
         self.penalty = penalty
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 an episode: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
         scores: NDArray[np.float32] = stack.query @ ridge_weights(stack.support, stack.membership, self.penalty)
         return scores
 

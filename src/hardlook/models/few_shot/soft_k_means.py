@@ -8,6 +8,7 @@ z_jk = softmax over k of -|q_j - c_k|^2 / temperature, and
 c_k = (sum of the class's supports + sum over j of z_jk q_j) / (number of its supports + sum over j of z_jk).
 A query's score is minus its squared distance to the last means.
 
+>>> from hardlook.models.roles import Episode
 >>> line = np.array([[0.0], [4.0], [1.0], [1.0]], np.float32)
 >>> episode = Episode(line[:2], np.array([0, 1]), line[2:], ways=2)
 >>> SoftKMeans().classify([episode])[0][0].astype(float).round(2).tolist()
@@ -16,26 +17,17 @@ A query's score is minus its squared distance to the last means.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
 from hardlook.models.few_shot.published_settings import SOFT_K_MEANS_STEPS
-from hardlook.models.few_shot.stacking import Stack, in_stacks
-from hardlook.models.few_shot.vector_geometry import softmax, squared_distances
-from hardlook.models.registry import register
-from hardlook.models.roles import Episode
+from hardlook.models.few_shot.stacking import Stack, StackedLearner, softmax, squared_distances
 
 
-@register(
-    "soft-k-means", role="few-shot-learner", summary="class means refined with the queries; transductive", licence="MIT"
-)
-class SoftKMeans:
+class SoftKMeans(StackedLearner):
     """Nearest class mean after `steps` refinements; `temperature` above 0, in squared units of the features."""
 
-    accepts = "features"
     transductive = True
     flags = ("GL", "TT")
 
@@ -48,11 +40,8 @@ class SoftKMeans:
         self.steps = steps
         self.temperature = temperature
 
-    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
-        """(queries, ways) float32 an episode, at most 0; a query's scores depend on the other queries."""
-        return in_stacks(episodes, self._scores, form=self.accepts)
-
-    def _scores(self, stack: Stack) -> NDArray[np.float32]:
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32, at most 0; a query's scores depend on the other queries."""
         shots = stack.shots.astype(np.float32)[:, None]
         means = stack.class_means()
         sums = means * shots

@@ -1,14 +1,14 @@
-"""A linear head never leaves the span of its supports and its first weights, so it can be trained in that span.
+"""The span of a task's vectors: a linear head never leaves the span of its supports and its first weights.
 
-A gradient is a mixture of supports; decay and momentum mix what is there. Of D = 640 or 1280 dimensions a task of 25
-supports and 5 classes therefore moves in 30. Coordinates in an orthonormal basis of the span keep every product and
-length, so that training there gives the weights that training in all dimensions gives.
+A gradient is a mixture of supports; decay and momentum mix what is there. So of D = 640 or 1280 dimensions a task of 25
+supports and 5 classes moves in 30. Coordinates in an orthonormal basis of the span keep every product and length:
+training there gives the weights that training in all dimensions gives.
 
 >>> rows = np.array([[[3.0, 0, 4, 0], [0, 0, 5, 0]]], np.float32)
->>> span = span_of(rows)
+>>> span = compute_span(rows)
 >>> span.coordinates.shape, (span.coordinates[0] @ span.coordinates[0].T).round(6).tolist()
 ((1, 2, 2), [[25.0, 20.0], [20.0, 25.0]])
->>> span.lifted(span.coordinates[:, :1]).round(6).tolist()
+>>> span.lift(span.coordinates[:, :1]).round(6).tolist()
 [[[3.0, 0.0, 4.0, 0.0]]]
 """
 
@@ -31,12 +31,12 @@ class Span:
     coordinates: NDArray[np.float64]
     basis: NDArray[np.float64] | None
 
-    def lifted(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    def lift(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Weights (T, N, r) of the span as weights (T, N, D)."""
         return weights if self.basis is None else weights @ self.basis
 
 
-def span_of(rows: NDArray[np.floating[Any]]) -> Span:
+def compute_span(rows: NDArray[np.floating[Any]]) -> Span:
     """The span of the rows (T, m, D); r is the smaller of m and D."""
     wide = rows.astype(np.float64)
     if wide.shape[1] >= wide.shape[2]:

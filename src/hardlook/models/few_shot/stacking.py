@@ -1,17 +1,19 @@
-"""Episodes of one shape as one array, so that a learner runs on hundreds of tasks at a time.
+"""Episodes of one shape as one array, so that a learner runs on hundreds of tasks at a time, and maths on such arrays.
 
+>>> class Nearest(StackedLearner):
+...     def score_stack(self, stack):
+...         return -squared_distances(stack.query, stack.class_means())
 >>> line = np.array([[0.0], [4.0], [1.0]], np.float32)
 >>> episodes = [Episode(line[:2], np.array([0, 1]), line[2:], ways=2, key=key) for key in ("a", "b")]
->>> def distances(stack):
-...     return -np.abs(stack.query - stack.support.transpose(0, 2, 1))
->>> [scores.tolist() for scores in in_stacks(episodes, distances)]
-[[[-1.0, -3.0]], [[-1.0, -3.0]]]
+>>> [scores.tolist() for scores in Nearest().classify(episodes)]
+[[[-1.0, -9.0]], [[-1.0, -9.0]]]
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +22,10 @@ from hardlook.errors import ModelError
 from hardlook.models.roles import Episode
 
 MOST_TASKS = 256
+
 MOST_BYTES = 1 << 25
 """Bytes of features in one stack: what is worked on should stay near the processor."""
+
 FORMS = {"features": 2, "maps": 4}
 """Axes of an episode's support by what a learner accepts: (n, D) and (n, C, h, w)."""
 
@@ -64,7 +68,27 @@ class Stack:
         return np.stack(means, axis=1)
 
 
-def in_stacks(
+class StackedLearner:
+    """A few-shot learner that scores a whole stack of tasks at once.
+
+    `accepts` is "features" (vectors) or "maps"; `transductive` learners use all queries of a task together; `flags` are
+    the letters of `hardlook.models.registry.MARKS` that hold for the method.
+    """
+
+    accepts: str = "features"
+    transductive: bool = False
+    flags: tuple[str, ...] = ("GL",)
+
+    def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
+        """(queries, ways) float32 scores per episode; see `score_stack` for their range."""
+        return classify_in_stacks(episodes, self.score_stack, form=self.accepts)
+
+    def score_stack(self, stack: Stack) -> NDArray[np.float32]:
+        """(T, q, ways) float32 scores of the queries of all tasks, higher is likelier."""
+        raise NotImplementedError
+
+
+def classify_in_stacks(
     episodes: Sequence[Episode],
     classify_stack: Callable[[Stack], NDArray[np.float32]],
     *,
@@ -87,9 +111,9 @@ def in_stacks(
         bytes_each = 4 * (np.size(first.support) + np.size(first.query))
         size = max(1, min(most_tasks, most_bytes // max(1, bytes_each)))
         for start in range(0, len(places), size):
-            together = places[start : start + size]
-            answers = classify_stack(stack_of([episodes[place] for place in together]))
-            for place, answer in zip(together, answers, strict=True):
+            chosen = places[start : start + size]
+            answers = classify_stack(stack_episodes([episodes[place] for place in chosen]))
+            for place, answer in zip(chosen, answers, strict=True):
                 # A copy: a view would keep the whole stack's answers alive as long as one of them.
                 scores[place] = np.array(answer, np.float32)
     return scores
@@ -116,13 +140,13 @@ def _shape(episode: Episode, form: str | None) -> tuple[object, ...]:
     if len(labels) != len(support) or len(shots) != episode.ways or not shots.all():
         raise ModelError(
             f"{len(support)} supports have labels with {shots.tolist()} of each class; {episode.ways} classes, "
-            "each with a support, and one label a support were expected",
+            "each with a support, and one label per support were expected",
             unit=unit,
         )
     return support.shape, query.shape, tuple(shots.tolist())  # type: ignore[union-attr]
 
 
-def stack_of(episodes: Sequence[Episode]) -> Stack:
+def stack_episodes(episodes: Sequence[Episode]) -> Stack:
     """The stack of episodes that share the shapes, the ways and the shots of each class."""
     orders = [np.argsort(episode.support_labels, kind="stable") for episode in episodes]
     pairs = list(zip(episodes, orders, strict=True))
@@ -133,3 +157,64 @@ def stack_of(episodes: Sequence[Episode]) -> Stack:
         ways=episodes[0].ways,
         keys=tuple(episode.key for episode in episodes),
     )
+
+
+Number = TypeVar("Number", bound=np.floating[Any])
+
+
+def squared_distances(queries: NDArray[np.float32], points: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Squared Euclidean distances (T, q, m), at least 0, of queries (T, q, D) to points (T, m, D).
+
+    >>> squared_distances(np.array([[[1.0]]], np.float32), np.array([[[0.0], [4.0]]], np.float32)).tolist()
+    [[[1.0, 9.0]]]
+    """
+    # Distances are small differences of large squares; moved to the points' middle, the squares are small too.
+    middle = points.mean(axis=1, keepdims=True)
+    queries, points = queries - middle, points - middle
+    squares = np.einsum("tqd,tqd->tq", queries, queries)[:, :, None] + np.einsum("tmd,tmd->tm", points, points)[:, None]
+    distances: NDArray[np.float32] = np.maximum(squares - 2 * (queries @ points.transpose(0, 2, 1)), 0)
+    return distances
+
+
+def softmax(logits: NDArray[Number]) -> NDArray[Number]:
+    """Exponentials along the last axis that sum to 1.
+
+    >>> softmax(np.array([0.0, 0.0])).tolist()
+    [0.5, 0.5]
+    """
+    raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
+    shares: NDArray[Number] = raised / raised.sum(axis=-1, keepdims=True)
+    return shares
+
+
+BLOCK_BYTES = 1 << 23
+"""Bytes of products of query and support descriptors held at a time: they should stay in the processor's cache."""
+
+
+def descriptors(maps: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Maps (..., C, h, w) as local descriptors (..., h * w, C): one vector per cell, cells row by row.
+
+    >>> descriptors(np.arange(8, dtype=np.float32).reshape(1, 2, 2, 2))[0].tolist()
+    [[0.0, 4.0], [1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]
+    """
+    *leading, channels, height, width = maps.shape
+    cells = maps.reshape(*leading, channels, height * width)
+    return np.ascontiguousarray(np.moveaxis(cells, -2, -1))
+
+
+def class_cells(stack: Stack) -> list[slice]:
+    """Where each class's descriptors lie among a task's (n * h * w, C), since supports are sorted by class."""
+    cells = int(np.prod(stack.support.shape[3:]))
+    ends = np.cumsum(stack.shots) * cells
+    return [slice(int(end - shots * cells), int(end)) for end, shots in zip(ends, stack.shots, strict=True)]
+
+
+def query_blocks(queries: int, floats_each: int) -> Iterator[slice]:
+    """Slices over the queries of a task such that `floats_each` floats per query stay within `BLOCK_BYTES`.
+
+    >>> [(block.start, block.stop) for block in query_blocks(5, BLOCK_BYTES // 8)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    size = max(1, BLOCK_BYTES // (4 * max(1, floats_each)))
+    for start in range(0, queries, size):
+        yield slice(start, min(start + size, queries))

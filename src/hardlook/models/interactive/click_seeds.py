@@ -43,23 +43,23 @@ def working_shape(shape: tuple[int, int], longest: int) -> tuple[int, int]:
     return max(round(shape[0] * scale), 1), max(round(shape[1] * scale), 1)
 
 
-def shrunken(image: Image, shape: tuple[int, int]) -> Image:
+def shrink(image: Image, shape: tuple[int, int]) -> Image:
     """The image (h, w, 3) at the working shape, each cell the mean of what it covers."""
     if image.shape[:2] == shape:
         return np.ascontiguousarray(image)
     return np.asarray(cv2.resize(image, shape[::-1], interpolation=cv2.INTER_AREA))
 
 
-def enlarged(scores: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+def enlarge(scores: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Scores (h, w) at the full shape, linear between the cells' centres."""
     return np.asarray(cv2.resize(scores, shape[::-1], interpolation=cv2.INTER_LINEAR))
 
 
-def seeds_of(prompt: Clicks, full: tuple[int, int], working: tuple[int, int], radius: float) -> ClickSeeds:
+def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int], radius: float) -> ClickSeeds:
     """The seeds of a prompt with at least one click; `radius` is a share of the working frame's longest side.
 
     >>> prompt = Clicks(np.array([[0, 0], [7, 0]], np.float32), np.array([True, False]))
-    >>> seeds_of(prompt, (1, 8), (1, 8), radius=0.125).seed.tolist()
+    >>> compute_seeds(prompt, (1, 8), (1, 8), radius=0.125).seed.tolist()
     [[1, 1, 0, 0, 0, 0, -1, -1]]
     """
     down, across = np.arange(working[0])[:, None], np.arange(working[1])
@@ -83,7 +83,7 @@ def clicked_pixels(prompt: Clicks, shape: tuple[int, int]) -> tuple[NDArray[np.i
     return np.clip(pixels[:, 1], 0, shape[0] - 1), np.clip(pixels[:, 0], 0, shape[1] - 1)
 
 
-def with_clicks_kept(mask: Mask, prompt: Clicks) -> Mask:
+def keep_clicks(mask: Mask, prompt: Clicks) -> Mask:
     """The mask with every clicked pixel on its click's side: shrinking may have put it on the other."""
     kept = mask.copy()
     rows, columns = clicked_pixels(prompt, (mask.shape[0], mask.shape[1]))

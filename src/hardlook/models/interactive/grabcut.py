@@ -24,10 +24,10 @@ from hardlook.errors import OptionError
 from hardlook.models.interactive.click_seeds import (
     ClickSeeds,
     check_sizes,
-    enlarged,
-    seeds_of,
-    shrunken,
-    with_clicks_kept,
+    compute_seeds,
+    enlarge,
+    keep_clicks,
+    shrink,
     working_shape,
 )
 from hardlook.models.roles import Clicks, Image, Mask, Prompted
@@ -66,7 +66,7 @@ class GrabCut:
     def open(self, image: Image) -> GrabCutSession:
         """The shrunken picture, ready to be clicked."""
         full = (image.shape[0], image.shape[1])
-        return GrabCutSession(shrunken(image, working_shape(full, self.rules.size)), full, self.rules)
+        return GrabCutSession(shrink(image, working_shape(full, self.rules.size)), full, self.rules)
 
 
 @dataclass(frozen=True)
@@ -78,15 +78,15 @@ class GrabCutSession:
     rules: GrabCutRules
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt; the state is not used."""
+        """One mask per prompt; the state is not used."""
         return [Prompted(self._mask(prompt)) for prompt in prompts]
 
     def _mask(self, prompt: Clicks) -> Mask:
         if not np.any(prompt.positive):
             return np.zeros(self.full, bool)
         working = (self.small.shape[0], self.small.shape[1])
-        cut = self._cut(seeds_of(prompt, self.full, working, self.rules.radius))
-        return with_clicks_kept(enlarged(cut.astype(np.float32), self.full) > 0.5, prompt)
+        cut = self._cut(compute_seeds(prompt, self.full, working, self.rules.radius))
+        return keep_clicks(enlarge(cut.astype(np.float32), self.full) > 0.5, prompt)
 
     def _cut(self, seeds: ClickSeeds) -> Mask:
         reach = (self.rules.spread * max(seeds.seed.shape)) ** 2

@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardlook.errors import ModelError, OptionError
-from hardlook.extras import require
-from hardlook.models.interactive.alike_prompts import AlikePrompts, alike
-from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
-from hardlook.models.interactive.sam_decoder import build_mask_decoder
+from hardlook.models.interactive.prompts import Multimask, PromptGroup, PromptPolicy, answer_in_groups
 from hardlook.models.interactive.sam_frame import Frame
-from hardlook.models.interactive.sam_prompts import SIDE, build_prompt_encoder
-from hardlook.models.interactive.tiny_vit import build_tiny_vit
+from hardlook.models.interactive.sam_session import check_device_and_batch
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import where
 from hardlook.models.weights.loading import load_into, load_state_dict
+from hardlook.networks.sam import SIDE, build_mask_decoder, build_prompt_encoder
+from hardlook.networks.tiny_vit import build_tiny_vit
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-ON_GPU = 64
+
+GPU_BATCH = 64
 
 
 class MobileSam:
@@ -48,21 +46,17 @@ class MobileSam:
         mask_threshold: float = 0.0,
         batch: int | None = None,
     ) -> None:
-        torch = require("torch", extra="torch")
         policy = PromptPolicy(multimask, previous)
-        if batch is not None and batch < 1:
-            raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
-        if device.startswith("cuda") and not torch.cuda.is_available():
-            raise ModelError(f"torch finds no GPU for device={device!r}", remedy="device=cpu, or a torch built for it")
+        check_device_and_batch(device, 1 if batch is None else batch)
         path = Path(weights) if weights else where("mobile-sam")["mobile_sam.pt"]
         self._network: Any = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
         self._policy, self._threshold = policy, mask_threshold
-        self._batch = batch or (1 if device == "cpu" else ON_GPU)
+        self._batch = batch or (1 if device == "cpu" else GPU_BATCH)
         self.device = device
         self.conduct = (
-            f"{policy.words()[:-1]}; longest side {SIDE} pixels; a mask is where the logit is over {mask_threshold:g}."
+            f"{policy.describe()}; longest side {SIDE} pixels; a mask is where the logit is over {mask_threshold:g}."
         )
         self.weights_files: tuple[Path, ...] = (path,)
 
@@ -95,17 +89,18 @@ class MobileSamSession:
         self._policy, self._threshold, self._batch = policy, threshold, batch
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt; the state is the mask's logits, (256, 256) float32."""
-        answers: dict[int, Prompted] = {}
-        for group in alike(prompts, self._policy, self._batch):
-            with exact_inference():
-                logits = self._logits(group)
-                masks = self._frame.masks(logits, self._threshold)
-                for place, mask, state in zip(group.places, masks, logits.cpu().numpy(), strict=True):
-                    answers[place] = Prompted(mask.copy(), state.copy())
-        return [answers[place] for place in range(len(prompts))]
+        """One mask per prompt; the state is the mask's logits, (256, 256) float32."""
+        return answer_in_groups(prompts, self._policy, self._batch, self._answer)
 
-    def _logits(self, group: AlikePrompts) -> Tensor:
+    def _answer(self, group: PromptGroup) -> list[Prompted]:
+        with exact_inference():
+            logits = self._logits(group)
+            masks = self._frame.masks(logits, self._threshold)
+            return [
+                Prompted(mask.copy(), state.copy()) for mask, state in zip(masks, logits.cpu().numpy(), strict=True)
+            ]
+
+    def _logits(self, group: PromptGroup) -> Tensor:
         """(N, 256, 256) of the masks that the policy chooses."""
         import torch
 

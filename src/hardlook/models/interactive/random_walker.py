@@ -2,7 +2,7 @@
 
 Grady, "Random walks for image segmentation", PAMI 2006. Steps are likely between like colours: the weight of two
 neighbours is exp(-beta d^2 / (10 s sqrt 3)), d their distance in RGB from 0 to 1 and s the standard deviation of all
-values, as scikit-image scales it. The chance of reaching a positive click is a harmonic function: one sparse system a
+values, as scikit-image scales it. The chance of reaching a positive click is a harmonic function: one sparse system per
 prompt, solved exactly.
 
 >>> picture = np.full((40, 60, 3), 30, np.uint8)
@@ -27,10 +27,10 @@ from scipy.sparse.linalg import splu
 from hardlook.errors import OptionError
 from hardlook.models.interactive.click_seeds import (
     check_sizes,
-    enlarged,
-    seeds_of,
-    shrunken,
-    with_clicks_kept,
+    compute_seeds,
+    enlarge,
+    keep_clicks,
+    shrink,
     working_shape,
 )
 from hardlook.models.roles import Clicks, Image, Mask, Prompted
@@ -57,15 +57,15 @@ class RandomWalker:
             f"around the clicks; background beyond the frame at weight {border:g}; no earlier mask is used"
         )
 
-    def open(self, image: Image) -> WalkedFrame:
+    def open(self, image: Image) -> RandomWalkerSession:
         """The picture's graph, built once for all prompts."""
         full = (image.shape[0], image.shape[1])
-        small = shrunken(image, working_shape(full, self.size))
-        return WalkedFrame(laplacian(small, self.beta, self.border), small.shape[:2], full, self.radius)
+        small = shrink(image, working_shape(full, self.size))
+        return RandomWalkerSession(laplacian(small, self.beta, self.border), small.shape[:2], full, self.radius)
 
 
 @dataclass(frozen=True)
-class WalkedFrame:
+class RandomWalkerSession:
     """An opened picture: the Laplacian (h w, h w) of its graph, the working shape (h, w) and the full one (H, W)."""
 
     laplacian: Any
@@ -74,14 +74,14 @@ class WalkedFrame:
     radius: float
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt; the state is not used."""
+        """One mask per prompt; the state is not used."""
         return [Prompted(self._mask(prompt)) for prompt in prompts]
 
     def _mask(self, prompt: Clicks) -> Mask:
         if not np.any(prompt.positive):
             return np.zeros(self.full, bool)
-        chance = arrival_chances(self.laplacian, seeds_of(prompt, self.full, self.working, self.radius).seed)
-        return with_clicks_kept(enlarged(chance.astype(np.float32), self.full) > 0.5, prompt)
+        chance = arrival_chances(self.laplacian, compute_seeds(prompt, self.full, self.working, self.radius).seed)
+        return keep_clicks(enlarge(chance.astype(np.float32), self.full) > 0.5, prompt)
 
 
 def laplacian(image: Image, beta: float, border: float) -> Any:

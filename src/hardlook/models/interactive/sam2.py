@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
-from hardlook.models.interactive.sam2_pixels import sam2_pixels
-from hardlook.models.interactive.transformers_sam_folder import open_network
-from hardlook.models.interactive.transformers_sam_session import SamSession, check_device_and_batch
+from hardlook.models.interactive.prompts import Multimask, PromptPolicy
+from hardlook.models.interactive.sam2_onnx import sam2_pixels
+from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
 
 if TYPE_CHECKING:
     from torch import Tensor
+
 
 CLIPPED = 32.0
 """SAM 2 gives its logits back between -32 and 32."""
@@ -46,7 +46,7 @@ class Sam2:
         side = self._network.prompt_encoder.input_image_size
         unstable = multimask != "always" and self._network.mask_decoder.dynamic_multimask_via_stability
         self.conduct = (
-            f"{self._policy.words()[:-1]}; {'the best of three where the one is unstable; ' if unstable else ''}"
+            f"{self._policy.describe()}; {'the best of three where the one is unstable; ' if unstable else ''}"
             f"stretched to {side} x {side} pixels; a mask is where the logit is over 0."
         )
 
@@ -64,12 +64,12 @@ def sam2_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int
     with exact_inference():
         maps = network.get_image_embeddings(torch.from_numpy(sam2_pixels(image, side)).to(device))
         positions = network.get_image_wide_positional_embeddings()
-    opened = OpenedBySam2(network, tuple(maps), positions, (image.shape[0], image.shape[1]), side)
-    return SamSession(opened, policy, device, batch)
+    encoded = EncodedBySam2(network, tuple(maps), positions, (image.shape[0], image.shape[1]), side)
+    return SamSession(encoded, policy, device, batch)
 
 
 @dataclass(frozen=True)
-class OpenedBySam2:
+class EncodedBySam2:
     """An encoded image: `maps` (1, C, h, w) of three resolutions, finest first; `positions` of the coarsest."""
 
     network: Any
@@ -80,7 +80,7 @@ class OpenedBySam2:
 
     @property
     def scale(self) -> tuple[float, float]:
-        """Pixels of the input a pixel of the image, along x and y."""
+        """Pixels of the input per pixel of the image, along x and y."""
         return self.side / self.shape[1], self.side / self.shape[0]
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
@@ -99,7 +99,7 @@ class OpenedBySam2:
         )
         return logits[:, 0], scores[:, 0]
 
-    def given_back(self, logits: Tensor) -> Tensor:
+    def prepare_state(self, logits: Tensor) -> Tensor:
         """The logits between -32 and 32."""
         return logits.clamp(-CLIPPED, CLIPPED)
 

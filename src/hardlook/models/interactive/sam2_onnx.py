@@ -13,13 +13,12 @@ from typing import Any
 
 import cv2
 import numpy as np
+import PIL.Image
 from numpy.typing import NDArray
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
-from hardlook.models.interactive.alike_prompts import AlikePrompts, alike
-from hardlook.models.interactive.prompt_policy import PromptPolicy
-from hardlook.models.interactive.sam2_pixels import sam2_pixels
+from hardlook.models.interactive.prompts import PromptGroup, PromptPolicy, answer_in_groups
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.weights.install import where
 
@@ -54,11 +53,11 @@ class Sam2Onnx:
             installed = where("sam2-hiera-tiny")
             encoder, decoder = installed[ENCODER], installed[DECODER]
         self.weights_files = (Path(encoder), Path(decoder))
-        self._encoder, self._decoder = (_opened(path, threads) for path in self.weights_files)
+        self._encoder, self._decoder = (_open_file(path, threads) for path in self.weights_files)
         self._policy, self._batch = policy, batch
-        self._side = _check(self._encoder, self._decoder, self.weights_files[1])
+        self._side = _check_pair(self._encoder, self._decoder, self.weights_files[1])
         self.conduct = (
-            f"{policy.words()[:-1]}; stretched to {self._side} x {self._side} pixels; "
+            f"{policy.describe()}; stretched to {self._side} x {self._side} pixels; "
             "a mask is where the logit is over 0."
         )
 
@@ -92,13 +91,10 @@ class Sam2OnnxSession:
     batch: int
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt; prompts with as many clicks are answered in one call."""
-        answers: dict[int, Prompted] = {}
-        for group in alike(prompts, self.policy, self.batch):
-            answers.update(zip(group.places, self._answer(group), strict=True))
-        return [answers[place] for place in range(len(prompts))]
+        """One mask per prompt; prompts with the same number of clicks are answered in one call."""
+        return answer_in_groups(prompts, self.policy, self.batch, self._answer)
 
-    def _answer(self, group: AlikePrompts) -> list[Prompted]:
+    def _answer(self, group: PromptGroup) -> list[Prompted]:
         height, width = self.shape
         nothing = np.zeros((len(group.places), 1, self.mask_side, self.mask_side), np.float32)
         logits, scores = self.decoder.run(
@@ -121,7 +117,7 @@ class Sam2OnnxSession:
         ]
 
 
-def _opened(path: Path, threads: int) -> Any:
+def _open_file(path: Path, threads: int) -> Any:
     onnxruntime = require("onnxruntime", extra="onnx")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -134,7 +130,7 @@ def _opened(path: Path, threads: int) -> Any:
         ) from error
 
 
-def _check(encoder: Any, decoder: Any, path: Path) -> int:
+def _check_pair(encoder: Any, decoder: Any, path: Path) -> int:
     """The side of the encoder's square; an error where the two files are no pair."""
     given = {one.name for one in encoder.get_outputs()} | PROMPT
     wanted = {one.name for one in decoder.get_inputs()}
@@ -145,3 +141,18 @@ def _check(encoder: Any, decoder: Any, path: Path) -> int:
             remedy="give an encoder and a decoder that were exported together",
         )
     return int(encoder.get_inputs()[0].shape[-1])
+
+
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
+
+
+def sam2_pixels(image: Image, side: int) -> NDArray[np.float32]:
+    """The image stretched to (1, 3, side, side) float32: antialiased bilinear in floats, then normalised.
+
+    Floats, because SAM 2's own preparation resizes after the division by 255 and rounds nothing.
+    """
+    colours = [PIL.Image.fromarray(image[..., colour].astype(np.float32)) for colour in range(3)]
+    resized = np.stack([np.asarray(colour.resize((side, side), PIL.Image.Resampling.BILINEAR)) for colour in colours])
+    mean, deviation = (np.array(values, np.float32).reshape(3, 1, 1) for values in (MEAN, STD))
+    return ((resized / 255 - mean) / deviation).astype(np.float32)[None]

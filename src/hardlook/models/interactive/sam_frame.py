@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.interactive.sam_prompts import SIDE
 from hardlook.models.roles import Image, Mask
+from hardlook.networks.sam import SIDE
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
-SPREAD = np.array([58.395, 57.12, 57.375], np.float32)
+
+STD = np.array([58.395, 57.12, 57.375], np.float32)
 """Of ImageNet's pixels, in 0-255."""
+
 ELEMENTS = 2**25
 """At most so many floats (128 MiB) are made at once when masks grow to the image's size."""
 
@@ -46,7 +49,7 @@ class Frame:
         """The image (H, W, 3) uint8 as the encoder takes it, (3, side, side): resized, normalised, zeros beyond it."""
         height, width = self.scaled
         square = np.zeros((3, self.side, self.side), np.float32)
-        square[:, :height, :width] = ((self._resized(image).astype(np.float32) - MEAN) / SPREAD).transpose(2, 0, 1)
+        square[:, :height, :width] = ((self._resized(image).astype(np.float32) - MEAN) / STD).transpose(2, 0, 1)
         return square
 
     def _resized(self, image: Image) -> Image:
@@ -68,7 +71,7 @@ class Frame:
         return scaled.astype(np.float32)
 
     def masks(self, logits: Tensor, threshold: float) -> Iterator[Mask]:
-        """One (H, W) bool a logit map of (N, h, w), which covers the square: enlarged twice, cut, compared."""
+        """One (H, W) bool per logit map of (N, h, w), which covers the square: enlarged twice, cut, compared."""
         from torch.nn.functional import interpolate
 
         def enlarged(maps: Tensor, size: tuple[int, int]) -> Tensor:

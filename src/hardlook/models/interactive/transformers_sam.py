@@ -1,7 +1,10 @@
 """SAM and SAM-HQ through transformers, from a local folder or a checkpoint with its authors' names.
 
-Kirillov et al., "Segment anything", ICCV 2023. Ke et al., "Segment anything in high quality", NeurIPS 2023.
+Kirillov et al., "Segment anything", ICCV 2023. Ke et al., "Segment anything in high quality", NeurIPS 2023. A
+checkpoint is a file such as sam_vit_h_4b8939.pth or sam_hq_vit_b.pth, whose tensors are renamed.
 
+>>> rename_tensor("image_encoder.blocks.3.attn.qkv.weight")
+'vision_encoder.layers.3.attn.qkv.weight'
 >>> Sam("nowhere")
 Traceback (most recent call last):
 ...
@@ -12,17 +15,20 @@ hardlook.errors.DataError: the model's folder does not exist
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from hardlook.models.interactive.prompt_policy import Multimask, PromptPolicy
+from hardlook.errors import ModelError
+from hardlook.extras import require
+from hardlook.models.interactive.prompts import Multimask, PromptPolicy
 from hardlook.models.interactive.sam_frame import Frame
-from hardlook.models.interactive.transformers_sam_checkpoint import open_checkpoint
-from hardlook.models.interactive.transformers_sam_folder import open_network
-from hardlook.models.interactive.transformers_sam_session import SamSession, check_device_and_batch
+from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
+from hardlook.models.weights.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -55,7 +61,7 @@ class Sam:
             )
         self.device, self._batch = device, batch
         side = self._network.prompt_encoder.input_image_size
-        self.conduct = f"{self._policy.words()[:-1]}; longest side {side} pixels; a mask is where the logit is over 0."
+        self.conduct = f"{self._policy.describe()}; longest side {side} pixels; a mask is where the logit is over 0."
 
     def open(self, image: Image) -> SamSession:
         """Encode the image, once."""
@@ -77,7 +83,7 @@ def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int 
     frame = Frame.of(image, int(network.prompt_encoder.input_image_size))
     with exact_inference():
         seen = network.vision_encoder(torch.from_numpy(frame.square(image))[None].to(device))
-        opened = OpenedBySam(
+        encoded = EncodedBySam(
             network=network,
             embeddings=seen.last_hidden_state,
             positions=network.get_image_wide_positional_embeddings(),
@@ -86,11 +92,11 @@ def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int 
             inside=frame.scaled,
             side=frame.side,
         )
-    return SamSession(opened, policy, device, batch)
+    return SamSession(encoded, policy, device, batch)
 
 
 @dataclass(frozen=True)
-class OpenedBySam:
+class EncodedBySam:
     """An encoded image.
 
     `embeddings` and `positions` (1, C, h, w); `intermediate` of the encoder's global layers for SAM-HQ, else None;
@@ -107,12 +113,12 @@ class OpenedBySam:
 
     @property
     def scale(self) -> tuple[float, float]:
-        """Pixels of the input a pixel of the image, along x and y; rounding makes them differ."""
+        """Pixels of the input per pixel of the image, along x and y; rounding makes them differ."""
         return self.inside[1] / self.shape[1], self.inside[0] / self.shape[0]
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        # Previous masks go with the images of a batch, not with the prompts of an image: so a prompt an image.
+        # Previous masks go with the images of a batch, not with its prompts: so one prompt per image.
         sparse, dense = self.network.prompt_encoder(
             input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
         )
@@ -129,7 +135,7 @@ class OpenedBySam:
         )
         return logits[:, 0], scores[:, 0]
 
-    def given_back(self, logits: Tensor) -> Tensor:
+    def prepare_state(self, logits: Tensor) -> Tensor:
         """SAM takes its own logits as they are."""
         return logits
 
@@ -142,3 +148,115 @@ class OpenedBySam:
         if self.inside == self.shape:
             return part
         return interpolate(part, self.shape, mode="bilinear", align_corners=False)
+
+
+POSITIONS = "shared_embedding.positional_embedding"
+
+# The authors' name, transformers' name; tried in order, all that fit are applied.
+NAMES = (
+    (r"^image_encoder\.", "vision_encoder."),
+    (r"patch_embed\.proj\.", "patch_embed.projection."),
+    (r"\.blocks\.", ".layers."),
+    (r"\.neck\.0\.", ".neck.conv1."),
+    (r"\.neck\.1\.", ".neck.layer_norm1."),
+    (r"\.neck\.2\.", ".neck.conv2."),
+    (r"\.neck\.3\.", ".neck.layer_norm2."),
+    (r"pe_layer\.positional_encoding_gaussian_matrix$", POSITIONS),
+    (r"\.point_embeddings\.", ".point_embed."),
+    (r"mask_downscaling\.0\.", "mask_embed.conv1."),
+    (r"mask_downscaling\.1\.", "mask_embed.layer_norm1."),
+    (r"mask_downscaling\.3\.", "mask_embed.conv2."),
+    (r"mask_downscaling\.4\.", "mask_embed.layer_norm2."),
+    (r"mask_downscaling\.6\.", "mask_embed.conv3."),
+    (r"output_upscaling\.0\.", "upscale_conv1."),
+    (r"output_upscaling\.1\.", "upscale_layer_norm."),
+    (r"output_upscaling\.3\.", "upscale_conv2."),
+    (r"\.norm_final_attn\.", ".layer_norm_final_attn."),
+    (r"\.norm(\d)\.", r".layer_norm\1."),
+    (r"\.hf_token\.", ".hq_token."),
+    (r"\.hf_mlp\.", ".hq_mask_mlp."),
+    (r"compress_vit_feat\.0\.", "compress_vit_conv1."),
+    (r"compress_vit_feat\.1\.", "compress_vit_norm."),
+    (r"compress_vit_feat\.3\.", "compress_vit_conv2."),
+    (r"embedding_encoder\.0\.", "encoder_conv1."),
+    (r"embedding_encoder\.1\.", "encoder_norm."),
+    (r"embedding_encoder\.3\.", "encoder_conv2."),
+    (r"embedding_maskfeature\.0\.", "mask_conv1."),
+    (r"embedding_maskfeature\.1\.", "mask_norm."),
+    (r"embedding_maskfeature\.3\.", "mask_conv2."),
+    # Last, because it looks at names made above: three layers are called in, hidden and out.
+    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.0\.", r"\1.proj_in."),
+    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.1\.", r"\1.layers.0."),
+    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.2\.", r"\1.proj_out."),
+)
+
+
+def open_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple[Any, tuple[Path, ...]]:
+    """Transformers' SamModel or SamHQModel with the file's weights, and the file; sizes are read off the shapes."""
+    loaded = load_state_dict(Path(path).expanduser())
+    if "image_encoder.pos_embed" not in loaded.state:
+        raise ModelError(
+            "the file holds no SAM with a ViT encoder: it has no image_encoder.pos_embed",
+            file=path,
+            remedy="give a file such as sam_vit_h_4b8939.pth or a folder in transformers' layout; "
+            "MobileSAM is the model mobile-sam",
+        )
+    transformers = require("transformers", extra="hf")
+    state = {rename_tensor(name): tensor for name, tensor in loaded.state.items()}
+    shared = state.get(f"prompt_encoder.{POSITIONS}")
+    if shared is not None:
+        state["shared_image_embedding.positional_embedding"] = shared
+    config = getattr(transformers, architecture).config_class(
+        **read_config(loaded.state, hq=architecture == "SamHQModel")
+    )
+    network = getattr(transformers, architecture)(config)
+    load_into(network, replace(loaded, state=state))
+    return network.float().eval().requires_grad_(False).to(device), (loaded.path,)
+
+
+def rename_tensor(name: str) -> str:
+    """The name of an authors' tensor in transformers' network.
+
+    >>> rename_tensor("mask_decoder.iou_prediction_head.layers.2.bias")
+    'mask_decoder.iou_prediction_head.proj_out.bias'
+    """
+    for theirs, ours in NAMES:
+        name = re.sub(theirs, ours, name)
+    return name
+
+
+def read_config(state: Mapping[str, Tensor], *, hq: bool = False) -> dict[str, dict[str, Any]]:
+    """The three parts of transformers' configuration, from the shapes of the tensors under their authors' names.
+
+    A layer looks at the whole grid where its table of relative places is as long as the grid needs, else at windows.
+    """
+    _, grid, _, hidden = state["image_encoder.pos_embed"].shape
+    patch = state["image_encoder.patch_embed.proj.weight"].shape[-1]
+    places = [state[key].shape for key in _numbered(state, r"image_encoder\.blocks\.(\d+)\.attn\.rel_pos_h")]
+    windows = [(length + 1) // 2 for length, _ in places if length != 2 * grid - 1]
+    channels = state["image_encoder.neck.0.weight"].shape[0]
+    inside = "mask_decoder.transformer.layers.0."
+    vision = {
+        "hidden_size": hidden,
+        "num_hidden_layers": len(places),
+        "num_attention_heads": hidden // places[0][1],
+        "image_size": grid * patch,
+        "patch_size": patch,
+        "output_channels": channels,
+        "mlp_dim": state["image_encoder.blocks.0.mlp.lin1.weight"].shape[0],
+        "window_size": windows[0] if windows else 0,
+        "global_attn_indexes": [layer for layer, (length, _) in enumerate(places) if length == 2 * grid - 1],
+        "num_pos_feats": channels // 2,
+    }
+    prompt = {"hidden_size": channels, "image_size": grid * patch, "patch_size": patch}
+    decoder = {"hidden_size": channels, "mlp_dim": state[f"{inside}mlp.lin1.weight"].shape[0]}
+    return {
+        "vision_config": vision,
+        "prompt_encoder_config": prompt,
+        "mask_decoder_config": decoder | ({"vit_dim": hidden} if hq else {}),
+    }
+
+
+def _numbered(state: Mapping[str, Tensor], pattern: str) -> list[str]:
+    found = [(int(match[1]), match[0]) for match in (re.fullmatch(pattern, name) for name in state) if match]
+    return [name for _, name in sorted(found)]

@@ -11,21 +11,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.caching import GIBIBYTE
 from hardlook.errors import OptionError
-from hardlook.models.inner_model import build_inner
-from hardlook.models.one_shot.bounded_store import GIBIBYTE
-from hardlook.models.one_shot.described_images import Cells, Coverage, DescribedImages, ImagesOfCall, check_lengths
-from hardlook.models.one_shot.score_masks import mask_of
-from hardlook.models.one_shot.usual_encoder import USUAL
-from hardlook.models.roles import Image, Mask, Support
+from hardlook.models.named_model import OuterModel, build_inner
+from hardlook.models.one_shot.matching import (
+    ENCODER_DEFAULTS,
+    Cells,
+    Coverage,
+    EncodedImages,
+    ImagesOfCall,
+    mask_from_scores,
+)
+from hardlook.models.roles import Image, Mask, Support, check_supports
 
 
-class Nearest:
+class Nearest(OuterModel):
     """The best cosine to a foreground cell against the best to a background cell; the larger decides.
 
     A support cell is foreground where the mask covers half of it; where it covers half of none, the cell it covers
@@ -44,25 +48,20 @@ class Nearest:
     ) -> None:
         if k < 1:
             raise OptionError(f"k {k} leaves no neighbour", remedy="k is at least 1")
-        self._inner = build_inner(encoder, "encoder", encoder_args, device=device, usual=USUAL.get(encoder))
-        self._images = DescribedImages(self._inner.model, encoder, memory)
+        defaults = ENCODER_DEFAULTS.get(encoder)
+        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device, defaults=defaults))
+        self._images = EncodedImages(self._inner.model, encoder, memory)
         self.k = k
-        self.weights_files: tuple[Path, ...] = self._inner.weights_files
-        self.device = self._inner.device
-
-    def fingerprint(self) -> str:
-        """A hash of this code and of the encoder, its arguments and its code."""
-        return self._inner.fingerprint_within(self)
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask (H, W) a query."""
-        check_lengths(queries, supports)
-        with self._images.one_call() as images:
-            return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
+        """One mask (H, W) per query."""
+        check_supports(queries, supports)
+        images = self._images.for_call()
+        return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
 
     def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask:
         size = query.shape[0], query.shape[1]
-        inside = [images.of_support(support, "foreground cells", foreground_cells) for support in supports]
+        inside = [images.from_support(support, "foreground cells", foreground_cells) for support in supports]
         if not any(where.any() for where in inside):
             return np.zeros(size, bool)
         shown = [images.cells(support.image) for support in supports]
@@ -72,8 +71,8 @@ class Nearest:
         sides += [cells[~where] for cells, where in zip(shown, inside, strict=True)]
         cells = images.cells(query)
         cosines = np.concatenate(sides) @ cells.reshape(-1, cells.shape[2]).T
-        scores = best(cosines[:split], self.k) - best(cosines[split:], self.k)
-        return mask_of(scores.reshape(cells.shape[:2]), size)
+        scores = mean_of_largest(cosines[:split], self.k) - mean_of_largest(cosines[split:], self.k)
+        return mask_from_scores(scores.reshape(cells.shape[:2]), size)
 
 
 def foreground_cells(cells: Cells, covered: Coverage, uncovered: Coverage) -> NDArray[np.bool_]:
@@ -84,10 +83,10 @@ def foreground_cells(cells: Cells, covered: Coverage, uncovered: Coverage) -> ND
     return half
 
 
-def best(cosines: NDArray[np.float32], k: int) -> NDArray[np.float32]:
+def mean_of_largest(cosines: NDArray[np.float32], k: int) -> NDArray[np.float32]:
     """(n,): the mean of the `k` largest of each column of (m, n), of all where m is smaller; 0 where m is 0.
 
-    >>> best(np.array([[0.5, 0.1], [0.25, 0.3], [0.0, 0.2]], np.float32), 2).tolist()
+    >>> mean_of_largest(np.array([[0.5, 0.1], [0.25, 0.3], [0.0, 0.2]], np.float32), 2).tolist()
     [0.375, 0.25]
     """
     rows = len(cosines)

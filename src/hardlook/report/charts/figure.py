@@ -1,6 +1,6 @@
-"""A chart as a figure: heading, caption, the drawing at two widths, and the numbers behind it.
+"""A chart as an HTML figure: heading, caption, the drawing at two widths, and its numbers as a table.
 
-Text in an SVG shrinks with it, so each chart is drawn once for a page and once for a phone; the stylesheet shows
+Text in an SVG shrinks with it, so that each chart is drawn once for a page and once for a phone; the stylesheet shows
 the one that fits. Heat maps keep their cells readable and scroll instead.
 """
 
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hardlook.contract.sections import (
+from hardlook.harness.sections import (
     Chart,
     CurveChart,
     DialChart,
@@ -23,56 +23,71 @@ from hardlook.contract.sections import (
     SlopeChart,
     Table,
 )
-from hardlook.report.charts.curves import describe_curves, draw_curves, tabulate_curves
-from hardlook.report.charts.dial import describe_dial, draw_dial, tabulate_dial
+from hardlook.report.charts.curves import (
+    describe_curves,
+    describe_dial,
+    draw_curves,
+    draw_dial,
+    tabulate_curves,
+    tabulate_dial,
+)
 from hardlook.report.charts.distribution import describe_distribution, draw_distribution, tabulate_distribution
 from hardlook.report.charts.dots import describe_dots, draw_dots, tabulate_dots
-from hardlook.report.charts.heat import describe_heat, draw_heat, tabulate_heat
-from hardlook.report.charts.numbers import MOST_ROWS, Numbers
+from hardlook.report.charts.heat_map import describe_heat, draw_heat, tabulate_heat
 from hardlook.report.charts.scatter import describe_scatter, draw_scatter, tabulate_scatter
 from hardlook.report.charts.slopes import describe_slopes, draw_slopes, tabulate_slopes
-from hardlook.report.markup import element, inline, plain
-from hardlook.report.numerals import counted, decimals_for, finite
-from hardlook.report.tables import draw_table, html_table, small_print
+from hardlook.report.formatting import choose_decimals, format_count, keep_finite
+from hardlook.report.html_tables import TableData, draw_block_name, draw_html_table, draw_table
+from hardlook.report.markup import element, render_inline, strip_backticks
 
 WIDE, NARROW = 840.0, 360.0
+
+MOST_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How one kind of chart is drawn, tabulated, said in words, and which numbers it needs at least one of."""
+    """How a kind of chart is drawn, tabulated and described, and its values, of which it needs at least one."""
 
     draw: Callable[[Any, str, float], str]
-    tabulate: Callable[[Any], Numbers]
+    tabulate: Callable[[Any], TableData]
     describe: Callable[[Any], str]
     values: Callable[[Any], list[float]]
 
 
 _KINDS: dict[type, _Kind] = {
-    DotChart: _Kind(draw_dots, tabulate_dots, describe_dots, lambda chart: finite(row.value for row in chart.rows)),
+    DotChart: _Kind(
+        draw_dots, tabulate_dots, describe_dots, lambda chart: keep_finite(row.value for row in chart.rows)
+    ),
     CurveChart: _Kind(
-        draw_curves, tabulate_curves, describe_curves, lambda chart: finite(y for line in chart.lines for y in line.y)
+        draw_curves,
+        tabulate_curves,
+        describe_curves,
+        lambda chart: keep_finite(y for line in chart.lines for y in line.y),
     ),
     DialChart: _Kind(
-        draw_dial, tabulate_dial, describe_dial, lambda chart: finite(y for line in chart.lines for y in line.y)
+        draw_dial, tabulate_dial, describe_dial, lambda chart: keep_finite(y for line in chart.lines for y in line.y)
     ),
     HeatMap: _Kind(
-        draw_heat, tabulate_heat, describe_heat, lambda chart: finite(value for row in chart.values for value in row)
+        draw_heat,
+        tabulate_heat,
+        describe_heat,
+        lambda chart: keep_finite(value for row in chart.values for value in row),
     ),
     ScatterChart: _Kind(
-        draw_scatter, tabulate_scatter, describe_scatter, lambda chart: finite(s.x + s.y for s in chart.spots)
+        draw_scatter, tabulate_scatter, describe_scatter, lambda chart: keep_finite(s.x + s.y for s in chart.spots)
     ),
     SlopeChart: _Kind(
         draw_slopes,
         tabulate_slopes,
         describe_slopes,
-        lambda chart: finite(v for row in chart.rows for v in (row.left, row.right)),
+        lambda chart: keep_finite(v for row in chart.rows for v in (row.left, row.right)),
     ),
     DistributionChart: _Kind(
         draw_distribution,
         tabulate_distribution,
         describe_distribution,
-        lambda chart: finite(v for _, group in chart.groups for v in group),
+        lambda chart: keep_finite(v for _, group in chart.groups for v in group),
     ),
 }
 
@@ -81,24 +96,24 @@ def draw(block: Chart | Table, *, key: str = "", name: str = "") -> str:
     """The block as an HTML fragment: a figure with title, caption, drawing and the numbers.
 
     `key` prefixes the ids inside and must differ between the blocks of a page; without one it is made from the
-    block itself. `name` is what commands call the block, shown in small print. A gallery needs pictures:
+    block itself. `name` is the name of the block for commands, shown in small print. A gallery needs pictures:
     `galleries.draw_gallery` draws it.
 
-    >>> from hardlook.contract.sections import Dot
+    >>> from hardlook.harness.sections import Dot
     >>> draw(DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),))).count("<svg")
     2
     """
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
     if isinstance(block, Table):
         return draw_table(block, key, name)
-    kind = _kind(block)
-    heading = element("h3", inline(block.title), id=f"{key}-heading")
-    caption = element("p", inline(block.caption), class_="caption") if block.caption else ""
+    kind = _get_kind(block)
+    heading = element("h3", render_inline(block.title), id=f"{key}-heading")
+    caption = element("p", render_inline(block.caption), class_="caption") if block.caption else ""
     return element(
         "figure",
-        element("figcaption", heading, caption, small_print("figure", name)),
-        _drawings(block, kind, key),
-        _behind(block, kind, key),
+        element("figcaption", heading, caption, draw_block_name("figure", name)),
+        _draw_both_widths(block, kind, key),
+        _draw_numbers(block, kind, key),
         class_="block",
         id=key,
     )
@@ -107,35 +122,35 @@ def draw(block: Chart | Table, *, key: str = "", name: str = "") -> str:
 def draw_svg(block: Chart, *, key: str = "", width: float = NARROW) -> str:
     """The drawing alone at one width, say for a thumbnail; empty where there is nothing to draw."""
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
-    kind = _kind(block)
+    kind = _get_kind(block)
     return kind.draw(block, key, width) if kind.values(block) else ""
 
 
 def tabulate(block: Chart) -> Table:
-    """The numbers behind a chart as a table."""
-    numbers = _kind(block).tabulate(block)
+    """The numbers of a chart as a table."""
+    numbers = _get_kind(block).tabulate(block)
     decimals = numbers.decimals
     if decimals is None:
-        decimals = decimals_for([cell for row in numbers.rows for cell in row if isinstance(cell, float)])
+        decimals = choose_decimals([cell for row in numbers.rows for cell in row if isinstance(cell, float)])
     return Table(block.title, block.caption, numbers.columns, numbers.rows, decimals)
 
 
 def describe(block: Chart) -> str:
-    """A chart in words, as its text alternative says it."""
-    return _kind(block).describe(block)
+    """The text alternative of a chart."""
+    return _get_kind(block).describe(block)
 
 
-def _kind(block: Chart) -> _Kind:
+def _get_kind(block: Chart) -> _Kind:
     if isinstance(block, Gallery) or type(block) not in _KINDS:
         raise TypeError(f"expected a chart or a table, got {type(block).__name__}; draw_gallery draws galleries")
     return _KINDS[type(block)]
 
 
-def _drawings(block: Chart, kind: _Kind, key: str) -> str:
+def _draw_both_widths(block: Chart, kind: _Kind, key: str) -> str:
     if not kind.values(block):
         return element("p", "There is nothing to draw here: no value was given.", class_="nothing")
     if isinstance(block, HeatMap):
-        name = f"{plain(block.title)}, scrollable"
+        name = f"{strip_backticks(block.title)}, scrollable"
         drawing = kind.draw(block, f"{key}-map", WIDE)
         return element("div", drawing, class_="scroll map", tabindex=0, role="region", aria_label=name)
     return element("div", kind.draw(block, f"{key}-wide", WIDE), class_="wide") + element(
@@ -143,14 +158,14 @@ def _drawings(block: Chart, kind: _Kind, key: str) -> str:
     )
 
 
-def _behind(block: Chart, kind: _Kind, key: str) -> str:
+def _draw_numbers(block: Chart, kind: _Kind, key: str) -> str:
     numbers = kind.tabulate(block)
     if not numbers.rows:
         return ""
     shown = numbers.rows[:MOST_ROWS]
     cut = len(numbers.rows) - len(shown)
-    note = element("p", f"The first {len(shown)} rows; {counted(cut, 'more row')} not shown.") if cut else ""
-    table = html_table(
+    note = element("p", f"The first {len(shown)} rows; {format_count(cut, 'more row')} not shown.") if cut else ""
+    table = draw_html_table(
         f"{key}-numbers", numbers.columns, shown, decimals=numbers.decimals, title=f"{block.title}, the numbers"
     )
     return element("details", element("summary", "the numbers"), note, table, class_="numbers")

@@ -1,10 +1,10 @@
 """Colours that light, dark and colour-blind readers can tell apart, named by CSS variables.
 
 The categorical colours have the hues of Okabe and Ito (2008), moved until each can also colour text on its page and
-all pairs stay apart (CIEDE2000 above 10) for readers without one of the three kinds of cones. Ramps are in steps,
-since a variable cannot be interpolated; every step knows the text colour that reads best on it.
+all pairs differ (CIEDE2000 above 10) for readers without one of the three kinds of cones. Ramps are in steps,
+since a variable cannot be interpolated; every step has a text colour with the best contrast.
 
->>> category(0)
+>>> category_colour(0)
 'var(--c0,#0a66d0)'
 >>> contrast("#ffffff", "#000000")
 21.0
@@ -15,6 +15,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 STEPS = 12
+
 _LIGHT = {
     "page": "#ffffff",
     "panel": "#f6f7f9",
@@ -24,6 +25,7 @@ _LIGHT = {
     "grid": "#e6e9ed",
     "accent": "#0a5c94",
 }
+
 _DARK = {
     "page": "#14171b",
     "panel": "#1c2026",
@@ -33,11 +35,17 @@ _DARK = {
     "grid": "#2a3038",
     "accent": "#6cb8ea",
 }
+
 CATEGORIES_LIGHT = ("#0a66d0", "#bf4800", "#00755a", "#a8348c", "#6a3200", "#2a3136")
+
 CATEGORIES_DARK = ("#40c8ff", "#f5652a", "#12a080", "#bb70c4", "#f8c866", "#cfccd0")
+
 _SEQUENTIAL_LIGHT = ("#f1f6fb", "#b9d5eb", "#5a9fd0", "#1d6aa5", "#0b3c68")
+
 _SEQUENTIAL_DARK = ("#1b242e", "#1f4a6e", "#2f7cb3", "#7db9e2", "#e3f1fb")
+
 _DIVERGING_LIGHT = ("#8a3600", "#d9813f", "#f5dcc8", "#f6f7f9", "#c7dcee", "#4b93c7", "#0b4a7d")
+
 _DIVERGING_DARK = ("#ffd9bd", "#e08a4c", "#6b3a18", "#1c2026", "#1d4566", "#4b9bd3", "#d3eafb")
 
 INK, MUTED, RULE, GRID, ACCENT, PAGE = (
@@ -45,14 +53,14 @@ INK, MUTED, RULE, GRID, ACCENT, PAGE = (
 )
 
 
-def category(index: int) -> str:
-    """The colour of the index-th thing; they come round again after six."""
+def category_colour(index: int) -> str:
+    """The colour of the index-th thing; they repeat after six."""
     index %= len(CATEGORIES_LIGHT)
     return f"var(--c{index},{CATEGORIES_LIGHT[index]})"
 
 
-def dash(index: int) -> str | None:
-    """The dash pattern that tells a line from an earlier one of the same colour."""
+def dash_pattern(index: int) -> str | None:
+    """The dash pattern that distinguishes a line from an earlier one of the same colour."""
     patterns = (None, "7 3", "2 3", "9 3 2 3")
     return patterns[index // len(CATEGORIES_LIGHT) % len(patterns)]
 
@@ -67,10 +75,10 @@ def step_text(step: int, *, diverging: bool = False) -> str:
     return f"var(--{'d' if diverging else 's'}t{step})"
 
 
-def colours(*, dark: bool = False) -> dict[str, str]:
+def list_colours(*, dark: bool = False) -> dict[str, str]:
     """Every variable by name with its colour, as of the light or the dark page.
 
-    >>> colours()["c0"], colours(dark=True)["page"]
+    >>> list_colours()["c0"], list_colours(dark=True)["page"]
     ('#0a66d0', '#14171b')
     """
     if dark:
@@ -81,7 +89,7 @@ def colours(*, dark: bool = False) -> dict[str, str]:
 def stylesheet() -> str:
     """All variables: the light ones, and the dark ones for screens that ask for dark; paper stays light."""
     light, dark = (
-        "".join(f"--{name}:{colour};" for name, colour in colours(dark=dark).items()) for dark in (False, True)
+        "".join(f"--{name}:{colour};" for name, colour in list_colours(dark=dark).items()) for dark in (False, True)
     )
     return (
         f":root{{color-scheme:light;{light}}}\n"
@@ -89,13 +97,13 @@ def stylesheet() -> str:
     )
 
 
-def ramps() -> tuple[tuple[str, ...], ...]:
+def list_ramps() -> tuple[tuple[str, ...], ...]:
     """The steps of all four ramps as colours, for checking them."""
     anchors = (_SEQUENTIAL_LIGHT, _SEQUENTIAL_DARK, _DIVERGING_LIGHT, _DIVERGING_DARK)
     return tuple(tuple(_blend(ramp)) for ramp in anchors)
 
 
-def pages() -> tuple[dict[str, str], dict[str, str]]:
+def page_colours() -> tuple[dict[str, str], dict[str, str]]:
     """The named colours of the light and of the dark page."""
     return dict(_LIGHT), dict(_DARK)
 
@@ -106,8 +114,8 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def text_on(colour: str) -> str:
-    """Black or white, whichever reads better on the colour; one of the two always reaches 4.5."""
+def choose_text_colour(colour: str) -> str:
+    """Black or white, whichever has more contrast with the colour; one of the two always reaches 4.5."""
     return max(("#000000", "#ffffff"), key=lambda text: contrast(colour, text))
 
 
@@ -117,7 +125,7 @@ def _variables(
     named = page | {f"c{index}": colour for index, colour in enumerate(categories)}
     for letter, anchors in (("s", sequential), ("d", diverging)):
         for step, colour in enumerate(_blend(anchors)):
-            named |= {f"{letter}{step}": colour, f"{letter}t{step}": text_on(colour)}
+            named |= {f"{letter}{step}": colour, f"{letter}t{step}": choose_text_colour(colour)}
     return named
 
 

@@ -1,115 +1,179 @@
-"""Two measurements against each other: names beside the spots where there is room, histograms at the edges."""
+"""Scatter charts: names beside the spots where there is room, and marginal histograms."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hardlook.contract.sections import ScatterChart, Spot
-from hardlook.report.charts.lettering import SMALL, label, shorten, text_width, widest
-from hardlook.report.charts.marginals import DEPTH, MARGINALS_FROM, draw_marginals
-from hardlook.report.charts.numbers import Numbers
-from hardlook.report.charts.palette import INK, MUTED, category
-from hardlook.report.charts.scales import LinearScale, fit
-from hardlook.report.charts.svg import disc, drawing, segment, x_axis, y_axis
-from hardlook.report.markup import element
-from hardlook.report.numerals import counted, decimals_for, is_number, numeral
+import numpy as np
+
+from hardlook.harness.sections import ScatterChart, Spot
+from hardlook.report.charts.drawing import (
+    SMALL,
+    LinearScale,
+    disc,
+    fit_scale,
+    label,
+    max_text_width,
+    segment,
+    svg_drawing,
+    text_width,
+    truncate_text,
+    x_axis,
+    y_axis,
+)
+from hardlook.report.charts.palette import ACCENT, INK, MUTED, category_colour
+from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
+from hardlook.report.html_tables import TableData
+from hardlook.report.markup import element, escape
+
+MARGINALS_FROM = 20
+
+DEPTH = 44.0
+
+_BINS = 24
+
+_GAP = 5.0
+
+
+def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> str:
+    """Bars above the plane for `xs` and at its right for `ys`, each as long as its share of the fullest bin."""
+    top, right = y.stop - _GAP, x.stop + _GAP
+    above = [
+        f"M{start + 0.5:.1f} {top:.1f}v-{share * (DEPTH - 8):.1f}h{size - 1:.1f}V{top:.1f}z"
+        for start, size, share in _compute_bars(xs, x)
+    ]
+    beside = [
+        f"M{right:.1f} {start - 0.5:.1f}h{share * (DEPTH - 8):.1f}v{size + 1:.1f}H{right:.1f}z"
+        for start, size, share in _compute_bars(ys, y)
+    ]
+    return element(
+        "g",
+        _draw_path(above, "how the values along the horizontal axis spread"),
+        _draw_path(beside, "how the values along the vertical axis spread"),
+        class_="marginals",
+    )
+
+
+def _compute_bars(values: Sequence[float], scale: LinearScale) -> list[tuple[float, float, float]]:
+    """Start and size of each filled bin on the page (the size of a vertical one is negative), and its share.
+
+    >>> _compute_bars([0.0, 0.0, 1.0], LinearScale(0, 1, 0, 240))
+    [(0.0, 10.0, 1.0), (230.0, 10.0, 0.5)]
+    """
+    counts, _ = np.histogram(np.asarray(values, np.float64), np.linspace(scale.low, scale.high, _BINS + 1))
+    size = (scale.stop - scale.start) / _BINS
+    most = max(int(counts.max()), 1)
+    filled = ((index, count) for index, count in enumerate(counts.tolist()) if count)
+    return [(scale.start + index * size, size, count / most) for index, count in filled]
+
+
+def _draw_path(pieces: list[str], title: str) -> str:
+    return element("path", element("title", escape(title)), d="".join(pieces), fill=ACCENT, fill_opacity=0.4)
+
 
 _MOST_NAMED = 40
+
 _MOST_TITLED = 600
+
 _WHOLE_NAME, _CUT_NAME = 220.0, 130.0
+
 Box = tuple[float, float, float, float]
 
 
 def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
     """The chart as SVG; groups differ in colour and, every other one, in being hollow."""
     spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
-    groups = _groups(chart)
-    legend, legend_height = _legend(groups, width)
+    groups = _number_groups(chart)
+    legend, legend_height = _draw_legend(groups, width)
     edge = DEPTH if len(spots) >= MARGINALS_FROM else 0.0
     top = legend_height + (34.0 if chart.y_axis else 14.0) + edge
     bottom = top + (400.0 if width > 600 else 290.0)
     xs, ys = [spot.x for spot in spots], [spot.y for spot in spots]
     if chart.diagonal:
         xs = ys = xs + ys
-    y = fit(ys, start=bottom, stop=top, ticks=5)
-    left = widest(y.tick_texts(), SMALL) + 10
+    y = fit_scale(ys, start=bottom, stop=top, ticks=5)
+    left = max_text_width(y.tick_texts(), SMALL) + 10
     right = min(width, left + 560 + edge) - 16 - edge
-    x = fit(xs, start=left + 6, stop=right, ticks=5)
+    x = fit_scale(xs, start=left + 6, stop=right, ticks=5)
     parts = [legend, y_axis(y, left, right), x_axis(x, top, bottom, chart.x_axis)]
     if chart.y_axis:
         parts.append(label(2, top - edge - 14, chart.y_axis, size=SMALL, fill=MUTED, room=right - 2))
     if edge:
         parts.append(draw_marginals([spot.x for spot in spots], [spot.y for spot in spots], x, y))
     if chart.diagonal:
-        parts.append(_diagonal(x, y))
-    parts += _marks(spots, groups, x, y)
+        parts.append(_draw_diagonal(x, y))
+    parts += _draw_spots(spots, groups, x, y)
     if len(spots) <= _MOST_NAMED:
-        avoided = _along_diagonal(x, y) if chart.diagonal else []
+        avoided = _list_diagonal_boxes(x, y) if chart.diagonal else []
         # Without histograms names may reach beyond the plane, where nothing else is.
         beyond = right if edge else min(width, right + 180)
-        parts.append(_names(spots, x, y, (left, top, beyond, bottom), avoided))
-    return drawing(key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts)
+        parts.append(_draw_names(spots, x, y, (left, top, beyond, bottom), avoided))
+    return svg_drawing(key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts)
 
 
 def describe_scatter(chart: ScatterChart) -> str:
     """The chart in words: counts, ranges, and how many spots lie above the diagonal."""
     spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
-    words = [f"{counted(len(chart.spots), 'spot')}: {chart.y_axis} against {chart.x_axis}."]
+    words = [f"{format_count(len(chart.spots), 'spot')}: {chart.y_axis} against {chart.x_axis}."]
     for name, values in ((chart.x_axis, [spot.x for spot in spots]), (chart.y_axis, [spot.y for spot in spots])):
         if values:
-            decimals = decimals_for(values)
-            words.append(f"{name} runs from {numeral(min(values), decimals)} to {numeral(max(values), decimals)}.")
+            decimals = choose_decimals(values)
+            words.append(
+                f"{name} runs from {format_number(min(values), decimals)} to {format_number(max(values), decimals)}."
+            )
     if chart.diagonal:
         words.append(f"{sum(spot.y > spot.x for spot in spots)} of {len(spots)} lie above the diagonal.")
     if len(spots) < len(chart.spots):
-        words.append(f"{counted(len(chart.spots) - len(spots), 'spot')} without a place.")
+        words.append(f"{format_count(len(chart.spots) - len(spots), 'spot')} without a place.")
     return " ".join(words)
 
 
-def tabulate_scatter(chart: ScatterChart) -> Numbers:
-    """One row a spot."""
+def tabulate_scatter(chart: ScatterChart) -> TableData:
+    """One row per spot."""
     grouped = any(spot.group for spot in chart.spots)
     columns = ("name", *(("group",) if grouped else ()), chart.x_axis, chart.y_axis)
     rows = [(spot.label, *((spot.group,) if grouped else ()), spot.x, spot.y) for spot in chart.spots]
-    return Numbers(columns, rows)
+    return TableData(columns, rows)
 
 
-def _groups(chart: ScatterChart) -> dict[str, int]:
+def _number_groups(chart: ScatterChart) -> dict[str, int]:
     return {group: index for index, group in enumerate(dict.fromkeys(spot.group for spot in chart.spots))}
 
 
-def _legend(groups: dict[str, int], width: float) -> tuple[str, float]:
+def _draw_legend(groups: dict[str, int], width: float) -> tuple[str, float]:
     """The groups as a line of marked names, wrapped; nothing when there is one group without a name."""
     if not any(groups):
         return "", 0.0
     parts, x, y = [], 2.0, 8.0
     for group, index in groups.items():
-        name = shorten(group or "no group", SMALL, width - 24)
+        name = truncate_text(group or "no group", SMALL, width - 24)
         room = text_width(name, SMALL) + 34
         if x > 2 and x + room > width:
             x, y = 2.0, y + 18
-        parts.append(disc(x + 4, y, 4, category(index), hollow=index % 2 == 1))
-        parts.append(label(x + 13, y + 4, group or "no group", size=SMALL, fill=category(index), room=width - 24))
+        parts.append(disc(x + 4, y, 4, category_colour(index), hollow=index % 2 == 1))
+        parts.append(
+            label(x + 13, y + 4, group or "no group", size=SMALL, fill=category_colour(index), room=width - 24)
+        )
         x += room
     return element("g", *parts, class_="legend"), y + 14
 
 
-def _diagonal(x: LinearScale, y: LinearScale) -> str:
+def _draw_diagonal(x: LinearScale, y: LinearScale) -> str:
     low, high = max(x.low, y.low), min(x.high, y.high)
     return segment(x.at(low), y.at(low), x.at(high), y.at(high), MUTED, 1.2, "4 3") + label(
         x.at(high) - 22, y.at(high) + 12, "y = x", size=SMALL, fill=MUTED, anchor="end", halo=True
     )
 
 
-def _marks(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: LinearScale) -> list[str]:
-    """A circle a spot; clouds are one path of round dots a group, which is a tenth of the bytes."""
+def _draw_spots(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: LinearScale) -> list[str]:
+    """A circle per spot; many spots are one path of round dots per group, which is a tenth of the bytes."""
     if len(spots) > _MOST_TITLED:
         clouds = []
         for group, index in groups.items():
             places = [(x.at(spot.x), y.at(spot.y)) for spot in spots if spot.group == group]
             d = "".join(f"M{px:.1f} {py:.1f}h0" for px, py in places)
             stroke = {
-                "stroke": category(index),
+                "stroke": category_colour(index),
                 "stroke_width": 4.5 if len(spots) <= 1500 else 3.0,
                 "stroke_linecap": "round",
             }
@@ -120,11 +184,11 @@ def _marks(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: Lin
     for spot in spots:
         index = groups[spot.group]
         text = f"{spot.label}: {spot.x:g}, {spot.y:g}"
-        marks.append(disc(x.at(spot.x), y.at(spot.y), radius, category(index), text, hollow=index % 2 == 1))
+        marks.append(disc(x.at(spot.x), y.at(spot.y), radius, category_colour(index), text, hollow=index % 2 == 1))
     return [element("g", *marks, fill_opacity=0.8, class_="spots")]
 
 
-def _along_diagonal(x: LinearScale, y: LinearScale) -> list[Box]:
+def _list_diagonal_boxes(x: LinearScale, y: LinearScale) -> list[Box]:
     """Small boxes along y = x and its name, for names to keep clear of."""
     low, high = max(x.low, y.low), min(x.high, y.high)
     values = [low + (high - low) * share / 100 for share in range(101)]
@@ -132,15 +196,17 @@ def _along_diagonal(x: LinearScale, y: LinearScale) -> list[Box]:
     return [(x.at(value) - 2, y.at(value) - 2, x.at(value) + 2, y.at(value) + 2) for value in values] + [name]
 
 
-def _names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, avoided: Sequence[Box]) -> str:
-    """Names at the first of four sides where they meet nothing; a name without room stays in its title."""
+def _draw_names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, avoided: Sequence[Box]) -> str:
+    """Names at the first of four sides where they meet nothing; a name without room is in the title of its spot."""
     taken: list[Box] = [(x.at(s.x) - 4, y.at(s.y) - 4, x.at(s.x) + 4, y.at(s.y) + 4) for s in spots]
     taken += avoided
     parts = []
     for spot in spots:
         # Whole where it fits, for cut names are easily taken for one another.
         for room in (_WHOLE_NAME, _CUT_NAME):
-            place = _free_place(shorten(spot.label, SMALL, room), (x.at(spot.x), y.at(spot.y)), bounds, taken)
+            place = _find_free_place(
+                truncate_text(spot.label, SMALL, room), (x.at(spot.x), y.at(spot.y)), bounds, taken
+            )
             if place:
                 start, base, box = place
                 taken.append(box)
@@ -149,7 +215,7 @@ def _names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, a
     return element("g", *parts, class_="names")
 
 
-def _free_place(
+def _find_free_place(
     text: str, at: tuple[float, float], bounds: Box, taken: Sequence[Box]
 ) -> tuple[float, float, Box] | None:
     """Start, baseline and box of a name beside its spot: right, left, above or below; None where all are taken."""
@@ -158,10 +224,10 @@ def _free_place(
     for start, base in sides:
         box = (start, base - 9, start + wide, base + 3)
         inside = bounds[0] <= box[0] and box[2] <= bounds[2] and bounds[1] <= box[1] and box[3] <= bounds[3]
-        if inside and not any(_meet(box, other) for other in taken):
+        if inside and not any(_overlap(box, other) for other in taken):
             return start, base, box
     return None
 
 
-def _meet(one: Box, other: Box) -> bool:
+def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

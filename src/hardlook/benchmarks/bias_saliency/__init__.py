@@ -1,1 +1,0 @@
-"""Saliency bias: salient against other targets, and SSSI, the suppression of what is salient before predicting."""

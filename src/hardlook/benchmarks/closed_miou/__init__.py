@@ -1,1 +1,0 @@
-"""Closed mIoU: the harness's own small benchmark, and the tutorial's example."""

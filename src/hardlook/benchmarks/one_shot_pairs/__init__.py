@@ -1,1 +1,0 @@
-"""What every benchmark on one-shot pairs shares: reading, asking, counting and showing a pair."""

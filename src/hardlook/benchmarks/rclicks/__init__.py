@@ -1,1 +1,0 @@
-"""RClicks: clicks as people make them."""

@@ -1,1 +1,0 @@
-"""Images with label maps: what closed and open mIoU share, from files to records."""

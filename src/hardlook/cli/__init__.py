@@ -1,0 +1,1 @@
+"""The command line: the verbs that all systems share; a system's own verbs are in its commands."""

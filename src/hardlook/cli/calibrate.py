@@ -1,0 +1,105 @@
+"""`hardlook calibrate BENCHMARK`: turn the dials of planted models and plot dial against score."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.cli.printing import print_json
+from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.harness.calibration import Calibration
+
+
+NOT_AS_MEANT = 4
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("calibrate")(calibrate)
+
+
+def calibrate(
+    benchmark: Annotated[str, typer.Argument(help="A benchmark's name.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for calibration.html and calibration.json.")] = Path(
+        "calibration"
+    ),
+    settings: Annotated[int, typer.Option("--settings", min=3, help="Dial settings from 0 to 1.")] = 6,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE of a benchmark option; repeatable.", show_default=False),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print calibration.json instead of a table.")] = False,
+) -> None:
+    """Show that a benchmark measures what it says, on models whose faults are known.
+
+    Every dial that is meant to move a score must move it steadily, every control must leave it flat; exit 4 when
+    one does not.
+
+    [bold]Example[/bold]
+
+      hardlook calibrate closed-miou --out calibration
+    """
+    from hardlook.harness.calibration import calibrate as turn_dials
+
+    given = {name.replace("-", "_"): value for name, value in grammar.pairs(option, "--set").items()}
+    steps = [step / (settings - 1) for step in range(settings)]
+    calibration = turn_dials(benchmark, given, steps)
+    document = write_calibration(calibration, out)
+    if as_json:
+        print_json(document)
+    else:
+        for row in document["dials"]:
+            verdict = "as meant" if row["as_meant"] else "NOT AS MEANT"
+            meant = "moves" if row["moves"] else "stays flat"
+            typer.echo(
+                f"{row['dial']}: {row['score']} {meant}, Spearman {row['spearman']:+.2f}, "
+                f"range {row['range']:.3f}: {verdict}"
+            )
+        typer.echo(f"\npage: {out / 'calibration.html'}")
+    if not calibration.passed:
+        raise typer.Exit(NOT_AS_MEANT)
+
+
+def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
+    from hardlook.harness.calibration import calibration_section
+    from hardlook.harness.registry import find_benchmark
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.page import render_study
+
+    card = find_benchmark(calibration.benchmark).card
+    document = {
+        "schema": "hardlook.calibration/1",
+        "benchmark": calibration.benchmark,
+        "passed": calibration.passed,
+        "dials": [
+            {
+                "dial": curve.dial.name,
+                "model": curve.dial.model,
+                "score": curve.dial.score,
+                "moves": curve.dial.moves,
+                "settings": list(curve.settings),
+                "values": [score.value for score in curve.scores],
+                "spearman": curve.spearman,
+                "range": curve.span,
+                "as_meant": calibration.verdict(curve),
+            }
+            for curve in calibration.curves
+        ],
+    }
+    page = render_study(
+        [calibration_section(calibration)],
+        kind="Calibration",
+        title=f"Calibration: {card.title}",
+        summary="Planted models have faults that can be turned up. A score that measures a fault must follow it, "
+        "and must not follow what it is not meant to measure.",
+        provenance=document,
+    )
+    write_whole(out / "calibration.json", dump_json(document))
+    write_whole(out / "calibration.html", page)
+    return document

@@ -1,0 +1,96 @@
+"""`hardlook compare RUN RUN ...`: who is better, where, and whether these units can tell."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hardlook.cli import grammar
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("compare")(compare)
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, two or more.")],
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder for comparison.html and comparison.json, or the page as FILE.html.")
+    ] = Path("comparison"),
+    names: Annotated[
+        str | None, typer.Option("--names", help="What to call the models, with commas between.", show_default=False)
+    ] = None,
+    alpha: Annotated[float, typer.Option("--alpha", help="Chance of a false claim in a family of comparisons.")] = 0.05,
+    swaps: Annotated[
+        int | None,
+        typer.Option(
+            "--swaps",
+            min=1,
+            help="Random swaps behind each p-value; without it 9,999, or 999 for scores that take long, such as AP.",
+            show_default=False,
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of swaps and resamples.")] = 0,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="NAME=VALUE for all runs; repeatable.", show_default=False)
+    ] = None,
+    examples: Annotated[int, typer.Option("--examples", min=0, help="Units in each gallery at most.")] = 6,
+    as_json: Annotated[bool, typer.Option("--json", help="Print comparison.json instead of a table.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Compare runs on the units that they share: differences, tests, ranking, and who wins where.
+
+    Scores get a sentence each: better, worse, or cannot be told apart with so many units, and how many it would take.
+
+    [bold]Examples[/bold]
+
+      hardlook compare runs/first runs/second --out compared
+
+      hardlook compare runs/*/ --alpha .01 --out ranking.html
+    """
+    from hardlook.errors import OptionError
+    from hardlook.report.compare.comparison import compare_runs, read_runs
+    from hardlook.report.compare.document import PAGE, write_comparison
+
+    if len(runs) < 2:
+        raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
+    if not 0 < alpha < 1:
+        raise OptionError(f"--alpha {alpha}: expected a number between 0 and 1", remedy="for example --alpha .05")
+    changes: dict[str, Any] = {"reading": grammar.pairs(reading, "--reading")} if reading else {}
+    called = [word.strip() for word in names.split(",")] if names else None
+    scored = read_runs(runs, changes)
+    with _progress(quiet) as show_progress:
+        compared = compare_runs(scored, names=called, swaps=swaps, alpha=alpha, seed=seed, show_progress=show_progress)
+    page = out if out.suffix in (".html", ".htm") else out / PAGE
+    document = write_comparison(compared, scored, page, examples=examples)
+    if as_json:
+        sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+        return
+    from rich.console import Console
+
+    from hardlook.report.compare.terminal import print_comparison
+
+    print_comparison(compared, Console())
+    typer.echo(f"\npage: {page}")
+
+
+@contextlib.contextmanager
+def _progress(quiet: bool) -> Iterator[Callable[[int, int], Any] | None]:
+    """A bar of swaps on standard error, where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("swaps", total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -1,0 +1,94 @@
+"""`hardlook export RUN`: one JSON document of a run, for other tools."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("export")(export)
+
+
+def export(
+    run: Annotated[Path | None, typer.Argument(help="A run folder.", show_default=False)] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output without it.")] = None,
+    records: Annotated[bool, typer.Option("--records/--no-records", help="Whether records go with it.")] = True,
+    records_to: Annotated[
+        Path | None, typer.Option("--records-to", help="Records in this file instead, as NDJSON.")
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the document.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what --out wrote as JSON.")] = False,
+) -> None:
+    """Write a run as one JSON document: what ran, scores, failures, charts as data, and records.
+
+    The document has a schema of its own, `hardlook.export/1` (docs/export.md). Records are streamed, so that a run
+    of a million units takes no more memory than its scores do.
+
+    [bold]Examples[/bold]
+
+      hardlook export runs/first --out first.json
+
+      hardlook export runs/first --out first.json --records-to first.ndjson
+
+      hardlook export runs/first --no-records | jq '.scores[] | select(.slice == {})'
+
+      hardlook export --schema > export.schema.json
+    """
+    from hardlook.errors import OptionError
+    from hardlook.harness.runs.folder import RunFolder
+    from hardlook.harness.runs.scoring import score_run
+    from hardlook.report.export.writing import read_schema
+
+    if schema:
+        sys.stdout.write(read_schema())
+        return
+    if run is None:
+        raise OptionError("which run?", remedy="give a run folder, or --schema for the schema alone")
+    if records_to is not None and not records:
+        raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
+    if records_to is not None and out is not None and records_to.resolve() == out.resolve():
+        raise OptionError("--out and --records-to are the same file", file=out, remedy="give them different names")
+    if run.is_file():
+        raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
+    _refuse_targets(run, {"--out": out, "--records-to": records_to})
+    _write(score_run(RunFolder(run)), out, records_to, records=records, as_json=as_json)
+
+
+def _refuse_targets(run: Path, targets: dict[str, Path | None]) -> None:
+    """A folder cannot be written as a file, and the run's own files are not for us to replace."""
+    from hardlook.errors import OptionError
+    from hardlook.harness.runs.folder import OWN_NAMES
+
+    for name, target in targets.items():
+        if target is None:
+            continue
+        if target.is_dir():
+            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
+        place, own = target.resolve(), run.resolve()
+        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
+            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
+
+
+def _write(scored: ScoredRun, out: Path | None, records_to: Path | None, *, records: bool, as_json: bool) -> None:
+    from hardlook.report.export.writing import open_for_replacement, write_export
+    from hardlook.report.json_values import dump_json
+
+    units = scored.scorecard.units
+    if without := units.planned - units.scored:
+        typer.echo(f"note: {without} of {units.planned} units have no answer ({units.failed} failed)", err=True)
+    if out is None:
+        write_export(scored, sys.stdout, records=records, beside=records_to)
+        return
+    with open_for_replacement(out) as stream:
+        count = write_export(scored, stream, records=records, beside=records_to)
+    written = {"export": str(out), "records": count, "records_to": str(records_to) if records_to else None}
+    lines = [str(out), *([str(records_to)] if records_to else [])]
+    typer.echo(dump_json(written) if as_json else "\n".join(lines))

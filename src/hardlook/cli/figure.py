@@ -1,0 +1,255 @@
+"""`hardlook figure RUN NAME`: one chart of a run as a file, for papers and slides.
+
+`hardlook table RUN NAME`: one table of a run as LaTeX, Markdown or CSV.
+
+The figures and tables of a run by their names, for `hardlook figure` and `hardlook table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+
+import typer
+
+from hardlook.errors import OptionError
+from hardlook.harness.sections import Table
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+    from hardlook.harness.sections import Chart
+
+
+class FigureForm(StrEnum):
+    """What a figure can be written as."""
+
+    svg = "svg"
+    pdf = "pdf"
+    png = "png"
+    csv = "csv"
+
+
+def add_figure_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("figure")(figure)
+
+
+def figure(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    name: Annotated[str | None, typer.Argument(help="The figure's name; without one all names are listed.")] = None,
+    form: Annotated[
+        FigureForm | None,
+        typer.Option("--format", help="svg and csv always work, pdf and png need the extra figures (default svg)."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file; without one NAME.FORMAT here. Its ending says the format.")
+    ] = None,
+    width: Annotated[float, typer.Option("--width", help="Width in millimetres; 85 is a column of a paper.")] = 165.0,
+    dark: Annotated[bool, typer.Option("--dark", help="Light on dark, for slides.")] = False,
+    ppi: Annotated[float, typer.Option("--ppi", min=36, max=1200, help="Pixels an inch of a png.")] = 300.0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the file, or the names, as JSON.")] = False,
+) -> None:
+    """Write one chart of a run's report as SVG, PDF, PNG or CSV.
+
+    Names are in small print under the charts of a report. They are made from titles, such as `iou-of-each-class`.
+
+    [bold]Examples[/bold]
+
+      hardlook figure runs/first
+
+      hardlook figure runs/first iou-of-each-class --format pdf --width 85
+    """
+    import json
+
+    from hardlook.cli.report import warn_unanswered
+    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.scoring import score_run
+
+    scored = score_run(RunFolder(run))
+    warn_unanswered(scored)
+    figures = list_figures(scored)
+    if name is None:
+        titles = {known: chart.title for known, chart in figures.items()}
+        longest = max(map(len, titles), default=0)
+        lines = [f"{known:{longest}}  {title}" for known, title in titles.items()]
+        typer.echo(json.dumps({"figures": titles}) if as_json else "\n".join(lines))
+        return
+    chosen = _figure_form(form, out)
+    path = out or Path(f"{name}.{chosen}")
+    write_whole(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
+    typer.echo(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
+
+
+def _figure_form(form: FigureForm | None, out: Path | None) -> FigureForm:
+    """The format that is asked for, by its flag or else by the ending of the file."""
+    from hardlook.errors import OptionError
+
+    ending = out.suffix.lower().removeprefix(".") if out is not None else ""
+    if form is not None:
+        if ending in list(FigureForm) and ending != form:
+            raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="leave --format away")
+        return form
+    if out is None:
+        return FigureForm.svg
+    if ending not in list(FigureForm):
+        raise OptionError(f"--out {out}: its ending names no format", remedy="give --format svg, pdf, png or csv")
+    return FigureForm(ending)
+
+
+def _content(chart: Chart, form: FigureForm, width: float, dark: bool, ppi: float) -> bytes | str:
+    from hardlook.errors import DataError
+    from hardlook.report.charts import describe, tabulate
+    from hardlook.report.charts.standalone import compile_figure, standalone_svg
+    from hardlook.report.text_tables import format_table
+
+    if form is FigureForm.csv:
+        return format_table(tabulate(chart), "csv")
+    svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureForm.png)
+    if not svg:
+        raise DataError(f"the figure {chart.title!r} has no value to draw", remedy="--format csv writes what there is")
+    if form is FigureForm.svg:
+        return svg
+    kind: Literal["pdf", "png"] = "pdf" if form is FigureForm.pdf else "png"
+    return compile_figure(svg, kind, title=chart.title, words=describe(chart), ppi=ppi)
+
+
+class TableForm(StrEnum):
+    """What a table can be written as."""
+
+    latex = "latex"
+    markdown = "markdown"
+    csv = "csv"
+
+
+class IntervalForm(StrEnum):
+    """How an interval is written."""
+
+    brackets = "brackets"
+    plus_minus = "plus-minus"
+
+
+def add_table_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("table")(table)
+
+
+def table(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    name: Annotated[str | None, typer.Argument(help="The table's name; without one all names are listed.")] = None,
+    form: Annotated[
+        TableForm | None,
+        typer.Option("--format", help="latex (needs booktabs), markdown (default), or csv with exact numbers."),
+    ] = None,
+    intervals: Annotated[
+        IntervalForm,
+        typer.Option("--intervals", help="Write [low, high], or plus-minus half their distance (not in csv)."),
+    ] = IntervalForm.brackets,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Write to this file instead of printing; .tex, .md or .csv says the format."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the table, or the names, as JSON.")] = False,
+) -> None:
+    """Print one table of a run: `scores`, `all-scores`, `left-out`, `readings`, or any of its report.
+
+    The name of a chart gives the numbers behind it.
+
+    [bold]Examples[/bold]
+
+      hardlook table runs/first
+
+      hardlook table runs/first scores --out scores.tex
+    """
+    import json
+
+    from hardlook.cli.report import warn_unanswered
+    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.scoring import score_run
+    from hardlook.report.formatting import is_number
+    from hardlook.report.text_tables import format_table
+
+    scored = score_run(RunFolder(run))
+    warn_unanswered(scored)
+    tables = list_tables(scored)
+    if name is None:
+        titles = {known: found.title for known, found in tables.items()}
+        longest = max(map(len, titles))
+        lines = [f"{known:{longest}}  {title}" for known, title in titles.items()]
+        typer.echo(json.dumps({"tables": titles}) if as_json else "\n".join(lines))
+        return
+    found = find_named(tables, name, "table", run)
+    text = format_table(found, _form(form, out).value, intervals.value)
+    if out is not None:
+        write_whole(out, text)
+    if as_json:
+        rows = [[cell if isinstance(cell, str) or is_number(cell) else None for cell in row] for row in found.rows]
+        document = {"table": name, "title": found.title, "columns": list(found.columns), "rows": rows}
+        typer.echo(json.dumps(document | ({"file": str(out)} if out else {}), ensure_ascii=False))
+    else:
+        typer.echo(out if out is not None else text, nl=out is not None)
+
+
+def _form(form: TableForm | None, out: Path | None) -> TableForm:
+    """The format that is asked for, by its flag or else by the ending of the file; Markdown where neither says."""
+    from hardlook.errors import OptionError
+
+    endings = {".tex": TableForm.latex, ".md": TableForm.markdown, ".csv": TableForm.csv}
+    named = endings.get(out.suffix.lower()) if out is not None else None
+    if form is not None and named is not None and form is not named:
+        raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="leave --format away")
+    return form or named or TableForm.markdown
+
+
+Part = TypeVar("Part")
+
+
+def list_figures(scored: ScoredRun) -> dict[str, Chart]:
+    """Every chart of the run's report, by name."""
+    from hardlook.report.block_names import name_blocks
+
+    sections = scored.benchmark.report(scored.records, scored.scorecard)
+    return {name: block for name, block in name_blocks(sections).items() if not isinstance(block, Table)}
+
+
+def list_tables(scored: ScoredRun) -> dict[str, Table]:
+    """The tables that every run has, those of its report, and the numbers behind its charts."""
+    from hardlook.report.block_names import name_blocks
+    from hardlook.report.charts import tabulate
+    from hardlook.report.scorecard_tables import (
+        build_all_scores_table,
+        build_left_out_table,
+        build_readings_table,
+        build_scores_table,
+    )
+
+    card, scorecard = scored.benchmark.card, scored.scorecard
+    titles = {score.name: score.title for score in card.scores}
+    tables = {
+        "scores": build_scores_table(scorecard, [score.name for score in card.scores], titles),
+        "all-scores": build_all_scores_table(scorecard),
+        "left-out": build_left_out_table(scorecard),
+        "readings": build_readings_table(scorecard),
+    }
+    blocks = name_blocks(scored.benchmark.report(scored.records, scorecard))
+    return tables | {name: block if isinstance(block, Table) else tabulate(block) for name, block in blocks.items()}
+
+
+def find_named(parts: Mapping[str, Part], name: str, kind: str, run: Path) -> Part:
+    """The part of that name; an error with the nearest names where there is none.
+
+    >>> from pathlib import Path
+    >>> find_named({"iou-of-each-class": 1}, "iou-by-class", "figure", Path("runs/a"))
+    Traceback (most recent call last):
+    ...
+    hardlook.errors.OptionError: this run has no figure 'iou-by-class'
+      file: runs/a
+      remedy: did you mean iou-of-each-class? `hardlook figure runs/a` lists them
+    """
+    if name in parts:
+        return parts[name]
+    near = get_close_matches(name, parts, n=3, cutoff=0.5) or [known for known in parts if name in known][:3]
+    meant = f"did you mean {' or '.join(near)}? " if near else ""
+    raise OptionError(f"this run has no {kind} {name!r}", file=run, remedy=f"{meant}`hardlook {kind} {run}` lists them")

@@ -1,0 +1,65 @@
+"""`hardlook models`: what can be judged, by role."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hardlook.cli.printing import print_json
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("models")(models)
+
+
+def models(
+    pattern: Annotated[str, typer.Argument(help="Names to list, with * and ?.")] = "*",
+    role: Annotated[str | None, typer.Option("--role", help="Only models of this role.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """List models with role, marks, licence and what to install.
+
+    [bold]Examples[/bold]
+
+      hardlook models
+
+      hardlook models "planted-*" --role semantic-segmenter
+    """
+    from hardlook.errors import OptionError
+    from hardlook.models.registry import MARKS, list_models
+    from hardlook.models.roles import ROLES
+
+    if role is not None and role not in ROLES:
+        raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
+    cards = list_models(pattern, role)
+    if as_json:
+        print_json([asdict(card) for card in cards])
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    console = Console()
+    width = max((len(card.name) for card in cards), default=0)
+    for heading in (*ROLES, "any role"):
+        listed = [card for card in cards if heading in (card.roles or ("any role",))]
+        table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+        table.add_column(min_width=width, no_wrap=True)
+        table.add_column(overflow="fold")
+        for card in listed:
+            needed = [f'pip install "hardlook[{card.extra}]"'] if card.extra else []
+            needed += [f"hardlook weights install {name}" for name in card.weights]
+            terms = [", ".join(card.marks)] if card.marks else []
+            terms += [card.licence or "licence not stated", *needed]
+            text = f"cannot be used: {card.problem}" if card.problem else card.summary
+            table.add_row(escape(card.name), f"{escape(text)} [dim]({escape('; '.join(terms))})[/dim]")
+        if listed:
+            console.print(f"[bold]{heading}[/bold]")
+            console.print(table)
+    if marks := [mark for mark in MARKS if any(mark in card.marks for card in cards)]:
+        console.print("[dim]marks: " + escape("; ".join(f"{mark}: {MARKS[mark]}" for mark in marks)) + "[/dim]")
+    if not cards:
+        typer.echo(f"no model matches {pattern!r}")

@@ -1,0 +1,32 @@
+"""What commands print on standard output: scorecards for people, JSON for scripts."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.harness.benchmark import Benchmark
+    from hardlook.harness.scorecard import Scorecard
+
+
+def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, full: bool = False) -> None:
+    """The scorecard as tables of about 40 lines, as all tables when `full`, or as scores.json.
+
+    There is no colour in a pipe, nor where the environment has NO_COLOR.
+    """
+    if as_json:
+        sys.stdout.write(scorecard.to_json())
+        return
+    from rich.console import Console
+
+    from hardlook.report.terminal import print_scorecard
+
+    print_scorecard(scorecard, Console(), benchmark.card.scores, full=full)
+
+
+def print_json(document: Any) -> None:
+    """A document of JSON, the only thing that a command with `--json` prints there; undefined numbers are null."""
+    sys.stdout.write(dump_json(document) + "\n")

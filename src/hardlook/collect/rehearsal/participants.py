@@ -1,0 +1,379 @@
+"""Simulated participants who join, train, take batches and answer over HTTP, as a browser would.
+
+An answer is sent again, under the same key, until the server has acknowledged that it is stored. Answers depend on the
+seed, the participant's number and the task alone, so that a rehearsal is reproducible.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from html import unescape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.collect.study.folder import Study
+from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, Task
+from hardlook.data.images import read_image
+from hardlook.data.label_maps import read_label_map
+from hardlook.errors import DataError, RunError
+from hardlook.extras import require
+from hardlook.models.registry import build
+from hardlook.models.roles import ClickModel
+from hardlook.randomness import generator
+from hardlook.rclicks.click_models.distribution import ClickDistribution, click_distribution
+
+if TYPE_CHECKING:
+    from httpx import AsyncClient, Response
+
+_CSRF = re.compile(r'name="csrf"[^>]*value="([^"]*)"')
+
+_RETRY_STATUSES = (429, 502, 503, 504)
+
+_TIMEOUT = 120.0  # seconds without a reply of the server after which a participant gives up
+
+
+@dataclass(frozen=True)
+class CrowdResult:
+    """All acknowledged answers, the number of participants, and the completion codes of those who finished."""
+
+    answers: tuple[AcknowledgedAnswer, ...]
+    participants: int
+    codes: tuple[str, ...]
+
+    def quantile(self, share: float) -> float:
+        """The quantile of seconds from sending an answer to its acknowledgement; NaN without answers.
+
+        >>> CrowdResult((), 0, ()).quantile(0.99)
+        nan
+        """
+        return float(np.quantile([one.seconds for one in self.answers], share)) if self.answers else float("nan")
+
+
+@dataclass(frozen=True)
+class AcknowledgedAnswer:
+    """An answer that the server acknowledged as stored; `seconds` from its last sending to the acknowledgement.
+
+    `tasks` are the ids of all tasks that look like the one answered; `sent` counts the attempts.
+    """
+
+    key: str
+    participant: int
+    trial: str
+    tasks: tuple[str, ...]
+    answer: Mapping[str, Any]
+    seconds: float
+    sent: int
+
+
+def simulate_crowd(
+    study: Study,
+    address: str,
+    *,
+    participants: int,
+    batches: int | None = None,
+    thinking: float = 0.0,
+    clicks: str = "distance",
+    careless: float = 0.0,
+    seed: int = 0,
+    tokens: Sequence[str] = (),
+    arriving: float = 0.0,
+    on_answers: Callable[[int], None] | None = None,
+) -> CrowdResult:
+    """Let `participants` take part at `address`; `on_answers` is called with the number of answers so far.
+
+    They arrive one after the other within `arriving` seconds, and devices take turns. `tokens` are invitations, one
+    each; without them all use the open link.
+    """
+    require("httpx", extra="web")
+    answers = AnswerModel(study, clicks=clicks, careless=careless, seed=seed)
+    finder = TaskFinder(study)
+    devices = study.settings.devices
+
+    async def run_all() -> CrowdResult:
+        from httpx import AsyncClient, Limits, Timeout
+
+        clients = [
+            AsyncClient(base_url=address, timeout=Timeout(60.0), limits=Limits(max_connections=2))
+            for _ in range(participants)
+        ]
+        people = [
+            SimulatedParticipant(
+                number,
+                client,
+                answers,
+                finder,
+                devices[number % len(devices)],
+                thinking,
+                tokens[number] if tokens else "",
+            )
+            for number, client in enumerate(clients)
+        ]
+        watching = asyncio.create_task(_report_progress(people, on_answers)) if on_answers else None
+        try:
+            async with asyncio.TaskGroup() as group:
+                for person in people:
+                    group.create_task(_arrive(person, arriving * person.number / participants, batches))
+        finally:
+            if watching:
+                watching.cancel()
+            for client in clients:
+                await client.aclose()
+        acknowledged = tuple(answer for person in people for answer in person.acknowledged)
+        return CrowdResult(acknowledged, participants, tuple(person.code for person in people if person.code))
+
+    return asyncio.run(run_all())
+
+
+async def _arrive(person: SimulatedParticipant, after: float, batches: int | None) -> None:
+    await asyncio.sleep(after)
+    await person.take_part(batches)
+
+
+async def _report_progress(people: Sequence[SimulatedParticipant], on_answers: Callable[[int], None]) -> None:
+    while True:
+        on_answers(sum(len(person.acknowledged) for person in people))
+        await asyncio.sleep(0.2)
+
+
+@dataclass
+class SimulatedParticipant:
+    """One participant; about `thinking` seconds pass before each answer, in addition to the phases of the study."""
+
+    number: int
+    client: AsyncClient
+    answers: AnswerModel
+    finder: TaskFinder
+    device: str
+    thinking: float = 0.0
+    token: str = ""
+    acknowledged: list[AcknowledgedAnswer] = field(default_factory=list)
+    code: str = ""
+    _headers: dict[str, str] = field(default_factory=dict)
+    _timings: dict[str, float] = field(default_factory=dict)
+
+    async def take_part(self, batches: int | None = None) -> None:
+        """Answer `batches` batches, or all that there are if None."""
+        await self._join()
+        done = 0
+        while batches is None or done < batches:
+            answer = (await self._post("/api/batch", {})).json()
+            if answer["done"]:
+                self.code = answer["code"]
+                return
+            for trial in answer["batch"]["trials"]:
+                if not trial["answered"]:
+                    await self._answer(trial["id"])
+            done += 1
+
+    async def _join(self) -> None:
+        page = await self._request("GET", f"/join/{self.token}" if self.token else "/")
+        found = _CSRF.search(page.text)
+        if page.status_code != 200 or found is None:
+            raise RunError(f"the first page has no form to join: status {page.status_code}")
+        form = {"token": self.token, "csrf": unescape(found[1]), "agree": "yes", "language": "en"}
+        # Browsers send the origin of a form.
+        await self._request("POST", "/join", data=form, headers={"Origin": str(self.client.base_url).rstrip("/")})
+        state = await self._state()
+        if self.device in ("pc", "mobile"):
+            pointer = "mouse" if self.device == "pc" else "touch"
+            await self._post("/api/device", {"device": self.device, "pointer": pointer})
+        if not state["trained"]:
+            await self._post("/api/trained", {})
+
+    async def _state(self) -> Mapping[str, Any]:
+        state: Mapping[str, Any] = (await self._request("GET", "/api/state")).json()
+        if "csrf" not in state:
+            raise RunError(f"participant {self.number} could not join: {state.get('message', state)}")
+        self._headers = {"X-CSRF-Token": state["csrf"]}
+        self._timings = state["timings"]
+        return state
+
+    async def _answer(self, trial: str) -> None:
+        """Start the trial, fetch its pictures, wait as long as the study says, and answer."""
+        response = await self._post(f"/api/trials/{trial}/show", {}, may_fail=(409,))
+        if response.status_code == 409:
+            return  # answered before the server died, or handed out again
+        shown = response.json()
+        begun = time.monotonic()
+        tasks = await self._fetch_pictures(shown)
+        phases = self._phases(shown.get("mode", ""))
+        pause = float(self.thinking * generator(0, "thinking", self.number, trial).uniform(0.5, 1.5))
+        await asyncio.sleep(max(0.0, sum(phases.values()) - (time.monotonic() - begun)) + pause)
+        measured = {
+            # As people's: most around 700 ms, sometimes twice that; reported, not waited for.
+            "reaction_ms": float(700 * generator(0, "reaction", self.number, trial).lognormal(0.0, 0.3)),
+            "durations": {name: 1000 * seconds for name, seconds in phases.items()},
+            "circumstances": {"pointer": "touch" if self.device == "mobile" else "mouse"},
+        }
+        await self._send(trial, tasks, self.answers.answer(self.number, tasks[0]), measured)
+
+    async def _fetch_pictures(self, shown: Mapping[str, Any]) -> tuple[Task, ...]:
+        pictures = []
+        for name in ("image", "target"):
+            address = shown.get(name)
+            pictures.append((await self._request("GET", address)).content if address else None)
+        return self.finder.find(pictures[0], pictures[1], shown)
+
+    def _phases(self, mode: str) -> dict[str, float]:
+        """Seconds of each phase before a click counts; none in a study without clicks."""
+        if not mode:
+            return {}
+        target = self._timings["target_text"] if mode == "text" else self._timings["target"]
+        return {"image": self._timings["image"], "target": target, "again": self._timings["again"]}
+
+    async def _send(
+        self, trial: str, tasks: tuple[Task, ...], answer: Mapping[str, Any], measured: Mapping[str, Any]
+    ) -> None:
+        key = f"rehearsal-{self.number}-{trial}"[:64]
+        body = {"key": key, "trial": trial, **answer, **measured}
+        sent = 0
+        started = time.monotonic()
+        while True:
+            sent += 1
+            before = time.monotonic()
+            try:
+                response = await self._request_once("POST", "/api/answers", json=body, headers=self._headers)
+            except OSError:
+                response = None
+            if response is not None and response.status_code == 200:
+                seconds = time.monotonic() - before
+                ids = tuple(task.id for task in tasks)
+                self.acknowledged.append(AcknowledgedAnswer(key, self.number, trial, ids, answer, seconds, sent))
+                return
+            if response is not None and response.status_code not in _RETRY_STATUSES:
+                raise RunError(f"an answer was refused: {response.status_code} {response.text[:200]}", unit=trial)
+            if time.monotonic() - started > _TIMEOUT:
+                raise RunError("the server does not reply", unit=trial)
+            await asyncio.sleep(0.2)
+
+    async def _post(self, address: str, body: Mapping[str, Any], may_fail: tuple[int, ...] = ()) -> Response:
+        response = await self._request("POST", address, json=body, headers=self._headers)
+        if response.status_code >= 400 and response.status_code not in may_fail:
+            raise RunError(f"{address}: {response.status_code} {response.text[:200]}")
+        return response
+
+    async def _request(self, method: str, address: str, **rest: Any) -> Response:
+        """Send a request until there is a reply: the server may be restarting."""
+        started = time.monotonic()
+        while True:
+            try:
+                response = await self._request_once(method, address, **rest)
+                if response.status_code not in _RETRY_STATUSES:
+                    return response
+            except OSError:
+                pass
+            if time.monotonic() - started > _TIMEOUT:
+                raise RunError(f"{address}: the server does not reply")
+            await asyncio.sleep(0.2)
+
+    async def _request_once(self, method: str, address: str, **rest: Any) -> Response:
+        """Send one request; a broken connection is an `OSError`."""
+        from httpx import TransportError
+
+        try:
+            return await self.client.request(method, address, **rest)
+        except TransportError as error:
+            raise ConnectionError(str(error)) from error
+
+
+class AnswerModel:
+    """Draws answers to tasks: clicks from the click model `clicks`, ratings near the measure's value.
+
+    `careless` is the share of clicks that go anywhere in the image.
+    """
+
+    def __init__(self, study: Study, *, clicks: str = "distance", careless: float = 0.0, seed: int = 0) -> None:
+        self._study, self._careless, self._seed = study, careless, seed
+        self._model: ClickModel | None = build(clicks, "click-model") if study.settings.kind == "clicks" else None
+        self._distribution = lru_cache(maxsize=256)(self._compute_distribution)
+
+    def answer(self, participant: int, task: Task) -> Mapping[str, Any]:
+        """The fields of an answer that depend on the task: x and y, or a value."""
+        rng = generator(self._seed, "rehearsal", participant, task.id)
+        if isinstance(task, ClickTask):
+            anywhere = rng.random() < self._careless
+            size = np.array([task.width, task.height], float)
+            x, y = rng.random(2) * size if anywhere else self._distribution(task.id).draw(rng, 1)[0] + 0.5
+            return {"x": float(x), "y": float(y)}
+        if isinstance(task, ReviewTask):
+            return {"value": int(rng.random() < 0.8)}
+        assert isinstance(task, RatingTask)
+        return {"value": int(np.clip(round(1 + 9 * task.value + rng.normal()), 1, 10))}
+
+    def _compute_distribution(self, task_id: str) -> ClickDistribution:
+        task = self._study.by_id[task_id]
+        assert isinstance(task, ClickTask) and self._model is not None
+        image = read_image(self._study.file(task.image))
+        mask: NDArray[np.bool_] = read_label_map(self._study.file(task.mask)) > 0
+        return click_distribution(self._model.click_map(image, mask, mask, task.click_type != "fp"), mask)
+
+
+class TaskFinder:
+    """Finds the task of a trial by what a participant sees of it.
+
+    A participant gets trial ids and nothing else, so pictures are compared, byte by byte, with those of the study.
+
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from hardlook.collect.study.folder import make_study
+    >>> from hardlook.collect.study.settings import StudySettings
+    >>> path = Path(tempfile.mkdtemp())
+    >>> _ = (path / "a.jpg").write_bytes(b"a picture")
+    >>> settings = StudySettings(kind="review", title="Cats", devices=("any",))
+    >>> cats = make_study(path, settings, [ReviewTask("t1", "a", "a", "cat", "snow", "a.jpg")], made={})
+    >>> [task.id for task in TaskFinder(cats).find(b"a picture", None, {"concept": "cat", "context": "snow"})]
+    ['t1']
+    """
+
+    def __init__(self, study: Study) -> None:
+        self._study = study
+        self._tasks: dict[tuple[str, ...], list[Task]] = {}
+        for task in study.tasks:
+            if not task.training:
+                for key in self._keys(task):
+                    self._tasks.setdefault(key, []).append(task)
+
+    def find(self, image: bytes | None, target: bytes | None, shown: Mapping[str, Any]) -> tuple[Task, ...]:
+        """The tasks of a picture, its target and the texts shown with them; a `DataError` if there is none.
+
+        Several if they look the same: two measures may give a pair of labels the same value.
+        """
+        words = (
+            shown.get("description", "") if target is None else "",
+            shown.get("concept", ""),
+            shown.get("context", ""),
+            "/".join(shown.get("labels", ())),
+            _format_value(shown.get("value")),
+        )
+        found = self._tasks.get((_hash_bytes(image), _hash_bytes(target), *words), [])
+        if not found:
+            raise DataError("the server showed a picture that no task has", unit=str(shown.get("id", "")))
+        return tuple(found)
+
+    def _keys(self, task: Task) -> list[tuple[str, ...]]:
+        image = _hash_bytes(self._study.file(task.image).read_bytes() if task.image else None)
+        if isinstance(task, ClickTask):
+            targets = [self._study.file(name).read_bytes() for name in task.targets.values()]
+            pictured = [(image, _hash_bytes(target), "", "", "", "", "") for target in targets]
+            return [*pictured, (image, "", task.description, "", "", "", "")]
+        if isinstance(task, ReviewTask):
+            return [(image, "", "", task.concept, task.context, "", "")]
+        assert isinstance(task, RatingTask)
+        value = task.value if self._study.settings.question == "fit" else None
+        return [(image, "", "", "", "", "/".join(task.labels), _format_value(value))]
+
+
+def _format_value(value: float | None) -> str:
+    return "" if value is None else f"{value:.9f}"
+
+
+def _hash_bytes(content: bytes | None) -> str:
+    return "" if content is None else hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -1,0 +1,191 @@
+"""The export page: files are written in the background into a temporary folder and packed, one export at a time."""
+
+from __future__ import annotations
+
+import logging
+import re
+import tempfile
+import threading
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.collect.research.requests import Parameters
+from hardlook.collect.study.folder import Study
+from hardlook.errors import HardlookError
+
+if TYPE_CHECKING:
+    from hardlook.collect.store.store import Store
+
+
+Advance = Callable[[int], None]
+
+# Writes the files of an export into a folder, and reports the number of tasks done.
+Write = Callable[[Path, Advance], object]
+
+MAX_LISTED = 40
+
+
+@dataclass(frozen=True)
+class ExportState:
+    """The state of an export: `done` of `of` tasks; `files` are (name, bytes) of the packed files; times in seconds."""
+
+    running: bool = False
+    began: float = 0.0
+    ended: float = 0.0
+    done: int = 0
+    of: int = 0
+    problem: str = ""
+    archive: Path | None = None
+    files: tuple[tuple[str, int], ...] = ()
+
+
+class ExportJob:
+    """Runs one export at a time; a new one replaces the last, whose files are deleted."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self._lock = threading.Lock()
+        self._state = ExportState()
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+
+    @property
+    def state(self) -> ExportState:
+        """The current state."""
+        with self._lock:
+            return self._state
+
+    def start(self, write: Write, tasks: int) -> bool:
+        """Start an export unless one is running; whether it started. `tasks` is how many `write` will report in all."""
+        with self._lock:
+            if self._state.running:
+                return False
+            self._state = ExportState(running=True, began=self.clock(), of=tasks)
+        threading.Thread(target=self._run, args=(write,), name="export", daemon=True).start()
+        return True
+
+    def _run(self, write: Write) -> None:
+        folder = tempfile.TemporaryDirectory(prefix="hardlook-export-")
+        root = Path(folder.name)
+        try:
+            write(root / "files", self._advance)
+            archive = write_archive(root / "files", root / "files.zip")
+            files = tuple(list_files(root / "files"))
+        except Exception as error:
+            folder.cleanup()
+            logging.getLogger(__name__).exception("an export failed")
+            self._end(problem=_describe_error(error))
+        else:
+            # An open file stays readable after its folder is gone, so a download of the last export completes.
+            before, self._folder = self._folder, folder
+            self._end(archive=archive, files=files)
+            if before is not None:
+                before.cleanup()
+
+    def _advance(self, tasks: int) -> None:
+        with self._lock:
+            self._state = replace(self._state, done=self._state.done + tasks)
+
+    def _end(self, **outcome: Any) -> None:
+        with self._lock:
+            self._state = replace(self._state, running=False, ended=self.clock(), **outcome)
+
+
+def list_files(folder: Path) -> list[tuple[str, int]]:
+    """The files below a folder as (posix path, bytes), sorted."""
+    files = (path for path in folder.rglob("*") if path.is_file())
+    return sorted((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files)
+
+
+def write_archive(folder: Path, archive: Path) -> Path:
+    """Write all files below a folder to a zip file; equal files give an equal archive.
+
+    >>> with tempfile.TemporaryDirectory() as name:
+    ...     _ = Path(name, "a.txt").write_text("text")
+    ...     with zipfile.ZipFile(write_archive(Path(name), Path(name, "a.zip"))) as opened:
+    ...         opened.namelist()
+    ['a.txt']
+    """
+    listed = list_files(folder)
+    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, _ in listed:
+            # Without the date of writing, which says nothing about the content.
+            opened.writestr(zipfile.ZipInfo(name), (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
+    return archive
+
+
+def _describe_error(error: Exception) -> str:
+    if isinstance(error, HardlookError):
+        named = f" ({Path(error.file).name})" if error.file else ""
+        return f"{error.what}{named}" + (f"; {error.remedy}." if error.remedy else ".")
+    return f"{type(error).__name__}; the server's log says more."
+
+
+def export_view(study: Study, job: ExportJob) -> dict[str, Any]:
+    """The values of the template `export.html`."""
+    state = job.state
+    listed = state.files[:MAX_LISTED]
+    seconds = (job.clock() if state.running else state.ended) - state.began
+    return {
+        "modes": study.settings.modes if len(study.settings.modes) > 1 else (),
+        "state": {
+            "running": state.running,
+            "ready": state.archive is not None,
+            "problem": state.problem,
+            "seconds": f"{max(seconds, 0):.0f}",
+            "done": min(state.done, state.of),
+            "of": state.of if state.done else 0,
+            "made": format_time(state.ended),
+            "name": archive_name(study, state),
+            "size": format_size(state.archive.stat().st_size) if state.archive else "",
+            "listing": [(name, format_size(size)) for name, size in listed],
+            "more": len(state.files) - len(listed),
+        },
+    }
+
+
+def start_export(study: Study, store: Store, job: ExportJob, parameters: Parameters) -> bool:
+    """Start the export that the form describes; False where one is running already."""
+    from hardlook.collect.results.export import export_study
+
+    mode = parameters.choice("mode", study.settings.modes, "") or None
+    all_clicks = parameters.choice("all_clicks", ("yes",), "") == "yes"
+
+    def write(out: Path, advance: Advance) -> object:
+        return export_study(study, store, out, mode=mode, all_clicks=all_clicks, advance=advance)
+
+    return job.start(write, sum(not task.training for task in study.tasks))
+
+
+def archive_name(study: Study, state: ExportState) -> str:
+    """The name that a browser saves the files under: letters, digits and hyphens, whatever the title is.
+
+    >>> from types import SimpleNamespace
+    >>> archive_name(SimpleNamespace(settings=SimpleNamespace(title="Cups <&> ..")), ExportState(ended=0.0))
+    'cups-19700101-0000.zip'
+    """
+    word = re.sub(r"[^a-z0-9]+", "-", study.settings.title.lower()).strip("-")[:40] or "study"
+    return f"{word}-{datetime.fromtimestamp(state.ended, UTC):%Y%m%d-%H%M}.zip"
+
+
+def format_time(seconds: float) -> str:
+    """A time in UTC, since researchers may be anywhere.
+
+    >>> format_time(0.0)
+    '1970-01-01 00:00:00 UTC'
+    """
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+
+
+def format_size(size: int) -> str:
+    """A file size.
+
+    >>> format_size(900), format_size(5300), format_size(7_300_000)
+    ('900 B', '5 kB', '7.3 MB')
+    """
+    if size < 1000:
+        return f"{size} B"
+    return f"{size / 1000:.0f} kB" if size < 1_000_000 else f"{size / 1_000_000:.1f} MB"

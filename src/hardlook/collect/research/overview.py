@@ -1,0 +1,146 @@
+"""The overview page: how far the study is by device and display mode, and how many answers arrive per hour."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from hardlook.collect.research.snapshot import Snapshot
+from hardlook.collect.study.folder import Study
+from hardlook.report.charts.drawing import SMALL, fit_scale, label, segment, svg_drawing, y_axis
+from hardlook.report.charts.palette import ACCENT, MUTED, RULE
+from hardlook.report.formatting import format_count, format_number
+from hardlook.report.markup import element
+
+HOURS = 48
+
+_TOP, _TALL, _LEFT, _RIGHT = 34.0, 120.0, 52.0, 8.0
+
+WIDTHS = (720.0, 340.0)
+
+
+def overview_view(snapshot: Snapshot, excluded: int) -> dict[str, Any]:
+    """The values of the template `overview.html`; `excluded` is the number of participants that the rules exclude."""
+    counts = count_by_hour(snapshot.answers["received"].to_numpy(), snapshot.taken)
+    return {
+        "rows": build_progress_rows(snapshot.study, snapshot.progress),
+        "people": count_participants(snapshot.participants),
+        "trains": bool(snapshot.study.training),
+        "batches": count_batches(snapshot.batches),
+        "answers": format_number(len(snapshot.answers), 0),
+        "excluded": excluded,
+        "hours": HOURS,
+        "charts": [Markup(draw_hours(counts, key=f"hours-{place}", width=width)) for place, width in enumerate(WIDTHS)],
+    }
+
+
+def build_progress_rows(study: Study, progress: pl.DataFrame) -> list[dict[str, Any]]:
+    """One row per display mode and device: answers that count, awaited and wanted ones, tasks that are done.
+
+    Where there are several, the last row is their total.
+    """
+    target, mode_of = study.settings.target_answers, {item.id: item.mode for item in study.items}
+    sums: dict[tuple[str, str], list[int]] = {}
+    # In the order of the settings, and with a row for what has no answer yet.
+    modes = study.settings.modes if study.settings.kind == "clicks" else ("",)
+    for mode in modes:
+        for device in study.settings.devices:
+            sums[mode, device] = [0, 0, 0, 0]
+    for item, device, pending, valid in progress.select("item", "device", "pending", "valid").iter_rows():
+        cell = sums.get((mode_of.get(item, "?"), device))
+        if cell is not None:
+            cell[0] += valid
+            cell[1] += pending
+            cell[2] += 1
+            cell[3] += valid >= target
+    rows = [_row(mode, device, counts, target) for (mode, device), counts in sums.items()]
+    if len(rows) > 1:
+        totals = [sum(column) for column in zip(*sums.values(), strict=True)]
+        rows.append(_row("all", "all", totals, target))
+    return rows
+
+
+def _row(mode: str, device: str, counts: list[int], target: int) -> dict[str, Any]:
+    valid, pending, items, done = counts
+    wanted = items * target
+    share = min(valid / wanted, 1.0) if wanted else 0.0
+    return {
+        "mode": mode,
+        "device": device,
+        "valid": format_number(valid, 0),
+        "pending": format_number(pending, 0),
+        "wanted": format_number(wanted, 0),
+        "items": format_number(items, 0),
+        "done": format_number(done, 0),
+        "percent": f"{100 * share:.0f} %",
+        "width": round(200 * share, 1),
+        "awaited": round(200 * min(pending / wanted, 1 - share), 1) if wanted else 0.0,
+    }
+
+
+def count_participants(participants: pl.DataFrame) -> dict[str, int]:
+    """How many joined, how many finished the training round, and how many the whole study."""
+    return {
+        "joined": len(participants),
+        "trained": len(participants) - participants["trained"].null_count(),
+        "finished": len(participants) - participants["finished"].null_count(),
+    }
+
+
+def count_batches(batches: pl.DataFrame) -> dict[str, int]:
+    """Batches by state, and how many of the closed ones count."""
+    states, valid = batches["state"].to_list(), batches["valid"].to_list()
+    closed = [bool(counts) for state, counts in zip(states, valid, strict=True) if state != "open"]
+    counts = {state: states.count(state) for state in ("open", "complete", "returned")}
+    return {**counts, "valid": sum(closed), "invalid": len(closed) - sum(closed)}
+
+
+def count_by_hour(received: NDArray[np.float64], now: float, hours: int = HOURS) -> NDArray[np.int64]:
+    """Counts (hours,) of answers in each of the last hours, the oldest first; the last one ends now.
+
+    `received` (N,) and `now` are seconds. An answer from a clock ahead of ours counts as of the last hour.
+
+    >>> count_by_hour(np.array([0.0, 3600.0, 7100.0]), now=7200.0, hours=3).tolist()
+    [0, 1, 2]
+    """
+    ago = np.maximum(np.ceil((now - received) / 3600).astype(np.int64) - 1, 0)
+    counts = np.bincount(ago[ago < hours], minlength=hours)
+    return counts[::-1].astype(np.int64)
+
+
+def draw_hours(counts: NDArray[np.int64], *, key: str, width: float) -> str:
+    """A bar chart of answers per hour as SVG with a text alternative; empty without answers."""
+    if not counts.sum():
+        return ""
+    base, wide = _TOP + _TALL, (width - _LEFT - _RIGHT) / len(counts)
+    scale = fit_scale([0, int(counts.max())], start=base, stop=_TOP, ticks=3)
+    bars = "".join(
+        f"M{_LEFT + place * wide + 0.5:.1f} {base:.1f}V{min(scale.at(count), base - 1):.1f}h{wide - 1:.1f}V{base:.1f}z"
+        for place, count in enumerate(counts.tolist())
+        if count
+    )
+    parts = [y_axis(scale, _LEFT, width - _RIGHT, "answers per hour"), element("path", d=bars, fill=ACCENT)]
+    parts.append(segment(_LEFT, base, width - _RIGHT, base, RULE))
+    for ago in range(0, len(counts) + 1, 12 if width > 500 else 24):
+        time = "now" if not ago else f"{ago} h ago"
+        anchor = "end" if not ago else "start" if ago == len(counts) else "middle"
+        x = width - _RIGHT - ago * wide
+        parts.append(label(x, base + 16, time, size=SMALL, anchor=anchor, fill=MUTED))
+    return svg_drawing(key, width, base + 24, "Answers per hour", describe_hours(counts), *parts)
+
+
+def describe_hours(counts: NDArray[np.int64]) -> str:
+    """The text alternative of the chart.
+
+    >>> describe_hours(np.array([0, 4, 1]))
+    '5 answers in the last 3 hours, 1 in the last hour; the most in an hour were 4.'
+    """
+    latest, most = format_number(int(counts[-1]), 0), format_number(int(counts.max()), 0)
+    return (
+        f"{format_count(int(counts.sum()), 'answer')} in the last {len(counts)} hours, "
+        f"{latest} in the last hour; the most in an hour were {most}."
+    )

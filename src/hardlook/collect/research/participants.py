@@ -1,0 +1,272 @@
+"""The pages on participants: the quality of each one's answers with flags, and the rules that exclude them.
+
+The rules page is a form. It shows whom other rules would exclude and what would remain, and saves only on request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+import polars as pl
+from pydantic import ValidationError
+
+from hardlook.collect.research.requests import Pairs, Parameters, paginate, shorten
+from hardlook.collect.research.snapshot import Snapshot, select_counted
+from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, find_unknown_participants
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.web.tokens import derive_completion_code
+from hardlook.report.formatting import MISSING, format_count, format_number
+
+PARTICIPANTS_ADDRESS, ROWS_PER_PAGE = "/research/participants", 100
+
+# Nobody sees a picture and moves a hand in a sixth of a second; a slow machine shows pictures two frames late.
+MIN_REACTION_MS, MAX_LATENESS_MS, MAX_EARLY_SHARE, MAX_DROPPED_BATCHES = 150.0, 100.0, 0.3, 1
+
+NUMBERS = tuple(name for name in ExclusionRules.model_fields if name != "participants")
+
+# Long enough for a hundred ids and short enough for an address.
+MAX_NAMES_LENGTH = 3300
+
+MAX_LISTED = 500
+
+_RULES_OF_ANY_KIND = ("least_reaction_ms", "least_answers")
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table: its key in the frame, its title, what it means, and how its values are written."""
+
+    key: str
+    title: str
+    meaning: str
+    form: str = "count"
+
+
+NUMBER = Column("number", "participant", "the number that a participant goes by in every file")
+
+COLUMNS = (
+    NUMBER,
+    Column("device", "device", "the device that the participant confirmed", "text"),
+    Column("answers", "answers", "answers that were stored"),
+    Column("inside", "inside", "share of clicks inside the region", "share"),
+    Column("near", "valid place", "share of clicks inside or within the click radius", "share"),
+    Column("reaction_ms", "reaction", "median milliseconds from the time that clicks count to the click", "ms"),
+    Column("early", "early", "clicks before their time"),
+    Column("late_ms", "lateness", "median milliseconds between a phase's planned and its measured duration", "ms"),
+    Column("batches", "batches", "batches that were handed out"),
+    Column("valid_batches", "valid", "batches that count"),
+    Column("dropped_batches", "dropped", "complete batches that do not count"),
+    Column("given_up_batches", "given up", "batches that were left unfinished and returned"),
+    Column("hidden", "out of sight", "times that the page was hidden"),
+    Column("reshown", "shown again", "answers whose pictures were requested more than once"),
+)
+
+_CLICK_COLUMNS = frozenset({"inside", "near", "early", "late_ms", "device"})
+
+
+def list_columns(kind: str) -> tuple[Column, ...]:
+    """The columns that mean something in a study of that kind.
+
+    >>> [column.key for column in list_columns("ratings")][:3]
+    ['number', 'answers', 'reaction_ms']
+    """
+    return tuple(column for column in COLUMNS if kind == "clicks" or column.key not in _CLICK_COLUMNS)
+
+
+def participants_view(snapshot: Snapshot, rules: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
+    """The values of the template `participants.html`."""
+    columns = list_columns(snapshot.study.settings.kind)
+    keys = tuple(column.key for column in columns)
+    parameters = Parameters(pairs, ("q", "flagged", "sort", "order", "page"))
+    sort, order = parameters.choice("sort", keys), parameters.choice("order", ("up", "down"))
+    out = find_excluded(snapshot.quality, rules)
+    flags = find_excluded(snapshot.quality, flagging_rules(snapshot.study.settings))
+    frame = _search(snapshot, parameters.text("q"))
+    flagged = parameters.choice("flagged", ("yes",), "") == "yes"
+    if flagged:
+        frame = frame.filter(pl.col("participant").is_in([*out, *flags]))
+    frame = frame.sort(sort, "number", descending=[order == "down", False], nulls_last=True)
+    rows, pager = paginate(list(frame.iter_rows(named=True)), parameters, PARTICIPANTS_ADDRESS, ROWS_PER_PAGE)
+    return {
+        "columns": [_heading(column, parameters, sort, order) for column in columns],
+        "rows": [_row(row, columns, out, flags) for row in rows],
+        "pager": pager,
+        "counted": format_count(len(frame), "participant"),
+        "of": len(snapshot.quality),
+        "left_out": len(out),
+        "doubtful": len(flags.keys() - out.keys()),
+        "asked": {"q": parameters.text("q"), "flagged": flagged, "sort": sort, "order": order},
+    }
+
+
+def _search(snapshot: Snapshot, text: str) -> pl.DataFrame:
+    """The participant with that number, id or completion code; all participants for an empty text."""
+    frame = snapshot.quality
+    if not text:
+        return frame
+    code = text.replace("-", "").replace(" ", "").upper()
+    known = [name for name in frame["participant"] if derive_completion_code(snapshot.study.secret, name) == code]
+    number = pl.col("number").cast(pl.String)
+    return frame.filter((number == text) | pl.col("participant").is_in([text, *known]))
+
+
+def _heading(column: Column, parameters: Parameters, sort: str, order: str) -> dict[str, Any]:
+    here = column.key == sort
+    reverse = "down" if here and order == "up" else "up"
+    return {
+        "title": column.title,
+        "meaning": column.meaning,
+        "number": column.form != "text",
+        "sorted": ("ascending" if order == "up" else "descending") if here else "none",
+        "address": parameters.address(PARTICIPANTS_ADDRESS, sort=column.key, order=reverse, page=""),
+    }
+
+
+def _row(
+    row: dict[str, Any], columns: tuple[Column, ...], out: dict[str, str], flags: dict[str, str]
+) -> dict[str, Any]:
+    name = row["participant"]
+    return {
+        "cells": [(format_cell(row[column.key], column.form), column.form != "text") for column in columns],
+        "finished": row["finished"],
+        "out": out.get(name, ""),
+        "doubtful": "" if name in out else flags.get(name, ""),
+        "exclude": "/research/rules?" + urlencode({"add": row["number"]}),
+    }
+
+
+def format_cell(value: Any, form: str) -> str:
+    """A value as the table shows it.
+
+    >>> format_cell(0.934, "share"), format_cell(1234.5, "ms"), format_cell(None, "share"), format_cell("pc", "text")
+    ('93.4 %', '1234 ms', '\N{EN DASH}', 'pc')
+    """
+    if value is None:
+        return MISSING
+    if form == "share":
+        return f"{100 * value:.1f} %"
+    if form == "ms":
+        return f"{format_number(value, 0)} ms"
+    return format_number(value, 0) if form == "count" else str(value)
+
+
+def flagging_rules(settings: StudySettings) -> ExclusionRules:
+    """Limits past which a participant is flagged; they exclude nobody.
+
+    >>> flagging_rules(StudySettings(kind="clicks", title="Cups")).least_inside
+    0.7
+    """
+    return ExclusionRules(
+        least_inside=settings.least_inside if settings.kind == "clicks" else None,
+        least_reaction_ms=MIN_REACTION_MS,
+        most_early_share=MAX_EARLY_SHARE,
+        most_late_ms=MAX_LATENESS_MS,
+        most_dropped_batches=MAX_DROPPED_BATCHES,
+    )
+
+
+def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
+    """The values of the template `rules.html`: the saved rules, or the ones that the address proposes beside them."""
+    parameters = Parameters(pairs, (*NUMBERS, "participants", "add", "saved"))
+    proposed, problem = saved, ""
+    given = {name: parameters.values.get(name, "") for name in (*NUMBERS, "participants")}
+    proposing = any(name in parameters.values for name in given)
+    if proposing:
+        try:
+            proposed = parse_rules_form(parameters)
+        except ValueError as error:
+            problem = str(error)
+    elif parameters.text("add"):
+        proposing = True
+        proposed = saved.model_copy(update={"participants": (*saved.participants, parameters.text("add", 64))})
+    out, before = find_excluded(snapshot.quality, proposed), find_excluded(snapshot.quality, saved)
+    return {
+        "fields": _fields(proposed, given if problem else {}, snapshot.study.settings.kind),
+        "names": given["participants"] if problem else "\n".join(proposed.participants),
+        "most_names": MAX_NAMES_LENGTH,
+        "problem": problem,
+        "proposing": proposing and not problem,
+        "changed": proposed != saved,
+        "saved": parameters.choice("saved", ("yes",), "") == "yes" and not proposing,
+        "kept": [(name, value) for name, value in format_rules(proposed).items()],
+        "out": _excluded_rows(snapshot, out),
+        "out_count": len(out),
+        "before_count": len(before),
+        "unknown": find_unknown_participants(snapshot.quality, proposed),
+        "remaining": count_remaining(snapshot, before, out),
+    }
+
+
+def parse_rules_form(parameters: Parameters) -> ExclusionRules:
+    """The rules in a form's fields, empty ones off; a `ValueError` names an invalid one.
+
+    >>> parameters = Parameters([("least_inside", "0.6"), ("participants", "3, 4")], (*NUMBERS, "participants"))
+    >>> parse_rules_form(parameters).active_rules()
+    {'least_inside': 0.6, 'participants': ('3', '4')}
+    """
+    values: dict[str, Any] = {name: parameters.text(name, 40) for name in NUMBERS}
+    values = {name: value for name, value in values.items() if value}
+    names = re.split(r"[\s,;]+", parameters.text("participants", MAX_NAMES_LENGTH))
+    try:
+        return ExclusionRules(**values, participants=tuple(dict.fromkeys(filter(None, names))))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0]) if first["loc"] else "the rules"
+        value = shorten(str(first.get("input", "")))
+        raise ValueError(f"{format_rule_name(name)}: {first['msg']}, not {value}.") from None
+
+
+def format_rules(rules: ExclusionRules) -> dict[str, str]:
+    """The rules as the fields of a form.
+
+    >>> format_rules(ExclusionRules(least_answers=5))["least_answers"], format_rules(ExclusionRules())["least_inside"]
+    ('5', '')
+    """
+    values = rules.model_dump()
+    fields = {name: "" if values[name] is None else f"{values[name]:.12g}" for name in NUMBERS}
+    return {**fields, "participants": " ".join(rules.participants)}
+
+
+def count_remaining(snapshot: Snapshot, before: Collection[str], after: Collection[str]) -> list[dict[str, str]]:
+    """Answers that count per device without rules, with the saved and the proposed rules, and the number wanted."""
+    answers, settings = snapshot.answers, snapshot.study.settings
+    wanted = len(snapshot.study.items) * settings.target_answers
+    sums = [answers.filter(select_counted(answers, out))["device"].value_counts() for out in ((), before, after)]
+    counts = [dict(found.iter_rows()) for found in sums]
+    rows = [(device, *(count.get(device, 0) for count in counts), wanted) for device in settings.devices]
+    if len(rows) > 1:
+        totals = pl.DataFrame(rows, orient="row").drop("column_0").sum().row(0)
+        rows.append(("all", *totals))
+    names = ("device", "none", "before", "after", "wanted")
+    return [dict(zip(names, (row[0], *(format_number(number, 0) for number in row[1:])), strict=True)) for row in rows]
+
+
+def format_rule_name(name: str) -> str:
+    """The name of a rule as the form shows it.
+
+    >>> format_rule_name("least_reaction_ms")
+    'least reaction ms'
+    """
+    return name.replace("_", " ")
+
+
+def _fields(rules: ExclusionRules, given: dict[str, str], kind: str) -> list[dict[str, str]]:
+    shown = [name for name in NUMBERS if kind == "clicks" or name in _RULES_OF_ANY_KIND]
+    values = {**format_rules(rules), **given}
+    about = {name: field.description or "" for name, field in ExclusionRules.model_fields.items()}
+    return [
+        {"name": name, "title": format_rule_name(name), "about": about[name], "value": values[name]} for name in shown
+    ]
+
+
+def _excluded_rows(snapshot: Snapshot, out: dict[str, str]) -> list[dict[str, Any]]:
+    frame = snapshot.quality.filter(pl.col("participant").is_in(list(out))).head(MAX_LISTED)
+    rows = frame.select("number", "participant", "device", "answers").iter_rows()
+    return [
+        {"number": number, "device": device or "", "answers": format_number(answers, 0), "why": out[name]}
+        for number, name, device, answers in rows
+    ]

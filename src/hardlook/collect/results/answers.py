@@ -1,0 +1,162 @@
+"""The frames of a store with fixed column types, and the class of each answer: valid, or left out for one reason.
+
+The first of these that holds is the reason why an answer is left out: a rule excludes the participant; the batch is
+open or was returned before enough clicks lay inside; the batch is complete and too few lay inside; the click is outside
+and not near; the display mode is another than the requested one.
+
+>>> answers = pl.DataFrame({"participant": ["a", "b", "b"], "batch_state": ["complete", "complete", "open"],
+...     "batch_valid": [True, True, None], "near": [True, True, True], "mode": ["text", "text", "text"]})
+>>> classify_answers(answers, {"a": "named"})["class"].to_list()
+['excluded by rule', 'valid', 'batch not complete']
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from hardlook.errors import DataError
+
+if TYPE_CHECKING:
+    from polars.expr.whenthen import ChainedThen
+
+
+ANSWER_TYPES: Mapping[str, type[pl.DataType]] = {
+    **dict.fromkeys(("key", "participant", "item", "task", "mode", "device", "batch", "batch_state"), pl.String),
+    **dict.fromkeys(("durations", "circumstances"), pl.String),
+    **dict.fromkeys(("x", "y", "reaction_ms", "received"), pl.Float64),
+    **dict.fromkeys(("inside", "near", "batch_valid"), pl.Boolean),
+    **dict.fromkeys(("early", "batch_number", "position", "shows", "value"), pl.Int64),
+}
+
+BATCH_TYPES: Mapping[str, type[pl.DataType]] = {
+    **dict.fromkeys(("id", "participant", "device", "state"), pl.String),
+    "valid": pl.Boolean,
+    **dict.fromkeys(("trials", "answered"), pl.Int64),
+}
+
+PARTICIPANT_TYPES: Mapping[str, type[pl.DataType]] = {
+    **dict.fromkeys(("id", "device"), pl.String),
+    **dict.fromkeys(("joined", "trained", "seen", "finished"), pl.Float64),
+}
+
+PHASES = ("image", "target", "again")
+
+DURATIONS = pl.Struct(dict.fromkeys((*PHASES, "frame", "longest_frame"), pl.Float64))
+
+SCREEN = ("ratio", "view_width", "view_height", "shown_width", "shown_height", "zoom", "queued_ms")
+
+CIRCUMSTANCES = pl.Struct(
+    {"pointer": pl.String, **dict.fromkeys(SCREEN, pl.Float64), "hidden": pl.Int64, "restarts": pl.Int64}
+)
+
+
+def cast_answers(answers: pl.DataFrame) -> pl.DataFrame:
+    """Answers with flags as booleans, also where there are no rows; other columns stay.
+
+    >>> empty = cast_answers(pl.DataFrame({name: [] for name in ANSWER_TYPES}))
+    >>> empty.schema["inside"], unpack_durations(empty).columns[-5:]
+    (Boolean, ['image', 'target', 'again', 'frame', 'longest_frame'])
+    """
+    return answers.cast(ANSWER_TYPES)  # type: ignore[arg-type]
+
+
+def cast_batches(batches: pl.DataFrame) -> pl.DataFrame:
+    """Batches with flags as booleans; `trials` counts what was handed out, `answered` those with an answer."""
+    return batches.cast(BATCH_TYPES)  # type: ignore[arg-type]
+
+
+def number_participants(participants: pl.DataFrame) -> pl.DataFrame:
+    """Participants in the order of joining, with `number`, their pseudonym in every file.
+
+    >>> two = pl.DataFrame({"id": ["b", "a"], "device": [None, "pc"], "joined": [2.0, 1.0], "trained": [None, 1.5],
+    ...                     "seen": [2.0, 1.5], "finished": [None, None]})
+    >>> number_participants(two).select("number", "id").rows()
+    [(1, 'a'), (2, 'b')]
+    """
+    return participants.cast(PARTICIPANT_TYPES).sort("joined", "id").with_row_index("number", 1)  # type: ignore[arg-type]
+
+
+def unpack_durations(answers: pl.DataFrame) -> pl.DataFrame:
+    """Answers with the milliseconds of each phase and of frames; null if the browser did not report them."""
+    return _unpack_json(answers, "durations", DURATIONS)
+
+
+def unpack_circumstances(answers: pl.DataFrame) -> pl.DataFrame:
+    """Answers with the properties of the screen; null if the browser did not report them."""
+    return _unpack_json(answers, "circumstances", CIRCUMSTANCES)
+
+
+def _unpack_json(answers: pl.DataFrame, name: str, kind: pl.Struct) -> pl.DataFrame:
+    try:
+        return answers.with_columns(pl.col(name).str.json_decode(kind).struct.unnest())
+    except pl.exceptions.PolarsError as error:
+        raise DataError(f"{name} of an answer are not JSON: {error}", remedy="restore the database") from error
+
+
+VALID, EXCLUDED, OPEN, INVALID = "valid", "excluded by rule", "batch not complete", "batch invalid"
+
+OUTSIDE, OTHER_MODE = "outside", "of another display mode"
+
+CLASSES = (VALID, OUTSIDE, INVALID, OPEN, EXCLUDED, OTHER_MODE)
+
+BATCH_CLASSES = (VALID, INVALID, OPEN, EXCLUDED)
+
+CLASS_MEANINGS = {
+    VALID: "inside the region or within the click radius of it, in a batch that counts",
+    OUTSIDE: "beyond the click radius, in a batch that counts",
+    INVALID: "too few clicks of the batch lie inside",
+    OPEN: "the batch is still open, or was returned before enough clicks lay inside",
+    EXCLUDED: "a rule of exclusion leaves the participant out",
+    OTHER_MODE: "valid, but in another display mode than the requested one",
+}
+
+
+def classify_answers(answers: pl.DataFrame, excluded: Collection[str], mode: str | None = None) -> pl.DataFrame:
+    """Answers with a column `class`, one of `CLASSES`; `mode` is the requested display mode, None for all."""
+    other = pl.col("mode") != mode if mode is not None else pl.lit(False)
+    return answers.with_columns(
+        _classify_batch(pl.col("batch_state"), pl.col("batch_valid"), excluded)
+        .when(~pl.col("near").fill_null(False))
+        .then(pl.lit(OUTSIDE))
+        .when(other)
+        .then(pl.lit(OTHER_MODE))
+        .otherwise(pl.lit(VALID))
+        .alias("class")
+    )
+
+
+def classify_batches(batches: pl.DataFrame, excluded: Collection[str]) -> pl.DataFrame:
+    """Batches with a column `class`, one of `BATCH_CLASSES`.
+
+    >>> batches = pl.DataFrame({"participant": ["a", "a"], "state": ["returned", "complete"], "valid": [False, False]})
+    >>> classify_batches(batches, ())["class"].to_list()
+    ['batch not complete', 'batch invalid']
+    """
+    return batches.with_columns(
+        _classify_batch(pl.col("state"), pl.col("valid"), excluded).otherwise(pl.lit(VALID)).alias("class")
+    )
+
+
+def count_classes(frame: pl.DataFrame, classes: Collection[str] = CLASSES) -> dict[str, int]:
+    """Rows of each class, 0 included.
+
+    >>> count_classes(pl.DataFrame({"class": ["valid", "valid"]}), BATCH_CLASSES)
+    {'valid': 2, 'batch invalid': 0, 'batch not complete': 0, 'excluded by rule': 0}
+    """
+    found = dict(frame.group_by("class").len().iter_rows())
+    return {name: found.get(name, 0) for name in classes}
+
+
+def _classify_batch(state: pl.Expr, valid: pl.Expr, excluded: Collection[str]) -> ChainedThen:
+    counts = valid.fill_null(False)
+    return (
+        pl.when(pl.col("participant").is_in(list(excluded)))
+        .then(pl.lit(EXCLUDED))
+        .when((state == "open") | ((state == "returned") & ~counts))
+        .then(pl.lit(OPEN))
+        .when(~counts)
+        .then(pl.lit(INVALID))
+    )

@@ -1,0 +1,264 @@
+"""The results of a review: the kept images as a dataset of concepts in contexts, the others, and a report.
+
+    OUT/manifest.csv     path, concept, context, split of what was kept; OUT is a dataset that `hardlook run metacoco`
+                         reads by --data root=OUT
+    OUT/images/          the images that it names
+    OUT/rejected.csv     claims that somebody declined
+    OUT/undecided.csv    claims with fewer reviews than wanted
+    OUT/report.json      all numbers
+    OUT/page.html        the same with pictures
+
+Every candidate is in exactly one of the three csv files.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+import hardlook
+from hardlook.collect.results.answers import number_participants
+from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
+from hardlook.collect.results.quality import measure_participants
+from hardlook.collect.results.review_outcomes import (
+    OUTCOMES,
+    Agreement,
+    ReviewedClaim,
+    candidates_folder,
+    count_reviews,
+    measure_agreement,
+    measure_reviewers,
+    write_claims,
+    write_kept_images,
+)
+from hardlook.collect.study.folder import Study
+from hardlook.data.images import read_image
+from hardlook.errors import HardlookError, OptionError
+from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.sections import Example, Gallery, HeatMap, Picture, Section, Table
+from hardlook.harness.stats import Estimate
+from hardlook.randomness import generator
+from hardlook.report.formatting import format_count
+from hardlook.report.json_values import to_json_value
+from hardlook.report.page import render_study
+
+if TYPE_CHECKING:
+    from hardlook.collect.store.store import Store
+
+SCHEMA = "hardlook.review-report/1"
+
+# How many names, gallery images, rows of a table and cells per side of a heat map are shown at most.
+_EXAMPLES, _GALLERY_IMAGES, _TABLE_ROWS, _HEAT_MAP_CELLS = 5, 8, 500, 30
+
+_AGREEMENT = {"percent": "pairs of reviews alike", "fleiss": "Fleiss' kappa", "alpha": "Krippendorff's alpha"}
+
+
+def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules | None = None) -> dict[str, Any]:
+    """Write all files into the folder `out` and return the content of report.json.
+
+    Without `rules` those of the dashboard apply.
+    """
+    if study.settings.kind != "review":
+        raise OptionError(f"a study of {study.settings.kind}, not a review", remedy="pass a review")
+    rules = parse_rules(store.rules()) if rules is None else rules
+    # Answers first, so that all their participants are in the frame that is read later.
+    answers, batches, people = store.answers(), store.batches(), store.participants()
+    gone: dict[str, str] = {}
+    if rules.active_rules():
+        gone = find_excluded(measure_participants(study, answers, batches, people), rules)
+    yes_or_no = answers.filter(pl.col("value").is_in([0, 1]))
+    counting = yes_or_no.filter(~pl.col("participant").is_in(list(gone)))
+    claims = count_reviews(study, counting)
+    by_outcome = {name: [one for one in claims if one.outcome == name] for name in OUTCOMES}
+    kept = write_kept_images(study, by_outcome["kept"], out)
+    for name in ("rejected", "undecided"):
+        write_claims(out / f"{name}.csv", by_outcome[name])
+    numbers = dict(number_participants(people).select("id", "number").iter_rows())
+    rows = measure_reviewers(counting).with_columns(
+        pl.col("participant").replace_strict(numbers, return_dtype=pl.Int64)
+    )
+    report: dict[str, Any] = {
+        "schema": SCHEMA,
+        "hardlook": hardlook.__version__,
+        "study": {"title": study.settings.title, "fingerprint": study.fingerprint},
+        # The folder's name only: its path may be private.
+        "data": {**study.made["data"], "candidates": candidates_folder(study).name},
+        "wanted_reviews": study.settings.target_answers,
+        "candidates": len(claims),
+        **{name: len(found) for name, found in by_outcome.items()},
+        "disputed": sum(one.disputed for one in by_outcome["rejected"]),
+        "reviews": len(counting),
+        "participants": counting["participant"].n_unique(),
+        "rules": rules.active_rules(),
+        "excluded": [{"participant": numbers[name], "reason": reason} for name, reason in gone.items()],
+        "left_out": {
+            "answers_of_excluded_participants": len(yes_or_no) - len(counting),
+            "answers_neither_yes_nor_no": len(answers) - len(yes_or_no),
+        },
+        "agreement": _summarise_agreement(measure_agreement(claims, counting)),
+        "images": {
+            "copied": kept.copied,
+            "of_the_study": {"count": len(kept.from_study), "examples": list(kept.from_study[:_EXAMPLES])},
+        },
+        "cells": _count_cells(claims),
+        "reviewers": rows.sort("participant").to_dicts(),
+    }
+    report["in_words"] = _describe_results(report)
+    write_whole(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_whole(out / "page.html", render_page(study, claims, report))
+    return report
+
+
+def _summarise_agreement(agreement: Agreement | None) -> dict[str, Any] | None:
+    """The document of an agreement; undefined numbers are null."""
+    if agreement is None:
+        return None
+    document: dict[str, Any] = {"claims": agreement.claims}
+    for name in _AGREEMENT:
+        estimate: Estimate = getattr(agreement, name)
+        document[name] = {"value": estimate.value, "low": estimate.interval.low, "high": estimate.interval.high}
+    plain: dict[str, Any] = to_json_value({**document, "cohen": agreement.cohen})
+    return plain
+
+
+def _count_cells(claims: tuple[ReviewedClaim, ...]) -> list[dict[str, Any]]:
+    counts = Counter((one.task.concept, one.task.context, one.outcome) for one in claims)
+    cells = []
+    for concept, context in sorted({(one.task.concept, one.task.context) for one in claims}):
+        found: dict[str, int] = {name: counts[concept, context, name] for name in OUTCOMES}
+        cells.append({"concept": concept, "context": context, "candidates": sum(found.values()), **found})
+    return cells
+
+
+def _describe_results(report: dict[str, Any]) -> list[str]:
+    claims = format_count(report["candidates"], "candidate")
+    words = [
+        f"Of {claims} {report['kept']} were kept and {report['rejected']} rejected, {report['disputed']} of them "
+        f"disputed; {report['undecided']} are undecided, with fewer than "
+        f"{format_count(report['wanted_reviews'], 'review')}."
+    ]
+    found = report["agreement"]
+    if found is None:
+        words.append("Nothing was judged by two people yet, so nothing can be said of their agreement.")
+    else:
+        alpha = found["alpha"]["value"]
+        chance = "undefined, since all said the same" if alpha is None else f"{alpha:.2f}"
+        words.append(
+            f"{found['percent']['value']:.0%} of pairs of reviews are alike; allowing for chance, Krippendorff's alpha "
+            f"is {chance} over {format_count(found['claims'], 'claim')}."
+        )
+    if taken := report["images"]["of_the_study"]["count"]:
+        words.append(
+            f"{format_count(taken, 'kept image')} came from the study, since the candidate is gone or has changed."
+        )
+    return words
+
+
+def render_page(study: Study, claims: Sequence[ReviewedClaim], report: Mapping[str, Any]) -> str:
+    """The page as HTML; `report` is the content of report.json."""
+    galleries = _build_galleries(claims)
+    by_id = {one.task.id: one for one in claims}
+    shown = {example.unit for gallery in galleries for example in gallery.examples}
+    return render_study(
+        [
+            Section(
+                "What was kept",
+                "\n\n".join(report["in_words"]),
+                (_build_outcome_table(report), _build_agreement_table(report)),
+            ),
+            Section("Concepts and contexts", "", _build_cells(report)),
+            Section("Reviewers", _describe_excluded(report), (_build_reviewer_table(report),)),
+            Section("Images to look at", "Drawn at random from each kind.", galleries),
+        ],
+        title=f"Review: {study.settings.title}",
+        kind="Review of candidate images",
+        summary="People said of each image whether it shows its concept in its context.",
+        provenance={name: report[name] for name in ("schema", "hardlook", "study", "wanted_reviews", "rules", "data")},
+        pictures={unit: _load_pictures(study, by_id[unit]) for unit in sorted(shown)},
+    )
+
+
+def _build_outcome_table(report: Mapping[str, Any]) -> Table:
+    rows: list[tuple[str, int]] = [(name, report[name]) for name in ("candidates", *OUTCOMES)]
+    rows.append(("rejected, and disputed", report["disputed"]))
+    caption = "Every candidate is kept, rejected or undecided; disputed ones were accepted by some and not by others."
+    return Table("Candidates", caption, ("candidates", "count"), rows)
+
+
+def _build_agreement_table(report: Mapping[str, Any]) -> Table:
+    found = report["agreement"]
+    rows: list[tuple[str, float | None, float | None, float | None]] = []
+    if found is not None:
+        rows = [
+            (words, *(found[name][part] for part in ("value", "low", "high"))) for name, words in _AGREEMENT.items()
+        ]
+        if found["cohen"] is not None:
+            rows.append(("Cohen's kappa of the two reviewers", found["cohen"], None, None))
+    caption = "0 is chance and 1 full agreement, but for the first row; intervals of 95 % resample images."
+    return Table("Agreement", caption, ("measure", "value", "low", "high"), rows)
+
+
+def _build_cells(report: Mapping[str, Any]) -> tuple[HeatMap | Table, ...]:
+    cells = report["cells"]
+    concepts, contexts = (sorted({cell[name] for cell in cells}) for name in ("concept", "context"))
+    kept = {(cell["concept"], cell["context"]): float(cell["kept"]) for cell in cells}
+    columns = ("concept", "context", "candidates", *OUTCOMES)
+    caption = "" if len(cells) <= _TABLE_ROWS else f"The first {_TABLE_ROWS} of {len(cells)}; report.json has all."
+    table = Table(
+        "All cells", caption, columns, [tuple(cell[name] for name in columns) for cell in cells[:_TABLE_ROWS]]
+    )
+    if max(len(concepts), len(contexts)) > _HEAT_MAP_CELLS:
+        return (table,)
+    empty = float("nan")
+    values = [[kept.get((concept, context), empty) for context in contexts] for concept in concepts]
+    caption = "Images that were kept; a cell without a candidate is empty."
+    drawn = HeatMap("Kept images", caption, concepts, contexts, values, "concept", "context", decimals=0)
+    return (drawn, table)
+
+
+def _describe_excluded(report: Mapping[str, Any]) -> str:
+    left_out = report["left_out"]
+    words = [f"Reviewer {one['participant']} is left out: {one['reason']}." for one in report["excluded"]]
+    if odd := left_out["answers_neither_yes_nor_no"]:
+        words.append(f"{format_count(odd, 'answer')} were neither yes nor no, and are left out.")
+    return "\n\n".join(words)
+
+
+def _build_reviewer_table(report: Mapping[str, Any]) -> Table:
+    columns = ("participant", "reviews", "accepted", "alike", "reaction_ms")
+    rows = [tuple(row[name] for name in columns) for row in report["reviewers"][:_TABLE_ROWS]]
+    caption = (
+        "Shares of reviews that accept, and of others' reviews of the same claims that say the same; milliseconds."
+    )
+    return Table("Reviewers", caption, columns, rows)
+
+
+def _build_galleries(claims: Sequence[ReviewedClaim]) -> list[Gallery]:
+    kinds = {
+        "Kept": [one for one in claims if one.outcome == "kept"],
+        "Rejected by all": [one for one in claims if one.outcome == "rejected" and not one.accepted],
+        "Disputed": [one for one in claims if one.disputed],
+    }
+    galleries = []
+    for title, found in kinds.items():
+        chosen = sorted(generator(0, "review", "gallery", title).permutation(len(found))[:_GALLERY_IMAGES].tolist())
+        examples = [
+            Example(
+                one.task.id, f"{one.accepted} of {format_count(one.reviews, 'reviewer')} accepted. `{one.task.name}`"
+            )
+            for one in (found[place] for place in chosen)
+        ]
+        galleries.append(Gallery(title, f"{len(examples)} of {len(found)}.", examples))
+    return galleries
+
+
+def _load_pictures(study: Study, one: ReviewedClaim) -> list[Picture] | str:
+    try:
+        return [Picture(f"{one.task.concept}, {one.task.context}", read_image(study.file(one.task.image)))]
+    except HardlookError as error:
+        return str(error)

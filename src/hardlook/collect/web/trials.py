@@ -1,0 +1,333 @@
+"""The operations of the participants' API: state and settings of a participant, batches, trials and their pictures.
+
+An answer is acknowledged once it is stored; whether a click was right is not revealed. A trial's pictures are served
+to its own participant from the moment it is shown until it is answered, and a mask is never served. Trials of the
+training round are not stored; their ids are numbers.
+
+>>> parse_training_id("training-2"), parse_training_id("training-x")
+(2, None)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hardlook.collect.store.records import NewAnswer, Trial
+from hardlook.collect.study.display_modes import draw_highlighted
+from hardlook.collect.study.folder import Study
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.study.tasks import ClickTask, ReviewTask, Task
+from hardlook.collect.study.validity import ClickValidator
+from hardlook.collect.web import messages
+from hardlook.collect.web.joining import find_completion_code
+from hardlook.collect.web.messages import AnswerBody, DeviceBody, EmptyBody, LanguageBody, TrainingBody
+from hardlook.collect.web.pages import find_image_type, language_name, load_texts
+from hardlook.collect.web.refusals import RequestRefused
+from hardlook.collect.web.sessions import make_csrf_token
+from hardlook.collect.web.site import Visit
+from hardlook.data.images import read_bytes, read_image
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+ShownTrial = messages.ShownClick | messages.ShownReview | messages.ShownRating
+
+# Clocks and networks are not exact: a trial reaches the page a little later than its show is noted here.
+GRACE_SECONDS = 0.25
+
+_TRAINING_ID = re.compile(r"training-(0|[1-9][0-9]?)")
+
+_TRIAL_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
+
+
+def get_state(visit: Visit) -> messages.State:
+    """All that the page needs to resume where the participant stopped."""
+    study, participant = visit.site.study, visit.participant
+    settings = study.settings
+    tally = visit.site.store.tally(participant.id)
+    visit.site.store.touch(participant.id, visit.now)
+    return {
+        "study": visit.site.sessions.study_tag,
+        "kind": settings.kind,
+        "title": settings.title,
+        "language": participant.language,
+        "languages": {code: language_name(code) for code in settings.languages},
+        "question": settings.question,
+        "click_types": list(visit.site.click_types),
+        "csrf": make_csrf_token(study.secret, visit.session.cookie),
+        "device": participant.device,
+        "trained": participant.trained is not None or not study.training,
+        "timings": settings.timings.model_dump(),
+        "training": [f"training-{number}" for number in range(len(study.training))],
+        "instructions": settings.instructions.get(participant.language, ""),
+        "progress": {
+            "answered": tally.answered,
+            "batches": tally.complete,
+            "most_batches": settings.most_batches,
+            "batch_size": settings.batch_size,
+        },
+        # Not `finished`: where nothing was left, batches that others return can be handed out later.
+        "done": tally.complete >= settings.most_batches,
+        "code": find_completion_code(visit.site, participant.id),
+        "texts": dict(load_texts(participant.language)),
+    }
+
+
+def set_language(visit: Visit, body: LanguageBody) -> messages.Language:
+    """Change the language."""
+    known = visit.site.study.settings.languages
+    if body.language not in known:
+        raise RequestRefused(422, "language", f"language: this study has {', '.join(known)}")
+    visit.site.store.set_language(visit.participant.id, body.language, visit.now)
+    return {"language": body.language, "texts": dict(load_texts(body.language))}
+
+
+def set_device(visit: Visit, body: DeviceBody) -> messages.Device:
+    """Set or change the device.
+
+    A batch that was begun on one device is not finished on another: with the next batch it is returned, and its
+    answers stay on record for the device that they were given on.
+    """
+    settings = visit.site.study.settings
+    if settings.kind != "clicks":
+        raise RequestRefused(409, "no-device", "This study does not ask for the device.")
+    if body.device not in settings.devices:
+        wanted = settings.devices[0]
+        name = "a computer" if wanted == "pc" else "a phone or a tablet"
+        raise RequestRefused(409, f"needs-{wanted}", f"This study needs {name}. Open your link there.")
+    visit.site.store.set_device(visit.participant.id, body.device, visit.now)
+    return {"device": body.device}
+
+
+def end_training(visit: Visit, body: EmptyBody) -> messages.Trained:
+    """End the training round."""
+    visit.site.store.set_trained(visit.participant.id, visit.now)
+    return {"trained": True}
+
+
+def keep_alive(visit: Visit, body: EmptyBody) -> messages.Paused:
+    """Restart the time until the open batch is returned."""
+    visit.site.store.touch(visit.participant.id, visit.now)
+    return {"paused": True}
+
+
+def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
+    """The open batch, or a new one, or the end of the study for this participant."""
+    site, participant = visit.site, visit.participant
+    if site.study.settings.kind == "clicks" and participant.device is None:
+        raise RequestRefused(409, "no-device", "Say first which device you use.")
+    if site.study.training and participant.trained is None:
+        raise RequestRefused(409, "not-trained", "The practice comes first.")
+    batch = site.store.next_batch(participant.id, site.rules, visit.now)
+    if batch is None:
+        return {"done": True, "code": find_completion_code(site, participant.id)}
+    trials: list[messages.TrialOfBatch] = [
+        {"id": trial.id, "position": trial.position, "answered": trial.state == "answered"} for trial in batch.trials
+    ]
+    return {"done": False, "batch": {"id": batch.id, "number": batch.number, "trials": trials}}
+
+
+def show_trial(visit: Visit, body: EmptyBody, trial: str) -> ShownTrial:
+    """Begin a trial: from now on its pictures are served, and it can be answered."""
+    site = visit.site
+    task = find_training_task(site.study, trial)
+    if task is not None:
+        return describe_trial(site.study, trial, task, choose_training_mode(site.study, trial))
+    if not is_trial_id(trial):
+        raise _unknown_trial()
+    shown = site.store.show(visit.participant.id, trial, visit.now)
+    return describe_trial(site.study, shown.id, site.study.by_id[shown.item.task], shown.item.mode)
+
+
+def store_answer(visit: Visit, body: AnswerBody) -> messages.Stored:
+    """Store an answer and acknowledge it; the same answer sent again is reported as repeated."""
+    site, participant = visit.site, visit.participant.id
+    trial = site.store.trial(participant, body.trial)
+    if trial is None:
+        raise _unknown_trial()
+    task = site.study.by_id[trial.item.task]
+    check_answer(site.study.settings, task, body)
+    if trial.state == "assigned":
+        _check_time(visit, trial)
+    verdict = None
+    if isinstance(task, ClickTask) and body.x is not None and body.y is not None:
+        verdict = site.validator.click(task.id, body.x, body.y)
+    answer = NewAnswer(
+        body.key,
+        body.trial,
+        x=body.x,
+        y=body.y,
+        inside=verdict.inside if verdict else None,
+        near=verdict.near if verdict else None,
+        value=body.value,
+        early=body.early,
+        reaction_ms=body.reaction_ms,
+        durations=body.durations.model_dump(),
+        circumstances=body.circumstances.model_dump(),
+    )
+    stored = site.store.answer(participant, answer, site.rules.needed, visit.now)
+    if stored.batch_complete and site.store.tally(participant).complete >= site.study.settings.most_batches:
+        # Nothing is left to hand out; asking for it notes the time, also when the page does not ask for more.
+        site.store.next_batch(participant, site.rules, visit.now)
+    return {
+        "stored": True,
+        "repeated": stored.repeated,
+        "batch_complete": stored.batch_complete,
+        "answered": stored.answered,
+        "of": stored.of,
+    }
+
+
+def check_training_answer(visit: Visit, body: TrainingBody) -> messages.Training:
+    """Judge an answer of the training round, which is not stored; every rating is right."""
+    site = visit.site
+    task = find_training_task(site.study, body.trial)
+    if task is None:
+        raise _unknown_trial()
+    check_answer(site.study.settings, task, body)
+    if not isinstance(task, ClickTask) or body.x is None or body.y is None:
+        known = task.answer if isinstance(task, ReviewTask) else None
+        right = known is None or body.value == known
+        return {"right": right, "inside": right, "near": right, "feedback": None}
+    verdict = site.validator.click(task.id, body.x, body.y)
+    feedback = f"/pictures/{body.trial}/feedback"
+    return {"right": verdict.near, "inside": verdict.inside, "near": verdict.near, "feedback": feedback}
+
+
+def serve_picture(visit: Visit, trial: str, what: str) -> Response:
+    """A picture of a trial: `what` is image, target or, of a training trial, feedback."""
+    site = visit.site
+    task = find_training_task(site.study, trial)
+    if task is not None:
+        if what == "feedback" and isinstance(task, ClickTask):
+            if task.id not in site.feedback:
+                site.feedback[task.id] = paint_feedback(site.study, site.validator, task)
+            return _image_response(site.feedback[task.id])
+        return _picture_response(site.study, task, choose_training_mode(site.study, trial), what)
+    own = site.store.trial(visit.participant.id, trial) if is_trial_id(trial) else None
+    # One response for all of these, so that nobody learns whether another participant's trial exists.
+    if own is None or not own.shows or own.state != "assigned":
+        raise _no_picture()
+    return _picture_response(site.study, site.study.by_id[own.item.task], own.item.mode, what)
+
+
+def paint_feedback(study: Study, validator: ClickValidator, task: ClickTask) -> bytes:
+    """The image with its region outlined, as PNG: what a training trial shows after its answer."""
+    import cv2
+
+    painted = draw_highlighted(read_image(study.file(task.image)), validator.mask(task.id), task.click_type)
+    _, data = cv2.imencode(".png", cv2.cvtColor(painted, cv2.COLOR_RGB2BGR))
+    return bytes(data.tobytes())
+
+
+def is_trial_id(text: str) -> bool:
+    """Whether a text can be a trial's id at all; anything else need not be looked up."""
+    return _TRIAL_ID.fullmatch(text) is not None
+
+
+def parse_training_id(trial: str) -> int | None:
+    """The number of a trial of the training round; None for any other id."""
+    match = _TRAINING_ID.fullmatch(trial)
+    return int(match[1]) if match else None
+
+
+def find_training_task(study: Study, trial: str) -> Task | None:
+    """The task of a trial of the training round; None for any other id."""
+    number = parse_training_id(trial)
+    return study.training[number] if number is not None and number < len(study.training) else None
+
+
+def choose_training_mode(study: Study, trial: str) -> str:
+    """The display mode of a training trial: the study's modes in turn, skipping those the task has no picture for."""
+    task, number = find_training_task(study, trial), parse_training_id(trial)
+    if not isinstance(task, ClickTask) or number is None:
+        return ""
+    modes = study.settings.modes
+    rotated = [modes[(number + place) % len(modes)] for place in range(len(modes))]
+    available = (mode for mode in (*rotated, *sorted(task.targets)) if mode == "text" or mode in task.targets)
+    return next(available, "text")
+
+
+def describe_trial(study: Study, trial: str, task: Task, mode: str) -> ShownTrial:
+    """What the page is sent of a trial; nothing in it tells where the region to click is."""
+    image = f"/pictures/{trial}/image" if task.image else None
+    if isinstance(task, ClickTask):
+        return {
+            "id": trial,
+            "mode": mode,
+            "click_type": task.click_type,
+            "width": task.width,
+            "height": task.height,
+            "image": image,
+            "target": f"/pictures/{trial}/target" if mode in task.targets else None,
+            "description": task.description if mode == "text" else "",
+        }
+    if isinstance(task, ReviewTask):
+        return {"id": trial, "image": image, "concept": task.concept, "context": task.context}
+    value = task.value if study.settings.question == "fit" else None
+    return {"id": trial, "form": task.form, "labels": list(task.labels), "value": value, "image": image}
+
+
+def find_picture_file(task: Task, mode: str, what: str) -> str | None:
+    """The file of a picture, relative to the study; None where there is none of that name.
+
+    >>> from hardlook.collect.study.tasks import RatingTask
+    >>> find_picture_file(RatingTask("t1", "s", "pair", ("a", "b"), "path", 0.5), "", "image") is None
+    True
+    """
+    if what == "image":
+        return task.image or None
+    if what == "target" and isinstance(task, ClickTask):
+        return task.targets.get(mode)
+    return None
+
+
+def check_answer(settings: StudySettings, task: Task, body: AnswerBody | TrainingBody) -> None:
+    """Refuse with 422 an answer of the wrong kind: a click must lie within its image, a rating from 1 to 10."""
+    if isinstance(task, ClickTask):
+        if body.x is None or body.y is None or body.value is not None:
+            raise RequestRefused(422, "field", "a click has x and y, and no value")
+        if not (0 <= body.x < task.width and 0 <= body.y < task.height):
+            message = f"x, y: expected a point of the image, {task.width} by {task.height} pixels"
+            raise RequestRefused(422, "field", message)
+        return
+    least, most = (0, 1) if settings.kind == "review" else (1, 10)
+    if body.x is not None or body.y is not None or body.value is None or not least <= body.value <= most:
+        message = f"value: expected a whole number from {least} to {most}, without x and y"
+        raise RequestRefused(422, "field", message)
+
+
+def _check_time(visit: Visit, trial: Trial) -> None:
+    """Refuse an answer before the trial was shown for as long as its phases take; late answers are accepted."""
+    if trial.shown is None:
+        raise RequestRefused(409, "not-shown", "This trial was not shown yet.")
+    settings = visit.site.study.settings
+    if settings.kind != "clicks":
+        return
+    timings = settings.timings
+    planned = timings.image + timings.target_of(trial.item.mode) + timings.again
+    # A clock that was set back says nothing about what was seen, and the answer would be lost.
+    if 0 <= visit.now - trial.shown < planned - GRACE_SECONDS:
+        raise RequestRefused(409, "too-early", "The answer came before the picture can have been seen.")
+
+
+def _picture_response(study: Study, task: Task, mode: str, what: str) -> Response:
+    name = find_picture_file(task, mode, what)
+    if name is None:
+        raise _no_picture()
+    return _image_response(read_bytes(study.file(name)))
+
+
+def _image_response(data: bytes) -> Response:
+    from starlette.responses import Response
+
+    return Response(data, media_type=find_image_type(data) or "application/octet-stream")
+
+
+def _unknown_trial() -> RequestRefused:
+    return RequestRefused(404, "unknown-trial", "There is no such trial of yours.")
+
+
+def _no_picture() -> RequestRefused:
+    return RequestRefused(404, "no-picture", "There is no such picture, or it is not its time.")

@@ -1,1 +1,0 @@
-"""`hardlook attributes`: what is easy, salient, large or crowded in a dataset."""

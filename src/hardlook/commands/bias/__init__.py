@@ -1,1 +1,0 @@
-"""`hardlook bias`: the biases behind one-shot scores."""

@@ -1,1 +1,0 @@
-"""`hardlook build`: tiers of pairs from any images with class masks."""

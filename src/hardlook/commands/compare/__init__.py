@@ -1,1 +1,0 @@
-"""`hardlook compare`: from run folders to a page, a file and a terminal."""

@@ -1,1 +1,0 @@
-"""`hardlook data`: datasets of concepts in contexts, inspected, measured and made."""

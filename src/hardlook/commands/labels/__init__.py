@@ -1,1 +1,0 @@
-"""`hardlook labels`: label sets and their senses."""

@@ -1,1 +1,0 @@
-"""`hardlook leaderboard`: pages and a terminal."""

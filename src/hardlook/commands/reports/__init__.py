@@ -1,1 +1,0 @@
-"""What is made of finished runs: scores, reports, figures, tables, documents."""

@@ -1,1 +1,0 @@
-"""`hardlook run`: its flags, its default model, one unit, several models."""

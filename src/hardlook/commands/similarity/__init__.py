@@ -1,1 +1,0 @@
-"""`hardlook similarity`: how alike labels are."""

@@ -1,0 +1,333 @@
+"""COCO's instances.json: images, objects with boxes and masks, categories.
+
+Masks are decoded when asked for. Everything that does not fit is listed in one error.
+
+>>> content = {
+...     "images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 3}],
+...     "categories": [{"id": 18, "name": "dog"}],
+...     "annotations": [{"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0,
+...                      "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2]]}],
+... }
+>>> (image,) = parse_instances(content).images
+>>> image.boxes.tolist(), int(image.masks().sum())
+([[0.0, 0.0, 2.0, 2.0]], 4)
+
+COCO's results json: a list of detections with image_id, category_id, score, and bbox or segmentation.
+
+The list is read one detection at a time into columns, so that a large file is never a tree of objects in memory.
+
+>>> from hardlook.data.coco_detection import parse_instances
+>>> image = {"id": 7, "width": 4, "height": 3}
+>>> truth = parse_instances({"images": [image], "categories": [{"id": 1, "name": "cat"}], "annotations": []})
+>>> rows = [{"image_id": 7, "category_id": 1, "score": 0.5, "bbox": [0, 0, 2, 2]}]
+>>> parse_results(rows, truth, "bbox")[7].area("bbox")
+array([4.])
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data import rle
+from hardlook.data.images import read_bytes
+from hardlook.data.problems import ProblemList
+from hardlook.errors import DataError
+
+FORMAT = "it needs images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
+
+
+@dataclass(frozen=True, eq=False)
+class ImageObjects:
+    """One annotated image with n objects in the file's order.
+
+    `ids`, `category_ids` (n,); `boxes` (n, 4) as x, y, width, height; `area` (n,) pixels; `crowd` (n,) bool;
+    `segmentations` as the file has them (polygons or runs), None where there is none.
+    """
+
+    id: int
+    file_name: str
+    width: int
+    height: int
+    ids: NDArray[np.int64]
+    category_ids: NDArray[np.int64]
+    boxes: NDArray[np.float64]
+    area: NDArray[np.float64]
+    crowd: NDArray[np.bool_]
+    segmentations: tuple[Any, ...]
+
+    @cached_property
+    def encoded(self) -> tuple[rle.Rle, ...]:
+        """The masks run-length encoded, as `rle.iou` takes them; made once, then kept."""
+        return tuple(map(self._encoded, self.ids.tolist(), self.segmentations))
+
+    def masks(self) -> NDArray[np.bool_]:
+        """The masks (n, H, W) bool."""
+        return stack_masks(self.encoded, self.height, self.width)
+
+    def _encoded(self, annotation: int, segmentation: Any) -> rle.Rle:
+        if segmentation is None:
+            raise DataError(f"annotation {annotation} has no segmentation", unit=str(self.id), remedy="score boxes")
+        try:
+            return rle.from_segmentation(segmentation, self.height, self.width)
+        except DataError as error:
+            raise error.at(unit=f"image {self.id}, annotation {annotation}") from error
+
+
+@dataclass(frozen=True, eq=False)
+class InstanceDataset:
+    """Category names by id, ascending, and images in the file's order."""
+
+    categories: Mapping[int, str]
+    images: tuple[ImageObjects, ...]
+
+    def class_indices(self, category_ids: NDArray[np.int64]) -> NDArray[np.int64]:
+        """(n,) places 0..K-1 of known category ids in ascending order.
+
+        >>> InstanceDataset({3: "cat", 18: "dog"}, ()).class_indices(np.array([18, 3]))
+        array([1, 0])
+        """
+        return np.searchsorted(np.array(list(self.categories), np.int64), category_ids)
+
+
+def stack_masks(encoded: tuple[rle.Rle, ...], height: int, width: int) -> NDArray[np.bool_]:
+    """The masks (n, height, width) bool of n encodings, also when n is 0."""
+    return np.stack([rle.decode(mask) for mask in encoded]) if encoded else np.zeros((0, height, width), bool)
+
+
+def read_instances(path: Path | str) -> InstanceDataset:
+    """The dataset of an instances.json."""
+    try:
+        content = json.loads(read_bytes(Path(path)))
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
+    return parse_instances(content, path)
+
+
+def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDataset:
+    """The dataset of what an instances.json holds; `file` is what errors name."""
+    try:
+        names = {int(category["id"]): str(category["name"]) for category in content["categories"]}
+        images = {int(image["id"]): image for image in content["images"]}
+        sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
+        problems = ProblemList()
+        if len(images) < len(content["images"]):
+            problems.add("image ids that come twice", len(content["images"]) - len(images))
+        objects = _by_image(content["annotations"], sizes, names, problems)
+        remedy = "correct or remove these entries; nothing is left out silently"
+        problems.raise_if_any("annotations that do not fit", file=file, remedy=remedy)
+        found = [_image(i, image, objects.get(i, [])) for i, image in images.items()]
+    except (KeyError, TypeError, ValueError) as error:
+        raise DataError(f"not COCO's instance format: {error!r}", file=file, remedy=FORMAT) from error
+    return InstanceDataset(dict(sorted(names.items())), tuple(found))
+
+
+def fits_image(segmentation: Any, size: tuple[int, int]) -> bool:
+    """Whether a segmentation is of the image's size (height, width); polygons always are."""
+    if not isinstance(segmentation, Mapping):
+        return True
+    stated = segmentation.get("size")
+    return isinstance(stated, list | tuple) and tuple(stated) == size
+
+
+def is_box(box: Any) -> bool:
+    """Whether this is x, y, width, height: four finite numbers, the sides not negative."""
+    if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(v, int | float) for v in box):
+        return False
+    return all(map(math.isfinite, box)) and box[2] >= 0 and box[3] >= 0
+
+
+def _by_image(
+    annotations: Any, sizes: Mapping[int, tuple[int, int]], names: Mapping[int, str], problems: ProblemList
+) -> dict[int, list[Any]]:
+    grouped: defaultdict[int, list[Any]] = defaultdict(list)
+    seen = set()
+    for annotation in annotations:
+        i, image = annotation["id"], annotation["image_id"]
+        if i in seen:
+            problems.add("annotation ids that come twice", i)
+        seen.add(i)
+        if image not in sizes:
+            problems.add("unknown image ids", image)
+            continue
+        if annotation["category_id"] not in names:
+            problems.add("category ids that are not listed", annotation["category_id"])
+        if not is_box(annotation["bbox"]):
+            problems.add("boxes that are not x, y, width, height, of annotations", i)
+        if not fits_image(annotation.get("segmentation"), sizes[image]):
+            problems.add("masks of another size than their image, of annotations", i)
+        grouped[image].append(annotation)
+    return grouped
+
+
+def _image(i: int, image: Mapping[str, Any], objects: list[Any]) -> ImageObjects:
+    boxes = np.array([o["bbox"] for o in objects], np.float64).reshape(-1, 4)
+    stated = [o.get("area") for o in objects]
+    return ImageObjects(
+        i, str(image.get("file_name", "")), int(image["width"]), int(image["height"]),
+        np.array([o["id"] for o in objects], np.int64), np.array([o["category_id"] for o in objects], np.int64),
+        boxes, np.array([b[2] * b[3] if a is None else a for a, b in zip(stated, boxes, strict=True)], np.float64),
+        np.array([bool(o.get("iscrowd", 0)) for o in objects], bool),
+        tuple(o.get("segmentation") or None for o in objects),
+    )  # fmt: skip
+
+
+IouType = Literal["segm", "bbox"]
+
+_BETWEEN = re.compile(r"[\s,]*")
+
+_REMEDY = "a results file is a list of {image_id, category_id, score, bbox or segmentation} for the truth's images"
+
+
+@dataclass(frozen=True, eq=False)
+class ImageDetections:
+    """Detections of one image, n of them in the file's order.
+
+    `category_ids`, `scores` (n,); `boxes` (n, 4) as x, y, width, height, when boxes were read, else (0, 4);
+    `counts` n run-length strings of masks of the image's size, when masks were read, else none.
+    """
+
+    id: int
+    width: int
+    height: int
+    category_ids: NDArray[np.int64]
+    scores: NDArray[np.float64]
+    boxes: NDArray[np.float64]
+    counts: tuple[str, ...]
+
+    @cached_property
+    def encoded(self) -> tuple[rle.Rle, ...]:
+        """The masks run-length encoded, as `rle.iou` takes them."""
+        return tuple({"size": [self.height, self.width], "counts": text} for text in self.counts)
+
+    def masks(self) -> NDArray[np.bool_]:
+        """The masks (n, H, W) bool."""
+        return stack_masks(self.encoded, self.height, self.width)
+
+    def area(self, iou_type: IouType) -> NDArray[np.float64]:
+        """(n,) pixels of the masks or the boxes, whichever is scored."""
+        if iou_type == "bbox":
+            return np.asarray(self.boxes[:, 2] * self.boxes[:, 3])
+        return np.array([self._whole(rle.area, mask) for mask in self.encoded], np.float64)
+
+    def mask_overlap(self, truth: ImageObjects) -> NDArray[np.float64]:
+        """(n, objects) overlap of the masks with the image's objects; of a crowd, the detection's share in it."""
+        return np.asarray(self._whole(rle.iou, self.encoded, truth.encoded, truth.crowd.tolist()))
+
+    def _whole(self, measure: Any, *masks: Any) -> Any:
+        try:
+            return measure(*masks)
+        except (ValueError, TypeError) as error:
+            remedy = "write masks as {'size': [H, W], 'counts': str}"
+            raise DataError(f"a mask's runs are damaged: {error}", unit=f"image {self.id}", remedy=remedy) from error
+
+
+@dataclass
+class _Columns:
+    category_ids: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    boxes: list[list[float]] = field(default_factory=list)
+    counts: list[str] = field(default_factory=list)
+
+
+def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) -> dict[int, ImageDetections]:
+    """Detections by image id, for every image of the truth, from a results json; boxes or masks, as they are scored."""
+    try:
+        text = read_bytes(Path(path)).decode()
+    except UnicodeDecodeError as error:
+        raise DataError(f"not JSON: {error}", file=path, remedy=_REMEDY) from error
+    try:
+        return parse_results(_elements(text), truth, iou_type, path)
+    except json.JSONDecodeError as error:
+        raise DataError(f"not a JSON list: {error}", file=path, remedy=_REMEDY) from error
+
+
+def parse_results(
+    rows: Iterable[Any], truth: InstanceDataset, iou_type: IouType, file: Path | str | None = None
+) -> dict[int, ImageDetections]:
+    """Detections by image id from what a results json holds; `file` is what errors name.
+
+    A box that is missing is taken from the mask; a mask that is missing is an error.
+    """
+    sizes = {image.id: (image.height, image.width) for image in truth.images}
+    columns = {image: _Columns() for image in sizes}
+    problems = ProblemList()
+    for position, row in enumerate(rows):
+        if not isinstance(row, dict):
+            problems.add("entries that are no detections, at positions", position)
+        elif not isinstance(image := row.get("image_id"), int) or image not in sizes:
+            problems.add("image ids that the truth has not", repr(image))
+        elif not isinstance(category := row.get("category_id"), int) or category not in truth.categories:
+            problems.add("category ids that the truth has not", repr(category))
+        elif not isinstance(score := row.get("score"), int | float):
+            problems.add("no score, at positions", position)
+        elif not math.isfinite(score):
+            problems.add("scores that are no numbers (NaN), at positions", position)
+        elif not fits_image(row.get("segmentation"), sizes[image]):
+            problems.add("masks of another size than their image, at positions", position)
+        else:
+            kept = columns[image]
+            _add_region(kept, row, sizes[image], iou_type, position, problems)
+            kept.category_ids.append(category)
+            kept.scores.append(score)
+    problems.raise_if_any("detections that do not fit the truth", file=file, remedy=_REMEDY)
+    return {
+        i: ImageDetections(
+            i, sizes[i][1], sizes[i][0], np.array(c.category_ids, np.int64), np.array(c.scores, np.float64),
+            np.array(c.boxes, np.float64).reshape(-1, 4), tuple(c.counts),
+        )
+        for i, c in columns.items()
+    }  # fmt: skip
+
+
+def _add_region(
+    kept: _Columns, row: dict[str, Any], size: tuple[int, int], iou_type: IouType, position: int, problems: ProblemList
+) -> None:
+    segmentation, box = row.get("segmentation"), row.get("bbox")
+    if iou_type == "bbox" and box:
+        if not is_box(box):
+            problems.add("boxes that are not x, y, width, height, at positions", position)
+        else:
+            kept.boxes.append(box)
+        return
+    if not segmentation:
+        problems.add(f"no {'segmentation' if iou_type == 'segm' else 'bbox'}, at positions", position)
+        return
+    try:
+        encoded = rle.from_segmentation(segmentation, *size)
+        if iou_type == "bbox":
+            kept.boxes.append(list(rle.to_box(encoded)))
+        else:
+            kept.counts.append(encoded["counts"])
+    except (DataError, ValueError, TypeError):
+        problems.add("masks that cannot be read, at positions", position)
+
+
+def _elements(text: str) -> Iterator[Any]:
+    """The elements of a JSON list, each parsed when its turn comes."""
+    place = _after_gap(text, 0)
+    if text[place : place + 1] != "[":
+        raise json.JSONDecodeError("expected a list", text, place)
+    decode = json.JSONDecoder().raw_decode
+    place = _after_gap(text, place + 1)
+    while text[place : place + 1] != "]":
+        element, place = decode(text, place)
+        yield element
+        place = _after_gap(text, place)
+    if text[place + 1 :].strip():
+        raise json.JSONDecodeError("more after the list's end", text, place + 1)
+
+
+def _after_gap(text: str, place: int) -> int:
+    gap = _BETWEEN.match(text, place)
+    return gap.end() if gap else place

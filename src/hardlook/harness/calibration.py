@@ -1,0 +1,129 @@
+"""Turning the dials of planted models, to see whether an instrument measures what it says.
+
+A dial that is meant to move a score must move it steadily: Spearman of dial and score at least .9 in size. A control
+must leave it flat: its whole range at most a fifth of what the weakest moving dial does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hardlook import fingerprints
+from hardlook.harness.benchmark import Dial
+from hardlook.harness.runs.in_memory import InMemoryRun
+from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.sections import DialChart, Line, Section, Table
+from hardlook.harness.stats import spearman
+
+STEADY = 0.9
+
+FLAT = 0.2
+
+SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+
+
+@dataclass(frozen=True)
+class DialCurve:
+    """One dial turned from 0 to 1: the score at each setting, and how steadily it follows."""
+
+    dial: Dial
+    settings: Sequence[float]
+    scores: Sequence[Score]
+    spearman: float
+
+    @property
+    def span(self) -> float:
+        """The range of the score over all settings."""
+        values = [score.value for score in self.scores]
+        return max(values) - min(values)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """All dials of a benchmark."""
+
+    benchmark: str
+    curves: Sequence[DialCurve]
+
+    def verdict(self, curve: DialCurve) -> bool:
+        """Whether this dial did what it is meant to do."""
+        if curve.dial.moves:
+            return abs(curve.spearman) >= STEADY
+        moving = [other.span for other in self.curves if other.dial.moves and other.dial.score == curve.dial.score]
+        return curve.span <= FLAT * min(moving, default=0.0)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every dial did."""
+        return all(self.verdict(curve) for curve in self.curves)
+
+
+def calibrate(
+    benchmark: str, given: Mapping[str, Any] | None = None, settings: Sequence[float] = SETTINGS
+) -> Calibration:
+    """Turn every dial that the benchmark's card names, on the planted world."""
+    rehearsal = InMemoryRun(benchmark, given)
+    curves = []
+    answered: dict[str, Scorecard] = {}
+
+    def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
+        """Of a fault that several scores are held against, or of none, one answer serves all."""
+        key = fingerprints.of_value([model, {name: value for name, value in arguments.items() if value}])
+        if key not in answered:
+            answered[key] = rehearsal.score(model, arguments)
+        return answered[key]
+
+    for dial in rehearsal.benchmark.card.dials:
+        scores = [scorecard(dial.model, dial.arguments(v)).get(dial.score) for v in settings]
+        values = np.array([score.value for score in scores])
+        steady = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
+        curves.append(DialCurve(dial, tuple(settings), tuple(scores), steady))
+    return Calibration(benchmark, tuple(curves))
+
+
+def calibration_section(calibration: Calibration) -> Section:
+    """The proof as a picture and a table."""
+    scores = list(dict.fromkeys(curve.dial.score for curve in calibration.curves))
+    charts = [_chart(calibration, score) for score in scores]
+    rows = [
+        (
+            curve.dial.name,
+            curve.dial.score,
+            "moves" if curve.dial.moves else "stays flat",
+            curve.spearman,
+            curve.span,
+            "yes" if calibration.verdict(curve) else "NO",
+        )
+        for curve in calibration.curves
+    ]
+    table = Table(
+        "What each dial did",
+        f"A dial that is meant to move its score needs a Spearman of at least {STEADY} in size; a control may move "
+        f"it by at most a fifth of the weakest moving dial.",
+        ("dial", "score", "meant to", "Spearman", "range of the score", "as meant"),
+        rows,
+    )
+    return Section("Does the score follow the fault?", "", (*charts, table))
+
+
+def _chart(calibration: Calibration, score: str) -> DialChart:
+    curves = [curve for curve in calibration.curves if curve.dial.score == score]
+    return DialChart(
+        f"Dials against {score}",
+        "Each line turns one fault of a planted model from 0 to 1 while everything else stays.",
+        tuple(_line(curve) for curve in curves),
+        score,
+        tuple(curve.spearman for curve in curves),
+        tuple(curve.dial.name for curve in curves if not curve.dial.moves),
+    )
+
+
+def _line(curve: DialCurve) -> Line:
+    values = [score.value for score in curve.scores]
+    lows = [score.interval.low if score.interval else score.value for score in curve.scores]
+    highs = [score.interval.high if score.interval else score.value for score in curve.scores]
+    return Line(curve.dial.name, curve.settings, values, lows, highs)

@@ -1,0 +1,109 @@
+"""A record is one flat typed row a unit; its schema says what each column means.
+
+Integers where the truth is an integer (pixels, intersections, counts): scores can then be recomputed, merged,
+sliced and bootstrapped exactly.
+
+>>> schema = RecordSchema((Column("context", "text", "where", "slice"), Column("hits", "int", "how many")))
+>>> schema.check({"unit": "a", "context": "beach", "hits": 3})
+>>> schema.check({"unit": "a", "context": "beach", "hits": 3.5})
+Traceback (most recent call last):
+...
+TypeError: record 'a': column 'hits' holds int, got float 3.5
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+Record = Mapping[str, Any]
+
+ColumnType = Literal["int", "float", "bool", "text", "bytes", "ints", "floats"]
+
+ColumnKind = Literal["slice", "measurement", "picture"]
+
+_PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (float, int),
+    "bool": (bool,),
+    "text": (str,),
+    "bytes": (bytes,),
+    "ints": (list, tuple),
+    "floats": (list, tuple),
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: what it holds and what for.
+
+    A `slice` column groups scores; a `measurement` enters them; a `picture` is only read to show a unit.
+    """
+
+    name: str
+    type: ColumnType
+    meaning: str
+    kind: ColumnKind = "measurement"
+
+
+@dataclass(frozen=True)
+class RecordSchema:
+    """The columns of a benchmark's records, after the first one, `unit` (text, the unit's id)."""
+
+    columns: tuple[Column, ...]
+
+    @property
+    def slices(self) -> tuple[str, ...]:
+        """Names of the columns that scores can be sliced by."""
+        return tuple(column.name for column in self.columns if column.kind == "slice")
+
+    @property
+    def light(self) -> tuple[str, ...]:
+        """Names of all columns that scoring reads: everything but pictures."""
+        return ("unit", *(column.name for column in self.columns if column.kind != "picture"))
+
+    def check(self, record: Record) -> None:
+        """Raise when a record's names or types are not the schema's."""
+        expected = {"unit", *(column.name for column in self.columns)}
+        if set(record) != expected:
+            missing, surplus = sorted(expected - set(record)), sorted(set(record) - expected)
+            raise TypeError(f"record {record.get('unit')!r}: missing columns {missing}, unexpected {surplus}")
+        for column in self.columns:
+            value = record[column.name]
+            fits = isinstance(value, _PYTHON_TYPES[column.type])
+            if column.type in ("int", "float") and isinstance(value, bool):
+                fits = False
+            if not fits:
+                raise TypeError(
+                    f"record {record['unit']!r}: column {column.name!r} holds {column.type}, "
+                    f"got {type(value).__name__} {value!r:.80}"
+                )
+
+    def frame(self, records: Iterable[Record]) -> pl.DataFrame:
+        """The records as a table with this schema's types, whatever the values are."""
+        import polars as pl
+
+        rows = list(records)
+        for row in rows:
+            self.check(row)
+        return pl.DataFrame(rows, schema=self.polars_schema(), orient="row")
+
+    def polars_schema(self) -> dict[str, Any]:
+        """Column name to polars type."""
+        import polars as pl
+
+        types = {
+            "int": pl.Int64(),
+            "float": pl.Float64(),
+            "bool": pl.Boolean(),
+            "text": pl.String(),
+            "bytes": pl.Binary(),
+            "ints": pl.List(pl.Int64()),
+            "floats": pl.List(pl.Float64()),
+        }
+        return {"unit": pl.String(), **{column.name: types[column.type] for column in self.columns}}

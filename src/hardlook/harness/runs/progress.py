@@ -1,0 +1,130 @@
+"""Progress with rate and time left: a bar on a terminal, one line a minute elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
+
+if TYPE_CHECKING:
+    pass
+
+LINE_SECONDS = 60.0
+
+
+class Progress(Protocol):
+    """Told of every batch that is done."""
+
+    def advance(self, units: int, failed: int) -> None:
+        """Some units are answered, some of them failed."""
+        ...
+
+
+class Silent:
+    """Says nothing."""
+
+    def advance(self, units: int, failed: int) -> None:
+        """Do nothing."""
+
+
+class LineProgress:
+    """One line a minute, for logs: done, rate, time left."""
+
+    def __init__(self, total: int, done: int, stream: TextIO | None = None) -> None:
+        self.total, self.done, self.failed = total, done, 0
+        self.stream = stream or sys.stderr
+        self.start, self.start_done, self.said = time.monotonic(), done, time.monotonic()
+
+    def advance(self, units: int, failed: int) -> None:
+        """Count, and say so when a minute has passed or all is done."""
+        self.done += units
+        self.failed += failed
+        now = time.monotonic()
+        if now - self.said >= LINE_SECONDS or self.done >= self.total:
+            self.said = now
+            rate = (self.done - self.start_done) / max(now - self.start, 1e-9)
+            left = (self.total - self.done) / rate if rate > 0 else 0.0
+            self.stream.write(
+                f"{self.done}/{self.total} units, {self.failed} failed, {rate:.1f}/s, {duration(left)} left\n"
+            )
+            self.stream.flush()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        pass
+
+
+class BarProgress:
+    """A bar with rate and time left, for terminals."""
+
+    def __init__(self, total: int, done: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        self.bar: Any = RichProgress(
+            TextColumn("[bold]{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[rate]}"),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+        )
+        self.task = self.bar.add_task("units", total=total, completed=done, rate="")
+        self.failed, self.units, self.start = 0, 0, time.monotonic()
+
+    def advance(self, units: int, failed: int) -> None:
+        """Move the bar."""
+        self.failed += failed
+        self.units += units
+        rate = f"{self.units / max(time.monotonic() - self.start, 1e-9):.1f}/s"
+        if self.failed:
+            rate += f" [red]{self.failed} failed"
+        self.bar.update(self.task, advance=units, rate=rate)
+
+    def __enter__(self) -> Self:
+        self.bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.bar.stop()
+
+
+def progress_for(total: int, done: int) -> LineProgress | BarProgress:
+    """The kind that fits where standard error goes."""
+    return BarProgress(total, done) if sys.stderr.isatty() else LineProgress(total, done)
+
+
+def duration(seconds: float) -> str:
+    """A time span in words.
+
+    >>> duration(3725), duration(59)
+    ('1 h 2 min', '59 s')
+    """
+    if seconds >= 3600:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    return f"{int(seconds // 60)} min {int(seconds % 60)} s" if seconds >= 60 else f"{int(seconds)} s"
+
+
+StartProgress = Callable[[int, int], Callable[[int, int], None]]
+
+
+@contextmanager
+def open_progress(quiet: bool) -> Iterator[StartProgress]:
+    """Give a function that starts a bar over (total, done) and returns what moves it."""
+    with ExitStack() as stack:
+
+        def start(total: int, done: int) -> Callable[[int, int], None]:
+            if quiet or done >= total:
+                return lambda units, failed: None
+            shown: Any = stack.enter_context(progress_for(total, done))
+            moved: Callable[[int, int], None] = shown.advance
+            return moved
+
+        yield start

@@ -1,0 +1,106 @@
+"""A Ray cluster: one actor a worker, batches handed out as actors are free, lost actors replaced.
+
+The cluster is found by address, or a local one is started. hardlook must be installed on its nodes, and data paths
+must mean the same there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from hardlook.errors import RunError
+from hardlook.extras import require
+from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, evaluate_batch, lost_batch, open_worker
+from hardlook.harness.runs.plan import Batch
+
+TRIES = 2
+
+
+class Evaluator:
+    """Lives in an actor: builds benchmark and model once, answers batches."""
+
+    def __init__(self, job: Job) -> None:
+        self.worker = open_worker(job)
+
+    def answer(self, batch: Batch) -> Outcome:
+        """Answer one batch."""
+        return evaluate_batch(self.worker.benchmark, batch, self.worker.model)
+
+
+def answer_on_ray(
+    job: Job, batches: Sequence[Batch], *, workers: int, address: str = "", gpus: float = 0.0
+) -> Iterator[Outcome]:
+    """Answer batches on Ray actors; a batch whose actor is lost is sent to another, at last unit by unit."""
+    ray = require("ray", extra="ray")
+    started_here = not ray.is_initialized()
+    if started_here:
+        _connect(ray, address, workers, job.threads)
+    _check_resources(ray, gpus)
+    remote = ray.remote(num_cpus=1, num_gpus=gpus, max_restarts=0)(Evaluator)
+    waiting = deque((batch, 1) for batch in batches)
+    running: dict[Any, tuple[Any, Batch, int]] = {}
+    try:
+        for _ in range(min(workers, len(batches))):
+            _submit(remote.remote(job), waiting, running)
+        while running:
+            done, _ = ray.wait(list(running), num_returns=1)
+            actor, batch, tries = running.pop(done[0])
+            try:
+                outcome: Outcome | None = ray.get(done[0])
+            except ray.exceptions.RayActorError as error:
+                # The actor, its process or its node is gone; the model itself failing is inside an Outcome.
+                if "__init__" in str(error) and "creation task" in str(error):
+                    raise
+                outcome = None
+                if tries < TRIES:
+                    waiting.appendleft((batch, tries + 1))
+                elif len(batch) > 1:
+                    waiting.extendleft(((unit,), TRIES) for unit in batch)
+                else:
+                    outcome = lost_batch(batch, f"the Ray actor was lost on this unit every time: {error}")
+                actor = remote.remote(job) if waiting else None
+            if actor is not None:
+                _submit(actor, waiting, running)
+            if outcome is not None:
+                yield outcome
+    finally:
+        for actor, _, _ in running.values():
+            ray.kill(actor)
+        if started_here:
+            ray.shutdown()
+
+
+def _check_resources(ray: Any, gpus: float) -> None:
+    """An actor that no node can hold would be waited for without end and without a word."""
+    available = ray.cluster_resources()
+    for resource, wanted in (("CPU", 1.0), ("GPU", gpus)):
+        if available.get(resource, 0.0) < wanted:
+            raise RunError(
+                f"a worker needs {wanted:g} {resource}, the Ray cluster has {available.get(resource, 0.0):g}",
+                remedy="lower --gpus, or give --address of a cluster that has them",
+            )
+
+
+def _submit(actor: Any, waiting: deque[tuple[Batch, int]], running: dict[Any, tuple[Any, Batch, int]]) -> None:
+    if waiting:
+        batch, tries = waiting.popleft()
+        running[actor.answer.remote(batch)] = (actor, batch, tries)
+
+
+def _connect(ray: Any, address: str, workers: int, threads: int) -> None:
+    variables = {name: str(threads) for name in THREAD_VARIABLES}
+    if address:
+        ray.init(address=address, runtime_env={"env_vars": variables}, log_to_driver=False)
+        return
+    # Models named as package.module:attribute are found where the driver finds them.
+    variables["PYTHONPATH"] = ":".join(path for path in sys.path if path)
+    ray.init(
+        num_cpus=workers,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level="ERROR",
+        runtime_env={"env_vars": variables},
+    )

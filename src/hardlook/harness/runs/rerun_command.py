@@ -1,0 +1,103 @@
+"""The command that evaluates a run's units again, or just one of them, made from its `run.json`.
+
+>>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {"scenes": 24, "split": "val"},
+...             "model": {"name": "planted-segmenter", "args": {"stranger": 0.2, "ragged": 0.0}}}
+>>> rerun_command(manifest, unit="scene 7")
+"hardlook run closed-miou --model planted-segmenter --model-arg stranger=0.2 --scenes 24 --unit 'scene 7' --show"
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from hardlook.errors import HardlookError
+from hardlook.harness.registry import find_benchmark
+from hardlook.models.arguments import complete_arguments
+from hardlook.models.registry import find
+
+_PAIRS = ("data", "reading")
+
+
+def rerun_command(manifest: Mapping[str, Any], unit: str | None = None) -> str:
+    """The command as one line for a shell, with the options that are not the defaults.
+
+    With `unit` it answers that unit alone and shows it; without, it makes the whole run in the folder `again`.
+    """
+    name = manifest["benchmark"]["name"]
+    words = ["hardlook", "run", name, *_model_words(manifest.get("model"))]
+    words += _option_words(name, manifest["options"])
+    threads = manifest.get("answers", {}).get("parts", {}).get("threads", 1)
+    if threads != 1:
+        words += ["--threads", str(threads)]
+    return shlex.join([*words, *(["--out", "again"] if unit is None else ["--unit", unit, "--show"])])
+
+
+def _model_words(model: Mapping[str, Any] | None) -> Iterator[str]:
+    if not model:
+        return
+    yield from ("--model", model["name"])
+    defaults = _defaults(model)
+    for key, value in model["args"].items():
+        if key not in defaults or _text(defaults[key]) != _text(value):
+            yield from ("--model-arg", f"{key}={_text(value)}")
+
+
+def _defaults(model: Mapping[str, Any]) -> dict[str, Any]:
+    """The model's arguments where nothing is said; none where the model is not installed or needs some."""
+    try:
+        return complete_arguments(model["name"], find(model["name"]).factory(), {})
+    except HardlookError:
+        return {}
+
+
+def _option_words(benchmark: str, options: Mapping[str, Any]) -> Iterator[str]:
+    defaults = find_benchmark(benchmark).options.model_construct().model_dump(mode="json")
+    for name, value in options.items():
+        if name not in defaults or value is None or value == defaults[name]:
+            continue
+        flag = "--" + name.replace("_", "-")
+        if name in _PAIRS:
+            for key, said in value.items():
+                yield from (flag, f"{key}={said}")
+        elif isinstance(value, bool):
+            yield flag if value else f"--no-{flag[2:]}"
+        else:
+            yield from (flag, _text(value))
+
+
+def _text(value: Any) -> str:
+    """A value as the command line takes it.
+
+    >>> _text([4, 6]), _text(None), _text(True)
+    ('4,6', 'none', 'true')
+    """
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ",".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)
+
+
+def command_for(manifest: Mapping[str, Any], unit: str) -> str:
+    """One line for a shell.
+
+    A model named as `module:attribute` is not looked up, since that would run the module: all its arguments are
+    then spelled, defaults too.
+
+    >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {},
+    ...             "model": {"name": "mine:Net", "args": {"size": 3, "tag": None}}}
+    >>> command_for(manifest, "a b")
+    "hardlook run closed-miou --model mine:Net --model-arg size=3 --unit 'a b' --show"
+    """
+    model = manifest.get("model")
+    if not model or ":" not in str(model["name"]):
+        return rerun_command(manifest, unit)
+    words = shlex.split(rerun_command({**manifest, "model": None}, unit))
+    named = ["--model", str(model["name"])]
+    for name, value in (model.get("args") or {}).items():
+        if value is not None:
+            said = ",".join(map(str, value)) if isinstance(value, list) else str(value)
+            named += ["--model-arg", f"{name}={said.lower() if isinstance(value, bool) else said}"]
+    return shlex.join([*words[:3], *named, *words[3:]])

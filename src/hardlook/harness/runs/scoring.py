@@ -1,0 +1,196 @@
+"""From records to scores, without the model: at the end of a run, and any time later."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import OptionError, RunError
+from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse_options
+from hardlook.harness.records import Record
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.folder import RunFolder, write_whole
+from hardlook.harness.runs.record_store import contradicting_units, read_records, write_failures
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts
+
+if TYPE_CHECKING:
+    import polars as pl
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+EXAMPLES = 5
+
+
+@dataclass(frozen=True)
+class ScoredRun:
+    """A run read back: what it was, its records and failures, and its scorecard."""
+
+    folder: RunFolder
+    manifest: dict[str, Any]
+    benchmark: Benchmark
+    options: BenchmarkOptions
+    records: pl.DataFrame
+    failures: pl.DataFrame
+    scorecard: Scorecard
+
+    def whole_records(self, units: list[str]) -> dict[str, Record]:
+        """The records of some units with all columns, pictures too."""
+        columns = ["unit", *(column.name for column in self.benchmark.schema.columns)]
+        answers = self.manifest["answers"]["fingerprint"]
+        frame = read_records(self.folder, self.benchmark.schema, answers, columns, units)
+        return {row["unit"]: row for row in frame.iter_rows(named=True)}
+
+
+def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:
+    """Compute the scores of a run; `changes` are options that change nothing but scores, such as readings."""
+    manifest = folder.read_manifest()
+    benchmark = find_benchmark(manifest["benchmark"]["name"])
+    if benchmark.card.version != manifest["benchmark"]["version"]:
+        raise RunError(
+            f"the run was made by version {manifest['benchmark']['version']} of {benchmark.card.name}, "
+            f"this is version {benchmark.card.version}",
+            file=folder.path,
+            remedy="score it with the hardlook version that run.json names, or run it again",
+        )
+    options = _changed(benchmark, manifest["options"], changes or {})
+    check_readings(benchmark, options)
+    answers = manifest["answers"]["fingerprint"]
+    records = read_records(folder, benchmark.schema, answers, benchmark.schema.light)
+    failures = write_failures(folder, answers)
+    if records.is_empty() and len(failures):
+        raise RunError(
+            f"every unit failed; the first: {failures['error'][0]}",
+            file=folder.failures_path,
+            unit=failures["unit"][0],
+            remedy="mend the cause and give the `hardlook run` of this folder again; until then leave the folder out",
+        )
+    if records.is_empty():
+        raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
+    model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
+    scorecard = benchmark.score(records, options)
+    unscored = manifest["units"] - len(records)
+    scorecard = replace(
+        scorecard,
+        model=model,
+        scores=tuple(_beside_the_paper(score, unscored) for score in scorecard.scores),
+        readings=benchmark.readings(options),
+        left_out=(
+            *_not_listed(manifest),
+            *scorecard.left_out,
+            *_left_out(manifest["units"], records, failures, folder, benchmark, answers),
+        ),
+        units=UnitCounts(manifest["units"], len(records), len(failures)),
+    )
+    return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
+
+
+def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
+    """Refuse a reading that the benchmark does not have, before the work and not after it."""
+    readings = benchmark.readings(options)
+    # A reading that is an option of its own was settled when the units were answered.
+    settled = {name.replace("_", "-") for name in type(options).model_fields}
+    known = {reading.name for reading in readings if reading.choices and reading.name not in settled}
+    unknown = sorted(set(options.reading) - known)
+    if unknown and unknown[0] in {reading.name for reading in readings}:
+        raise OptionError(
+            f"--reading {unknown[0]}: it changes more than the scores, or has an option of its own",
+            remedy=f"`hardlook run {benchmark.card.name}` sets it by --{unknown[0]}",
+        )
+    if unknown:
+        raise OptionError(
+            f"--reading {unknown[0]}: {benchmark.card.name} has no such reading",
+            remedy=f"it has: {', '.join(sorted(known)) or 'none'}",
+        )
+
+
+def keep_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
+    """Note in `run.json` the score options of the latest command: they are the ones that `scores.json` is made by."""
+    latest = options.model_dump(mode="json", include=fields_that_change(type(options), "scores"))
+    with folder.locked():
+        manifest = folder.read_manifest()
+        if {**manifest["options"], **latest} != manifest["options"]:
+            manifest["options"].update(latest)
+            write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+
+
+def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
+    free = fields_that_change(benchmark.options, "scores")
+    unknown = sorted(set(changes) - set(benchmark.options.model_fields))
+    if unknown:
+        raise OptionError(
+            f"{', '.join(unknown)}: {benchmark.card.name} has no such option",
+            remedy=f"a stored run can change: {', '.join(sorted(free))}",
+        )
+    fixed = sorted(set(changes) - free)
+    if fixed:
+        raise OptionError(
+            f"{', '.join(fixed)}: this changes the units or the answers, not only the scores",
+            remedy=f"run again with it; a stored run can change: {', '.join(sorted(free))}",
+        )
+    if "reading" in changes:
+        changes = {**changes, "reading": {**stored["reading"], **changes["reading"]}}
+    return parse_options(benchmark.options, {**stored, **changes})
+
+
+def _beside_the_paper(score: Score, unscored: int) -> Score:
+    """A score without all its units is not comparable, whatever the benchmark says of the whole."""
+    if not unscored or not score.comparable.lower().startswith("comparable"):
+        return score
+    return replace(score, comparable=f"not comparable: {unscored} units have no answer")
+
+
+def _not_listed(manifest: dict[str, Any]) -> list[LeftOut]:
+    """What never became a unit, as noted when the run began."""
+    return [LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])]
+
+
+def _left_out(
+    planned: int,
+    records: pl.DataFrame,
+    failures: pl.DataFrame,
+    folder: RunFolder,
+    benchmark: Benchmark,
+    answers: str,
+) -> list[LeftOut]:
+    notes = []
+    if len(failures):
+        names = tuple(failures["unit"].head(EXAMPLES).to_list())
+        notes.append(LeftOut("units that failed", len(failures), "see failures.parquet for each error", names))
+    unanswered = planned - len(records) - len(failures)
+    if unanswered > 0:
+        notes.append(LeftOut("units not answered yet", unanswered, "the run is not finished"))
+    contradicted = contradicting_units(folder, benchmark.schema, answers)
+    if contradicted:
+        why = "two processes answered them differently (the model is not deterministic); the first answer counts"
+        notes.append(LeftOut("second answers", len(contradicted), why, tuple(contradicted[:EXAMPLES])))
+    return notes
+
+
+def read_run_records(folder: Path, benchmark: str) -> tuple[dict[str, Any], pl.DataFrame]:
+    """What run.json says and the records without their pictures; a run of another benchmark is a `RunError`."""
+    from hardlook.harness.registry import find_benchmark
+    from hardlook.harness.runs.folder import RunFolder
+    from hardlook.harness.runs.record_store import read_records
+
+    run = RunFolder(folder)
+    manifest = run.read_manifest()
+    name = manifest["benchmark"]["name"]
+    if name != benchmark:
+        remedy = f"give the folder of a `hardlook run {benchmark}`"
+        raise RunError(f"this is a run of {name}", file=folder, remedy=remedy)
+    schema = find_benchmark(name).schema
+    return manifest, read_records(run, schema, manifest["answers"]["fingerprint"], schema.light)
+
+
+def model_name(manifest: dict[str, Any]) -> str:
+    """The name of a run's model.
+
+    >>> model_name({"model": None})
+    'stored predictions'
+    """
+    return str(manifest["model"]["name"]) if manifest["model"] else "stored predictions"

@@ -1,0 +1,272 @@
+"""What an interval is, and the t interval of a mean.
+
+The t interval is for a handful of numbers that are already summaries, such as one score per fold. For many
+units, or for a score that is not a mean, use `hardlook.harness.stats.bootstrap`.
+
+From resampled scores to an interval: percentile and BCa.
+
+BCa (bias-corrected and accelerated) is from B. Efron, "Better Bootstrap Confidence Intervals", Journal of the
+American Statistical Association 82 (1987). The formulas are those of B. Efron and R. J. Tibshirani, "An
+Introduction to the Bootstrap" (1993), section 14.3; with strata the acceleration is that of several samples,
+equation 15.36.
+
+The options that every bootstrap shares, and the estimate it ends in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, Required, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hardlook.harness.stats.resampling import Clusters, Labels, check_probability, find_clusters, finite_vector
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval together with how it was made.
+
+    `low` and `high` are in the units of the score and are both NaN where no interval exists, for example with
+    fewer than two units. `level` lies in (0, 1). `n` counts the things that vary (units, or clusters where
+    they are given) and `resampled` names them.
+
+    >>> Interval(0.4, 0.6, level=0.95, method="percentile", n=20, resampled="image").defined
+    True
+    """
+
+    low: float
+    high: float
+    level: float
+    method: str
+    n: int
+    resampled: str
+
+    @property
+    def defined(self) -> bool:
+        """Whether both bounds are numbers."""
+        return not (math.isnan(self.low) or math.isnan(self.high))
+
+    def __contains__(self, value: float) -> bool:
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A score, its interval, and what the resampling met on the way.
+
+    `standard_error` is the standard deviation (ddof 1) of the score over the resamples. `undefined` counts the
+    resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others.
+
+    >>> interval = Interval(0.4, 0.6, level=0.95, method="percentile", n=20, resampled="image")
+    >>> Estimate(0.5, interval, standard_error=0.05, resamples=1000, undefined=0).value
+    0.5
+    """
+
+    value: float
+    interval: Interval
+    standard_error: float
+    resamples: int
+    undefined: int
+
+
+def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit") -> Interval:
+    """Student's t interval of the mean: mean +- sem * t(n - 1).
+
+    `values` has shape (n,) and any unit; the standard error uses ddof 1. With n < 2 both bounds are NaN, since
+    one number says nothing about its spread. NaN or infinite values raise a ValueError that counts them.
+
+    >>> interval = t_interval([40, 60, 80, 20])
+    >>> round((interval.high - interval.low) / 2, 6)
+    41.085205
+    """
+    check_probability(level, "level")
+    vector = finite_vector(values, "values")
+    n = len(vector)
+    if n < 2:
+        return Interval(math.nan, math.nan, level, "t", n, resampled)
+    # scipy.special is a fifth of the import time of scipy.stats, and still too slow to load with the package.
+    from scipy.special import stdtrit
+
+    mean = float(vector.mean())
+    sem = float(vector.std(ddof=1)) / math.sqrt(n)
+    half = sem * float(stdtrit(n - 1, (1 + level) / 2))
+    return Interval(mean - half, mean + half, level, "t", n, resampled)
+
+
+Method = Literal["percentile", "bca"]
+
+
+def percentile_bounds(replicates: NDArray[np.float64], level: float) -> tuple[float, float]:
+    """The central `level` share of the replicates; NaN bounds where there are none.
+
+    `replicates` has shape (resamples,) and is finite; quantiles interpolate linearly.
+
+    >>> percentile_bounds(np.arange(101.0), 0.5)
+    (25.0, 75.0)
+    """
+    return _quantiles(replicates, (1 - level) / 2, (1 + level) / 2)
+
+
+def bca_bounds(
+    replicates: NDArray[np.float64],
+    value: float,
+    jackknife: NDArray[np.float64],
+    sizes: NDArray[np.int64],
+    level: float,
+) -> tuple[float, float]:
+    """Percentile bounds moved for the bias and the skewness of the score.
+
+    `replicates` has shape (resamples,) and is finite. `jackknife` has shape (n_clusters,): the score without
+    each cluster. `sizes` has shape (n_strata,). Both bounds are NaN where BCa does not exist: the score is
+    undefined without some cluster, or all replicates lie on one side of `value`.
+
+    >>> symmetric = np.arange(101.0)
+    >>> low, high = bca_bounds(symmetric, 50.0, np.array([49.0, 50.0, 51.0]), np.array([3]), 0.9)
+    >>> round(low, 6), round(high, 6)
+    (5.0, 95.0)
+    """
+    from scipy.special import ndtr, ndtri
+
+    if not (len(replicates) and math.isfinite(value)):
+        return math.nan, math.nan
+    # Half of the replicates that equal the value count as below it, or coarse scores would look biased.
+    below = ((replicates < value).mean() + (replicates <= value).mean()) / 2
+    bias = float(ndtri(below))
+    skew = acceleration(jackknife, sizes)
+    if not (math.isfinite(bias) and math.isfinite(skew)):
+        return math.nan, math.nan
+    shifted = bias + ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    low, high = ndtr(bias + shifted / (1 - skew * shifted))
+    return _quantiles(replicates, float(low), float(high))
+
+
+def acceleration(jackknife: NDArray[np.float64], sizes: NDArray[np.int64]) -> float:
+    """Skewness of the score's influence values over six; NaN if the score is undefined without a cluster.
+
+    `jackknife` has shape (n_clusters,), stratum after stratum; `sizes` has shape (n_strata,). A stratum of one
+    cluster cannot vary and has no part in it.
+
+    >>> round(acceleration(np.array([1.0, 2.0, 3.0]), np.array([3])), 12)
+    0.0
+    """
+    stratum = np.repeat(np.arange(len(sizes)), sizes)
+    varies = sizes[stratum] >= 2
+    stratum, scores = stratum[varies], jackknife[varies]
+    if not np.isfinite(scores).all():
+        return math.nan
+    size = sizes[stratum]
+    mean = np.bincount(stratum, weights=scores, minlength=len(sizes)) / np.maximum(sizes, 1)
+    influence = (size - 1) * (mean[stratum] - scores) / size
+    spread = float((influence**2).sum())
+    if spread == 0:
+        return 0.0
+    return float((influence**3).sum()) / (6 * math.pow(spread, 1.5))
+
+
+def _quantiles(replicates: NDArray[np.float64], low: float, high: float) -> tuple[float, float]:
+    if not len(replicates):
+        return math.nan, math.nan
+    bounds = np.quantile(replicates, [low, high])
+    return float(bounds[0]), float(bounds[1])
+
+
+class Resampling(TypedDict, total=False):
+    """What to draw, how often, and which interval to form.
+
+    - `rng`: the generator to draw from. Equal seed and labels draw equal resamples, whatever is scored.
+    - `clusters`: one label per unit; units with the same label are drawn together. By default each
+      unit is drawn alone and its row is its label.
+    - `strata`: one label per unit; clusters are drawn within their stratum, whose size stays fixed.
+    - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
+    - `level`: of the interval, 0.95 by default.
+    - `method`: "percentile" (default) or "bca".
+    - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
+    """
+
+    rng: Required[np.random.Generator]
+    clusters: Labels | None
+    strata: Labels | None
+    resamples: int
+    level: float
+    method: Method
+    resampled: str
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The options of one bootstrap with defaults filled in and labels turned into clusters.
+
+    `resamples` is 0 where no resample could differ from the data.
+    """
+
+    rng: np.random.Generator
+    clusters: Clusters
+    resamples: int
+    level: float
+    method: Method
+    resampled: str
+
+
+def find_plan(n_units: int, **options: Unpack[Resampling]) -> Plan:
+    """Check the options, fill in the defaults and number the clusters of `n_units` units.
+
+    >>> plan = find_plan(3, rng=np.random.default_rng(0), clusters=["a", "b", "a"])
+    >>> plan.clusters.n, plan.resampled, plan.resamples
+    (2, 'cluster', 10000)
+    """
+    unknown = sorted(set(options) - set(Resampling.__annotations__))
+    if unknown or "rng" not in options:
+        wrong = f"unknown {', '.join(unknown)}" if unknown else "rng is missing"
+        raise TypeError(f"bootstrap options: {wrong}; there are {', '.join(Resampling.__annotations__)}")
+    level = options.get("level", 0.95)
+    method = options.get("method", "percentile")
+    resamples = options.get("resamples", 10_000)
+    labels, strata = options.get("clusters"), options.get("strata")
+    check_probability(level, "level")
+    if method not in ("percentile", "bca"):
+        raise ValueError(f"method: expected 'percentile' or 'bca', got {method!r}")
+    if resamples < 0:
+        raise ValueError(f"resamples: expected at least 0, got {resamples}")
+    clusters = find_clusters(n_units, labels, strata)
+    drawn = ("unit" if labels is None else "cluster") + ("" if strata is None else " within stratum")
+    return Plan(
+        rng=options["rng"],
+        clusters=clusters,
+        resamples=resamples if clusters.can_vary else 0,
+        level=level,
+        method=method,
+        resampled=options.get("resampled", drawn),
+    )
+
+
+def summarise(
+    plan: Plan,
+    values: NDArray[np.float64],
+    replicates: NDArray[np.float64],
+    jackknife: NDArray[np.float64] | None,
+) -> tuple[Estimate, ...]:
+    """Turn replicates into one estimate per score.
+
+    `values` has shape (n_scores,), `replicates` (resamples, n_scores) and `jackknife`, which only BCa needs,
+    (n_clusters, n_scores). Replicates that are NaN or infinite are counted and left out.
+
+    >>> plan = find_plan(3, rng=np.random.default_rng(0))
+    >>> (estimate,) = summarise(plan, np.array([2.0]), np.array([[1.0], [2.0], [np.nan]]), None)
+    >>> estimate.undefined, estimate.resamples
+    (1, 3)
+    """
+    estimates = []
+    for i, value in enumerate(values):
+        column = replicates[:, i]
+        defined = column[np.isfinite(column)]
+        if jackknife is None:
+            low, high = percentile_bounds(defined, plan.level)
+        else:
+            low, high = bca_bounds(defined, float(value), jackknife[:, i], plan.clusters.sizes, plan.level)
+        error = float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
+        interval = Interval(low, high, plan.level, plan.method, plan.clusters.n, plan.resampled)
+        estimates.append(Estimate(float(value), interval, error, len(column), len(column) - len(defined)))
+    return tuple(estimates)

@@ -1,0 +1,460 @@
+"""What `hardlook data inspect` finds out: sizes, concepts in two splits, duplicates, and what can form tasks.
+
+The numbers of `hardlook data inspect`, and what they mean in plain sentences.
+
+The page of `hardlook data inspect`: sizes, concepts x contexts as a picture, duplicates, tasks, differences.
+
+The files of an inspection.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import OptionError
+from hardlook.harness.sections import HeatMap, Section, Table
+from hardlook.report.formatting import format_count, format_number
+from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates
+    from hardlook.metacoco.published import PublishedComparison
+
+
+EVERY_MODE = "all of these"
+
+
+@dataclass(frozen=True)
+class TaskSettings:
+    """The tasks that are asked for: every number of ways with every number of shots, in every mode."""
+
+    modes: tuple[str, ...]
+    ways: tuple[int, ...]
+    shots: tuple[int, ...]
+    queries: int
+
+
+@dataclass(frozen=True)
+class TaskFinding:
+    """How many of a split's classes can take part in tasks of one kind, and why the others cannot: (concept, why).
+
+    `mode` is `EVERY_MODE` for classes that take part in all modes of the run with the same supports.
+    """
+
+    split: str | None
+    mode: str
+    ways: int
+    shots: int
+    eligible: int
+    classes: int
+    left_out: tuple[tuple[str, str], ...]
+
+    @property
+    def possible(self) -> bool:
+        """Whether there are enough classes for a task."""
+        return self.eligible >= self.ways
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """All findings; `comparison` is None where nothing was compared."""
+
+    dataset: ConceptContextDataset
+    settings: TaskSettings
+    duplicates: Duplicates
+    shared_concepts: dict[str, tuple[str, ...]]
+    tasks: tuple[TaskFinding, ...]
+    comparison: PublishedComparison | None
+
+    @property
+    def parts(self) -> tuple[str | None, ...]:
+        """The splits, or None for the whole dataset where there are none."""
+        return self.dataset.splits or (None,)
+
+
+def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
+    """Positive whole numbers between commas, each once.
+
+    >>> parse_numbers("5,10", "--ways")
+    (5, 10)
+    """
+    words = [word.strip() for word in text.split(",")]
+    if not all(word.isdecimal() and int(word) for word in words):
+        raise OptionError(f"{flag} {text}: expected whole numbers from 1", remedy=f"for example {flag} 5,10")
+    return tuple(dict.fromkeys(int(word) for word in words))
+
+
+def inspect_dataset(dataset: ConceptContextDataset, settings: TaskSettings, *, against_published: bool) -> Inspection:
+    """Look at everything once; file contents are hashed, images are not decoded."""
+    from hardlook.metacoco.published import compare_counts
+
+    splits: dict[str, set[str]] = {}
+    for row in dataset.rows:
+        splits.setdefault(row.concept, set()).update([row.split] if row.split else [])
+    parts = dataset.splits or (None,)
+    return Inspection(
+        dataset,
+        settings,
+        dataset.duplicates(),
+        dataset.shared_concepts(),
+        tuple(finding for part in parts for finding in _tasks(dataset, part, settings)),
+        compare_counts(dataset.cells(), splits) if against_published else None,
+    )
+
+
+def _tasks(dataset: ConceptContextDataset, split: str | None, settings: TaskSettings) -> list[TaskFinding]:
+    from hardlook.metacoco.tasks.eligibility import eligible_classes
+    from hardlook.metacoco.tasks.images import ImageTable
+
+    arrays = dataset.image_table(split)
+    table = ImageTable(arrays.concepts, arrays.contexts, arrays.concept, arrays.context, arrays.content)
+    asked: list[tuple[str, Sequence[str]]] = [(mode, (mode,)) for mode in settings.modes]
+    if len(settings.modes) > 1:
+        asked.append((EVERY_MODE, settings.modes))
+    findings = []
+    for ways in settings.ways:
+        for shots in settings.shots:
+            for name, modes in asked:
+                found = eligible_classes(table, modes, ways, shots, settings.queries)
+                why: dict[str, str] = {}
+                for mode, concept, reason in found.left_out:
+                    said = reason if len(modes) == 1 or mode == "all" else f"{mode}: {reason}"
+                    why[concept] = f"{why[concept]}; {said}" if concept in why else said
+                left_out = tuple(sorted(why.items()))
+                eligible, classes = len(found.classes), len(table.concepts)
+                findings.append(TaskFinding(split, name, ways, shots, eligible, classes, left_out))
+    return findings
+
+
+def inspection_document(found: Inspection) -> dict[str, Any]:
+    """Everything that was found, as JSON values."""
+    import hardlook
+
+    dataset, settings = found.dataset, found.settings
+    return {
+        "schema": "hardlook.data-inspect/1",
+        "hardlook": hardlook.__version__,
+        "data": str(dataset.source),
+        "split_rule": dataset.rule,
+        "asked": asdict(settings),
+        "in_words": describe_inspection(found),
+        "images": len(dataset.rows),
+        "splits": [_split(found, part) for part in found.parts],
+        "cells": [
+            {"split": part, "concept": concept, "context": context, "images": count}
+            for part in found.parts
+            for (concept, context), count in dataset.cells(part).items()
+        ],
+        "concepts_in_several_splits": {name: list(splits) for name, splits in found.shared_concepts.items()},
+        "duplicates_across_splits": [_group(group) for group in found.duplicates.across],
+        "duplicates_within_splits": [_group(group) for group in found.duplicates.within],
+        "tasks": [{**asdict(one), "possible": one.possible, "left_out": dict(one.left_out)} for one in found.tasks],
+        "published": _compared(found.comparison),
+    }
+
+
+def _split(found: Inspection, part: str | None) -> dict[str, Any]:
+    rows = found.dataset.of_split(part)
+    images = Counter(row.concept for row in rows)
+    contexts = Counter(concept for concept, _ in found.dataset.cells(part))
+    return {
+        "split": part,
+        "concepts": len(images),
+        "contexts": len({row.context for row in rows}),
+        "images": len(rows),
+        "images_a_concept": [min(images.values()), max(images.values())],
+        "contexts_a_concept": [min(contexts.values()), max(contexts.values())],
+    }
+
+
+def _group(group: Sequence[ConceptContextImage]) -> list[dict[str, str | None]]:
+    return [{"image": row.name, "split": row.split, "concept": row.concept, "context": row.context} for row in group]
+
+
+def _compared(comparison: PublishedComparison | None) -> dict[str, Any] | None:
+    return None if comparison is None else {**asdict(comparison), "same": comparison.same}
+
+
+def describe_inspection(found: Inspection) -> list[str]:
+    """What was found, one sentence or two a subject."""
+    dataset = found.dataset
+    concepts, contexts = {row.concept for row in dataset.rows}, {row.context for row in dataset.rows}
+    pairs, possible = len(dataset.cells()), len(concepts) * len(contexts)
+    sentences = [
+        f"{format_count(len(dataset.rows), 'image')} of {format_count(len(concepts), 'concept')} in "
+        f"{format_count(len(contexts), 'context')}; {format_number(pairs, 0)} of the {format_number(possible, 0)} pairs hold images.",
+        _describe_splits(found),
+        _describe_duplicates(found),
+    ]
+    sentences += _describe_tasks(found)
+    if found.comparison is not None:
+        sentences.append(describe_published(found.comparison))
+    return sentences
+
+
+def _describe_splits(found: Inspection) -> str:
+    dataset = found.dataset
+    if not dataset.splits:
+        return "There are no splits: all concepts are in one pool."
+    sizes = ", ".join(
+        f"{part} {format_count(len({row.concept for row in dataset.of_split(part)}), 'concept')}"
+        for part in dataset.splits
+    )
+    said = f"Splits ({f'by {dataset.rule}' if dataset.rule else 'as the data say'}): {sizes}."
+    if not found.shared_concepts:
+        return f"{said} No concept is in two splits." if len(dataset.splits) > 1 else said
+    named = ", ".join(list(found.shared_concepts)[:5]) + (", ..." if len(found.shared_concepts) > 5 else "")
+    count = format_count(len(found.shared_concepts), "concept is", "concepts are")
+    return f"{said} Wrong: {count} in more than one split ({named}); a trained model would know what it is tested on."
+
+
+def _describe_duplicates(found: Inspection) -> str:
+    across, within = found.duplicates.across, found.duplicates.within
+    if not across and not within:
+        return "No two images have the same content."
+    parts = []
+    if across:
+        held = sum(map(len, across))
+        parts.append(f"Wrong: {format_count(len(across), 'image')} by content in more than one split ({held} files).")
+    elif len(found.dataset.splits) > 1:
+        parts.append("No image is in two splits.")
+    if within:
+        count = format_count(len(within), "image")
+        parts.append(f"{count} by content more than once in a split; no task has one both as support and as query.")
+    return " ".join(parts)
+
+
+def _describe_tasks(found: Inspection) -> list[str]:
+    sentences = []
+    for part in found.parts:
+        for ways in found.settings.ways:
+            for shots in found.settings.shots:
+                rows = [one for one in found.tasks if (one.split, one.ways, one.shots) == (part, ways, shots)]
+                asked = f"{ways}-way {shots}-shot, {format_count(found.settings.queries, 'query', 'queries')} a class"
+                sentences.append(f"{f'{part}: ' if part else ''}{asked}: {_able(rows, ways)}")
+    return sentences
+
+
+def _able(rows: Sequence[TaskFinding], ways: int) -> str:
+    """Of one kind of task: `rows` are the modes, and last all of them together where there are several."""
+    joint = rows[-1]
+    modes = "every mode" if len(rows) > 1 else f"mode {joint.mode}"
+    few = "" if joint.possible else f" Too few for {ways} ways."
+    if joint.eligible == joint.classes:
+        return f"all {format_count(joint.classes, 'class', 'classes')} can take part in {modes}.{few}"
+    alone = ", ".join(f"{one.mode} {one.eligible}" for one in rows if one.mode != EVERY_MODE)
+    each = f" (by itself: {alone})" if len(rows) > 1 else ""
+    return f"{joint.eligible} of {format_count(joint.classes, 'class', 'classes')} can take part in {modes}{each}.{few}"
+
+
+def describe_published(comparison: PublishedComparison) -> str:
+    """Where the data differ from the paper's, in a sentence."""
+    if comparison.same:
+        return "The counts are the published ones (pairs that the paper leaves unsettled aside)."
+    settled = [one for one in comparison.pairs if one.settled]
+    parts = [
+        (len(comparison.absent), "published concept is absent", "published concepts are absent"),
+        (len(comparison.extra), "concept is not a published one", "concepts are not published ones"),
+        (len(comparison.splits), "concept is in another split", "concepts are in other splits"),
+        (len(comparison.classes), "concept has another number of images", "concepts have other numbers of images"),
+        (len(settled), "settled pair differs", "settled pairs differ"),
+    ]
+    said = "; ".join(format_count(count, one, many) for count, one, many in parts if count)
+    return (
+        f"Not the published data: {said}. {format_count(comparison.equal_classes, 'concept')} and "
+        f"{format_count(comparison.equal_pairs, 'pair')} agree."
+    )
+
+
+MOST_GROUPS = 200
+
+_WHOLE = "all"
+
+
+def inspection_sections(found: Inspection, words: Sequence[str]) -> list[Section]:
+    """What the page shows."""
+    sections = [
+        Section("What this means", "\n\n".join(words), (_sizes(found),)),
+        Section(
+            "Concepts and contexts",
+            "Both are sorted by their images, most first. An empty cell is a pair without images.",
+            (*(_heat_map(found.dataset, part) for part in found.parts), _concepts(found)),
+        ),
+        _purity(found),
+        _task_table(found),
+    ]
+    if found.comparison is not None:
+        sections.append(_published(found.comparison))
+    return sections
+
+
+def _sizes(found: Inspection) -> Table:
+    rows = []
+    for part in found.parts:
+        cells = found.dataset.cells(part)
+        images: Counter[str] = Counter()
+        for (concept, _), count in cells.items():
+            images[concept] += count
+        contexts = Counter(concept for concept, _ in cells)
+        sizes, spread = sorted(images.values()), sorted(contexts.values())
+        rows.append(
+            (
+                part or _WHOLE,
+                len(images),
+                len({context for _, context in cells}),
+                images.total(),
+                f"{sizes[0]} to {sizes[-1]}",
+                f"{spread[0]} to {spread[-1]}",
+            )
+        )
+    columns = ("split", "concepts", "contexts", "images", "images a concept", "contexts a concept")
+    return Table("Sizes", "Counted from the files in hand.", columns, rows, decimals=0)
+
+
+def _heat_map(dataset: ConceptContextDataset, part: str | None) -> HeatMap:
+    cells = dataset.cells(part)
+    concepts, contexts = Counter[str](), Counter[str]()
+    for (concept, context), count in cells.items():
+        concepts[concept] += count
+        contexts[context] += count
+    rows = sorted(concepts, key=lambda name: (-concepts[name], name))
+    columns = sorted(contexts, key=lambda name: (-contexts[name], name))
+    return HeatMap(
+        f"Images by concept and context: {part}" if part else "Images by concept and context",
+        f"{len(cells)} of {len(rows) * len(columns)} pairs hold images. A concept with one dark cell is seen mostly in "
+        "one context; a model may learn the context instead.",
+        rows,
+        columns,
+        [[float(cells.get((row, column), math.nan)) for column in columns] for row in rows],
+        row_axis="concept",
+        column_axis="context",
+        decimals=0,
+    )
+
+
+def _concepts(found: Inspection) -> Table:
+    rows = []
+    for part in found.parts:
+        by_concept: dict[str, Counter[str]] = {}
+        for (concept, context), count in found.dataset.cells(part).items():
+            by_concept.setdefault(concept, Counter())[context] = count
+        for concept, contexts in by_concept.items():
+            fullest, most = min(contexts.items(), key=lambda pair: (-pair[1], pair[0]))
+            share = most / contexts.total()
+            rows.append((concept, part or _WHOLE, contexts.total(), len(contexts), fullest, share))
+    columns = ("concept", "split", "images", "contexts", "fullest context", "its share")
+    return Table("Concepts", "The share is that of the fullest context in the concept's images.", columns, rows)
+
+
+def _purity(found: Inspection) -> Section:
+    shared = [(name, ", ".join(splits)) for name, splits in found.shared_concepts.items()]
+    groups = [("across splits", group) for group in found.duplicates.across]
+    groups += [("within a split", group) for group in found.duplicates.within]
+    rows = [
+        (
+            where,
+            len(group),
+            ", ".join(sorted({row.split or _WHOLE for row in group})),
+            ", ".join(sorted({row.concept for row in group})),
+            ", ".join(sorted({row.context for row in group})),
+            ", ".join(row.name for row in group[:4]) + (", ..." if len(group) > 4 else ""),
+        )
+        for where, group in groups[:MOST_GROUPS]
+    ]
+    note = (
+        f" The first {MOST_GROUPS} of {len(groups)} are shown; the JSON file has all."
+        if len(groups) > MOST_GROUPS
+        else ""
+    )
+    tables = []
+    if shared:
+        caption = "Few-shot tests ask for concepts that were never trained on."
+        tables.append(Table("Concepts in more than one split", caption, ("concept", "splits"), shared))
+    if rows:
+        columns = ("where", "files", "splits", "concepts", "contexts", "images")
+        caption = f"Files with the same bytes (SHA-256); re-encoded or resized copies are not found.{note}"
+        tables.append(Table("Images with equal content", caption, columns, rows, decimals=0))
+    text = "" if tables else "No concept is in two splits, and no two files have the same bytes."
+    return Section("Splits and duplicates", text, tuple(tables))
+
+
+def _task_table(found: Inspection) -> Section:
+    able = [
+        (one.split or _WHOLE, one.ways, one.shots, one.mode, one.eligible, one.classes, "yes" if one.possible else "no")
+        for one in found.tasks
+    ]
+    left_out = [
+        (one.split or _WHOLE, one.ways, one.shots, one.mode, concept, why)
+        for one in found.tasks
+        for concept, why in one.left_out
+    ]
+    tables = [
+        Table(
+            "Classes that can take part",
+            "Each mode by itself, then all modes of a run together: those share classes and supports.",
+            ("split", "ways", "shots", "mode", "can take part", "classes", "enough for a task"),
+            able,
+            decimals=0,
+        )
+    ]
+    if left_out:
+        columns = ("split", "ways", "shots", "mode", "class", "why")
+        tables.append(Table("Classes that cannot, and why", "", columns, left_out, decimals=0))
+    text = f"A task draws {found.settings.queries} queries a class. Images are counted by content."
+    return Section("What can form tasks", text, tuple(tables))
+
+
+def _published(comparison: PublishedComparison) -> Section:
+    unsettled = "no: the paper's two tables disagree"
+    counts = [
+        (one.concept, one.context or "all", one.published, one.here, "yes" if one.settled else unsettled)
+        for one in (*comparison.classes, *comparison.pairs)
+    ]
+    tables = []
+    if comparison.absent or comparison.extra:
+        rows = [(name, "published, not here") for name in comparison.absent]
+        rows += [(name, "here, not published") for name in comparison.extra]
+        tables.append(Table("Concepts", "Case, `_` and `-` in names do not count.", ("concept", "which"), rows))
+    if comparison.splits:
+        moved = [(name, published, ", ".join(here)) for name, published, here in comparison.splits]
+        tables.append(Table("Splits that differ", "", ("concept", "published", "here"), moved))
+    if counts:
+        columns = ("concept", "context", "published", "here", "settled")
+        caption = "Images of concepts that both have, where the numbers differ."
+        tables.append(Table("Counts that differ", caption, columns, counts, decimals=0))
+    text = (
+        f"{describe_published(comparison)} Published are the paper's Tables 4 (classes) and 5 (pairs, recovered from "
+        "its text; umbrella has no column there). The paper's own totals contradict each other, so only counts of "
+        "classes and pairs are compared."
+    )
+    return Section("Against the published data", text, tuple(tables))
+
+
+def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
+    """Write the page, the numbers and, where every concept has one split, the splits; return the numbers."""
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.page import render_study
+
+    document = inspection_document(found)
+    page = render_study(
+        inspection_sections(found, document["in_words"]),
+        title=f"What is in {found.dataset.source.name}",
+        summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
+        provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
+    )
+    write_whole(out / "inspection.json", dump_json(document))
+    write_whole(out / "inspection.html", page)
+    if found.dataset.splits and not found.shared_concepts:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("concept", "split"))
+        writer.writerows(sorted({(row.concept, str(row.split)) for row in found.dataset.rows}))
+        write_whole(out / "splits.csv", text.getvalue())
+    return document

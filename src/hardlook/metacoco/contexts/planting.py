@@ -1,0 +1,350 @@
+"""A dataset of concepts in planted contexts, as files: `split/concept/context/image` and `manifest.csv`.
+
+The settings come first (`contexts.json`), each picture appears whole, the manifest comes last: a folder without one
+is unfinished, and the same call finishes it. The same seed gives the same bytes.
+
+>>> import tempfile
+>>> from hardlook.world.layouts import write_world
+>>> folder = Path(tempfile.mkdtemp())
+>>> world = write_world(folder / "world", "concept-context", count=12, size=(96, 72))
+>>> made = plant_contexts(world / "test", folder / "planted", Planting(("snow", "fog"), correlation=0.5))
+>>> made.images, made.written, plant_contexts(world / "test", folder / "planted", made.planting).written
+(6, 6, 0)
+
+Which image goes where: concepts to splits, images to contexts, with a dial for how the two go together.
+
+Counts are exact, not drawn: a training concept of n images has round(correlation x n) of them in its favourite
+context, and the rest is dealt evenly over all contexts. Test and validation concepts are dealt evenly throughout.
+
+>>> folders = {f"class {i}": tuple(f"class {i}/{j}.jpg" for j in range(20)) for i in range(10)}
+>>> plan = plan_contexts(folders, ("snow", "dusk"), correlation=1.0, seed=0)
+>>> len({(one.concept, one.context) for one in plan if one.split == "train"}), len(plan)
+(6, 200)
+>>> sorted({one.split for one in plan})
+['test', 'train', 'val']
+
+A dataset of class folders: `class/image`, or `class/.../image`; masks beside it under the same names.
+
+>>> import tempfile
+>>> folder = Path(tempfile.mkdtemp())
+>>> (folder / "cat").mkdir()
+>>> _ = (folder / "cat" / "a.jpg").write_bytes(b"")
+>>> read_class_folders(folder)
+{'cat': ('cat/a.jpg',)}
+
+What was planted, as JSON and as sentences.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook import fingerprints
+from hardlook.data.images import is_image_name, read_image
+from hardlook.errors import DataError, OptionError
+from hardlook.metacoco.contexts.looks import LOOKS, VERSION, WITH_MASKS, Pixels, apply_look
+from hardlook.metacoco.contexts.whole_files import write_atomically
+from hardlook.randomness import generator
+
+SplitBy = Literal["concept", "image"]
+
+SHARES = {"train": 0.64, "test": 0.20, "val": 0.16}
+
+"""As the paper splits its 100 concepts: 64, 20 and 16."""
+
+
+@dataclass(frozen=True)
+class PlannedImage:
+    """One image to make: its source's name, and where it goes; `place` has no suffix yet."""
+
+    source: str
+    concept: str
+    context: str
+    split: str
+    place: str
+
+
+def plan_contexts(
+    folders: Mapping[str, Sequence[str]],
+    contexts: Sequence[str],
+    *,
+    correlation: float,
+    seed: int,
+    split_by: SplitBy = "concept",
+) -> tuple[PlannedImage, ...]:
+    """All images of class folders, each in one split and one context, sorted by place.
+
+    `split_by` "concept" gives each concept to one split, as few-shot learning asks: 64 % train, 20 % test, 16 % val,
+    drawn by seed. "image" gives 64 % of each concept's images to train and the rest to test, as ordinary training
+    asks. `correlation` in [0, 1] holds in train. A concept's plan depends on its own images and, for its split and
+    favourite, on the list of concepts.
+    """
+    if not contexts or len(set(contexts)) < len(contexts):
+        raise OptionError(f"contexts {', '.join(contexts) or '(none)'}", remedy="name one or more, each once")
+    if not 0 <= correlation <= 1:
+        raise OptionError(f"correlation {correlation}", remedy="a number from 0 to 1")
+    favourites = _favourites(sorted(folders), contexts, seed)
+    splits = _splits(sorted(folders), seed) if split_by == "concept" else {}
+    planned = []
+    for concept, names in folders.items():
+        numbers = {name: number for number, name in enumerate(names, start=1)}
+        order = [names[i] for i in generator(seed, "planting", "order", concept).permutation(len(names))]
+        if split_by == "concept":
+            parts = {splits[concept]: order}
+        else:
+            kept = round(SHARES["train"] * len(order))
+            parts = {"train": order[:kept], "test": order[kept:]}
+        for split, part in parts.items():
+            favoured = round(correlation * len(part)) if split == "train" else 0
+            dealt = _deal_images(
+                len(part) - favoured, contexts, generator(seed, "planting", "contexts", concept, split)
+            )
+            for source, context in zip(part, [favourites[concept]] * favoured + dealt, strict=True):
+                place = f"{split}/{concept}/{context}/{numbers[source]:06d}"
+                planned.append(PlannedImage(source, concept, context, split, place))
+    return tuple(sorted(planned, key=lambda one: one.place))
+
+
+def _deal_images(count: int, contexts: Sequence[str], rng: np.random.Generator) -> list[str]:
+    """Contexts for `count` images, each as often as any other or once more; which come once more is drawn."""
+    order = [contexts[i] for i in rng.permutation(len(contexts))]
+    return [order[i % len(order)] for i in range(count)]
+
+
+def _favourites(concepts: Sequence[str], contexts: Sequence[str], seed: int) -> dict[str, str]:
+    """A favourite context a concept, each context as often as any other or once more."""
+    order = generator(seed, "planting", "favourites").permutation(len(concepts))
+    return {concepts[i]: contexts[place % len(contexts)] for place, i in enumerate(order)}
+
+
+def _splits(concepts: Sequence[str], seed: int) -> dict[str, str]:
+    order = generator(seed, "planting", "splits").permutation(len(concepts))
+    train = round(SHARES["train"] * len(concepts))
+    test = train + round(SHARES["test"] * len(concepts))
+    names = ["train"] * train + ["test"] * (test - train) + ["val"] * (len(concepts) - test)
+    return {concepts[i]: names[place] for place, i in enumerate(order)}
+
+
+def read_class_folders(root: Path) -> dict[str, tuple[str, ...]]:
+    """Class to the names of its images, relative to `root` (posix, sorted); hidden files do not count."""
+    if not root.is_dir():
+        raise DataError("no such folder", file=root, remedy="give the folder that holds one folder a class")
+    found: dict[str, tuple[str, ...]] = {}
+    for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
+        names = sorted(
+            path.relative_to(root).as_posix()
+            for path in folder.rglob("*")
+            if is_image_name(path) and not path.name.startswith(".")
+        )
+        if names:
+            found[folder.name] = tuple(names)
+    if not found:
+        raise DataError("no class folder with images here", file=root, remedy="lay images out as class/image")
+    return found
+
+
+def mask_path(masks: Path, name: str) -> Path | None:
+    """The mask of the image `class/stem.*`: `class/stem.png` under `masks`, or None.
+
+    >>> mask_path(Path("nowhere"), "cat/a.jpg") is None
+    True
+    """
+    path = (masks / name).with_suffix(".png")
+    return path if path.is_file() else None
+
+
+def read_mask(path: Path) -> NDArray[np.bool_]:
+    """(H, W) bool: where the mask's picture is not black."""
+    return np.asarray(read_image(path).max(axis=2) > 0)
+
+
+RECORD, MANIFEST = "contexts.json", "manifest.csv"
+
+QUALITY = 95
+
+Moved = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Planting:
+    """The settings: contexts by name, the dial of training, how strong the looks are, and how files are written."""
+
+    contexts: tuple[str, ...]
+    correlation: float = 0.8
+    strength: float = 1.0
+    split_by: SplitBy = "concept"
+    fewest: int = 1
+    image_format: str = "jpg"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = [*LOOKS, *WITH_MASKS]
+        if unknown := [name for name in self.contexts if name not in known]:
+            raise OptionError(f"no context {unknown[0]!r}", remedy=f"there are {', '.join(known)}")
+        if not 0 <= self.strength <= 1:
+            raise OptionError(f"strength {self.strength}", remedy="a number from 0 to 1")
+        if self.image_format not in ("jpg", "png"):
+            raise OptionError(f"no image format {self.image_format!r}", remedy="jpg or png")
+        if self.split_by not in ("concept", "image"):
+            raise OptionError(f"no way to split by {self.split_by!r}", remedy="concept or image")
+
+
+@dataclass(frozen=True)
+class Planted:
+    """What was made: all images, how many this call wrote, and what was left out and why."""
+
+    planting: Planting
+    rows: tuple[PlannedImage, ...]
+    written: int
+    small_concepts: tuple[str, ...]
+    without_mask: int
+
+    @property
+    def images(self) -> int:
+        """How many images the folder holds."""
+        return len(self.rows)
+
+
+def plant_contexts(
+    source: Path,
+    out: Path,
+    planting: Planting,
+    *,
+    masks: Path | None = None,
+    progress: Callable[[int, int], Moved] | None = None,
+) -> Planted:
+    """Write the class folders at `source` to `out` in planted contexts; continues where it was stopped.
+
+    grass and water need `masks`, a folder with `class/stem.png`; images without a mask are then left out. Concepts
+    with fewer than `planting.fewest` images are left out. `progress` starts a bar over (total, done) images.
+    """
+    folders = read_class_folders(source)
+    folders, without_mask = _masked(folders, planting, masks)
+    small = tuple(concept for concept, names in folders.items() if len(names) < planting.fewest)
+    kept = {concept: names for concept, names in folders.items() if concept not in small}
+    if not kept:
+        raise DataError(f"no concept has {planting.fewest} images", file=source, remedy="give a smaller --fewest")
+    plan = plan_contexts(
+        kept, planting.contexts, correlation=planting.correlation, seed=planting.seed, split_by=planting.split_by
+    )
+    _reserve_folder(out, source, masks, planting)
+    files = {one: out / f"{one.place}.{planting.image_format}" for one in plan}
+    missing = [one for one in plan if not files[one].is_file()]
+    moved = progress(len(plan), len(plan) - len(missing)) if progress else (lambda units, failed: None)
+    for one in missing:
+        write_atomically(files[one], _encoded(_write_image(one, source, masks, planting), planting.image_format))
+        moved(1, 0)
+    write_atomically(out / MANIFEST, _manifest(plan, planting.image_format))
+    return Planted(planting, plan, len(missing), small, without_mask)
+
+
+def _masked(
+    folders: dict[str, tuple[str, ...]], planting: Planting, masks: Path | None
+) -> tuple[dict[str, tuple[str, ...]], int]:
+    wanting = [name for name in planting.contexts if name in WITH_MASKS]
+    if not wanting:
+        return folders, 0
+    if masks is None:
+        raise OptionError(f"{wanting[0]} needs masks of the objects", remedy="give --masks, or leave it out")
+    found = {concept: tuple(n for n in names if mask_path(masks, n)) for concept, names in folders.items()}
+    total = sum(map(len, folders.values()))
+    left = {concept: names for concept, names in found.items() if names}
+    if not left:
+        raise DataError("no image has a mask here", file=masks, remedy="name masks as class/stem.png")
+    return left, total - sum(map(len, left.values()))
+
+
+def _reserve_folder(out: Path, source: Path, masks: Path | None, planting: Planting) -> None:
+    """Write down what is made here; refuse a folder that holds something else."""
+    record = {
+        "made": "planted contexts",
+        "looks": VERSION,
+        "planting": {**asdict(planting), "contexts": list(planting.contexts)},
+        "source": fingerprints.of_data(source, without=out),
+        "masks": fingerprints.of_data(masks, without=out) if masks else "",
+    }
+    path = out / RECORD
+    if path.is_file():
+        if json.loads(path.read_text(encoding="utf-8")) != record:
+            remedy = "choose another folder, or give the settings and data that it was begun with"
+            raise DataError("other contexts were planted here", file=path, remedy=remedy)
+    elif out.is_dir() and any(out.iterdir()):
+        raise DataError("the folder holds something else", file=out, remedy="choose an empty folder")
+    else:
+        write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
+
+
+def _write_image(one: PlannedImage, source: Path, masks: Path | None, planting: Planting) -> Pixels:
+    image, mask = read_image(source / one.source), None
+    if one.context in WITH_MASKS and masks and (path := mask_path(masks, one.source)):
+        mask = read_mask(path)
+        if mask.shape != image.shape[:2]:
+            raise DataError(f"the mask is {mask.shape}, its image {image.shape[:2]}", file=path, remedy="redraw it")
+    # Keyed by image and look alone: another dial or split moves images between contexts and changes no picture.
+    rng = generator(planting.seed, "planting", "look", one.source, one.context)
+    return apply_look(image, one.context, rng, mask=mask, strength=planting.strength)
+
+
+def _encoded(image: Pixels, image_format: str) -> bytes:
+    options = [cv2.IMWRITE_JPEG_QUALITY, QUALITY] if image_format == "jpg" else []
+    done, data = cv2.imencode(f".{image_format}", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
+    if not done:
+        raise DataError(f"a picture of {image.shape} cannot be stored as {image_format}")
+    return bytes(data)
+
+
+def _manifest(plan: tuple[PlannedImage, ...], image_format: str) -> bytes:
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("path", "concept", "context", "split", "source"))
+    writer.writerows((f"{one.place}.{image_format}", one.concept, one.context, one.split, one.source) for one in plan)
+    return text.getvalue().encode()
+
+
+def planted_document(made: Planted, out: Path) -> dict[str, Any]:
+    """What lies in the folder now."""
+    splits: dict[str, dict[str, int]] = {}
+    for split in sorted({one.split for one in made.rows}):
+        rows = [one for one in made.rows if one.split == split]
+        splits[split] = {
+            "images": len(rows),
+            "concepts": len({one.concept for one in rows}),
+            "pairs": len({(one.concept, one.context) for one in rows}),
+        }
+    return {
+        "schema": "hardlook.planted-contexts/1",
+        "folder": str(out),
+        "images": made.images,
+        "written": made.written,
+        "contexts": list(made.planting.contexts),
+        "correlation": made.planting.correlation,
+        "splits": splits,
+        "small_concepts": list(made.small_concepts),
+        "images_without_mask": made.without_mask,
+    }
+
+
+def describe_planted(document: dict[str, Any]) -> str:
+    """The same for people."""
+    lines = [
+        f"{document['images']} images in {len(document['contexts'])} contexts, {document['written']} of them new",
+        *(
+            f"  {name}: {one['images']} images of {one['concepts']} concepts, {one['pairs']} pairs with a context"
+            for name, one in document["splits"].items()
+        ),
+    ]
+    if small := document["small_concepts"]:
+        lines.append(f"left out: {len(small)} concepts with too few images ({', '.join(small[:5])})")
+    if document["images_without_mask"]:
+        lines.append(f"left out: {document['images_without_mask']} images without a mask")
+    return "\n".join([*lines, f"folder: {document['folder']}"])

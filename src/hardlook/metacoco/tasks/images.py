@@ -1,0 +1,307 @@
+"""The images that tasks are drawn from, as numbers: concept, context and content of each.
+
+>>> table = image_table(["dog", "cat", "cat"], ["snow", "snow", "grass"], ["hash a", "hash b", "hash a"])
+>>> table.concepts, table.concept.tolist(), table.context.tolist(), table.content.tolist()
+(('cat', 'dog'), [1, 0, 0], [1, 1, 0], [0, 1, 0])
+
+Random draws as a pure function of a key and counters, for many tasks at once.
+
+A generator a task costs more than the task's draw. Here the random number of (key, task, class, draw) is a hash of
+these (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), so that a
+task is the same in any order, subset or process, and thousands are drawn with a few array operations.
+
+>>> key = make_key(0, "an example")
+>>> task = np.arange(1000)[:, None]
+>>> randoms = random_numbers(key, task, np.arange(3))
+>>> bool((random_numbers(key, task[7:8], np.arange(3)) == randoms[7:8]).all())
+True
+>>> drawn = distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))
+>>> sorted(np.unique(drawn).tolist())
+[0, 1, 3, 4]
+
+Pools of images to draw from: by concept and context, by concept outside a context, and by concept.
+
+A pool holds every content once (of doubles the first row), sorted by content. So a draw without replacement never
+gives the same picture twice, and the position of any content in any pool is one search away.
+
+>>> from hardlook.metacoco.tasks.images import image_table
+>>> table = image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], ["a", "b", "b", "c"])
+>>> pools = image_pools(table)
+>>> [pools.sizes[pool].tolist() for pool in (pools.cell([0], [0]), pools.outside([0], [0]), pools.whole([0]))]
+[[2], [1], [3]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hardlook.errors import DataError
+from hardlook.randomness import seed_sequence
+
+Numbers = NDArray[np.int64]
+
+MODES = ("blind", "iid", "ood", "swapped", "shared")
+
+"""How the contexts of a task's supports and queries relate."""
+
+BLIND_SUPPORTS = ("ours", "paper")
+
+"""`ours`: blind keeps the supports of the other modes; `paper`: it draws its own without regard to context."""
+
+
+@dataclass(frozen=True, eq=False)
+class ImageTable:
+    """One row an image, (n,) int64 each.
+
+    `concept` and `context` are indices into the sorted names `concepts` and `contexts`; equal numbers in `content`
+    mean equal files.
+    """
+
+    concepts: tuple[str, ...]
+    contexts: tuple[str, ...]
+    concept: Numbers
+    context: Numbers
+    content: Numbers
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(getattr(self, name)) for name in ("concept", "context", "content")}
+        if len(set(lengths.values())) > 1:
+            counted = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+            raise DataError(f"an image table needs one number an image in every column, it has {counted}")
+        for column, names in (("concept", self.concepts), ("context", self.contexts)):
+            numbers = getattr(self, column)
+            if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(names):
+                raise DataError(
+                    f"the column {column!r} of an image table must lie in 0..{len(names) - 1}, "
+                    f"it reaches from {numbers.min()} to {numbers.max()}"
+                )
+
+    def __len__(self) -> int:
+        """How many images there are."""
+        return len(self.concept)
+
+
+def image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
+    """The table of images whose concept, context and content (a hash, say) are given by name, in their order.
+
+    Contents are numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
+    """
+    concept_names, concept = _numbered(concepts)
+    context_names, context = _numbered(contexts)
+    first: dict[str, int] = {}
+    content = np.array([first.setdefault(name, len(first)) for name in contents], dtype=np.int64)
+    return ImageTable(concept_names, context_names, concept, context, content)
+
+
+def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Numbers]:
+    ordered = tuple(sorted(set(names)))
+    number = {name: position for position, name in enumerate(ordered)}
+    return ordered, np.array([number[name] for name in names], dtype=np.int64)
+
+
+Words = NDArray[np.uint64]
+
+NOWHERE = 1 << 62
+
+"""A position beyond every pool: an exclusion that excludes nothing."""
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+
+
+def make_key(seed: int, *words: str | int) -> int:
+    """A 64-bit key for a seed and what is drawn; keys of different words are independent."""
+    return int(seed_sequence(seed, "tasks", *words).generate_state(1, np.uint64)[0])
+
+
+def random_numbers(key: int, *counters: ArrayLike) -> Words:
+    """Uniform 64-bit numbers, one for each combination of counters (whole numbers, broadcast together)."""
+    state = np.array([key], dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for counter in counters:
+            state = _mixed(state + (np.asarray(counter).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return state
+
+
+def random_below(randoms: Words, sizes: ArrayLike) -> NDArray[np.int64]:
+    """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
+
+    The remainder's bias is size / 2**64 at most, far below what any number of tasks can show.
+    """
+    return (randoms % np.asarray(sizes).astype(np.uint64)).astype(np.int64)
+
+
+def random_shares(randoms: Words) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1), 53 bits each."""
+    return (randoms >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def distinct_positions(
+    randoms: Words, sizes: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
+
+    `randoms` (B, count) from `random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
+    distinct within a row, `NOWHERE` as filler. Every set of allowed positions is equally likely.
+    """
+    rows, count = randoms.shape
+    barred = np.sort(excluded, axis=1).T if excluded is not None else np.empty((0, rows), np.int64)
+    present = (barred < sizes).sum(0)
+    barred = barred[: present.max(initial=0)]
+    free = sizes - present
+    if (free < count).any():
+        short = int(np.argmin(free - count))
+        raise ValueError(f"expected {count} free positions in each pool, pool {short} has {free[short]}")
+    taken = np.full((len(barred) + count, rows), NOWHERE, dtype=np.int64)
+    taken[: len(barred)] = barred
+    drawn = np.empty((rows, count), dtype=np.int64)
+    for draw in range(count):
+        # The n-th free position: step over what is taken, in ascending order.
+        position = random_below(randoms[:, draw], free - draw)
+        for before in taken[: len(barred) + draw]:
+            position += before <= position
+        drawn[:, draw] = position
+        # Insert it where it keeps the order.
+        carried = position
+        for slot in taken[: len(barred) + draw + 1]:
+            smaller = np.minimum(slot, carried)
+            carried = np.maximum(slot, carried)
+            slot[:] = smaller
+    return drawn
+
+
+def _mixed(words: Words) -> Words:
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))
+
+
+@dataclass(frozen=True, eq=False)
+class ImagePools:
+    """All pools of a table, one after the other.
+
+    Pool p is `rows[starts[p] : starts[p] + sizes[p]]`. `content` (n,) numbers the contents as they first appear;
+    `twinned` (n,) marks rows whose content lies in other cells of the table too.
+    """
+
+    concepts: int
+    contexts: int
+    starts: Numbers
+    sizes: Numbers
+    rows: Numbers
+    keys: Numbers
+    content: Numbers
+    twinned: NDArray[np.bool_]
+
+    def cell(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
+        """Pools of the images of concepts in contexts."""
+        return np.asarray(concept, np.int64) * self.contexts + np.asarray(context, np.int64)
+
+    def outside(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
+        """Pools of the images of concepts in other contexts than these; contents that lie in both are not in it."""
+        return self.cell(concept, context) + self.concepts * self.contexts
+
+    def whole(self, concept: ArrayLike) -> Numbers:
+        """Pools of all images of concepts."""
+        return np.asarray(concept, np.int64) + 2 * self.concepts * self.contexts
+
+    def cell_sizes(self) -> Numbers:
+        """(concepts, contexts) how many different images each cell holds."""
+        return self.sizes[: self.concepts * self.contexts].reshape(self.concepts, self.contexts)
+
+    def outside_sizes(self) -> Numbers:
+        """(concepts, contexts) how many different images of the concept lie outside the context."""
+        cells = self.concepts * self.contexts
+        return self.sizes[cells : 2 * cells].reshape(self.concepts, self.contexts)
+
+    def whole_sizes(self) -> Numbers:
+        """(concepts,) how many different images each concept has."""
+        return self.sizes[2 * self.concepts * self.contexts :]
+
+    def positions(self, pools: Numbers, content: Numbers) -> Numbers:
+        """Where contents lie in pools (arrays that broadcast); `NOWHERE` for those that do not."""
+        sought = pools * (len(self.content) + 1) + content
+        if not len(self.keys):
+            return np.full(sought.shape, NOWHERE, np.int64)
+        found = np.minimum(np.searchsorted(self.keys, sought), len(self.keys) - 1)
+        return np.where(self.keys[found] == sought, found - self.starts[pools], NOWHERE)
+
+    def twins(self, support: Numbers) -> Numbers:
+        """(T, W) contents of the tasks' supports (T, N, K) that lie in several cells, with a filler found nowhere."""
+        filler = len(self.content)
+        flat = support.reshape(len(support), support.shape[1] * support.shape[2])
+        twinned = self.twinned[flat]
+        most = int(twinned.sum(1).max(initial=0))
+        if not most:
+            return np.empty((len(support), 0), np.int64)
+        return np.sort(np.where(twinned, self.content[flat], filler), axis=1)[:, :most]
+
+    def taken(self, pools: Numbers, support: Numbers) -> Numbers:
+        """(T, N, E) positions in the pools (T, N) of contents that the tasks' supports (T, N, K) use, and filler."""
+        # A content of one cell can only meet its own class; the few others are looked for in the pools of all.
+        own = np.where(self.twinned[support], len(self.content), self.content[support])
+        twins = self.twins(support)[:, None, :]
+        found = [self.positions(pools[..., None], content) for content in (own, twins)]
+        return np.concatenate(found, axis=2)
+
+    def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
+        """(T, N, count) rows of the table, different contents of each pool (T, N), none at the positions `taken`."""
+        flat = pools.reshape(-1)
+        count = randoms.shape[-1]
+        excluded = None if taken is None else taken.reshape(len(flat), taken.shape[-1])
+        drawn = distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], excluded)
+        return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
+
+
+def image_pools(table: ImageTable) -> ImagePools:
+    """The pools of a table; made once, tasks are drawn from them."""
+    concepts, contexts = len(table.concepts), len(table.contexts)
+    content = _as_first_seen(table.content)
+    cell = table.concept * contexts + table.context
+    cell_rows = _first_of_each(cell, content)
+    whole_rows = _first_of_each(table.concept, content)
+    # Every image of a concept beside every context of the concept, less those whose content lies in the context.
+    filled = np.unique(cell)
+    per_concept = np.bincount(table.concept[whole_rows], minlength=concepts)
+    begins = np.cumsum(per_concept) - per_concept
+    repeats = per_concept[filled // contexts] if len(filled) else np.empty(0, np.int64)
+    ends = np.cumsum(repeats)
+    offset = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - repeats, repeats)
+    beside = np.repeat(filled, repeats)
+    other_rows = whole_rows[begins[beside // contexts if contexts else beside] + offset]
+    inside = np.isin(
+        beside * (len(content) + 1) + content[other_rows], cell[cell_rows] * (len(content) + 1) + content[cell_rows]
+    )
+    cells = concepts * contexts
+    pool = np.concatenate([cell[cell_rows], cells + beside[~inside], 2 * cells + table.concept[whole_rows]])
+    rows = np.concatenate([cell_rows, other_rows[~inside], whole_rows])
+    sizes = np.bincount(pool, minlength=2 * cells + concepts).astype(np.int64)
+    cells_of_content = np.bincount(content[cell_rows], minlength=len(content))
+    return ImagePools(
+        concepts,
+        contexts,
+        starts=np.cumsum(sizes) - sizes,
+        sizes=sizes,
+        rows=rows,
+        keys=pool * (len(content) + 1) + content[rows],
+        content=content,
+        twinned=cells_of_content[content] > 1,
+    )
+
+
+def _as_first_seen(content: Numbers) -> Numbers:
+    _, first, inverse = np.unique(content, return_index=True, return_inverse=True)
+    return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)
+
+
+def _first_of_each(group: Numbers, content: Numbers) -> Numbers:
+    """Rows sorted by group and content, the first of each combination only."""
+    order = np.lexsort((np.arange(len(group)), content, group))
+    fresh = np.ones(len(order), np.bool_)
+    fresh[1:] = (np.diff(group[order]) != 0) | (np.diff(content[order]) != 0)
+    return order[fresh]

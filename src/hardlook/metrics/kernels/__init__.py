@@ -1,0 +1,1 @@
+"""Compiled loops of the metrics, imported when first called: loading numba takes a second."""

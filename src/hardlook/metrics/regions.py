@@ -1,0 +1,213 @@
+"""The box around a mask, so that work on a region need not touch the rest of the frame.
+
+>>> mask = np.zeros((6, 9), bool)
+>>> mask[2:4, 3:8] = True
+>>> box = box_of(mask)
+>>> box, box.height, box.width, bool(mask[box.slices].all())
+(Box(top=2, left=3, bottom=4, right=8), 2, 5, True)
+>>> box.grown(2, mask.shape)
+Box(top=0, left=1, bottom=6, right=9)
+
+Exact squared distances inside a mask, and its innermost pixel.
+
+Distances are whole numbers, squared, so that equal ones compare equal: OpenCV's precise transform is one unit in the
+last place off in some pixels, differently with one thread and with two, and would leave ties to noise. Where numba is
+not installed scipy's exact transform does the same, more slowly.
+
+>>> mask = np.zeros((7, 9), bool)
+>>> mask[1:6, 1:6] = True
+>>> squared_distances(mask, frame_is_background=True)[3].tolist()
+[0, 1, 4, 9, 4, 1, 0, 0, 0]
+>>> innermost(mask)
+(3, 3, 9)
+>>> innermost(mask, taken=np.array([[3, 3]]))
+(2, 2, 4)
+
+The part of a frame around an object, enlarged where it is small, with points moved along.
+
+>>> mask = np.zeros((400, 600), bool)
+>>> mask[100:130, 200:240] = True
+>>> close = close_up(mask)
+>>> close.cut(mask).shape, close.moved([(200.0, 100.0)])
+((248, 288), [(65.5, 65.5)])
+>>> close_up(mask, points=[(0, 0)]).box
+Box(top=0, left=0, bottom=146, right=256)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from math import hypot
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Box:
+    """Rows `top` to `bottom` and columns `left` to `right`, in pixels, the far edges exclusive."""
+
+    top: int
+    left: int
+    bottom: int
+    right: int
+
+    @property
+    def slices(self) -> tuple[slice, slice]:
+        """What cuts the box out of an array (H, W, ...)."""
+        return slice(self.top, self.bottom), slice(self.left, self.right)
+
+    @property
+    def height(self) -> int:
+        """Rows in the box."""
+        return self.bottom - self.top
+
+    @property
+    def width(self) -> int:
+        """Columns in the box."""
+        return self.right - self.left
+
+    @property
+    def diagonal(self) -> float:
+        """The length of its diagonal in pixels, far edges exclusive.
+
+        >>> Box(0, 0, 3, 4).diagonal
+        5.0
+        """
+        return hypot(self.height, self.width)
+
+    def grown(self, margin: int, shape: tuple[int, ...]) -> Box:
+        """The box with `margin` pixels more on each side, as far as a frame of `shape` (H, W) has them."""
+        return Box(
+            max(self.top - margin, 0),
+            max(self.left - margin, 0),
+            min(self.bottom + margin, shape[0]),
+            min(self.right + margin, shape[1]),
+        )
+
+
+def box_of(mask: NDArray[np.bool_]) -> Box | None:
+    """The smallest box around the True pixels of a mask (H, W); None where there are none.
+
+    >>> box_of(np.zeros((2, 2), bool)) is None
+    True
+    """
+    rows = np.asarray(mask.any(axis=1))
+    if not rows.any():
+        return None
+    top, bottom = _ends(rows)
+    # Only the rows that have something are looked at for columns.
+    left, right = _ends(np.asarray(mask[top:bottom].any(axis=0)))
+    return Box(top, left, bottom, right)
+
+
+def _ends(line: NDArray[np.bool_]) -> tuple[int, int]:
+    return int(line.argmax()), len(line) - int(line[::-1].argmax())
+
+
+_NONE_TAKEN = np.empty((0, 2), np.int64)
+
+
+def squared_distances(mask: NDArray[np.bool_], *, frame_is_background: bool) -> NDArray[np.int64]:
+    """(H, W) int64: the squared distance of each True pixel to the nearest False one, 0 outside the mask.
+
+    Distances are between pixel centres. With `frame_is_background` the pixels just beyond the frame count as False.
+    Without it a mask that covers the whole frame has no background to be far from: then all pixels get 1, so that
+    none is preferred.
+
+    >>> squared_distances(np.ones((2, 2), bool), frame_is_background=False).tolist()
+    [[1, 1], [1, 1]]
+    """
+    if not frame_is_background and mask.all():
+        return np.ones(mask.shape, np.int64)
+    kernel = _kernel()
+    if kernel is not None and mask.size:
+        squared: NDArray[np.int64] = kernel.squared(np.ascontiguousarray(mask), frame_is_background)
+        return squared
+    return _by_scipy(mask, frame_is_background)
+
+
+def innermost(mask: NDArray[np.bool_], taken: NDArray[np.integer] | None = None) -> tuple[int, int, int] | None:
+    """Row, column and squared distance of the pixel farthest from the background; None where there is none.
+
+    The frame's outside is background; of equal pixels the first in rows, then columns. Pixels in `taken` (k, 2), rows
+    and columns, which may lie outside the frame, are passed over though they stay part of the mask.
+    """
+    if not mask.size:
+        return None
+    passed = _NONE_TAKEN if taken is None else np.ascontiguousarray(taken, np.int64).reshape(-1, 2)
+    kernel = _kernel()
+    if kernel is not None:
+        row, column, depth = kernel.deepest(np.ascontiguousarray(mask), passed)
+    else:
+        squared = _by_scipy(mask, True)
+        kept = ((passed >= 0) & (passed < mask.shape)).all(axis=1)
+        squared[passed[kept, 0], passed[kept, 1]] = 0
+        row, column = divmod(int(squared.argmax()), mask.shape[1])
+        depth = int(squared[row, column])
+    return (row, column, depth) if depth else None
+
+
+@cache
+def _kernel() -> Any:
+    """The compiled functions, or None without numba."""
+    try:
+        return import_module("hardlook.metrics.kernels.distances")
+    except ImportError:
+        return None
+
+
+def _by_scipy(mask: NDArray[np.bool_], frame_is_background: bool) -> NDArray[np.int64]:
+    from scipy import ndimage
+
+    # Its float64 roots square to within half of the whole number they came from.
+    framed = np.pad(mask, 1) if frame_is_background else mask
+    squared = np.rint(ndimage.distance_transform_edt(framed) ** 2).astype(np.int64)
+    return np.ascontiguousarray(squared[1:-1, 1:-1] if frame_is_background else squared)
+
+
+MARGIN = 0.4  # of the region's longer side
+
+LEAST_SHOWN = 40  # pixels
+
+LARGE_ENOUGH = 256  # pixels: smaller parts are enlarged
+
+
+@dataclass(frozen=True)
+class CloseUp:
+    """A part of the frame, every pixel of it a square of `factor` a side."""
+
+    box: Box
+    factor: int
+
+    def cut(self, pixels: NDArray[Any]) -> NDArray[Any]:
+        """The part of (H, W, ...) pixels."""
+        part = pixels[self.box.slices]
+        return np.ascontiguousarray(part.repeat(self.factor, 0).repeat(self.factor, 1))
+
+    def moved(self, points: Iterable[Any]) -> list[tuple[float, float]]:
+        """Points (x, y) of the frame where they lie in the part."""
+        return [
+            (
+                (float(x) - self.box.left + 0.5) * self.factor - 0.5,
+                (float(y) - self.box.top + 0.5) * self.factor - 0.5,
+            )
+            for x, y in points
+        ]
+
+
+def close_up(*masks: NDArray[np.bool_], points: Iterable[tuple[float, float]] = ()) -> CloseUp:
+    """The part of the frame around all of the masks (H, W) and points (x, y); all of it where the masks are empty."""
+    together = np.logical_or.reduce(masks)
+    height, width = together.shape
+    box = box_of(together) or Box(0, 0, height, width)
+    margin = round(MARGIN * max(box.height, box.width, LEAST_SHOWN))
+    for x, y in points:
+        row, column = round(y), round(x)
+        box = Box(min(box.top, row), min(box.left, column), max(box.bottom, row + 1), max(box.right, column + 1))
+    shown = box.grown(margin, (height, width))
+    return CloseUp(shown, max(1, -(-LARGE_ENOUGH // max(shown.height, shown.width))))

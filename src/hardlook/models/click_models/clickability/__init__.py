@@ -1,1 +1,0 @@
-"""The clickability network: SegNeXt-B that also sees two masks, and says where people would click."""

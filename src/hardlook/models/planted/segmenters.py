@@ -1,0 +1,268 @@
+"""Planted segmenters: they know the truth of a picture, and misname, roughen or miss objects as their dials say.
+
+`perceive` gives the objects and the stuff of a picture with the faults; the semantic, instance and panoptic segmenter
+report it in their own way. Open-vocabulary metrics must forgive `sibling` more than `stranger`; both leave borders
+alone, while `ragged` leaves names alone and spoils borders.
+
+>>> import numpy as np
+>>> from hardlook.world.signature import write_signature
+>>> classes = np.full((16, 16), 13, np.uint8)
+>>> classes[4:12, 2:10] = 1
+>>> picture = sign(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+>>> for dials in ({}, {"sibling": 1.0}, {"stranger": 1.0}):
+...     segmenter = PlantedSegmenter(**dials)
+...     segmenter.labels[segmenter.segment([picture])[0][8, 8]]
+'cat'
+'dog'
+'car'
+>>> [found] = PlantedInstances().detect([picture])
+>>> found.boxes.tolist(), found.labels.tolist(), len(PlantedInstances(missed=1.0).detect([picture])[0].labels)
+([[2.0, 4.0, 10.0, 12.0]], [0], 0)
+>>> [answer] = PlantedPanoptic(stranger=1.0).segment_panoptic([picture])
+>>> {segment: PlantedPanoptic.labels[label] for segment, label in answer.labels.items()}
+{1: 'car', 2: 'sky'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError
+from hardlook.fingerprints import of_array
+from hardlook.models.planted.dials import check_dials, draw, spoils
+from hardlook.models.roles import Image, Instances, LabelMap, Mask, Segments
+from hardlook.world.signature import read_signature
+from hardlook.world.vocabulary import BY_CODE, BY_NAME, CONCEPTS, LABELS, VOID, sibling_of, unrelated_to
+
+MOST_RAGGED = 3  # pixels by which a ragged border is off, at most
+LEAST_LEFT = 0.6  # of an object that shrinks
+_THINGS = np.zeros(256, bool)
+
+_THINGS[[label.code for label in CONCEPTS]] = True
+
+
+@dataclass(frozen=True)
+class Faults:
+    """Dials from 0 to 1: shares of objects mislabelled as sibling or stranger, with wrong borders, or missed."""
+
+    sibling: float = 0.0
+    stranger: float = 0.0
+    ragged: float = 0.0
+    missed: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_dials(sibling=self.sibling, stranger=self.stranger, ragged=self.ragged, missed=self.missed)
+        if self.sibling + self.stranger > 1 + 1e-9:
+            raise ModelError(
+                f"sibling={self.sibling} and stranger={self.stranger} are shares of the same objects",
+                remedy="their sum goes up to 1",
+            )
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An object: its true class code, what the model calls it, its number within the class, and whether it is seen."""
+
+    true: int
+    called: int
+    instance: int
+    seen: bool = True
+
+
+@dataclass(frozen=True)
+class Perceived:
+    """A picture as the model sees it.
+
+    `codes` (H, W) uint8 class codes, 0 void; `owner` (H, W) int32, 1 + the index into `things` of the object at a
+    pixel, 0 where there is none.
+    """
+
+    codes: NDArray[np.uint8]
+    owner: NDArray[np.int32]
+    things: tuple[Thing, ...]
+
+
+def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
+    """The picture's truth with faults; `model` is part of the keys of random draws.
+
+    >>> from hardlook.world.signature import write_signature
+    >>> classes = np.full((16, 16), 13, np.uint8)
+    >>> classes[4:12, 4:12] = 1
+    >>> picture = sign(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+    >>> seen = perceive(picture, Faults(sibling=1.0), "example", seed=0)
+    >>> [(thing.true, thing.called) for thing in seen.things], int(seen.codes[8, 8]), int(seen.codes[0, 0])
+    ([(1, 2)], 2, 13)
+    """
+    truth = read_signature(image)
+    key = of_array(image)
+    found = _THINGS[truth.classes]
+    joint = truth.classes.astype(np.int32) << 2 | truth.instances
+    things, shapes = [], []
+    for value in np.unique(joint[found]):
+        code, instance = int(value) >> 2, int(value) & 3
+        where = (model, key, code, instance)
+        seen = not spoils(faults.missed, seed, *where, "missed")
+        things.append(Thing(code, _misname(code, faults, seed, where), instance, seen))
+        shape = found & (joint == value)
+        rough = spoils(faults.ragged, seed, *where, "ragged")
+        shapes.append(_roughen(shape, found & ~shape, draw(seed, *where, "how ragged")) if rough else shape)
+    codes = _fill_with_stuff(truth.classes, found)
+    owner = np.zeros(found.shape, np.int32)
+    for index, (thing, shape) in enumerate(zip(things, shapes, strict=True)):
+        codes[shape] = thing.called
+        owner[shape] = index + 1
+    return Perceived(codes, owner, tuple(things))
+
+
+def _misname(code: int, faults: Faults, seed: int, where: tuple[str | int, ...]) -> int:
+    name = BY_CODE[code].name
+    # One draw for both dials: turning one down and the other up renames the same objects, only otherwise.
+    drawn = draw(seed, *where, "called")
+    if drawn < faults.sibling:
+        return BY_NAME[sibling_of(name)].code
+    if drawn < faults.sibling + faults.stranger:
+        return BY_NAME[unrelated_to(name)].code
+    return code
+
+
+def _roughen(shape: Mask, others: Mask, how: float) -> Mask:
+    """The shape made smaller (the lower half of the draw) or larger, by 1 to MOST_RAGGED pixels."""
+    pixels = shape.astype(np.uint8)
+    widest = 1 + int(2 * MOST_RAGGED * how) % MOST_RAGGED
+    # A shape fault must become neither a miss nor a wrong name: most of the object stays, and no other is covered.
+    if how < 0.5:
+        for radius in range(widest, 0, -1):
+            shrunk: Mask = cv2.erode(pixels, _disc(radius), borderValue=1).astype(bool)
+            if shrunk.sum() >= LEAST_LEFT * shape.sum():
+                return shrunk
+    grown: Mask = cv2.dilate(pixels, _disc(widest)).astype(bool) & ~others
+    return grown
+
+
+def _disc(radius: int) -> NDArray[np.uint8]:
+    return cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)).astype(np.uint8)
+
+
+def _fill_with_stuff(classes: NDArray[np.uint8], found: Mask) -> NDArray[np.uint8]:
+    """Class codes with every object replaced by the nearest pixel that is none; void where there is nothing else."""
+    if found.all() or not found.any():
+        return np.where(found, np.uint8(0), classes)
+    _, nearest = cv2.distanceTransformWithLabels(
+        found.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5, labelType=cv2.DIST_LABEL_PIXEL
+    )
+    behind = np.zeros(int(nearest.max()) + 1, np.uint8)
+    behind[nearest[~found]] = classes[~found]
+    filled: NDArray[np.uint8] = behind[nearest]
+    return filled
+
+
+SEGMENTER_NAME = "planted-segmenter"
+
+
+class PlantedSegmenter:
+    """Labels every pixel by the picture's signature.
+
+    `sibling`, `stranger`: shares of objects called by the name of their sibling or stranger; `ragged`: share of
+    objects whose border is off by up to three pixels. All from 0 to 1.
+    """
+
+    labels: Sequence[str] = tuple(label.name for label in LABELS)
+
+    def __init__(self, sibling: float = 0.0, stranger: float = 0.0, ragged: float = 0.0, seed: int = 0) -> None:
+        self.faults = Faults(sibling=sibling, stranger=stranger, ragged=ragged)
+        self.seed = seed
+
+    def segment(self, images: Sequence[Image]) -> list[LabelMap]:
+        """One (H, W) int32 map per image: class code - 1, -1 for void."""
+        return [perceive(image, self.faults, SEGMENTER_NAME, self.seed).codes.astype(np.int32) - 1 for image in images]
+
+
+INSTANCES_NAME = "planted-instances"
+SCORE_NOISE = 0.05
+
+
+class PlantedInstances:
+    """Finds the objects of the picture's signature.
+
+    `sibling`, `stranger`: shares of objects called by the name of their sibling or stranger; `ragged`: share with
+    borders off by up to three pixels; `missed`: share not found. All from 0 to 1.
+    """
+
+    labels: Sequence[str] = tuple(label.name for label in LABELS)
+
+    def __init__(
+        self, sibling: float = 0.0, stranger: float = 0.0, ragged: float = 0.0, missed: float = 0.0, seed: int = 0
+    ) -> None:
+        self.faults = Faults(sibling=sibling, stranger=stranger, ragged=ragged, missed=missed)
+        self.seed = seed
+
+    def detect(self, images: Sequence[Image]) -> list[Instances]:
+        """One `Instances` per image; scores are 1 less a little noise that knows nothing of the faults."""
+        return [self._detect(image) for image in images]
+
+    def _detect(self, image: Image) -> Instances:
+        perceived = perceive(image, self.faults, INSTANCES_NAME, self.seed)
+        key = of_array(image)
+        rows = []
+        for index, thing in enumerate(perceived.things):
+            mask = perceived.owner == index + 1
+            if thing.seen and mask.any():
+                score = 1 - SCORE_NOISE * draw(self.seed, INSTANCES_NAME, key, thing.true, thing.instance, "score")
+                rows.append((score, thing.called - 1, mask))
+        rows.sort(key=lambda row: -row[0])
+        height, width = image.shape[:2]
+        return Instances(
+            masks=np.array([mask for _, _, mask in rows], bool).reshape(-1, height, width),
+            boxes=np.array([_box(mask) for _, _, mask in rows], np.float32).reshape(-1, 4),
+            scores=np.array([score for score, _, _ in rows], np.float32),
+            labels=np.array([label for _, label, _ in rows], np.int32),
+        )
+
+
+def _box(mask: Mask) -> tuple[int, int, int, int]:
+    columns, rows = np.flatnonzero(mask.any(axis=0)), np.flatnonzero(mask.any(axis=1))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+PANOPTIC_NAME = "planted-panoptic"
+
+
+class PlantedPanoptic:
+    """Finds the objects and the stuff of the picture's signature.
+
+    `sibling`, `stranger`: shares of objects called by the name of their sibling or stranger; `ragged`: share with
+    borders off by up to three pixels; `missed`: share left blank. All from 0 to 1.
+    """
+
+    labels: Sequence[str] = tuple(label.name for label in LABELS)
+    things: Sequence[bool] = tuple(label.thing for label in LABELS)
+
+    def __init__(
+        self, sibling: float = 0.0, stranger: float = 0.0, ragged: float = 0.0, missed: float = 0.0, seed: int = 0
+    ) -> None:
+        self.faults = Faults(sibling=sibling, stranger=stranger, ragged=ragged, missed=missed)
+        self.seed = seed
+
+    def segment_panoptic(self, images: Sequence[Image]) -> list[Segments]:
+        """One `Segments` per image: one segment per object, then one per kind of stuff."""
+        return [self._segment(image) for image in images]
+
+    def _segment(self, image: Image) -> Segments:
+        perceived = perceive(image, self.faults, PANOPTIC_NAME, self.seed)
+        segments = np.zeros(perceived.owner.shape, np.int32)
+        labels: dict[int, int] = {}
+        for index, thing in enumerate(perceived.things):
+            mask = perceived.owner == index + 1
+            if thing.seen and mask.any():
+                labels[len(labels) + 1] = thing.called - 1
+                segments[mask] = len(labels)
+        stuff = np.where(perceived.owner == 0, perceived.codes, VOID)
+        for code in np.unique(stuff[stuff != VOID]):
+            labels[len(labels) + 1] = int(code) - 1
+            segments[stuff == code] = len(labels)
+        return Segments(segments, labels)

@@ -1,1 +1,0 @@
-"""Networks that say where the eye goes first."""

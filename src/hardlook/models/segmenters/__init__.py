@@ -1,1 +1,0 @@
-"""Networks that label every pixel."""

@@ -1,1 +1,0 @@
-"""Networks that turn texts into vectors."""

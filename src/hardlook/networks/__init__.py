@@ -1,0 +1,1 @@
+"""Torch networks and their building blocks; they know nothing of scores."""

@@ -1,0 +1,194 @@
+"""TinyViT as MobileSAM's image encoder: convolutions first, then attention in windows.
+
+Wu et al., "TinyViT: Fast pretraining distillation for small vision transformers", ECCV 2022; Zhang et al., "Faster
+Segment Anything", 2023, who keep stride 16 at the last stage and add SAM's neck. The names of the parts are those of
+the published weights.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hardlook.networks.sam import channel_norm
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+WIDTHS = (64, 128, 160, 320)
+DEPTHS = (2, 2, 6, 2)
+HEADS = (2, 4, 5, 10)
+WINDOWS = (7, 7, 14, 7)
+
+STRIDES = (2, 2, 1)
+"""Of the steps between the stages: the last one keeps the grid."""
+
+EXPANSION = 4
+CHANNELS = 256
+CLASSES = 1000
+
+
+def offset_numbers(side: int) -> list[list[int]]:
+    """Which learnt bias each pair of cells of a window has, (side^2, side^2): one per distance in rows and columns.
+
+    >>> offset_numbers(2)
+    [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
+    """
+    cells = [(row, column) for row in range(side) for column in range(side)]
+    return [[abs(r - s) * side + abs(c - d) for s, d in cells] for r, c in cells]
+
+
+def build_tiny_vit() -> nn.Module:
+    """The encoder with random weights: (N, 3, 16 h, 16 w) to (N, 256, h, w)."""
+    import torch
+    from torch import nn
+    from torch.nn.functional import gelu, pad
+
+    class ConvNorm(nn.Module):
+        """A convolution without bias, and its batch normalisation."""
+
+        def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
+            super().__init__()
+            self.c = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+            self.bn = nn.BatchNorm2d(outputs)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, inputs, H, W) to (N, outputs, H / stride, W / stride)."""
+            out: Tensor = self.bn(self.c(x))
+            return out
+
+    class Bottleneck(nn.Module):
+        """Widen, filter by depth, narrow; with a shortcut it is a block, without one a step to the next stage."""
+
+        def __init__(self, inputs: int, wide: int, outputs: int, stride: int, shortcut: bool) -> None:
+            super().__init__()
+            self.conv1 = ConvNorm(inputs, wide)
+            self.conv2 = ConvNorm(wide, wide, 3, stride, groups=wide)
+            self.conv3 = ConvNorm(wide, outputs)
+            self.shortcut = shortcut
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, inputs, H, W) to (N, outputs, H / stride, W / stride)."""
+            y: Tensor = self.conv3(gelu(self.conv2(gelu(self.conv1(x)))))
+            return gelu(x + y) if self.shortcut else y
+
+    class WindowAttention(nn.Module):
+        """Every cell of a window attends to all of them, with a learnt bias for each distance."""
+
+        def __init__(self, width: int, heads: int, side: int) -> None:
+            super().__init__()
+            self.heads = heads
+            self.norm = nn.LayerNorm(width)
+            self.qkv = nn.Linear(width, 3 * width)
+            self.proj = nn.Linear(width, width)
+            self.attention_biases = nn.Parameter(torch.zeros(heads, side * side))
+            self.register_buffer("numbers", torch.tensor(offset_numbers(side)), persistent=False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(windows, side^2, width) to the same."""
+            # Each head's query, key and value lie side by side, so the heads are split before the three.
+            parts = self.qkv(self.norm(x)).unflatten(2, (self.heads, -1)).transpose(1, 2)
+            query, key, value = parts.chunk(3, dim=-1)
+            biases = self.attention_biases[:, self.get_buffer("numbers")]
+            weights = (query @ key.mT * query.shape[-1] ** -0.5 + biases).softmax(-1)
+            out: Tensor = self.proj((weights @ value).transpose(1, 2).flatten(2))
+            return out
+
+    class Perceptron(nn.Module):
+        """Two layers on each cell."""
+
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.norm = nn.LayerNorm(width)
+            self.fc1, self.fc2 = nn.Linear(width, EXPANSION * width), nn.Linear(EXPANSION * width, width)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(..., width) to the same."""
+            out: Tensor = self.fc2(gelu(self.fc1(self.norm(x))))
+            return out
+
+    class WindowBlock(nn.Module):
+        """Attention in windows, a depthwise convolution that joins them, and a perceptron."""
+
+        def __init__(self, width: int, heads: int, side: int) -> None:
+            super().__init__()
+            self.side = side
+            self.attn = WindowAttention(width, heads, side)
+            self.local_conv = ConvNorm(width, width, 3, groups=width)
+            self.mlp = Perceptron(width)
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, width, H, W) to the same."""
+            x = self.local_conv(x + self.windowed(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+            cells = x.permute(0, 2, 3, 1)
+            out: Tensor = (cells + self.mlp(cells)).permute(0, 3, 1, 2)
+            return out
+
+        def windowed(self, x: Tensor) -> Tensor:
+            """(N, H, W, width) to the same; windows that reach over the edge see zeros there."""
+            height, width = x.shape[1:3]
+            x = pad(x, (0, 0, 0, -width % self.side, 0, -height % self.side))
+            down, across = x.shape[1] // self.side, x.shape[2] // self.side
+            grid = x.view(len(x), down, self.side, across, self.side, -1).transpose(2, 3)
+            cells = self.attn(grid.flatten(3, 4).flatten(0, 2)).view(grid.shape)
+            whole: Tensor = cells.transpose(2, 3).flatten(3, 4).flatten(1, 2)
+            return whole[:, :height, :width]
+
+    class Stage(nn.Module):
+        """Blocks of one width, then the step to the next."""
+
+        def __init__(self, number: int) -> None:
+            super().__init__()
+            width = WIDTHS[number]
+            self.blocks = nn.Sequential(
+                *(
+                    WindowBlock(width, HEADS[number], WINDOWS[number])
+                    if number
+                    else Bottleneck(width, EXPANSION * width, width, 1, shortcut=True)
+                    for _ in range(DEPTHS[number])
+                )
+            )
+            last = number == len(WIDTHS) - 1
+            following = WIDTHS[-1] if last else WIDTHS[number + 1]
+            step = None if last else Bottleneck(width, following, following, STRIDES[number], shortcut=False)
+            self.downsample = step or nn.Identity()
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, width, H, W) to (N, next width, H / stride, W / stride)."""
+            out: Tensor = self.downsample(self.blocks(x))
+            return out
+
+    class Stem(nn.Module):
+        """Two strided convolutions."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            half = WIDTHS[0] // 2
+            self.seq = nn.Sequential(ConvNorm(3, half, 3, 2), nn.GELU(), ConvNorm(half, WIDTHS[0], 3, 2))
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, 3, H, W) to (N, 64, H / 4, W / 4)."""
+            out: Tensor = self.seq(x)
+            return out
+
+    class TinyViT(nn.Module):
+        """Stem, four stages, neck; the ImageNet classifier of the weights is kept and never used."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.patch_embed = Stem()
+            self.layers = nn.Sequential(*(Stage(number) for number in range(len(WIDTHS))))
+            self.norm_head, self.head = nn.LayerNorm(WIDTHS[-1]), nn.Linear(WIDTHS[-1], CLASSES)
+            self.neck = nn.Sequential(
+                nn.Conv2d(WIDTHS[-1], CHANNELS, 1, bias=False),
+                channel_norm(CHANNELS),
+                nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1, bias=False),
+                channel_norm(CHANNELS),
+            )
+
+        def forward(self, x: Tensor) -> Tensor:
+            """(N, 3, 16 h, 16 w), normalised, to (N, 256, h, w)."""
+            out: Tensor = self.neck(self.layers(self.patch_embed(x)))
+            return out
+
+    return TinyViT()

@@ -1,0 +1,198 @@
+"""Records of open AP: classes, areas and scores of an image, and the overlaps that can become matches.
+
+Matching is greedy and cheap, so it is done when scores are made: one record serves every similarity, every set of
+classes, every reading and any number of detections. Overlaps below .5 match at no threshold and are not kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data import rle
+from hardlook.data.coco_detection import ImageDetections, IouType
+from hardlook.errors import ModelError, OptionError
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.metrics.detection import Detections, Objects, box_overlap
+from hardlook.metrics.detection_matching import IOU_THRESHOLDS
+from hardlook.models.roles import Instances
+from hardlook.open_vocabulary.ap.units import InstanceImage
+from hardlook.open_vocabulary.record_columns import read_label_names, relabel_column
+from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_KEPT = 12
+_REMEDY = "`hardlook check instance-segmenter MODEL` lists everything else that does not fit"
+
+SCHEMA = RecordSchema(
+    (
+        Column("context", "text", "where the scene takes place; empty where it is not known", "slice"),
+        Column("image_id", "int", "the image's id: equal scores stand in this order"),
+        Column("names", "text", "the labels, the truth's first, separated by line breaks"),
+        Column("known", "int", "how many of the labels are the truth's"),
+        Column("zero", "int", "index of the label whose category id is 0, or -1"),
+        Column("object_labels", "ints", "label of each object"),
+        Column("object_areas", "floats", "pixels of each object, as the dataset states them"),
+        Column("object_crowd", "ints", "1 for a region of many objects"),
+        Column("object_ids", "ints", "annotation ids"),
+        Column("labels", "ints", "label of each detection, in the order they came"),
+        Column("scores", "floats", "score of each detection"),
+        Column("areas", "floats", "pixels of each detection's mask or box"),
+        Column("pairs", "ints", "detection * objects + object, where they overlap by .5 or more"),
+        Column("overlaps", "floats", "overlap of each pair; of a crowd, the detection's share in it"),
+        Column("detections", "bytes", "the best detections as JSON, or empty", "picture"),
+    )
+)
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
+    """Detect objects in the images as one batch and measure overlaps, in the joint vocabulary of truth and model."""
+    predictions = predict_detections(units, model)
+    return [make_record(unit, found, names) for unit, (found, names) in zip(units, predictions, strict=True)]
+
+
+def predict_detections(units: Sequence[Unit], model: Any) -> list[tuple[ImageDetections, Mapping[int, str]]]:
+    """The predicted or stored detections of each unit, and the names of their category ids."""
+    contents: list[InstanceImage] = [unit.payload for unit in units]
+    if model is not None:
+        names = dict(enumerate(model.labels))
+        answers = model.detect([content.image for content in contents])
+        return [
+            (_to_detections(answer, content, len(names), unit.id), names)
+            for answer, content, unit in zip(answers, contents, units, strict=True)
+        ]
+    stored = []
+    for unit, content in zip(units, contents, strict=True):
+        if content.stored is None:
+            remedy = "give --model or --pred"
+            raise OptionError("there is neither a model nor a stored prediction", unit=unit.id, remedy=remedy)
+        stored.append((content.stored, content.predicted_categories))
+    return stored
+
+
+def _to_detections(answer: Instances, content: InstanceImage, labels: int, unit: str) -> ImageDetections:
+    """The model's answer as a results file would hold it, so that both are scored by the same code."""
+    objects = content.objects
+    assert objects is not None
+    count, size = len(answer.labels), (objects.height, objects.width)
+    masks, boxes = np.asarray(answer.masks, bool), np.asarray(answer.boxes, np.float64)
+    scores, called = np.asarray(answer.scores, np.float64), np.asarray(answer.labels, np.int64)
+    if masks.shape != (count, *size) or boxes.shape != (count, 4) or scores.shape != (count,):
+        what = f"{count} labels, masks {masks.shape}, boxes {boxes.shape}, scores {scores.shape}"
+        raise ModelError(f"the model answered {what} for an image of {size}", unit=unit, remedy=_REMEDY)
+    if count and not (0 <= called.min() <= called.max() < labels):
+        raise ModelError(f"the model answered a label outside 0..{labels - 1}", unit=unit, remedy=_REMEDY)
+    if not np.isfinite(scores).all() or not np.isfinite(boxes).all():
+        raise ModelError("the model answered a score or box that is no number", unit=unit, remedy=_REMEDY)
+    sides = np.concatenate([boxes[:, :2], (boxes[:, 2:] - boxes[:, :2]).clip(0)], axis=1)
+    counts = tuple(rle.encode(mask)["counts"] for mask in masks) if content.iou == "segm" else ()
+    return ImageDetections(objects.id, objects.width, objects.height, called, scores, sides, counts)
+
+
+def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str]) -> Record:
+    """The record of one image; `categories` names the category ids of the detections `found`."""
+    content: InstanceImage = unit.payload
+    objects = content.objects
+    assert objects is not None
+    names, table = join_labels(list(content.categories.values()), list(categories.values()))
+    true_labels = {category: label for label, category in enumerate(content.categories)}
+    predicted_labels = dict(zip(categories, table.tolist(), strict=True))
+    labels = [predicted_labels[category] for category in found.category_ids.tolist()]
+    if content.iou == "segm":
+        overlap = found.mask_overlap(objects)
+    else:
+        overlap = box_overlap(found.boxes, objects.boxes, objects.crowd)
+    pairs = np.flatnonzero(overlap >= IOU_THRESHOLDS[0])
+    return {
+        "unit": unit.id,
+        "context": content.context,
+        "image_id": objects.id,
+        "names": "\n".join(names),
+        "known": len(true_labels),
+        "zero": true_labels.get(0, -1),
+        "object_labels": [true_labels[category] for category in objects.category_ids.tolist()],
+        "object_areas": objects.area.tolist(),
+        "object_crowd": objects.crowd.astype(int).tolist(),
+        "object_ids": objects.ids.tolist(),
+        "labels": labels,
+        "scores": found.scores.tolist(),
+        "areas": found.area(content.iou).tolist(),
+        "pairs": pairs.tolist(),
+        "overlaps": overlap.ravel()[pairs].tolist(),
+        "detections": encode_detections(found, labels, content.iou) if content.keep_predictions else b"",
+    }
+
+
+@dataclass(frozen=True)
+class KeptDetection:
+    """A detection to draw: its label, its score, and a run-length encoded mask or x, y, width, height."""
+
+    label: int
+    score: float
+    region: Any
+
+
+def encode_detections(found: ImageDetections, labels: Sequence[int], iou: IouType) -> bytes:
+    """The detections with the highest scores as JSON, best first: for pictures only, never for scores.
+
+    `labels` are indices into the record's names.
+    """
+    best = np.argsort(-found.scores, kind="stable")[:MOST_KEPT].tolist()
+    regions: Sequence[Any] = found.counts if iou == "segm" else found.boxes.tolist()
+    rows = [[labels[row], float(found.scores[row]), regions[row]] for row in best]
+    return json.dumps(rows, separators=(",", ":")).encode()
+
+
+def decode_detections(encoded: bytes) -> list[KeptDetection]:
+    """Back from `encode_detections`."""
+    return [KeptDetection(*row) for row in json.loads(encoded)] if encoded else []
+
+
+@dataclass(frozen=True, eq=False)
+class ImageInput:
+    """What matching needs of one image; `overlap` is (detections, objects)."""
+
+    truth: Objects
+    found: Detections
+    overlap: NDArray[np.float64]
+
+
+def read_image_inputs(records: pl.DataFrame) -> list[ImageInput]:
+    """Every record back as arrays."""
+    inputs = []
+    for row in records.iter_rows(named=True):
+        truth = Objects(
+            row["object_labels"], area=row["object_areas"], crowd=row["object_crowd"], ids=row["object_ids"]
+        )
+        found = Detections(row["labels"], row["scores"], area=row["areas"])
+        overlap = np.zeros((len(found.classes), len(truth.classes)))
+        overlap.ravel()[np.array(row["pairs"], np.int64)] = row["overlaps"]
+        inputs.append(ImageInput(truth, found, overlap))
+    return inputs
+
+
+def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The records of several runs relabelled into one vocabulary, without pictures, which keep their own numbers.
+
+    Scores stay equal to the last bit as long as no two detections of an image have equal scores: ties are broken by
+    label number, and new numbers may break them differently.
+    """
+    import polars as pl
+
+    truth_counts = [int(records["known"][0]) for records in runs]
+    names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
+    shared = pl.lit("\n".join(names)).alias("names")
+
+    def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
+        columns = [relabel_column(records[name], lambda labels: table[labels]) for name in ("object_labels", "labels")]
+        return records.drop("detections", strict=False).with_columns(*columns, shared)
+
+    return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]

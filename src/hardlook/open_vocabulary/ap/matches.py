@@ -1,0 +1,152 @@
+"""Matches of detections and objects: from records to tallies of AP.
+
+An AP is not a function of sums: each weighting of the images is one more pass over a table of matches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.harness.stats.resampling import Clusters, find_clusters
+from hardlook.harness.tally import Entry
+from hardlook.metrics.average_precision import MatchTable, match_table
+from hardlook.metrics.detection_matching import AREA_RANGES, ImageMatches, match_image, only_classes
+from hardlook.metrics.open_ap import OpenApResult, WeightedPrecision, open_average_precision
+from hardlook.open_vocabulary.ap.evaluation import ImageInput, read_image_inputs
+from hardlook.open_vocabulary.class_sets import ClassMasks
+from hardlook.open_vocabulary.record_columns import read_label_names
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+ALL_CLASSES = ""
+
+Numbers = NDArray[np.float64]
+Results = Mapping[str, OpenApResult]
+
+
+@dataclass(frozen=True, eq=False)
+class RunMatches:
+    """Matches of the same images: with all classes (under the name `ALL_CLASSES`), and within each set alone."""
+
+    by_set: Mapping[str, Sequence[ImageMatches]]
+    classes: int
+
+    @property
+    def images(self) -> int:
+        """How many images there are."""
+        return len(self.by_set[ALL_CLASSES])
+
+    def tables(self) -> dict[str, MatchTable]:
+        """One table for all classes and for each set, images in their order."""
+        return {name: match_table(images, self.classes) for name, images in self.by_set.items()}
+
+    def select(self, images: Iterable[int]) -> RunMatches:
+        """All classes of some of the images, without the sets."""
+        return RunMatches({ALL_CLASSES: [self.by_set[ALL_CLASSES][image] for image in images]}, self.classes)
+
+    def interleave(self, other: RunMatches) -> RunMatches:
+        """The images of two runs in turn: image i of this run is 2 i, that of the other 2 i + 1.
+
+        Ties of scores are broken by image, so the two versions of an image must be neighbours.
+        """
+        pairs = {name: zip(images, other.by_set[name], strict=True) for name, images in self.by_set.items()}
+        return RunMatches({name: [one for pair in both for one in pair] for name, both in pairs.items()}, self.classes)
+
+
+def match_records(
+    records: pl.DataFrame, *, max_detections: int = 100, released: bool = False, sets: ClassMasks | None = None
+) -> RunMatches:
+    """Match every image of `records`, in the order of the rows."""
+    inputs, zero = read_image_inputs(records), int(records["zero"][0])
+
+    def match(image: ImageInput) -> ImageMatches:
+        return match_image(
+            image.truth, image.found, overlap=image.overlap, max_detections=max_detections,
+            released=released, category_zero=None if zero < 0 else zero,
+        )  # fmt: skip
+
+    def within(kept: NDArray[np.bool_]) -> Callable[[ImageInput], ImageMatches]:
+        return lambda one: match(ImageInput(*only_classes(one.truth, one.found, one.overlap, kept)))
+
+    by_set = {name: list(map(within(kept), inputs)) for name, kept in (sets or {}).items()}
+    return RunMatches({ALL_CLASSES: [match(one) for one in inputs], **by_set}, len(read_label_names(records)))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedTally:
+    """Scores of images that can count any number of times, or come from another run.
+
+    `figures` maps the APs of all classes and of each set to one number per entry, from the first `ranges` area
+    ranges. `costly` asks for fewer swaps and resamples than scores that are functions of sums can afford.
+    """
+
+    costly: ClassVar[bool] = True
+
+    entries: tuple[Entry, ...]
+    matches: RunMatches
+    similarity: Numbers
+    figures: Callable[[Results], Sequence[float]]
+    key: tuple[str | int, ...]
+    resampled: str = "image"
+    ranges: int = len(AREA_RANGES)
+    _joined: dict[WeightedTally, Mapping[str, WeightedPrecision]] = field(default_factory=dict, init=False, repr=False)
+
+    @cached_property
+    def clusters(self) -> Clusters:
+        """Each image by itself."""
+        return find_clusters(self.matches.images)
+
+    @cached_property
+    def tables(self) -> dict[str, MatchTable]:
+        """The matches as tables: of all classes, and within each set."""
+        return self.matches.tables()
+
+    def values(self, weights: Numbers | None = None) -> Numbers:
+        """(m, entries): the scores where image i counts `weights[:, i]` times; once each for None."""
+        if weights is None:
+            once = {name: open_average_precision(table, self.similarity) for name, table in self.tables.items()}
+            return np.array([self.figures(once)])
+        return self._figures(self._precisions, weights)
+
+    def mixed(self, other: WeightedTally, swaps: Numbers) -> Numbers:
+        """(m, entries): the scores with the images at which `swaps` (m, images) is 1 taken from `other`.
+
+        One table holds the images of both runs; each image counts once, from the one or the other.
+        """
+        if self in other._joined:
+            return other.mixed(self, 1 - np.asarray(swaps))
+        if other not in self._joined:
+            # One other run at a time: the tables of two runs are large.
+            self._joined.clear()
+            self._joined[other] = self._join(other)
+        taken = np.asarray(swaps)
+        weights = np.stack([1 - taken, taken], axis=-1).reshape(len(taken), -1)
+        return self._figures(self._joined[other], weights)
+
+    @cached_property
+    def _precisions(self) -> Mapping[str, WeightedPrecision]:
+        return {name: WeightedPrecision(table, self.similarity, self.ranges) for name, table in self.tables.items()}
+
+    def _join(self, other: WeightedTally) -> Mapping[str, WeightedPrecision]:
+        ours, theirs = ((one.matches.images, one.matches.classes, *one.matches.by_set) for one in (self, other))
+        if ours != theirs:
+            raise ValueError(f"expected two runs of as many images, labels and class sets, got {ours} and {theirs}")
+        # A run need not know the similarity of another's labels (see similarity_of_used_labels): those are 0.
+        similarity = np.maximum(self.similarity, other.similarity)
+        tables = self.matches.interleave(other.matches).tables()
+        return {name: WeightedPrecision(table, similarity, self.ranges) for name, table in tables.items()}
+
+    def _figures(self, precisions: Mapping[str, WeightedPrecision], weights: Numbers) -> Numbers:
+        rows = [
+            self.figures({name: precision.result(row) for name, precision in precisions.items()})
+            for row in np.asarray(weights).astype(np.int64)
+        ]
+        return np.array(rows, np.float64).reshape(len(rows), len(self.entries))

@@ -1,0 +1,235 @@
+"""The report of open AP: the gain from similarity, per class and measure, with the confusions behind it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data import rle
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Record
+from hardlook.harness.scorecard import Scorecard
+from hardlook.harness.sections import DotChart, Example, Picture, Section, Spot, Table, score_dot
+from hardlook.models.roles import LabelMap
+from hardlook.open_vocabulary.ap.evaluation import decode_detections
+from hardlook.open_vocabulary.ap.image_precision import FlatImages, match_objects
+from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, match_records
+from hardlook.open_vocabulary.ap.scores import KINDS, QUANTITIES
+from hardlook.open_vocabulary.ap.units import InstanceImage, read_unit
+from hardlook.open_vocabulary.pictures import blank_image
+from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.sections import (
+    MOST_EXAMPLES,
+    Confusion,
+    LabelPair,
+    build_class_chart,
+    build_confusions_section,
+    build_measures_section,
+    describe_misnamed,
+    find_confusions,
+    format_gain,
+    scores_by_class,
+)
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections of the report that have content."""
+    sections = [
+        _build_headline(scorecard),
+        _build_classes(scorecard),
+        build_measures_section(scorecard, "open-ap", "open AP", ("dagger", "dagger-ap")),
+        _build_confusions(records, scorecard),
+        _build_slices(scorecard),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
+    """The image, its objects and its best detections with their scores: masks, or outlines where boxes are scored."""
+    content: InstanceImage = read_unit(unit, pixels=True).payload
+    objects = content.objects
+    assert objects is not None
+    names, size = record["names"].split("\n"), (objects.height, objects.width)
+    image = content.image if content.image is not None else blank_image(*size)
+    if content.iou == "segm":
+        regions = list(objects.masks())
+    else:
+        regions = [draw_box_outline(box, *size) for box in objects.boxes.tolist()]
+    truth = paint_regions(zip(record["object_labels"], regions, strict=True), size)
+    pictures = [Picture("image", image)] if content.image is not None else []
+    pictures.append(Picture("truth", image, label_map=truth, label_names=names))
+    if record["detections"]:
+        kept = decode_detections(record["detections"])
+        # The best is painted last, over the others.
+        painted = paint_regions(((one.label, _decode_region(one.region, size)) for one in reversed(kept)), size)
+        scored = [
+            " ".join([name, *(f"{one.score:.2f}" for one in kept if one.label == row)])
+            for row, name in enumerate(names)
+        ]
+        pictures.append(Picture("detections", image, label_map=painted, label_names=scored))
+    return pictures
+
+
+def _decode_region(region: str | list[float], size: tuple[int, int]) -> NDArray[np.bool_]:
+    if isinstance(region, str):
+        return rle.decode({"size": list(size), "counts": region})
+    return draw_box_outline(region, *size)
+
+
+def draw_box_outline(box: Sequence[float], height: int, width: int) -> NDArray[np.bool_]:
+    """The outline (height, width) of a box, thick enough to be seen in a thumbnail.
+
+    >>> draw_box_outline([1, 1, 6, 6], 8, 8).astype(int)[:4]
+    array([[0, 0, 0, 0, 0, 0, 0, 0],
+           [0, 1, 1, 1, 1, 1, 1, 0],
+           [0, 1, 1, 1, 1, 1, 1, 0],
+           [0, 1, 1, 0, 0, 1, 1, 0]])
+    """
+    thickness = max(2, round(max(height, width) / 128))
+    x0, y0 = round(box[0]), round(box[1])
+    x1, y1 = round(box[0] + box[2]), round(box[1] + box[3])
+    drawn = np.zeros((height, width), np.uint8)
+    cv2.rectangle(drawn, (x0, y0), (x1 - 1, y1 - 1), 1, -1)
+    if x1 - x0 > 2 * thickness and y1 - y0 > 2 * thickness:
+        cv2.rectangle(drawn, (x0 + thickness, y0 + thickness), (x1 - thickness - 1, y1 - thickness - 1), 0, -1)
+    return drawn.astype(bool)
+
+
+def paint_regions(regions: Iterable[tuple[int, NDArray[np.bool_]]], size: tuple[int, int]) -> LabelMap:
+    """A label map (height, width) of labelled regions, -1 elsewhere; a rim keeps neighbours of one label apart.
+
+    >>> left, right = np.zeros((1, 4), bool), np.zeros((1, 4), bool)
+    >>> left[:, :2], right[:, 2:] = True, True
+    >>> paint_regions([(5, left), (5, right)], (1, 4))
+    array([[ 5, -1,  5,  5]], dtype=int32)
+    """
+    drawn = np.full(size, -1, np.int32)
+    cross = np.ones((3, 3), np.uint8)
+    for label, region in regions:
+        drawn[cv2.dilate(region.astype(np.uint8), cross).astype(bool)] = -1
+        drawn[region] = label
+    return drawn
+
+
+def describe_unit(record: Record) -> str:
+    r"""How many objects of one image were found under their name, and its most frequent confusion.
+
+    >>> record = {"names": "cat\ndog", "object_labels": [0, 1, 1], "object_crowd": [0, 0, 0], "labels": [0, 0],
+    ...           "scores": [0.9, 0.8], "pairs": [0, 4], "overlaps": [0.9, 0.9]}
+    >>> describe_unit(record)
+    '1 of 3 objects is found by name (IoU .5), 1 by another (dog called cat), 1 is missed.'
+    """
+    names, images = str(record["names"]).split("\n"), FlatImages.from_records([record])
+    found = match_objects(images)
+    hits = np.flatnonzero(found >= 0)
+    pairs = list(zip(images.object_labels[found[hits]].tolist(), images.labels[hits].tolist(), strict=True))
+    objects = int((~images.crowd).sum())
+    if not objects:
+        return f"There is no object to find; {_count(len(found))} detected."
+    named = sum(true == called for true, called in pairs)
+    wrong = Counter(f"{names[true]} called {names[called]}" for true, called in pairs if true != called)
+    parts = [f"{named} of {objects} objects {'is' if named == 1 else 'are'} found by name (IoU .5)"]
+    parts += describe_misnamed(wrong)
+    missed = objects - len(pairs)
+    parts += [f"{_count(missed)} missed"] if missed else []
+    return f"{', '.join(parts)}."
+
+
+def _count(count: int) -> str:
+    return f"{count} {'is' if count == 1 else 'are'}"
+
+
+def _build_headline(scorecard: Scorecard) -> Section:
+    title = "Gain from similarity"
+    if np.isnan(scorecard.get("open-gain").value):
+        return Section(title, "There is no object to find, so there is no AP.")
+    chart = DotChart(
+        "Vanilla, dagger and open",
+        "Vanilla matches within classes. Dagger pools the classes, so that a misnamed detection takes its object away; "
+        "open does the same and gives credit by the similarity of the two labels.",
+        [
+            score_dot(score, kind, quantity)
+            for name, (quantity, _) in QUANTITIES.items()
+            for prefix, (kind, _) in KINDS.items()
+            if not np.isnan((score := scorecard.get(prefix + name)).value)
+        ],
+        axis="score",
+    )
+    dagger, opened, vanilla = (scorecard.get(name).value for name in ("dagger-ap", "open-ap", "ap"))
+    text = (
+        f"Similarity adds {format_gain(scorecard)} of AP: from {dagger:.3f} (dagger) to {opened:.3f} (open). "
+        f"Vanilla AP is {vanilla:.3f}; its difference to dagger is the effect of ranking all classes together."
+    )
+    return Section(title, text, (chart,))
+
+
+def _build_classes(scorecard: Scorecard) -> Section | None:
+    vanilla, hard, soft = (scores_by_class(scorecard, f"{prefix}ap") for prefix in KINDS)
+    if not hard:
+        return None
+    chart = build_class_chart("AP", "dagger", [Spot(hard[name].value, soft[name].value, name) for name in hard])
+    gains = {name: soft[name].value - hard[name].value for name in hard}
+    table = Table(
+        "Each class",
+        "Images: those that have the class among their objects or detections.",
+        ("class", "vanilla AP", "dagger AP", "open AP", "given back", "images"),
+        [
+            (name, vanilla[name].value, hard[name].value, soft[name].value, gains[name], hard[name].n)
+            for name in sorted(gains, key=lambda name: -gains[name])
+        ],
+    )
+    return Section("Classes", "", (chart, table))
+
+
+def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
+    confusions = find_confusions(scorecard, "confused-objects", "unforgiven-objects")
+    if not confusions:
+        return None
+    captions = (
+        "Objects that were found (IoU .5) under another label, and the part of them that similarity does not excuse.",
+        "An image with the most objects of each confusion.",
+    )
+    return build_confusions_section(confusions, "objects", captions, _find_examples(records, confusions))
+
+
+def _find_examples(records: pl.DataFrame, confusions: Mapping[LabelPair, Confusion]) -> list[Example]:
+    """The image with the most objects of each confusion, by matching with the default number of detections."""
+    table = match_records(records).tables()[ALL_CLASSES]
+    places = {name: row for row, name in enumerate(read_label_names(records))}
+    units, examples = records["unit"].to_list(), dict[str, Example]()
+    for (true, called), confusion in list(confusions.items())[:MOST_EXAMPLES]:
+        confused = (table.pooled[0] == places[true]) & (table.labels == places[called])
+        counts = np.bincount(table.image[confused], minlength=len(units))
+        unit = units[int(np.argmax(counts))]
+        if counts.any():
+            text = f"{true} called {called} (similarity {confusion.similarity:.2f})"
+            examples.setdefault(unit, Example(unit, text))
+    return list(examples.values())
+
+
+def _build_slices(scorecard: Scorecard) -> Section | None:
+    charts = []
+    kinds = {f"{prefix}ap": kind for prefix, (kind, _) in KINDS.items()}
+    for keys, title in ((("context",), "Contexts"), (("classes", "setting"), "Sets of classes")):
+        rows = [
+            score_dot(score, kinds[score.name], ", ".join(score.slice[key] for key in keys))
+            for score in sorted(scorecard.scores, key=lambda score: [score.slice.get(key, "") for key in keys])
+            if score.name in kinds and set(score.slice) == set(keys) and not np.isnan(score.value)
+        ]
+        if rows:
+            charts.append(DotChart(title, "AP, vanilla, dagger and open.", rows, axis="AP"))
+    text = (
+        "Generalised: all classes take part in matching, and the values of the set's classes are averaged. "
+        "Constrained: objects and detections of other classes are left out before matching."
+        if any("setting" in score.slice for score in scorecard.scores)
+        else ""
+    )
+    return Section("Slices", text, tuple(charts)) if charts else None

@@ -1,0 +1,217 @@
+"""Units of open AP: images with their objects and, where they are stored, their detections.
+
+Three sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, and stored
+detections by `--gt instances.json --pred results.json`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from hardlook.data import rle
+from hardlook.data.coco_detection import (
+    ImageDetections,
+    ImageObjects,
+    InstanceDataset,
+    IouType,
+    read_instances,
+    read_results,
+)
+from hardlook.data.images import find_image, read_image
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.benchmark import Unit
+from hardlook.models.roles import Image
+from hardlook.open_vocabulary.ap.options import OpenApOptions
+from hardlook.open_vocabulary.label_similarity import find_label, label_similarity
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.measures import find_measure
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.render import RenderedScene
+from hardlook.world.vocabulary import BY_NAME, CONCEPTS
+
+CATEGORIES = {label.code: label.name for label in sorted(CONCEPTS, key=lambda label: label.code)}
+
+_MOST_OBJECTS = 1000  # so that annotation ids of different scenes differ
+_MOST_LISTED = 12
+_REMEDY = (
+    "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or no data"
+)
+
+
+@dataclass(frozen=True)
+class InstanceImage:
+    """The payload of a unit: an image with its objects and, once prepared, its pixels where a model needs them.
+
+    `categories` maps the truth's category ids, ascending, to names; `predicted_categories` those of stored detections.
+    """
+
+    categories: Mapping[int, str]
+    iou: IouType
+    keep_predictions: bool
+    predicted_categories: Mapping[int, str] = field(default_factory=dict)
+    context: str = ""
+    scene: tuple[PlantedWorld, int] | None = None
+    objects: ImageObjects | None = field(default=None, repr=False)
+    stored: ImageDetections | None = field(default=None, repr=False)
+    image_folder: Path | None = None
+    image: Image | None = field(default=None, repr=False)
+
+
+def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
+    """What the units come from, by name."""
+    sources: dict[str, Path | str] = dict(options.data)
+    labels = Path(options.pred_labels) if options.pred_labels and Path(options.pred_labels).is_file() else None
+    for name, path in (("gt", options.gt), ("pred", options.pred), ("pred_labels", labels)):
+        if path is not None:
+            sources[name] = path
+    if options.gt is None and not options.data:
+        sources["planted world"] = _planted_world(options).fingerprint()
+    return sources
+
+
+def list_units(options: OpenApOptions) -> Sequence[Unit]:
+    """One unit per image; ids are file stems (image ids where stems repeat), or `scene-0007` for the planted world."""
+    if options.gt or options.pred:
+        if not (options.gt and options.pred) or set(options.data) - {"images"}:
+            raise OptionError("--gt and --pred go together, beside at most --data images=DIR", remedy=_REMEDY)
+        truth = _read_truth(options.gt, options)
+        predicted: Mapping[int, str] = truth.categories
+        if options.pred_labels:
+            labels = load_label_set(options.pred_labels)
+            predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
+        stored = read_results(options.pred, replace(truth, categories=predicted), options.iou)
+        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, predicted)
+        return _list_images(truth, shared, options.data.get("images"), stored)
+    if not options.data:
+        world = _planted_world(options)
+        shared = InstanceImage(CATEGORIES, options.iou, options.keep_predictions)
+        return [
+            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
+            for index in range(len(world))
+        ]
+    if set(options.data) == {"instances", "images"}:
+        truth = _read_truth(options.data["instances"], options)
+        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions)
+        return _list_images(truth, shared, options.data["images"], {})
+    raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=_REMEDY)
+
+
+def prepare_unit(unit: Unit) -> Unit:
+    """Read the image, where a model needs it."""
+    return read_unit(unit, pixels=unit.payload.stored is None)
+
+
+def read_unit(unit: Unit, *, pixels: bool) -> Unit:
+    """The unit with its objects and, with `pixels` and where there is one, its image."""
+    content: InstanceImage = unit.payload
+    if content.scene is not None:
+        world, index = content.scene
+        rendered = world[index]
+        content = replace(content, image=rendered.image, objects=list_scene_objects(rendered, index))
+        return replace(unit, payload=content)
+    objects = content.objects
+    assert objects is not None
+    if not pixels or content.image_folder is None:
+        return unit
+    path = content.image_folder / objects.file_name
+    if not objects.file_name or not path.is_file():
+        path = find_image(content.image_folder, Path(objects.file_name).stem or unit.id)
+    image = read_image(path)
+    if image.shape[:2] != (objects.height, objects.width):
+        raise DataError(
+            f"the image is {image.shape[1]}x{image.shape[0]} and its annotation says {objects.width}x{objects.height} "
+            "pixels (width x height)",
+            file=path,
+            unit=unit.id,
+            remedy="use the images that the annotation was made for",
+        )
+    return replace(unit, payload=replace(content, image=image))
+
+
+def list_scene_objects(rendered: RenderedScene, index: int) -> ImageObjects:
+    """The visible objects of scene `index` as COCO's JSON would hold them; ids count from 1, as on disk.
+
+    >>> objects = list_scene_objects(PlantedWorld(count=1)[0], 0)
+    >>> objects.id, int(objects.area.sum()) == int(objects.masks().sum()), CATEGORIES[objects.category_ids[0]]
+    (1, True, 'owl')
+    """
+    things = rendered.scene.objects
+    encoded = tuple(rle.encode(rendered.mask_of(thing)) for thing in things)
+    height, width = rendered.classes.shape
+    return ImageObjects(
+        index + 1, f"scene-{index:04d}", width, height,
+        _MOST_OBJECTS * index + 1 + np.arange(len(things)),
+        np.array([BY_NAME[thing.concept].code for thing in things], np.int64),
+        np.array([rle.to_box(mask) for mask in encoded], np.float64).reshape(-1, 4),
+        np.array([rle.area(mask) for mask in encoded], np.float64),
+        np.zeros(len(things), bool),
+        encoded,
+    )  # fmt: skip
+
+
+def check_categories(names: Sequence[str], options: OpenApOptions, file: Path | None = None) -> None:
+    """Raise an error that lists the categories missing from the label set of `--labels`."""
+    if options.labels is None:
+        return
+    known = load_label_set(options.labels, options.variant)
+    missing = [name for name in names if find_label(known, name) is None]
+    if missing:
+        more = f" and {len(missing) - _MOST_LISTED} more" if len(missing) > _MOST_LISTED else ""
+        raise DataError(
+            f"{len(missing)} of {len(names)} categories are no labels of {options.labels}: "
+            f"{', '.join(missing[:_MOST_LISTED])}{more}",
+            file=file,
+            remedy="choose the label set of this data, or a file of your own with its names and senses",
+        )
+
+
+def _check_senses(names: Sequence[str], options: OpenApOptions, file: Path) -> None:
+    """Raise an error where a category has no sense for a measure on WordNet: before the work, not after it."""
+    if options.similarity is not None or find_measure(options.measure).kind != "wordnet":
+        return
+    predicted = load_label_set(options.pred_labels).names if options.pred_labels else ()
+    try:
+        label_similarity([*names, *(name for name in predicted if name not in names)], options.labels, options)
+    except DataError as error:
+        if options.labels is not None:
+            raise
+        remedy = (
+            "name their label set with --labels (hardlook labels list; coco80 for COCO), choose senses with "
+            "`hardlook labels map`, or pass --unknown zero"
+        )
+        raise DataError(error.what, file=file, remedy=remedy) from error
+
+
+def _planted_world(options: OpenApOptions) -> PlantedWorld:
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:
+    truth = read_instances(path)
+    names = list(truth.categories.values())
+    twice = sorted(name for name, count in Counter(names).items() if count > 1)
+    if twice or not names:
+        what = f"category names that come twice: {', '.join(twice[:5])}" if twice else "there are no categories"
+        raise DataError(what, file=path, remedy="labels pair by name: give each category a name of its own")
+    check_categories(names, options, path)
+    _check_senses(names, options, path)
+    return truth
+
+
+def _list_images(
+    truth: InstanceDataset, shared: InstanceImage, images: Path | None, stored: Mapping[int, ImageDetections]
+) -> list[Unit]:
+    stems = [Path(image.file_name).stem for image in truth.images]
+    unique = all(stems) and len(set(stems)) == len(stems)
+    return [
+        Unit(
+            stem if unique else f"image-{image.id}",
+            replace(shared, objects=image, stored=stored.get(image.id), image_folder=images),
+        )
+        for image, stem in zip(truth.images, stems, strict=True)
+    ]

@@ -1,0 +1,250 @@
+"""Closed mIoU of a semantic segmenter, by class and by context: the smallest complete benchmark.
+
+Read it top to bottom as the example of how a benchmark is made: options, scores from records, report sections, and at
+the end the card and the `Benchmark`. Units and records are those of open mIoU (`hardlook.open_vocabulary.miou`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
+from hardlook.harness.records import Record
+from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
+from hardlook.harness.tally import Entry, SumTally, score_tally
+from hardlook.metrics.mean_iou import class_iou
+from hardlook.open_vocabulary.dials import misname_half
+from hardlook.open_vocabulary.miou.evaluation import (
+    NO_LABEL,
+    SCHEMA,
+    count_pixels,
+    make_record,
+    predict_maps,
+    sum_confusion,
+)
+from hardlook.open_vocabulary.miou.options import SemanticOptions, mean_over, mean_over_reading
+from hardlook.open_vocabulary.miou.report import describe_unit, draw_unit
+from hardlook.open_vocabulary.miou.scores import VANILLA, note_empty_images, overall_scores, per_image_miou
+from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.sections import find_scores, scores_by_class
+from hardlook.open_vocabulary.vocabulary import check_same_truth, map_to_closed_labels, relabel_map
+
+if TYPE_CHECKING:
+    import polars as pl
+
+MOST_CONFUSIONS = 20
+MODEL = "planted-segmenter"
+
+
+class ClosedMiouOptions(SemanticOptions):
+    """Options of `hardlook run closed-miou`."""
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
+    """Segment the images as one batch and count pixels, in the truth's labels."""
+    records = []
+    for unit, (predicted, labels) in zip(units, predict_maps(units, model), strict=True):
+        names = unit.payload.labels
+        *table, no_label = map_to_closed_labels(names, labels)
+        records.append(make_record(unit, relabel_map(predicted, np.array(table, np.int32), no_label), names))
+    return records
+
+
+def score_records(card: BenchmarkCard, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
+    """Every score with its interval over images."""
+    scores = [score for tally in tally_records(records, options) for score in score_tally(tally, options)]
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=note_empty_images(records))
+
+
+def tally_records(records: pl.DataFrame, options: ClosedMiouOptions) -> list[SumTally]:
+    """Pixels hit, true and predicted of each class: over all images, then of each context."""
+    names = read_label_names(records)
+    tallies = [_tally(count_pixels(records), names, options, {})]
+    for context in sorted(set(records["context"]) - {""}):
+        inside = (records["context"] == context).to_numpy()
+        tallies.append(_tally(count_pixels(records.filter(inside)), names, options, {"context": context}))
+    return tallies
+
+
+def _tally(counts: NDArray[np.int64], names: list[str], options: ClosedMiouOptions, where: dict[str, str]) -> SumTally:
+    classes, over = len(names), mean_over(options)
+
+    def statistic(totals: NDArray[np.float64]) -> NDArray[np.float64]:
+        sums = totals.reshape(len(totals), 3, classes)
+        return np.concatenate([overall_scores(sums, over), class_iou(sums)], axis=-1)
+
+    reading = f"mean-over={over}"
+    entries = [Entry(name, len(counts), where, reading if name == "miou" else "") for name in VANILLA]
+    images = (counts[:, 1:].sum(1) > 0).sum(0)
+    entries += [Entry("iou", int(n), {**where, "class": name}) for name, n in zip(names, images, strict=True)]
+    key = ("closed-miou", "bootstrap", *where.values())
+    return SumTally(tuple(entries), counts.reshape(len(counts), -1), statistic, key, "image")
+
+
+def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
+    """The runs as they are: all records are in the truth's labels, which must be equal."""
+    lists = [read_label_names(records) for records in runs]
+    check_same_truth(lists, max(map(len, lists), default=0))
+    return runs
+
+
+def unit_qualities(records: pl.DataFrame, options: ClosedMiouOptions) -> pl.DataFrame:
+    """`unit` and `image-miou`, the mIoU of each image by itself."""
+    import polars as pl
+
+    return pl.DataFrame({"unit": records["unit"], "image-miou": per_image_miou(records)})
+
+
+def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections of the report that have content: classes, contexts, confusions, images."""
+    sections = [
+        _build_classes(scorecard),
+        _build_contexts(scorecard),
+        _build_confusions(records),
+        _build_images(records),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def _build_classes(scorecard: Scorecard) -> Section:
+    ranked = sorted(scores_by_class(scorecard, "iou").values(), key=lambda score: -score.value)
+    chart = DotChart(
+        "IoU of each class",
+        "Dots are IoU over all images, lines the interval that resampling images gives. "
+        "The mean hides the classes on the left.",
+        tuple(score_dot(score, score.slice["class"]) for score in ranked),
+        axis="IoU",
+        references=(("mIoU", scorecard.get("miou").value),),
+    )
+    return Section("Classes", _describe_weakest(ranked), (chart,))
+
+
+def _describe_weakest(ranked: Sequence[Score]) -> str:
+    """The three weakest classes; those that share the last place are counted."""
+    shown = ranked[-3:][::-1]
+    if not shown:
+        return ""
+    names = ", ".join(f"{score.slice['class']} ({score.value:.2f})" for score in shown)
+    tied = sum(score.value == shown[-1].value for score in ranked[:-3])
+    more = f", and {tied} more with {shown[-1].value:.2f}" if tied else ""
+    return f"The weakest classes are {names}{more}."
+
+
+def _build_contexts(scorecard: Scorecard) -> Section | None:
+    ranked = sorted(find_scores(scorecard, "miou", "context"), key=lambda score: -score.value)
+    if len(ranked) < 2:
+        return None
+    chart = DotChart(
+        "mIoU in each context",
+        "The same score over the images of one context. A class that does not occur in a context but is predicted "
+        "there counts as 0 (unless the reading is gt-only), so all contexts may lie below the whole.",
+        tuple(score_dot(score, score.slice["context"]) for score in ranked),
+        axis="mIoU",
+        references=(("all images", scorecard.get("miou").value),),
+    )
+    cells = {
+        (score.slice["class"], score.slice["context"]): score.value
+        for score in find_scores(scorecard, "iou", "class", "context")
+    }
+    classes = sorted({name for name, _ in cells})
+    contexts = [score.slice["context"] for score in ranked]
+    heat = HeatMap(
+        "IoU of each class in each context",
+        "Empty cells: the class does not occur there.",
+        classes,
+        contexts,
+        [[cells.get((name, context), float("nan")) for context in contexts] for name in classes],
+        row_axis="class",
+        column_axis="context",
+    )
+    best, worst = ranked[0], ranked[-1]
+    text = (
+        f"From {best.slice['context']} ({best.value:.3f}) to {worst.slice['context']} ({worst.value:.3f}): "
+        f"a span of {best.value - worst.value:.3f} that the mean over all images hides."
+    )
+    return Section("Contexts", text, (chart, heat))
+
+
+def _build_confusions(records: pl.DataFrame) -> Section | None:
+    names, counts = [*read_label_names(records), NO_LABEL], sum_confusion(records)
+    truth = counts.sum(1)
+    wrong = [
+        (names[row], names[column], int(counts[row, column]), counts[row, column] / truth[row])
+        for row, column in zip(*np.nonzero(counts), strict=True)
+        if row != column
+    ]
+    if not wrong:
+        return None
+    wrong.sort(key=lambda cell: -cell[2])
+    table = Table(
+        "The largest confusions",
+        "Pixels of one class that were predicted as another.",
+        ("true", "called", "pixels", "share of the true class"),
+        tuple(wrong[:MOST_CONFUSIONS]),
+    )
+    return Section("Confusions", "", (table,))
+
+
+def _build_images(records: pl.DataFrame) -> Section | None:
+    values = per_image_miou(records)
+    defined = values[~np.isnan(values)].tolist()
+    if not defined:
+        return None
+    spread = DistributionChart(
+        "mIoU of single images",
+        "The mean over these is not the headline: the headline sums pixels over images first.",
+        (("images", defined),),
+        axis="mIoU of one image",
+    )
+    return Section("Images", "", (spread,))
+
+
+CARD = BenchmarkCard(
+    name="closed-miou",
+    version="1",
+    title="Closed mIoU, by class and context",
+    summary="Semantic segmentation scored with one fixed list of labels: every wrong label counts the same.",
+    role="semantic-segmenter",
+    default_model=MODEL,
+    citation="Everingham et al., The Pascal Visual Object Classes Challenge, IJCV 2010 (the IoU of a class).",
+    data_licence="the planted world: MIT; your own data: yours",
+    scores=(
+        ScoreMeaning("miou", "mIoU", "mean over classes of pixels hit / pixels true or predicted", headline=True),
+        ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
+        ScoreMeaning("mean-accuracy", "mean accuracy", "mean over classes of the share of its pixels that is found"),
+        ScoreMeaning("fw-iou", "fwIoU", "IoU of each class weighted by its share of the pixels"),
+        ScoreMeaning("iou", "IoU", "pixels hit / pixels true or predicted, of one class"),
+    ),
+    qualities=(Quality("image-miou", "mIoU of the image"),),
+    dials=(
+        Dial("a stranger's name", MODEL, lambda v: {"stranger": v}, "miou"),
+        Dial("ragged borders", MODEL, lambda v: {"ragged": v}, "miou"),
+        Dial("sibling or stranger", MODEL, misname_half, "miou", moves=False),
+    ),
+    example="hardlook run closed-miou --model planted-segmenter --model-arg stranger=.2 --out runs/first",
+)
+
+CLOSED_MIOU = Benchmark(
+    card=CARD,
+    options=ClosedMiouOptions,
+    schema=SCHEMA,
+    list_units=list_units,
+    evaluate=evaluate_units,
+    score=partial(score_records, CARD),
+    report=build_sections,
+    prepare=prepare_unit,
+    sources=list_sources,
+    readings=lambda options: (mean_over_reading(options),),
+    pictures=draw_unit,
+    tallies=tally_records,
+    merge_vocabularies=merge_vocabularies,
+    qualities=unit_qualities,
+    caption=describe_unit,
+)

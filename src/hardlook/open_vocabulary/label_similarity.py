@@ -1,0 +1,160 @@
+"""The similarity matrix of a run's labels.
+
+>>> labels = find_labels(["cat", "dog", "background"], ())
+>>> [label.synset for label in labels]
+['cat.n.01', 'dog.n.01', None]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import HardlookError, OptionError
+from hardlook.harness.scorecard import LeftOut
+from hardlook.open_vocabulary.options import SimilarityOptions
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.labels import Label, LabelSet
+from hardlook.similarity.matrix_files import read_matrix
+from hardlook.similarity.measures import compute_similarity
+from hardlook.world.vocabulary import LABELS
+
+WORLD = LabelSet(
+    "planted-world",
+    "corrected",
+    tuple(Label(i, label.name, (), label.synset, isthing=label.thing) for i, label in enumerate(LABELS)),
+)
+
+
+@dataclass(frozen=True)
+class LabelSimilarity:
+    """(K, K) similarity of a run's labels, and notes on labels that needed a special treatment."""
+
+    matrix: NDArray[np.float64]
+    notes: tuple[LeftOut, ...]
+
+
+def label_similarity(names: Sequence[str], labels: str | None, options: SimilarityOptions) -> LabelSimilarity:
+    """The similarity that the options choose, for the labels of a run.
+
+    `labels` is the truth's label set; names are looked up there, then among the predictions' labels, then in the
+    planted world and VOC.
+    """
+    sets = _load_sets(labels, options)
+    found = find_labels(names, sets)
+    if options.similarity is not None:
+        return LabelSimilarity(read_matrix(options.similarity, found).values, ())
+    result = compute_similarity(
+        found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+    )
+    doubtful = _note_doubtful_senses(names, sets, own_data=bool(options.data or options.gt))
+    return LabelSimilarity(result.matrix, (*_note_treatments(result.treated), *doubtful))
+
+
+def similarity_of_used_labels(
+    names: Sequence[str], used: NDArray[np.bool_], labels: str | None, options: SimilarityOptions
+) -> NDArray[np.float64]:
+    """(K, K) similarity where the list may hold labels of other runs; `used` (K,) says which this run uses.
+
+    Labels of another model may have no sense under this run's options. Their similarity to every label is then 0,
+    which changes no score of this run. A label without a sense that the run does use is an error as always.
+
+    >>> used = np.array([True, True, False])
+    >>> similarity_of_used_labels(["cat", "dog", "glorp"], used, None, SimilarityOptions())
+    array([[1. , 0.2, 0. ],
+           [0.2, 1. , 0. ],
+           [0. , 0. , 1. ]])
+    """
+    try:
+        return label_similarity(names, labels, options).matrix
+    except HardlookError:
+        rows = np.flatnonzero(used)
+        if len(rows) == len(names):
+            raise
+    matrix = np.eye(len(names))
+    matrix[np.ix_(rows, rows)] = label_similarity([names[row] for row in rows.tolist()], labels, options).matrix
+    return matrix
+
+
+def compared_similarities(
+    names: Sequence[str], labels: str | None, options: SimilarityOptions
+) -> dict[str, NDArray[np.float64]]:
+    """The matrices of the measures of `--compare`, to show the effect of the choice: re-scoring costs nothing.
+
+    Beside a matrix from a file, a measure that does not know all labels is left out.
+    """
+    found = find_labels(names, _load_sets(labels, options))
+    matrices = {}
+    for name in options.compare:
+        try:
+            matrices[name] = compute_similarity(found, name, unknown=options.unknown, seed=options.seed).matrix
+        except HardlookError:
+            if options.similarity is None:
+                raise
+    return matrices
+
+
+def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
+    """Each name as a label, with the sense from the first set that has it; unknown names have no sense.
+
+    Names that no set has are looked up in the planted world and in VOC; `label_similarity` counts these.
+    """
+    labels = []
+    for row, name in enumerate(names):
+        known = (label for one in (*sets, *_fallback_sets()) if (label := find_label(one, name)))
+        labels.append(replace(next(known, Label(row, name)), id=row, name=name, category_id=None))
+    title = "+".join(one.name for one in sets) or WORLD.name
+    return LabelSet(title, sets[0].variant if sets else WORLD.variant, tuple(labels))
+
+
+def find_kinds(names: Sequence[str], labels: str | None, options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
+    """Masks (K,) of things and of stuff, those that are not empty; labels of unknown kind are in neither."""
+    found = find_labels(names, _load_sets(labels, options))
+    kinds = {"things": True, "stuff": False}
+    masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
+    return {kind: mask for kind, mask in masks.items() if mask.any()}
+
+
+def find_label(labels: LabelSet, name: str) -> Label | None:
+    """The label of that name or alias, or None."""
+    try:
+        return labels.find(name)
+    except OptionError:
+        return None
+
+
+def _fallback_sets() -> tuple[LabelSet, ...]:
+    return WORLD, load_label_set("voc20")
+
+
+def _load_sets(labels: str | None, options: SimilarityOptions) -> list[LabelSet]:
+    return [load_label_set(name, options.variant) for name in (labels, options.pred_labels) if name]
+
+
+def _note_treatments(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:
+    ways: dict[str, list[str]] = {}
+    for label, how in treated:
+        ways.setdefault(how.split(":")[0], []).append(label)
+    return tuple(
+        LeftOut("labels with a special treatment", len(names), how, tuple(names[:5])) for how, names in ways.items()
+    )
+
+
+def _note_doubtful_senses(names: Sequence[str], sets: Sequence[LabelSet], *, own_data: bool) -> list[LeftOut]:
+    """Senses that were not chosen for these data, and names that have different senses in two sets."""
+    notes = []
+    missing = [name for name in names if not any(find_label(one, name) for one in sets)]
+    borrowed = [name for name in missing if any(find_label(one, name) for one in _fallback_sets())]
+    if own_data and borrowed:
+        why = "no --labels names them: their senses are those of the planted world or VOC"
+        notes.append(LeftOut("borrowed senses", len(borrowed), why, tuple(borrowed[:5])))
+    if len(sets) == 2:
+        both = [(name, find_label(sets[0], name), find_label(sets[1], name)) for name in names]
+        split = [name for name, one, other in both if one and other and one.synset != other.synset]
+        if split:
+            why = "truth and predictions give the name two senses; it counts as one label, in the truth's sense"
+            notes.append(LeftOut("names with two senses", len(split), why, tuple(split[:5])))
+    return notes

@@ -1,0 +1,63 @@
+"""Open mIoU: semantic segmentation where a wrong label counts by how wrong it is.
+
+"Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", arXiv 2311.03352, 2023.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality
+from hardlook.open_vocabulary.dials import naming_dials
+from hardlook.open_vocabulary.miou.evaluation import SCHEMA, evaluate_units, merge_vocabularies
+from hardlook.open_vocabulary.miou.options import OpenMiouOptions, chosen_readings
+from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, draw_unit
+from hardlook.open_vocabulary.miou.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.published import find_published_dataset, list_miou_results, list_miou_tables
+
+MODEL = "planted-segmenter"
+
+CARD = BenchmarkCard(
+    name="open-miou",
+    version="1",
+    title="Open mIoU",
+    summary="Semantic segmentation where a similar label is partly right, by WordNet or embeddings.",
+    role="semantic-segmenter",
+    default_model=MODEL,
+    citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
+    data_licence="the planted world: MIT; your own data: yours",
+    scores=SCORES,
+    qualities=(
+        Quality("image-open-miou", "open mIoU of the image"),
+        Quality("image-miou", "vanilla mIoU of the image"),
+        Quality("image-gain", "what similarity gives back on the image"),
+    ),
+    published=list_miou_results,
+    published_tables=list_miou_tables,
+    dials=(
+        Dial("a sibling's name", MODEL, lambda v: {"sibling": v}, "open-gain"),
+        Dial("ragged borders", MODEL, lambda v: {"ragged": v}, "open-gain", moves=False),
+        *naming_dials(MODEL, "miou", "open-miou"),
+    ),
+    example="hardlook run open-miou --model planted-segmenter --model-arg sibling=.3 --out runs/open",
+)
+
+OPEN_MIOU = Benchmark(
+    card=CARD,
+    options=OpenMiouOptions,
+    schema=SCHEMA,
+    list_units=list_units,
+    evaluate=evaluate_units,
+    score=partial(score_records, CARD),
+    report=build_sections,
+    prepare=prepare_unit,
+    sources=list_sources,
+    readings=chosen_readings,
+    pictures=draw_unit,
+    tallies=tally_records,
+    merge_vocabularies=merge_vocabularies,
+    qualities=unit_qualities,
+    caption=describe_unit,
+    published_slice=lambda scorecard, options: find_published_dataset(options.labels, options),
+)

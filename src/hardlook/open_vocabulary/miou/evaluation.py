@@ -1,0 +1,165 @@
+"""Records of label maps: the confusion counts of an image, as the cells that are not zero.
+
+All scores come from these integers: closed and open, of any subset of images, under any similarity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ModelError, OptionError
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.metrics.confusion import confusion_counts
+from hardlook.models.roles import LabelMap
+from hardlook.open_vocabulary.miou.units import LabelledImage
+from hardlook.open_vocabulary.pictures import encode_label_map
+from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names, relabel_column
+from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels, relabel_map
+
+if TYPE_CHECKING:
+    import polars as pl
+
+NO_LABEL = "(no such label)"
+
+SCHEMA = RecordSchema(
+    (
+        Column("context", "text", "where the scene takes place; empty where it is not known", "slice"),
+        Column("truth", "text", "the file of the true map, or the scene of the planted world"),
+        Column("labels", "int", "how many labels there are, those of the truth first"),
+        Column("cells", "ints", "true label * (labels + 1) + predicted label, where it occurs"),
+        Column("pixels", "ints", "how many pixels each cell has"),
+        Column("ignored", "int", "pixels that the truth leaves out"),
+        Column("names", "text", "the labels, separated by line breaks"),
+        Column("prediction", "bytes", "the predicted map as PNG, or empty", "picture"),
+    )
+)
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
+    """Segment the images as one batch and count pixels, in the joint vocabulary of truth and model."""
+    records = []
+    for unit, (predicted, labels) in zip(units, predict_maps(units, model), strict=True):
+        names, table = join_labels(unit.payload.labels, labels)
+        records.append(make_record(unit, relabel_map(predicted, table), names))
+    return records
+
+
+def predict_maps(units: Sequence[Unit], model: Any) -> list[tuple[LabelMap, tuple[str, ...]]]:
+    """The predicted or stored map of each unit, and the labels that its numbers are indices into."""
+    contents: list[LabelledImage] = [unit.payload for unit in units]
+    if model is not None:
+        maps = model.segment([content.image for content in contents])
+        return [(predicted, tuple(model.labels)) for predicted in maps]
+    stored = []
+    for unit, content in zip(units, contents, strict=True):
+        if content.predicted_map is None:
+            raise OptionError(
+                "there is neither a model nor a stored prediction", unit=unit.id, remedy="give --model or --pred"
+            )
+        stored.append((content.predicted_map, content.predicted_labels))
+    return stored
+
+
+def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Record:
+    """The record of one image; `prediction` (H, W) holds indices into `names`, or -1."""
+    content: LabelledImage = unit.payload
+    truth = content.truth_map
+    assert truth is not None
+    if prediction.shape != truth.shape:
+        raise ModelError(
+            f"the model answered a map of {prediction.shape} for an image of {truth.shape} (height, width)",
+            unit=unit.id,
+            remedy="`hardlook check semantic-segmenter MODEL` lists everything else that does not fit",
+        )
+    counts = confusion_counts(truth, prediction, classes=len(names), ignore=-1).ravel()
+    cells = np.flatnonzero(counts)
+    return {
+        "unit": unit.id,
+        "context": content.context,
+        "truth": str(content.truth_path or unit.id),
+        "labels": len(names),
+        "cells": cells.tolist(),
+        "pixels": counts[cells].tolist(),
+        "ignored": int((truth < 0).sum()),
+        "names": "\n".join(names),
+        "prediction": encode_label_map(prediction) if content.keep_prediction else b"",
+    }
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The non-zero cells of the confusion counts of all images, (n,) each.
+
+    `cell` is true label * (labels + 1) + predicted label; the predicted label `labels` stands for no label.
+    """
+
+    image: NDArray[np.int64]
+    cell: NDArray[np.int64]
+    pixels: NDArray[np.int64]
+    images: int
+    labels: int
+
+    @property
+    def true(self) -> NDArray[np.int64]:
+        """(n,) true labels."""
+        return self.cell // (self.labels + 1)
+
+    @property
+    def predicted(self) -> NDArray[np.int64]:
+        """(n,) predicted labels."""
+        return self.cell % (self.labels + 1)
+
+
+def read_cells(records: pl.DataFrame) -> Cells:
+    """The cells of all records, one after another."""
+    lengths = records["cells"].list.len().to_numpy()
+    image = np.repeat(np.arange(len(records)), lengths)
+    cells, pixels = flatten_column(records["cells"]), flatten_column(records["pixels"])
+    return Cells(image, cells, pixels, len(records), int(records["labels"][0]))
+
+
+def sum_confusion(records: pl.DataFrame) -> NDArray[np.int64]:
+    """(K, K + 1) counts summed over the records."""
+    cells = read_cells(records)
+    flat = np.zeros(cells.labels * (cells.labels + 1), np.int64)
+    np.add.at(flat, cells.cell, cells.pixels)
+    return flat.reshape(cells.labels, cells.labels + 1)
+
+
+def count_pixels(records: pl.DataFrame) -> NDArray[np.int64]:
+    """(N, 3, K) pixels hit, true and predicted of each image and class."""
+    cells = read_cells(records)
+    counts = np.zeros((cells.images, 3, cells.labels), np.int64)
+    true, predicted = cells.true, cells.predicted
+    hit, labelled = true == predicted, predicted < cells.labels
+    np.add.at(counts[:, 0], (cells.image[hit], true[hit]), cells.pixels[hit])
+    np.add.at(counts[:, 1], (cells.image, true), cells.pixels)
+    np.add.at(counts[:, 2], (cells.image[labelled], predicted[labelled]), cells.pixels[labelled])
+    return counts
+
+
+def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
+    """The records of several runs relabelled into one vocabulary, without pictures, which keep their own numbers.
+
+    Counts of every image and class stay equal to the last bit; means over classes can differ in the last digit, since
+    floats are then added with other zeros between them.
+    """
+    import polars as pl
+
+    truth_counts = [int(read_cells(records).true.max(initial=-1)) + 1 for records in runs]
+    names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
+    shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(len(names), pl.Int64).alias("labels")]
+
+    def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
+        old, new = len(table) + 1, len(names) + 1
+        predicted = np.append(table, len(names))  # the last entry is "no label"
+        cells = relabel_column(records["cells"], lambda cell: table[cell // old] * new + predicted[cell % old])
+        return records.drop("prediction", strict=False).with_columns(cells, *shared)
+
+    return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]

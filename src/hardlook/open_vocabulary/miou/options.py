@@ -1,0 +1,61 @@
+"""Options of the benchmarks on label maps, and their readings."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hardlook.harness.options import BenchmarkOptions, option, read_reading
+from hardlook.harness.scorecard import Reading
+from hardlook.metrics.mean_iou import MeanOver
+from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
+
+Numbering = Literal["index", "one-based", "category-id"]
+
+MEAN_OVER: dict[str, str] = {
+    "detectron2": "sum over classes with ground truth, divided by classes with ground truth or prediction",
+    "gt-only": "mean over classes with ground truth",
+}
+
+
+class SemanticOptions(BenchmarkOptions):
+    """Where label maps come from and what their numbers mean; shared by closed and open mIoU."""
+
+    scenes: int = option(
+        96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1, le=1_000_000
+    )
+    split: str = option("val", "Which list of ImageSets/Segmentation, for --data voc=DIR.", changes="units")
+    labels: str | None = option(
+        None, "A shipped label set (hardlook labels list) or a file of label names, for label maps.", changes="units"
+    )
+    numbering: Numbering = option(
+        "index",
+        "Numbers in label maps: index from 0, one-based with 0 ignored (ADE20K's own), or COCO's category-id.",
+        changes="answers",
+    )
+    pred_numbering: Numbering | None = option(
+        None, "Numbers in stored predictions, where they differ from --numbering.", changes="answers"
+    )
+    ignore: int = option(255, "Label of the truth that is left out of every score.", changes="answers")
+    keep_predictions: bool = option(True, "Store predicted maps, so that the report can show them.", changes="answers")
+    resamples: int = option(2000, "Bootstrap resamples behind each interval.", changes="scores", ge=0)
+    level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+
+
+class OpenMiouOptions(SemanticOptions, SimilarityOptions):
+    """Options of `hardlook run open-miou`."""
+
+
+def mean_over(options: SemanticOptions) -> MeanOver:
+    """Which classes the mean runs over."""
+    return "gt-only" if read_reading(options, "mean-over", MEAN_OVER, "detectron2") == "gt-only" else "detectron2"
+
+
+def mean_over_reading(options: SemanticOptions) -> Reading:
+    """The reading `mean-over`."""
+    value = mean_over(options)
+    return Reading("mean-over", value, MEAN_OVER[value], tuple(MEAN_OVER), "detectron2")
+
+
+def chosen_readings(options: OpenMiouOptions) -> tuple[Reading, ...]:
+    """Which classes the mean runs over, and how the similarity is made."""
+    return (mean_over_reading(options), *similarity_readings(options))

@@ -1,0 +1,196 @@
+"""Scores of open mIoU from records: vanilla and open side by side, from the same resamples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard
+from hardlook.harness.tally import Entry, score_tally
+from hardlook.metrics import mean_iou as metric
+from hardlook.metrics.confusion import confusion_costs
+from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
+from hardlook.open_vocabulary.class_sets import read_class_sets
+from hardlook.open_vocabulary.label_similarity import (
+    compared_similarities,
+    find_kinds,
+    label_similarity,
+    similarity_of_used_labels,
+)
+from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, count_pixels, read_cells, sum_confusion
+from hardlook.open_vocabulary.miou.options import OpenMiouOptions, mean_over
+from hardlook.open_vocabulary.published import add_comparability
+from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.soft_tally import SoftTally
+
+if TYPE_CHECKING:
+    import polars as pl
+
+VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
+MOST_CONFUSIONS = 25
+# Counts of images at a time, images x labels: a bound on memory.
+MOST_COUNTS = 2**20
+
+Matrix = NDArray[np.float64]
+Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
+
+SCORES = (
+    ScoreMeaning(
+        "open-miou", "open mIoU", "mean over classes of soft IoU: similar labels count in part", headline=True
+    ),
+    ScoreMeaning("miou", "vanilla mIoU", "mean over classes of IoU where only the right label counts", headline=True),
+    ScoreMeaning(
+        "open-gain", "given back", "open mIoU minus vanilla mIoU, on the same images", headline=True, ranked=False
+    ),
+    ScoreMeaning("open-pixel-accuracy", "open pixel accuracy", "pixels with the right label, similar ones in part"),
+    ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
+    ScoreMeaning("open-mean-accuracy", "open mean accuracy", "mean over classes of the soft share that is found"),
+    ScoreMeaning("mean-accuracy", "mean accuracy", "mean over classes of the share of its pixels that is found"),
+    ScoreMeaning("open-fw-iou", "open fwIoU", "soft IoU of each class weighted by its share of the pixels"),
+    ScoreMeaning("fw-iou", "fwIoU", "IoU of each class weighted by its share of the pixels"),
+    ScoreMeaning("open-iou", "open IoU", "soft IoU of one class"),
+    ScoreMeaning("iou", "IoU", "IoU of one class"),
+    ScoreMeaning("confused-pixels", "confused pixels", "pixels of one label called another", higher_is_better=False),
+    ScoreMeaning(
+        "unforgiven-pixels", "unforgiven pixels", "the part that similarity does not forgive", higher_is_better=False
+    ),
+)
+
+
+def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
+    """Every score with its interval over images, and the most costly confusions."""
+    names = read_label_names(records)
+    similarity = label_similarity(names, options.labels, options)
+    scores = [
+        score
+        for tally in _tally_contexts(records, similarity.matrix, names, options)
+        for score in score_tally(tally, options)
+    ]
+    confusion = sum_confusion(records)
+    for measure, matrix in compared_similarities(names, options.labels, options).items():
+        value = float(metric.mean_iou(soft_counts(confusion, matrix), mean_over(options)))
+        scores.append(Score("open-miou", value, len(records), slice={"measure": measure}))
+    costs = confusion_costs(confusion, similarity.matrix, most=MOST_CONFUSIONS)
+    for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
+        where = {"true": names[true], "called": [*names, NO_LABEL][called]}
+        scores.append(Score("confused-pixels", float(count), len(records), slice=where))
+        scores.append(Score("unforgiven-pixels", float(cost), len(records), slice=where))
+    notes = (*note_empty_images(records), *similarity.notes)
+    return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+
+
+def overall_scores(counts: Matrix, over: metric.MeanOver) -> Matrix:
+    """(..., 4) the scores `VANILLA` of counts (..., 3, K) of pixels hit, true and predicted."""
+    scores = [
+        metric.mean_iou(counts, over),
+        metric.pixel_accuracy(counts),
+        metric.mean_class_accuracy(counts),
+        metric.frequency_weighted_iou(counts),
+    ]
+    return np.stack(scores, -1)
+
+
+def note_empty_images(records: pl.DataFrame) -> tuple[LeftOut, ...]:
+    """How many images have no labelled pixel, where there are any."""
+    empty = records.filter(records["cells"].list.len() == 0)["unit"].to_list()
+    note = LeftOut("images without a labelled pixel", len(empty), "they add nothing to any score", (*empty[:5],))
+    return (note,) if empty else ()
+
+
+def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
+    """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
+    return _tally_contexts(records, _run_similarity(records, options), read_label_names(records), options)
+
+
+def unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> pl.DataFrame:
+    """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
+    import polars as pl
+
+    opened, vanilla = per_image_open_miou(records, _run_similarity(records, options)), per_image_miou(records)
+    columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}
+    return pl.DataFrame({"unit": records["unit"], **columns})
+
+
+def per_image_miou(records: pl.DataFrame) -> Matrix:
+    """(N,) mIoU of each image by itself, over its true classes; NaN without a labelled pixel."""
+    parts = [metric.mean_iou(count_pixels(part), "gt-only") for part in _split(records)]
+    return np.concatenate([np.zeros(0), *parts])
+
+
+def per_image_open_miou(records: pl.DataFrame, similarity: Matrix) -> Matrix:
+    """(N,) open mIoU of each image by itself under `similarity` (K, K), over its true classes."""
+    values = [np.zeros(0)]
+    for part in _split(records):
+        cells = read_cells(part)
+        counts = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+        values.append(metric.mean_iou(counts, "gt-only"))
+    return np.concatenate(values)
+
+
+def _split(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    if len(records):
+        yield from records.iter_slices(max(1, MOST_COUNTS // (int(records["labels"][0]) + 1)))
+
+
+def _run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Matrix:
+    """(K, K) the similarity that the options choose, of the labels that the records use."""
+    cells = read_cells(records)
+    used = np.zeros(cells.labels + 1, np.bool_)
+    used[cells.true] = True
+    used[cells.predicted] = True
+    return similarity_of_used_labels(read_label_names(records), used[:-1], options.labels, options)
+
+
+def _tally_contexts(
+    records: pl.DataFrame, similarity: Matrix, names: list[str], options: OpenMiouOptions
+) -> list[SoftTally]:
+    kinds = find_kinds(names, options.labels, options)
+    sets = read_class_sets(options.class_sets, names)
+    groups: Groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
+    groups += [({"classes": name}, mask) for name, mask in sets.items()]
+    tallies = [_tally(records, similarity, names, options, groups, {})]
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        tallies.append(_tally(inside, similarity, names, options, [], {"context": context}))
+    return tallies
+
+
+def _tally(
+    records: pl.DataFrame,
+    similarity: Matrix,
+    names: list[str],
+    options: OpenMiouOptions,
+    groups: Groups,
+    where: dict[str, str],
+) -> SoftTally:
+    cells, classes, over = read_cells(records), len(names), mean_over(options)
+    sets = [key for key, _ in groups if "classes" in key]
+    hard = count_pixels(records).astype(np.float64)
+    soft = soft_counts_by_image(cells.image, cells.cell, cells.pixels, similarity, images=cells.images)
+
+    def statistic(totals: Matrix) -> Matrix:
+        both = totals.reshape(len(totals), 2, 3, classes)  # vanilla, then open
+        table = overall_scores(both, over)
+        columns = [table[:, 0], table[:, 1], table[:, 1, :1] - table[:, 0, :1]]
+        columns += [metric.mean_iou(both[..., mask], over) for _, mask in groups]
+        if len(sets) == 2:
+            columns.append(harmonic_mean(columns[-2], columns[-1]))
+        per_class = metric.class_iou(both)
+        return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
+
+    reading, n = f"mean-over={over}", len(hard)
+    entries = []
+    for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
+        mean = name.endswith("miou") or name == "open-gain"
+        entries.append(Entry(name, n, where, reading if mean else ""))
+    slices = [key for key, _ in groups] + ([{"classes": "harmonic mean"}] if len(sets) == 2 else [])
+    entries += [Entry(score, n, {**where, **one}) for one in slices for score in ("miou", "open-miou")]
+    present = (hard[:, 1:].sum(1) > 0).sum(0)
+    for score in ("iou", "open-iou"):
+        entries += [Entry(score, int(n), {**where, "class": name}) for name, n in zip(names, present, strict=True)]
+    sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
+    return SoftTally(tuple(entries), sums, statistic, ("open-miou", "bootstrap", *where.values()), "image")

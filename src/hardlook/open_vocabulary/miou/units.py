@@ -1,0 +1,243 @@
+"""Units of the benchmarks on label maps: images with truth and, where predictions are stored, a predicted map.
+
+Four sources: the planted world (no data given), `--data voc=DIR`, `--data images=DIR --data masks=DIR`, and stored
+predictions by `--gt DIR --pred DIR`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.images import find_image, read_image
+from hardlook.data.label_maps import read_label_map
+from hardlook.data.voc import open_devkit
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.benchmark import Unit
+from hardlook.models.roles import Image, LabelMap
+from hardlook.open_vocabulary.label_similarity import label_similarity
+from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
+from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.labels import LabelSet
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.vocabulary import LABELS
+
+_MAP_SUFFIXES = {".png", ".npy", ".npz"}
+
+
+@dataclass(frozen=True)
+class LabelledImage:
+    """The payload of a unit: where its files are and, once prepared, its arrays.
+
+    `truth_map` (H, W) int32 holds indices into `labels`, -1 where a pixel is ignored; `predicted_map` holds indices
+    into `predicted_labels`, for stored predictions. `numbers` and `predicted_numbers` are what the files write for
+    each label, `ignored_numbers` what the truth's files write for ignored pixels.
+    """
+
+    labels: tuple[str, ...]
+    numbers: tuple[int, ...] = ()
+    predicted_labels: tuple[str, ...] = ()
+    predicted_numbers: tuple[int, ...] = ()
+    ignored_numbers: tuple[int, ...] = ()
+    context: str = ""
+    scene: tuple[PlantedWorld, int] | None = None
+    image_folder: Path | None = None
+    truth_path: Path | None = None
+    predicted_path: Path | None = None
+    keep_prediction: bool = True
+    image: Image | None = field(default=None, repr=False)
+    truth_map: LabelMap | None = field(default=None, repr=False)
+    predicted_map: LabelMap | None = field(default=None, repr=False)
+
+
+def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
+    """What the units come from, by name."""
+    sources: dict[str, Path | str] = dict(options.data)
+    labels = Path(options.labels) if options.labels and Path(options.labels).is_file() else None
+    for name, path in (("gt", options.gt), ("pred", options.pred), ("labels", labels)):
+        if path is not None:
+            sources[name] = path
+    sources = sources or {"planted world": _planted_world(options).fingerprint()}
+    if isinstance(options, OpenMiouOptions) and options.pred_labels and Path(options.pred_labels).is_file():
+        sources["pred_labels"] = Path(options.pred_labels)
+    return sources
+
+
+def list_units(options: SemanticOptions) -> Sequence[Unit]:
+    """One unit per image; ids are file stems, or `scene-0007` for the planted world.
+
+    For open mIoU every label must have a sense, which is checked here and not after the work.
+    """
+    if not isinstance(options, OpenMiouOptions):
+        return _list_images(options, None)
+    predicted = load_label_set(options.pred_labels) if options.pred_labels else None
+    units = _list_images(options, predicted)
+    names, _ = join_labels(units[0].payload.labels, predicted.names if predicted else ()) if units else ((), None)
+    label_similarity(names, options.labels, options)
+    return units
+
+
+def prepare_unit(unit: Unit) -> Unit:
+    """Read the image, the true and the predicted map; their sizes must be equal."""
+    content: LabelledImage = unit.payload
+    if content.scene is not None:
+        world, index = content.scene
+        rendered = world[index]
+        truth_map = rendered.classes.astype(np.int32) - 1
+        return replace(unit, payload=replace(content, image=rendered.image, truth_map=truth_map))
+    assert content.truth_path is not None
+    truth_map, unknown = _to_indices(read_label_map(content.truth_path), content.numbers, content.ignored_numbers)
+    if unknown:
+        raise DataError(
+            f"the truth holds numbers {unknown[:5]} that are none of the {len(content.labels)} labels",
+            file=content.truth_path,
+            unit=unit.id,
+            remedy="choose other --labels or --numbering, or set --ignore to the number that means no label",
+        )
+    image_path = find_image(content.image_folder, unit.id) if content.image_folder else None
+    image = read_image(image_path) if image_path else None
+    predicted = None
+    if content.predicted_path:
+        # A number that is no label is a prediction all the same, and a wrong one.
+        predicted, _ = _to_indices(read_label_map(content.predicted_path), content.predicted_numbers, ())
+    for what, array, path in (("image", image, image_path), ("prediction", predicted, content.predicted_path)):
+        if array is not None and array.shape[:2] != truth_map.shape:
+            raise DataError(
+                f"the {what} is {_format_size(array)} and its truth {_format_size(truth_map)} pixels (width x height)",
+                file=path,
+                unit=unit.id,
+                remedy="resize label maps by nearest neighbour to their image, outside hardlook",
+            )
+    return replace(unit, payload=replace(content, image=image, truth_map=truth_map, predicted_map=predicted))
+
+
+def _planted_world(options: SemanticOptions) -> PlantedWorld:
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
+    """All units; `predicted` are the labels of stored predictions, where they are not the truth's."""
+    if options.gt or options.pred:
+        if not (options.gt and options.pred):
+            raise OptionError(
+                "--gt and --pred go together", remedy="give the folder of true and of predicted label maps"
+            )
+        return _list_folders(options, options.gt, options.data.get("images"), options.pred, predicted)
+    if not options.data:
+        world = _planted_world(options)
+        shared = LabelledImage(tuple(label.name for label in LABELS), keep_prediction=options.keep_predictions)
+        return [
+            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
+            for index in range(len(world))
+        ]
+    if set(options.data) == {"voc"}:
+        return _list_voc(options)
+    if set(options.data) == {"images", "masks"}:
+        return _list_folders(options, options.data["masks"], options.data["images"], None, predicted)
+    raise OptionError(
+        f"--data {', '.join(sorted(options.data))}: no reader for this data",
+        remedy="give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR",
+    )
+
+
+def _list_voc(options: SemanticOptions) -> list[Unit]:
+    devkit = open_devkit(options.data["voc"])
+    names = (BACKGROUND, *devkit.classes)
+    numbers = tuple(range(len(names)))
+    ignored = _list_ignored_numbers(options, names, numbers)
+    shared = LabelledImage(names, numbers, ignored_numbers=ignored, keep_prediction=options.keep_predictions)
+    images, masks = devkit.root / "JPEGImages", devkit.root / devkit.masks
+    return [
+        Unit(name, replace(shared, image_folder=images, truth_path=masks / f"{name}.png"))
+        for name in devkit.ids(options.split)
+    ]
+
+
+def _list_folders(
+    options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, predicted: LabelSet | None
+) -> list[Unit]:
+    if options.labels is None:
+        raise OptionError(
+            "label maps hold numbers, and no option names their labels",
+            remedy="give --labels SET (hardlook labels list) or --labels FILE with one label name per line, "
+            "the first for 0",
+        )
+    truth = load_label_set(options.labels, "corrected")
+    predicted = predicted or truth
+    numbers = _list_numbers(truth, options.numbering)
+    shared = LabelledImage(
+        truth.names,
+        numbers,
+        predicted.names,
+        _list_numbers(predicted, options.pred_numbering or options.numbering),
+        _list_ignored_numbers(options, truth.names, numbers),
+        keep_prediction=options.keep_predictions,
+    )
+    true_paths = _find_label_maps(masks)
+    predicted_paths = _find_label_maps(predictions) if predictions else {}
+    surplus = sorted(set(predicted_paths) - set(true_paths))
+    if surplus:
+        raise DataError(
+            f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}",
+            file=predictions,
+            remedy="predictions and truth pair by file stem; remove or rename the surplus",
+        )
+    units = []
+    for stem, path in true_paths.items():
+        if predictions and stem not in predicted_paths:
+            # Listed all the same: the run then records the missing file as this unit's failure.
+            predicted_paths[stem] = predictions / f"{stem}.png"
+        content = replace(shared, truth_path=path, image_folder=images, predicted_path=predicted_paths.get(stem))
+        units.append(Unit(stem, content))
+    return units
+
+
+def _find_label_maps(folder: Path) -> dict[str, Path]:
+    if not folder.is_dir():
+        raise DataError("there is no such folder of label maps", file=folder, remedy="check the path")
+    paths: dict[str, Path] = {}
+    for path in sorted(folder.iterdir()):
+        if path.suffix.lower() in _MAP_SUFFIXES:
+            if path.stem in paths:
+                raise DataError(f"two label maps are called {path.stem!r}", file=path, remedy="keep one of them")
+            paths[path.stem] = path
+    return paths
+
+
+def _list_numbers(labels: LabelSet, numbering: Numbering) -> tuple[int, ...]:
+    """What label maps write for each label.
+
+    >>> _list_numbers(load_label_set("coco80"), "category-id")[10:13]
+    (11, 13, 14)
+    """
+    numbers = labels.category_ids if numbering == "category-id" else labels.ids + (numbering == "one-based")
+    return tuple(numbers.tolist())
+
+
+def _list_ignored_numbers(options: SemanticOptions, names: Sequence[str], numbers: Sequence[int]) -> tuple[int, ...]:
+    """The numbers of ignored pixels; the number of a label among them would silently delete that label."""
+    if options.ignore in numbers:
+        raise OptionError(
+            f"--ignore {options.ignore} is the number of the label {names[numbers.index(options.ignore)]!r}",
+            remedy="give --ignore the number that your maps write for no label, or 65535 where there is none",
+        )
+    return (options.ignore, 0) if options.numbering == "one-based" else (options.ignore,)
+
+
+def _to_indices(stored: LabelMap, numbers: Sequence[int], ignored: Sequence[int]) -> tuple[LabelMap, list[int]]:
+    """A stored map as indices from 0, -1 for ignored and unknown numbers; and the unknown numbers."""
+    ids = np.array(numbers, np.int64)
+    order = np.argsort(ids)
+    places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
+    known = ids[order][places] == stored
+    unknown = np.unique(stored[~known & ~np.isin(stored, ignored)]).tolist()
+    return np.where(known, order[places], -1).astype(np.int32), unknown
+
+
+def _format_size(array: NDArray[np.generic]) -> str:
+    return f"{array.shape[1]}x{array.shape[0]}"

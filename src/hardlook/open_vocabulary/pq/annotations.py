@@ -1,0 +1,175 @@
+"""COCO's panoptic JSON as an evaluation needs it, and its vocabulary of things and stuff.
+
+`hardlook.data.coco_panoptic` reads whole datasets and needs all of their fields and files; results written by models
+have neither images nor boxes, and a missing PNG is the failure of one unit.
+
+>>> import tempfile
+>>> path = Path(tempfile.mkdtemp()) / "results.json"
+>>> _ = path.write_text('{"annotations": [{"image_id": 9, "segments_info": [{"id": 5, "category_id": 1}]}]}')
+>>> read_annotations(path).tables
+(SegmentTable(image='9', png='', picture='', size=None, ids=(5,), categories=(1,), crowd=(False,)),)
+>>> truth = PanopticVocabulary(("cat", "sky"), (True, False))
+>>> joint, table = join_vocabularies(truth, PanopticVocabulary(("Sky", "kitten"), (False, True)))
+>>> joint.names, joint.things, table.tolist()
+(('cat', 'sky', 'kitten'), (True, False, True), [1, 2])
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.coco_panoptic import Category
+from hardlook.data.images import read_bytes
+from hardlook.data.problems import ProblemList
+from hardlook.errors import DataError
+from hardlook.open_vocabulary.label_similarity import find_label
+from hardlook.open_vocabulary.vocabulary import join_labels
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.labels import normalise_name
+from hardlook.world.vocabulary import LABELS
+
+
+@dataclass(frozen=True)
+class PanopticVocabulary:
+    """Label names and for each whether it is a thing; segments hold indices into them."""
+
+    names: tuple[str, ...]
+    things: tuple[bool, ...]
+
+
+WORLD_VOCABULARY = PanopticVocabulary(tuple(label.name for label in LABELS), tuple(label.thing for label in LABELS))
+
+
+def join_vocabularies(
+    truth: PanopticVocabulary, predicted: PanopticVocabulary
+) -> tuple[PanopticVocabulary, NDArray[np.int32]]:
+    """All labels, the truth's first, and the place of each predicted one; names pair as in `join_labels`.
+
+    A label of both has the kind that the truth gives it.
+    """
+    names, table = join_labels(truth.names, predicted.names)
+    kinds = dict(zip(table.tolist(), predicted.things, strict=True))
+    added = tuple(kinds[place] for place in range(len(truth.names), len(names)))
+    return PanopticVocabulary(names, (*truth.things, *added)), table
+
+
+def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None:
+    """Raise an error that lists labels which the label set lacks, or whose kind it gives differently."""
+    known = load_label_set(labels)
+    problems = ProblemList()
+    for name, thing in zip(vocabulary.names, vocabulary.things, strict=True):
+        label = find_label(known, name)
+        if label is None:
+            problems.add(f"categories that {labels} does not have", name)
+        elif label.isthing is not None and label.isthing != thing:
+            problems.add(f"things here and stuff in {labels}, or the other way", name)
+    problems.raise_if_any("data and labels do not fit", file=file, remedy="choose other --labels, or leave the option out")
+
+
+_NEEDS = "it needs annotations with image_id and segments_info of id and category_id; truth also categories"
+
+
+@dataclass(frozen=True)
+class SegmentTable:
+    """One image's row: file names of its PNG and picture (empty where not given), size as (width, height).
+
+    `ids`, `categories` and `crowd` have one entry per segment.
+    """
+
+    image: str
+    png: str
+    picture: str
+    size: tuple[int, int] | None
+    ids: tuple[int, ...]
+    categories: tuple[int, ...]
+    crowd: tuple[bool, ...]
+
+
+@dataclass(frozen=True)
+class PanopticAnnotations:
+    """Categories by id, in the file's order (none where the file has none), and one table per image."""
+
+    categories: Mapping[int, Category]
+    tables: tuple[SegmentTable, ...]
+
+    def check_categories(self, known: Mapping[int, int], path: Path, remedy: str) -> None:
+        """Raise an error where segments have categories that are not in `known`; it names their images."""
+        problems = ProblemList()
+        for table in self.tables:
+            for category in table.categories:
+                if category not in known:
+                    problems.add(f"category {category}, which is not described, in images", table.image)
+        problems.raise_if_any("segments of unknown categories", file=path, remedy=remedy)
+
+    def read_vocabulary(self, path: Path) -> PanopticVocabulary:
+        """The vocabulary of the categories, in the file's order; names that compare equal are an error."""
+        seen: dict[str, str] = {}
+        problems = ProblemList()
+        for category in self.categories.values():
+            name = normalise_name(category.name)
+            if name in seen:
+                problems.add(f"taken for {seen[name]!r}", f"{category.name!r} (category {category.id})")
+            seen.setdefault(name, category.name)
+        problems.raise_if_any("two categories have one name", file=path, remedy="labels pair by name: give each its own")
+        names, things = zip(*((one.name, one.thing) for one in self.categories.values()), strict=True)
+        return PanopticVocabulary(names, things)
+
+
+def read_annotations(path: Path | str) -> PanopticAnnotations:
+    """The content of a JSON file; contradictions in it are an error that lists them."""
+    path = Path(path)
+    try:
+        content = json.loads(read_bytes(path))
+        content = {"annotations": content} if isinstance(content, list) else content
+        images = {str(row["id"]): row for row in content.get("images", ())}
+        tables = tuple(_read_table(row, images) for row in content["annotations"])
+        categories = [Category(int(c["id"]), str(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())]
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"not JSON: {error}", file=path, remedy="write or download it again") from error
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise DataError(f"not COCO's panoptic format: {error!r}", file=path, remedy=_NEEDS) from error
+    _check_contradictions(tables, [category.id for category in categories], path)
+    return PanopticAnnotations({category.id: category for category in categories}, tables)
+
+
+def _read_table(row: Any, images: Mapping[str, Any]) -> SegmentTable:
+    image = images.get(str(row["image_id"]), {})
+    segments = row["segments_info"]
+    size = (int(image["width"]), int(image["height"])) if {"width", "height"} <= image.keys() else None
+    return SegmentTable(
+        str(row["image_id"]),
+        str(row.get("file_name", "")),
+        str(image.get("file_name", "")),
+        size,
+        tuple(int(segment["id"]) for segment in segments),
+        tuple(int(segment["category_id"]) for segment in segments),
+        tuple(bool(segment.get("iscrowd", False)) for segment in segments),
+    )
+
+
+def _check_contradictions(tables: Sequence[SegmentTable], categories: list[int], path: Path) -> None:
+    problems = ProblemList()
+    images, files = set(), set()
+    for table in tables:
+        if table.image in images:
+            problems.add("image ids that come twice", table.image)
+        if table.png and table.png in files:
+            problems.add("PNG files that come twice", table.png)
+        images.add(table.image)
+        files.add(table.png)
+        if len(set(table.ids)) < len(table.ids):
+            problems.add("images with two segments of one id", table.image)
+        if any(one <= 0 for one in table.ids):
+            problems.add("images with a segment whose id is not above 0 (0 is void)", table.image)
+    for category in {one for one in categories if categories.count(one) > 1}:
+        problems.add("category ids that come twice", category)
+    problems.raise_if_any(
+        "the file contradicts itself", file=path, remedy="one row per image, one id per segment and category"
+    )

@@ -1,0 +1,63 @@
+"""Open PQ: panoptic segmentation where a wrong label counts by how wrong it is.
+
+"Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", arXiv 2311.03352, 2023.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality
+from hardlook.open_vocabulary.dials import naming_dials
+from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
+from hardlook.open_vocabulary.pq.options import OpenPqOptions, chosen_readings
+from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
+from hardlook.open_vocabulary.pq.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.open_vocabulary.pq.units import list_sources, list_units, prepare_unit
+from hardlook.open_vocabulary.published import find_published_dataset, list_pq_results, list_pq_tables
+
+MODEL = "planted-panoptic"
+
+CARD = BenchmarkCard(
+    name="open-pq",
+    version="1",
+    title="Open PQ",
+    summary="Panoptic segmentation where a similar label is partly right, by WordNet or embeddings.",
+    role="panoptic-segmenter",
+    default_model=MODEL,
+    citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
+    data_licence="the planted world: MIT; your own data: yours",
+    scores=SCORES,
+    qualities=(
+        Quality("image-open-pq", "open PQ of the image"),
+        Quality("image-pq", "vanilla PQ of the image"),
+    ),
+    published=list_pq_results,
+    published_tables=list_pq_tables,
+    dials=(
+        Dial("a sibling's name", MODEL, lambda v: {"sibling": v}, "open-gain"),
+        Dial("missed objects", MODEL, lambda v: {"missed": v}, "open-gain", moves=False),
+        Dial("ragged borders", MODEL, lambda v: {"ragged": v}, "open-gain", moves=False),
+        *naming_dials(MODEL, "pq", "open-pq"),
+    ),
+    example="hardlook run open-pq --model planted-panoptic --model-arg sibling=.3 --out runs/open-pq",
+)
+
+OPEN_PQ = Benchmark(
+    card=CARD,
+    options=OpenPqOptions,
+    schema=SCHEMA,
+    list_units=list_units,
+    evaluate=evaluate_units,
+    score=partial(score_records, CARD),
+    report=build_sections,
+    prepare=prepare_unit,
+    sources=list_sources,
+    readings=chosen_readings,
+    pictures=draw_unit,
+    tallies=tally_records,
+    merge_vocabularies=merge_vocabularies,
+    qualities=unit_qualities,
+    caption=describe_unit,
+    published_slice=lambda scorecard, options: find_published_dataset(options.labels, options),
+)

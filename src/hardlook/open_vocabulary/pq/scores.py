@@ -1,0 +1,173 @@
+"""Scores of open PQ from records: vanilla and open side by side, from the same resamples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard
+from hardlook.harness.tally import Entry, score_tally
+from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
+from hardlook.metrics.panoptic import SegmentMatches
+from hardlook.open_vocabulary.class_sets import read_class_sets
+from hardlook.open_vocabulary.label_similarity import compared_similarities, similarity_of_used_labels
+from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary
+from hardlook.open_vocabulary.pq.evaluation import read_matches, read_vocabulary
+from hardlook.open_vocabulary.pq.options import OpenPqOptions, chosen_crowds
+from hardlook.open_vocabulary.pq.units import compute_similarity
+from hardlook.open_vocabulary.published import add_comparability
+from hardlook.open_vocabulary.soft_tally import SoftTally
+
+if TYPE_CHECKING:
+    import polars as pl
+
+QUALITIES = ("pq", "sq", "rq")
+BOTH = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
+MOST_CONFUSIONS = 25
+# Sums of images at a time, images x labels: a bound on memory.
+MOST_SUMS = 2**20
+
+Matrix = NDArray[np.float64]
+Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
+
+SCORES = (
+    ScoreMeaning(
+        "open-pq", "open PQ", "mean over classes; a segment with a similar label counts in part", headline=True
+    ),
+    ScoreMeaning("pq", "vanilla PQ", "mean over classes of IoU where only the right label counts", headline=True),
+    ScoreMeaning(
+        "open-gain", "given back", "open PQ minus vanilla PQ, on the same images", headline=True, ranked=False
+    ),
+    ScoreMeaning("open-sq", "open SQ", "mean IoU of matched segments, weighted by similarity"),
+    ScoreMeaning("sq", "vanilla SQ", "mean IoU of matched segments with the right label"),
+    ScoreMeaning("open-rq", "open RQ", "F1 of finding and naming segments, similar names in part"),
+    ScoreMeaning("rq", "vanilla RQ", "F1 of finding and naming segments"),
+    ScoreMeaning(
+        "misnamed-segments",
+        "misnamed segments",
+        "segments of one label, found and called another",
+        higher_is_better=False,
+    ),
+    ScoreMeaning(
+        "unforgiven-segments",
+        "unforgiven segments",
+        "the part of them that similarity does not forgive",
+        higher_is_better=False,
+    ),
+)
+
+
+def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOptions) -> Scorecard:
+    """Every score with its interval over images, and the most costly confusions."""
+    vocabulary = read_vocabulary(records)
+    names = vocabulary.names
+    similarity = compute_similarity(vocabulary, options)
+    tallies = _tally_contexts(records, similarity.matrix, vocabulary, options)
+    scores = [score for tally in tallies for score in score_tally(tally, options)]
+    matches = read_matches(records, chosen_crowds(options))
+    for measure, matrix in compared_similarities(names, options.labels, options).items():
+        means = mean_quality(quality_sums(matches, matrix, vocabulary.things))
+        for name, value in zip(QUALITIES, means, strict=True):
+            scores.append(Score(f"open-{name}", float(value), matches.images, slice={"measure": measure}))
+    costs = segment_costs(matches, similarity.matrix, np.array(vocabulary.things, np.bool_), most=MOST_CONFUSIONS)
+    for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
+        where = {"true": names[true], "called": names[called]}
+        scores.append(Score("misnamed-segments", float(count), matches.images, slice=where))
+        scores.append(Score("unforgiven-segments", float(cost), matches.images, slice=where))
+    notes = (*_note_left_out(records, matches), *similarity.notes)
+    return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+
+
+def tally_records(records: pl.DataFrame, options: OpenPqOptions) -> list[SoftTally]:
+    """The sums of all images, hard and soft, then of those of each context; labels may be those of several runs."""
+    return _tally_contexts(records, _run_similarity(records, options), read_vocabulary(records), options)
+
+
+def unit_qualities(records: pl.DataFrame, options: OpenPqOptions) -> pl.DataFrame:
+    """`unit`, `image-open-pq` and `image-pq`: PQ over the classes that occur on an image; NaN where none does."""
+    import polars as pl
+
+    vocabulary, crowds = read_vocabulary(records), chosen_crowds(options)
+    matrices = {"image-open-pq": _run_similarity(records, options), "image-pq": np.eye(len(vocabulary.names))}
+    columns = {name: [np.zeros(0)] for name in matrices}
+    for part in records.iter_slices(max(1, MOST_SUMS // len(vocabulary.names))):
+        matches = read_matches(part, crowds)
+        for name, matrix in matrices.items():
+            columns[name].append(mean_quality(quality_sums_by_image(matches, matrix, vocabulary.things))[:, 0])
+    return pl.DataFrame({"unit": records["unit"], **{name: np.concatenate(parts) for name, parts in columns.items()}})
+
+
+def _run_similarity(records: pl.DataFrame, options: OpenPqOptions) -> Matrix:
+    """(K, K) the similarity that the options choose, of the labels that the records use."""
+    names, matches = read_vocabulary(records).names, read_matches(records)
+    used = np.isin(np.arange(len(names)), [matches.true, matches.called])
+    return similarity_of_used_labels(names, used, options.labels, options)
+
+
+def _tally_contexts(
+    records: pl.DataFrame, similarity: Matrix, vocabulary: PanopticVocabulary, options: OpenPqOptions
+) -> list[SoftTally]:
+    sets = read_class_sets(options.class_sets, vocabulary.names)
+    things = np.array(vocabulary.things, np.bool_)
+    groups: Groups = [({"kind": "things"}, things), ({"kind": "stuff"}, ~things)]
+    groups += [({"classes": name}, mask) for name, mask in sets.items()]
+    every = np.arange(len(vocabulary.names))
+    tallies = [_tally(records, similarity, vocabulary, options, groups, every, {})]
+    for context in sorted(set(records["context"]) - {""}):
+        inside = records.filter((records["context"] == context).to_numpy())
+        # Slices by context together with kind or class would be thousands of numbers, each of a few images.
+        tallies.append(_tally(inside, similarity, vocabulary, options, [], every[:0], {"context": context}))
+    return tallies
+
+
+def _tally(
+    records: pl.DataFrame,
+    similarity: Matrix,
+    vocabulary: PanopticVocabulary,
+    options: OpenPqOptions,
+    groups: Groups,
+    shown: NDArray[np.int64],
+    where: dict[str, str],
+) -> SoftTally:
+    crowds, classes = chosen_crowds(options), len(vocabulary.names)
+    matches = read_matches(records, crowds)
+    hard = quality_sums_by_image(matches, np.eye(classes), vocabulary.things)
+    soft = quality_sums_by_image(matches, similarity, vocabulary.things)
+    groups = [({}, np.ones(classes, np.bool_)), *groups]
+
+    def statistic(totals: Matrix) -> Matrix:
+        both = totals.reshape(len(totals), 2, 4, classes)  # vanilla, then open
+        columns = []
+        for _, mask in groups:
+            means = mean_quality(both, mask)
+            columns += [means.reshape(-1, 6), means[:, 1, :1] - means[:, 0, :1]]
+        each = class_quality(both[..., shown]).reshape(len(totals), 6 * len(shown))
+        return np.concatenate([*columns, each], axis=-1)
+
+    images = np.asarray(hard.any(axis=1).sum(0))  # (K,) in which the class occurs
+    reading = f"crowds={crowds}"
+    entries = []
+    for key, mask in groups:
+        n = len(hard) if not key or images[mask].any() else 0
+        entries += [Entry(name, n, {**where, **key}, reading) for name in (*BOTH, "open-gain")]
+    for name in BOTH:
+        entries += [Entry(name, int(images[k]), {**where, "class": vocabulary.names[k]}, reading) for k in shown]
+    sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
+    return SoftTally(tuple(entries), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
+
+
+def _note_left_out(records: pl.DataFrame, matches: SegmentMatches) -> list[LeftOut]:
+    notes = []
+    excused = int(matches.excused.sum())
+    if excused:
+        why = "they lie mostly on void or on crowd of their class, and are never false positives"
+        notes.append(LeftOut("predicted segments", excused, why))
+    some = set(matches.image[matches.true >= 0].tolist())
+    empty = [unit for row, unit in enumerate(records["unit"].to_list()) if row not in some]
+    if empty:
+        why = "they can add false positives and nothing else"
+        notes.append(LeftOut("images without a true segment", len(empty), why, tuple(empty[:5])))
+    return notes

@@ -1,0 +1,299 @@
+"""Units of open PQ: images with their true segments and, where they are stored, their predicted ones.
+
+Three sources: the planted world (no data given), `--data panoptic=JSON --data segments=DIR --data images=DIR` for a
+model, and stored predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.coco_panoptic import decode_ids
+from hardlook.data.images import read_image
+from hardlook.data.problems import ProblemList
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.benchmark import Unit
+from hardlook.metrics.panoptic import Segments
+from hardlook.models.roles import Image, LabelMap
+from hardlook.open_vocabulary.label_similarity import LabelSimilarity, label_similarity
+from hardlook.open_vocabulary.pq.annotations import (
+    WORLD_VOCABULARY,
+    PanopticAnnotations,
+    PanopticVocabulary,
+    SegmentTable,
+    check_kinds,
+    join_vocabularies,
+    read_annotations,
+)
+from hardlook.open_vocabulary.pq.options import OpenPqOptions
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.measures import find_measure
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.vocabulary import VOID
+
+
+@dataclass(frozen=True)
+class ImageSegments:
+    """The true or the predicted segments of an image: vocabulary, table of segments and PNG.
+
+    Classes of `segments` are indices into `vocabulary`; `map` (H, W) int32 holds segment ids, 0 = void, once it is
+    read.
+    """
+
+    vocabulary: PanopticVocabulary
+    segments: Segments = field(repr=False)
+    png: Path | None = None
+    map: LabelMap | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class SegmentedImage:
+    """The payload of a unit: true segments, stored predicted ones and, once prepared, the image for a model.
+
+    `results` is the JSON of stored predictions; `size` is (width, height) as the truth's JSON gives it.
+    """
+
+    truth: ImageSegments
+    predicted: ImageSegments | None = None
+    results: Path | None = None
+    size: tuple[int, int] | None = None
+    picture: Path | None = None
+    context: str = ""
+    scene: tuple[PlantedWorld, int] | None = None
+    keep_prediction: bool = True
+    image: Image | None = field(default=None, repr=False)
+
+
+def list_sources(options: OpenPqOptions) -> Mapping[str, Path | str]:
+    """What the units come from, by name."""
+    sources: dict[str, Path | str] = dict(options.data)
+    for name, path in (("gt", options.gt), ("pred", options.pred)):
+        if path is not None:
+            sources[name] = path
+            sources[f"{name}_masks"] = _find_masks(options, name)
+    if options.pred_labels and Path(options.pred_labels).is_file():
+        sources["pred_labels"] = Path(options.pred_labels)
+    return sources or {"planted world": _planted_world(options).fingerprint()}
+
+
+def list_units(options: OpenPqOptions) -> Sequence[Unit]:
+    """One unit per image; ids are the names of the true PNGs, or `scene-0007` for the planted world.
+
+    Labels without a sense for a measure on WordNet are an error here and not after the work.
+    """
+    units = _list_images(options)
+    if units and not options.similarity and find_measure(options.measure).kind == "wordnet":
+        content: SegmentedImage = units[0].payload
+        vocabulary = content.truth.vocabulary
+        if content.predicted:
+            vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
+        compute_similarity(vocabulary, options)
+    return units
+
+
+def compute_similarity(vocabulary: PanopticVocabulary, options: OpenPqOptions) -> LabelSimilarity:
+    """The similarity that the options choose; where senses are missing, the error suggests to name a label set."""
+    try:
+        return label_similarity(vocabulary.names, options.labels, options)
+    except DataError as error:
+        if options.labels or options.similarity:
+            raise
+        remedy = f"name the label set that has the senses (--labels coco133, say); else {error.remedy}"
+        raise DataError(error.what, file=error.file, unit=error.unit, remedy=remedy) from None
+
+
+def prepare_unit(unit: Unit) -> Unit:
+    """Read the PNGs, and the image where a model needs it."""
+    return read_unit(unit, pixels=unit.payload.results is None)
+
+
+def read_unit(unit: Unit, *, pixels: bool) -> Unit:
+    """The unit with its maps and, with `pixels` and where there is one, its image; sizes must be equal."""
+    content: SegmentedImage = unit.payload
+    if content.scene is not None:
+        return replace(unit, payload=_render_scene(content))
+    if content.results is not None and content.predicted is None:
+        raise DataError(
+            "there is no prediction for this image",
+            file=content.results,
+            unit=unit.id,
+            remedy="add its row to the annotations; a model that found nothing has a row without segments",
+        )
+    truth, predicted = _read_map(content.truth, unit.id), content.predicted and _read_map(content.predicted, unit.id)
+    image = read_image(content.picture) if pixels and content.picture else None
+    assert truth.map is not None
+    height, width = truth.map.shape
+    if content.size and content.size != (width, height):
+        remedy = "take the PNG and the JSON from one release"
+        raise _size_error("PNG", truth.map, "JSON says", content.size, truth.png, unit.id, remedy)
+    if predicted and predicted.map is not None and predicted.map.shape != truth.map.shape:
+        remedy = "resize predictions by nearest neighbour to their truth, outside hardlook"
+        raise _size_error("prediction", predicted.map, "truth is", (width, height), predicted.png, unit.id, remedy)
+    if image is not None and image.shape[:2] != truth.map.shape:
+        remedy = "take images and truth from one release"
+        raise _size_error("image", image, "truth is", (width, height), content.picture, unit.id, remedy)
+    return replace(unit, payload=replace(content, truth=truth, predicted=predicted, image=image))
+
+
+def list_table_errors(segment_map: LabelMap, segments: Segments) -> list[str]:
+    """What does not fit between a map of segment ids and its table; empty when all fits."""
+    drawn, listed = np.setdiff1d(segment_map, 0), np.asarray(segments.ids)
+    kinds = (
+        ("drawn but not listed", np.setdiff1d(drawn, listed)),
+        ("listed but not drawn", np.setdiff1d(listed, drawn)),
+    )
+    return [f"segments {', '.join(map(str, ids[:5]))} are {what}" for what, ids in kinds if len(ids)]
+
+
+def _read_map(segments: ImageSegments, unit: str) -> ImageSegments:
+    assert segments.png is not None
+    try:
+        return replace(segments, map=decode_ids(read_image(segments.png)))
+    except DataError as error:
+        raise error.at(unit=unit) from None
+
+
+def _render_scene(content: SegmentedImage) -> SegmentedImage:
+    assert content.scene is not None
+    world, index = content.scene
+    rendered = world[index]
+    ids = rendered.classes.astype(np.int32) * 4 + rendered.instances
+    ids[rendered.classes == VOID] = 0
+    listed = np.setdiff1d(ids, 0)
+    truth = replace(content.truth, segments=Segments(listed, listed // 4 - 1), map=ids)
+    return replace(content, truth=truth, image=rendered.image)
+
+
+def _size_error(
+    what: str,
+    array: NDArray[np.generic],
+    other: str,
+    size: tuple[int, int],
+    file: Path | None,
+    unit: str,
+    remedy: str,
+) -> DataError:
+    height, width = array.shape[:2]
+    text = f"the {what} has {width}x{height} pixels (width x height), the {other} {size[0]}x{size[1]}"
+    return DataError(text, file=file, unit=unit, remedy=remedy)
+
+
+def _find_masks(options: OpenPqOptions, side: str) -> Path:
+    """The folder of PNGs of `gt` or `pred`: as given, or named as the JSON is."""
+    given: Path | None = getattr(options, f"{side}_masks")
+    if given is not None:
+        return given
+    json_file: Path = getattr(options, side)
+    folder = json_file.with_suffix("")
+    if not folder.is_dir():
+        raise OptionError(
+            f"--{side} {json_file} is only half of a panoptic format", remedy=f"give its PNGs by --{side}-masks DIR"
+        )
+    return folder
+
+
+def _planted_world(options: OpenPqOptions) -> PlantedWorld:
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def _list_images(options: OpenPqOptions) -> list[Unit]:
+    data = options.data
+    if options.gt or options.pred:
+        if not (options.gt and options.pred):
+            raise OptionError("--gt and --pred go together", remedy="give both JSON files and their folders of PNGs")
+        return _list_stored(options, options.gt, options.pred)
+    if not data:
+        world = _planted_world(options)
+        truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
+        shared = SegmentedImage(truth, keep_prediction=options.keep_predictions)
+        return [
+            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
+            for index in range(len(world))
+        ]
+    if set(data) == {"panoptic", "segments", "images"}:
+        return list(_read_truth(options, data["panoptic"], data["segments"], data["images"]).units.values())
+    raise OptionError(
+        f"--data {', '.join(sorted(data))}: no reader for this data",
+        remedy="give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON",
+    )
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """The truth of a dataset: units by image id, the vocabulary, and where each category id is in it."""
+
+    units: Mapping[str, Unit]
+    vocabulary: PanopticVocabulary
+    places: Mapping[int, int]
+
+
+def _read_truth(options: OpenPqOptions, path: Path, masks: Path, images: Path | None) -> _Truth:
+    content = read_annotations(path)
+    if not content.categories:
+        raise DataError("the truth lists no categories", file=path, remedy="add their id, name and isthing")
+    vocabulary = content.read_vocabulary(path)
+    if options.labels:
+        check_kinds(vocabulary, options.labels, path)
+    places = {category: place for place, category in enumerate(content.categories)}
+    content.check_categories(places, path, "list every category")
+    units = {
+        table.image: Unit(
+            PurePosixPath(table.png or table.image).with_suffix("").as_posix(),
+            SegmentedImage(
+                _make_segments(vocabulary, table, places, masks / (table.png or f"{table.image}.png")),
+                size=table.size,
+                picture=images / (table.picture or f"{table.image}.jpg") if images else None,
+                keep_prediction=options.keep_predictions,
+            ),
+        )
+        for table in content.tables
+    }
+    return _Truth(units, vocabulary, places)
+
+
+def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
+    truth = _read_truth(options, gt, _find_masks(options, "gt"), options.data.get("images"))
+    content = read_annotations(pred)
+    vocabulary, places = _find_predicted_vocabulary(content, options.pred_labels, pred, truth)
+    content.check_categories(places, pred, "list it among the file's categories, or choose --pred-labels")
+    problems = ProblemList()
+    for table in content.tables:
+        if table.image not in truth.units:
+            problems.add("predicted image ids", table.image)
+    problems.raise_if_any("predictions without truth", file=pred, remedy="predictions pair with truth by image_id")
+    folder, tables = _find_masks(options, "pred"), {table.image: table for table in content.tables}
+    units = []
+    for image, unit in truth.units.items():
+        payload = replace(unit.payload, results=pred)
+        if image in tables:
+            png = folder / (tables[image].png or payload.truth.png.name)
+            payload = replace(payload, predicted=_make_segments(vocabulary, tables[image], places, png))
+        units.append(replace(unit, payload=payload))
+    return units
+
+
+def _find_predicted_vocabulary(
+    content: PanopticAnnotations, labels: str | None, path: Path, truth: _Truth
+) -> tuple[PanopticVocabulary, Mapping[int, int]]:
+    """The vocabulary of predictions and where category ids are in it: the file's, else --pred-labels, else truth's."""
+    if content.categories:
+        places = {category: place for place, category in enumerate(content.categories)}
+        return content.read_vocabulary(path), places
+    if labels:
+        found = load_label_set(labels)
+        places = {category: place for place, category in enumerate(found.category_ids.tolist())}
+        return PanopticVocabulary(found.names, tuple(found.things.tolist())), places
+    return truth.vocabulary, truth.places
+
+
+def _make_segments(
+    vocabulary: PanopticVocabulary, table: SegmentTable, places: Mapping[int, int], png: Path
+) -> ImageSegments:
+    classes = np.array([places[category] for category in table.categories], np.int64)
+    segments = Segments(np.array(table.ids, np.int64), classes, np.array(table.crowd, np.bool_))
+    return ImageSegments(vocabulary, segments, png)

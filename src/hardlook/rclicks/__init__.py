@@ -1,0 +1,1 @@
+"""RClicks: interactive segmentation under clicks as people make them."""

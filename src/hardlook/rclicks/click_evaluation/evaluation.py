@@ -1,0 +1,296 @@
+"""Click models evaluated on every stem: one map per stem and model, scored for everybody's clicks and by device.
+
+Rows are stored as they come, one line per model and stem, so that a stopped evaluation resumes. A line has the
+fingerprint of what it depends on: other models, draws or data do not use it.
+
+>>> import tempfile
+>>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
+>>> AnswerFile(path).add("fingerprint of uniform", "planted/scene-0-0", [{"ks": 0.5}])
+>>> AnswerFile(path).get("fingerprint of uniform", "planted/scene-0-0"), AnswerFile(path).get("another", "scene")
+([{'ks': 0.5}], None)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from hardlook.errors import DataError, RunError
+from hardlook.fingerprints import of_value
+from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.scorecard import LeftOut
+from hardlook.models.identity import ModelIdentity
+from hardlook.models.roles import ClickModel
+from hardlook.rclicks.click_evaluation.ranking import MetricRanking, rank_models
+from hardlook.rclicks.click_evaluation.stem_scores import (
+    METRICS,
+    GroupScores,
+    Readings,
+    StemScores,
+    map_distribution,
+    score_stem,
+    summarise_rows,
+)
+from hardlook.rclicks.user_clicks.comparison import (
+    PAIR_METRICS,
+    ClickSetComparison,
+    ClickSets,
+    PairScores,
+    compare_click_sets,
+)
+from hardlook.rclicks.user_clicks.loading import FEWEST_CLICKS, unread_left_out
+from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedSource, ClickedStem, StemWithDevices
+
+Rows = list[dict[str, Any]]
+
+
+class AnswerFile:
+    """All answers of a file; new ones are added to its end. A damaged line is a `RunError` with its number."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._rows: dict[tuple[str, str], Rows] = {}
+        if path.is_file():
+            *whole, rest = path.read_bytes().split(b"\n")
+            for number, line in enumerate(whole, 1):
+                self._add_line(line, number)
+            # What follows the last line end is a line that a killed process left unfinished.
+            if rest:
+                write_whole(path, b"".join(line + b"\n" for line in whole))
+
+    def get(self, fingerprint: str, key: str) -> Rows | None:
+        """The rows of one answer, None where there is none."""
+        return self._rows.get((fingerprint, key))
+
+    def add(self, fingerprint: str, key: str, rows: Rows) -> None:
+        """Store an answer."""
+        self._rows[fingerprint, key] = rows
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"answers": fingerprint, "key": key, "rows": rows}) + "\n")
+
+    def _add_line(self, line: bytes, number: int) -> None:
+        try:
+            answer = json.loads(line)
+            fingerprint, key, rows = answer["answers"], answer["key"], answer["rows"]
+            if not (isinstance(fingerprint, str) and isinstance(key, str) and isinstance(rows, list)):
+                raise TypeError("another kind of value than expected")
+        # A line that is no JSON or no UTF-8 is a ValueError, one without a part a KeyError.
+        except (ValueError, KeyError, TypeError) as error:
+            raise RunError(
+                f"line {number} is damaged: {error}",
+                file=self._path,
+                remedy="delete this line, and its answer is made again; or choose another --out",
+            ) from error
+        self._rows[fingerprint, key] = rows
+
+
+Advance = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class NamedClickModel:
+    """A click model and which one it is."""
+
+    model: ClickModel
+    identity: ModelIdentity
+
+    def facts(self) -> dict[str, Any]:
+        """The identity as JSON values; a checkpoint's path is a text."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self.identity), default=str))
+        return found
+
+    def conduct(self) -> str:
+        """The model's own description of how it works; empty where it has none."""
+        text = getattr(self.model, "conduct", "")
+        return text if isinstance(text, str) else ""
+
+
+@dataclass(frozen=True)
+class EvaluationSettings:
+    """How models are evaluated; `data` is the fingerprint of clicks, images and masks."""
+
+    draws: int
+    seed: int
+    readings: Readings
+    data: str
+
+    def fingerprint(self, model: str) -> str:
+        """What the rows of a model, or of the comparison of devices, depend on."""
+        return of_value([model, self.draws, self.seed, asdict(self.readings), self.data])
+
+
+@dataclass(frozen=True)
+class ModelRows:
+    """Rows by model, in the order of sources; devices compared; sources that could not be read, with the reason."""
+
+    rows: Mapping[str, tuple[StemScores, ...]]
+    devices: ClickSetComparison
+    unread: tuple[tuple[str, str], ...] = field(default=())
+
+    def whole(self, model: str) -> tuple[StemScores, ...]:
+        """The rows of everybody's clicks on the stems of the file, one per stem."""
+        return tuple(row for row in self.rows[model] if not row.device and not row.display_mode)
+
+
+def evaluate_models(
+    sources: Sequence[ClickedSource],
+    models: Mapping[str, NamedClickModel],
+    settings: EvaluationSettings,
+    answers: AnswerFile,
+    advance: Advance,
+) -> ModelRows:
+    """Every model on every source; what is in `answers` is taken from there, what is new is added.
+
+    A source that cannot be read is noted and left out for all models alike.
+    """
+    prints = {name: settings.fingerprint(one.identity.fingerprint()) for name, one in models.items()}
+    between = settings.fingerprint("pc against mobile")
+    rows: dict[str, list[StemScores]] = {name: [] for name in models}
+    pairs: list[PairScores] = []
+    too_few, unread = 0, []
+    for source in sources:
+        wanted = {name: answers.get(prints[name], source.key) for name in models}
+        compared = answers.get(between, source.key)
+        if compared is None or None in wanted.values():
+            try:
+                stem = source.read()
+            except DataError as error:
+                unread.append((source.key, error.what))
+                advance(1, 1)
+                continue
+            for name in [name for name, found in wanted.items() if found is None]:
+                wanted[name] = _score_model(stem, models[name].model, settings)
+                answers.add(prints[name], source.key, wanted[name] or [])
+            if compared is None:
+                compared = _compare_devices(stem, settings)
+                answers.add(between, source.key, compared)
+        for name, found in wanted.items():
+            rows[name] += [StemScores(**row) for row in found or []]
+        pairs += [PairScores(**row) for row in compared]
+        too_few += not compared and not source.display_mode
+        advance(1, 0)
+    return ModelRows(
+        {name: tuple(found) for name, found in rows.items()}, ClickSetComparison(tuple(pairs), too_few), (*unread,)
+    )
+
+
+def _score_model(clicked: StemWithDevices, model: ClickModel, settings: EvaluationSettings) -> Rows:
+    distribution = map_distribution(clicked.stem, model)
+
+    def scored(stem: ClickedStem) -> StemScores:
+        return score_stem(stem, distribution, settings.draws, settings.seed, settings.readings)
+
+    whole = scored(clicked.stem)
+    rows = [whole]
+    parts = [part for part in map(clicked.on_device, DEVICES) if part is not None]
+    if not clicked.stem.display_mode:
+        rows += [
+            replace(whole, device=part.device) if len(parts) == 1 else scored(part)
+            for part in parts
+            if len(part.clicks) >= FEWEST_CLICKS
+        ]
+    return [asdict(row) for row in rows]
+
+
+def _compare_devices(clicked: StemWithDevices, settings: EvaluationSettings) -> Rows:
+    stem = clicked.stem
+    if stem.display_mode:
+        return []
+    parts = {part.device: part.clicks for part in map(clicked.on_device, DEVICES) if part is not None}
+    sets = ClickSets(stem.dataset, stem.full_stem, stem.box, parts, stem.click_type, stem.image_key)
+    return [asdict(row) for row in compare_click_sets([sets], *DEVICES, reading=settings.readings.wd).rows]
+
+
+SLICES = ("dataset", "click_type", "device", "display_mode")
+
+RESAMPLES = 2000
+
+
+@dataclass(frozen=True)
+class ClickEvaluation:
+    """All that was found; `planted` where people are simulated, `modes`: display modes against the text mode."""
+
+    models: Mapping[str, NamedClickModel]
+    sources: Sequence[ClickedSource]
+    settings: EvaluationSettings
+    results: ModelRows
+    modes: Mapping[str, ClickSetComparison]
+    data_left_out: tuple[LeftOut, ...]
+    planted: bool
+
+    @cached_property
+    def overall(self) -> dict[str, GroupScores]:
+        """Each model over all stems."""
+        return {name: self._summarise(self.results.whole(name))[0] for name in self.models}
+
+    @cached_property
+    def slices(self) -> dict[str, dict[str, tuple[GroupScores, ...]]]:
+        """Column, then model: the groups of that column; columns without groups are left out."""
+        found = {
+            column: {name: self._summarise(self._rows(name, column), by=(column,)) for name in self.models}
+            for column in SLICES
+        }
+        return {column: groups for column, groups in found.items() if any(groups.values())}
+
+    @cached_property
+    def rankings(self) -> tuple[MetricRanking, ...]:
+        """The best model on each metric; none where there is one model only."""
+        rows = {name: self.results.whole(name) for name in self.models}
+        if len(rows) < 2:
+            return ()
+        return tuple(rank_models(metric, rows, resamples=RESAMPLES, seed=self.settings.seed) for metric in METRICS)
+
+    @cached_property
+    def devices(self) -> tuple[GroupScores, ...]:
+        """PC against mobile by dataset."""
+        return self._summarise_pairs(self.results.devices.rows)
+
+    @cached_property
+    def mode_scores(self) -> dict[str, GroupScores]:
+        """Each display mode against the text mode, over all stems."""
+        scores = {mode: self._summarise_pairs(compared.rows, by=()) for mode, compared in self.modes.items()}
+        return {mode: found[0] for mode, found in scores.items() if found}
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        """Everything that did not enter a number."""
+        notes = list(self.data_left_out)
+        if self.results.unread:
+            notes.append(unread_left_out(self.results.unread))
+        if self.results.devices.too_few:
+            why = "fewer than 10 clicks on one of the two devices"
+            notes.append(LeftOut("stems in the comparison of devices", self.results.devices.too_few, why))
+        for mode, compared in self.modes.items():
+            if compared.too_few:
+                why = "fewer than 10 clicks after one of the two ways of showing"
+                notes.append(LeftOut(f"stems in the comparison of {mode} with text", compared.too_few, why))
+        for name, scores in self.overall.items():
+            if scores.ks_undefined:
+                why = "a coordinate is the same for all points; these draws score 0 and are kept"
+                notes.append(LeftOut(f"KS tests of {name} without a p", scores.ks_undefined, why))
+            if scores.fell_back:
+                why = "every pixel of the region got the same chance; kept"
+                notes.append(LeftOut(f"maps of {name} that were 0 all over", scores.fell_back, why))
+        return tuple(notes)
+
+    def _rows(self, name: str, column: str) -> tuple[StemScores, ...]:
+        if column in ("dataset", "click_type"):
+            return self.results.whole(name)
+        rows = tuple(row for row in self.results.rows[name] if getattr(row, column))
+        if column != "device":
+            return rows
+        # Later rounds are of one device each, so on all stems the devices would differ in what was clicked on.
+        here = {device: {(row.dataset, row.full_stem) for row in rows if row.device == device} for device in DEVICES}
+        both = set.intersection(*here.values())
+        return tuple(row for row in rows if (row.dataset, row.full_stem) in both)
+
+    def _summarise(self, rows: Sequence[StemScores], by: Sequence[str] = ()) -> tuple[GroupScores, ...]:
+        return summarise_rows(rows, METRICS, by=by, resamples=RESAMPLES, seed=self.settings.seed)
+
+    def _summarise_pairs(self, rows: Sequence[PairScores], by: Sequence[str] = ("dataset",)) -> tuple[GroupScores, ...]:
+        return summarise_rows(rows, PAIR_METRICS, by=by, resamples=RESAMPLES, seed=self.settings.seed)

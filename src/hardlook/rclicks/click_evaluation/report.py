@@ -1,0 +1,422 @@
+"""The page and the files of `hardlook clicks evaluate`: scores, rankings, slices, published numbers and pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hardlook.data.object_instances import normalize_dataset_name
+from hardlook.errors import DataError
+from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.sections import Block, Dot, DotChart, Example, Gallery, Picture, Section, Table
+from hardlook.metrics.click_sets import fasano_franceschini
+from hardlook.metrics.regions import close_up
+from hardlook.rclicks.click_evaluation.evaluation import ClickEvaluation, NamedClickModel
+from hardlook.rclicks.click_evaluation.ranking import TITLES, describe_rankings
+from hardlook.rclicks.click_evaluation.stem_scores import (
+    HIGHER_IS_BETTER,
+    METRICS,
+    GroupScores,
+    StemScores,
+    draw_as_many,
+    map_distribution,
+)
+from hardlook.rclicks.click_evaluation.tables import evaluation_document, slice_table, stem_table
+from hardlook.rclicks.click_maps.colours import draw_heat_map
+from hardlook.rclicks.published import TITLES as DATASET_TITLES
+from hardlook.rclicks.published import published_click_models, published_numbers
+from hardlook.rclicks.user_clicks.comparison import PAIR_METRICS, PairScores
+from hardlook.rclicks.user_clicks.loading import describe_missing_masks, describe_unread
+from hardlook.rclicks.user_clicks.readings import EVALUATION, reading_rows
+from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedStem
+from hardlook.report.estimates import finite_or_none, format_estimate
+from hardlook.report.formatting import format_count
+from hardlook.report.json_values import dump_json
+
+# Stems per gallery of models, and from each end in the gallery of devices.
+SHOWN, DEVICES_SHOWN = 4, 3
+
+BOTH_DEVICES = " (pc, mobile)"
+
+CLICKED_REGIONS = {"first": "the object", "fn": "what is missing", "fp": "what is too much"}
+
+MEANINGS = {
+    "ks": "The share of draws that a two-dimensional test cannot tell from people's clicks. Higher is better.",
+    "pl1": "Mean distance between a drawn and a real click, in widths and heights of the object. Lower is better.",
+    "wd": "How far drawn clicks would have to move to become the real ones, in object sizes. Lower is better.",
+    "nss": "The map at people's clicks, in standard deviations above its mean. Higher is better.",
+    "pde": "The map's probability at people's clicks, times 100,000. Higher is better.",
+}
+
+SCALE = {"pde": 1e5}
+
+HEADS = tuple("PDE x 1e5" if metric == "pde" else TITLES[metric] for metric in METRICS)
+
+NAMES = {"dataset": "dataset", "click_type": "click type", "device": "device", "display_mode": "display mode"}
+
+_PAIRS = (
+    "Differences between models on the same stems, with 95 % intervals from resampled images. A model is called better "
+    "where the interval leaves 0 out; many comparisons are made, so a narrow lead may be chance."
+)
+
+_SLICES = (
+    "Click types: first is the whole object, fn what a segmentation missed, fp what it had too much. A device's row "
+    "scores the models against that device's clicks alone, so it has fewer clicks per stem and a milder test; the rows "
+    "are of the stems that both devices have clicks on. A later round is of one device, so it is in neither."
+)
+
+_LOOK = (
+    "The first picture shows where people clicked, with the region they were asked for. The others show a model's map "
+    "(brighter is likelier) with as many clicks drawn from it, and whether the test can tell this one draw from people."
+)
+
+_DEVICES = (
+    "Clicks of the two devices on the same stems, with at least 10 clicks of each. KS is the share of stems on which "
+    "the test cannot tell them apart."
+)
+
+_MODES = (
+    "Clicks after each way of showing the object against clicks after a text. KS is the share of stems on which the "
+    "test cannot tell them apart; a mode that is alike biases people least."
+)
+
+
+def write_evaluation(evaluation: ClickEvaluation, out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Write tables, numbers and the page; return the numbers."""
+    from hardlook.report.page import render_study
+
+    words = describe_evaluation(evaluation)
+    document = evaluation_document(evaluation, given, words)
+    sections = build_sections(evaluation, words, given["readings"])
+    galleries = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
+    page = render_study(
+        sections,
+        title="Click models against people's clicks",
+        summary="How well click models say where people click to point at an object or to correct a segmentation.",
+        provenance={name: document[name] for name in ("schema", "hardlook", *given, "models")},
+        pictures=draw_examples(galleries, evaluation),
+    )
+    write_whole(out / "table.csv", slice_table(evaluation))
+    write_whole(out / "per_stem.csv", stem_table(evaluation))
+    write_whole(out / "evaluation.json", dump_json(document))
+    write_whole(out / "page.html", page)
+    return document
+
+
+def describe_evaluation(evaluation: ClickEvaluation) -> list[str]:
+    """The main results, in plain sentences."""
+    first = next(iter(evaluation.overall.values()))
+    who = "simulated people" if evaluation.planted else "people"
+    models, stems = format_count(len(evaluation.models), "click model"), format_count(first.stems, "stem")
+    text = f"{models} against the clicks of {who} on {stems}."
+    words = [text, *describe_rankings(evaluation.rankings)]
+    rows = evaluation.results.devices.rows
+    if rows:
+        alike = sum(row.ks for row in rows)
+        stems = format_count(len(rows), "stem")
+        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike} of {stems}.")
+    words += describe_missing_masks(evaluation.left_out)
+    if evaluation.results.unread:
+        words.append(describe_unread(evaluation.results.unread))
+    return words
+
+
+def build_sections(evaluation: ClickEvaluation, words: Sequence[str], readings: Mapping[str, str]) -> list[Section]:
+    """What the page shows."""
+    sections = [
+        Section("What this means", "\n\n".join(words), (_overall_table(evaluation), *_charts(evaluation))),
+        *([Section("By slice", _SLICES, sliced)] if (sliced := _slice_blocks(evaluation)) else []),
+        *published_sections(evaluation, readings["wd"]),
+        Section("Stems to look at", _LOOK, model_galleries(evaluation)),
+    ]
+    if evaluation.rankings:
+        sections.insert(1, Section("Which model is better", _PAIRS, (_lead_table(evaluation),)))
+    if evaluation.results.devices.rows:
+        blocks = (_device_table(evaluation), device_gallery(evaluation.results.devices.rows))
+        sections.append(Section("PC and mobile", _DEVICES, blocks))
+    if evaluation.mode_scores:
+        sections.append(Section("Ways of showing the object", _MODES, (_mode_table(evaluation),)))
+    left = [(note.what, note.count, note.why, ", ".join(note.examples)) for note in evaluation.left_out]
+    sections.append(
+        Section(
+            "What was left out, and what ran",
+            "" if left else "Nothing was left out.",
+            (
+                *([Table("Left out", "", ("what", "count", "why", "for example"), left)] if left else []),
+                model_table(evaluation.models),
+                Table("Readings", "", ("name", "value", "meaning"), reading_rows(readings, EVALUATION)),
+            ),
+        )
+    )
+    return sections
+
+
+def _scale(metric: str, value: float | None) -> float | None:
+    """The value as the page shows it, None where it is undefined."""
+    found = finite_or_none(value)
+    return None if found is None else found * SCALE.get(metric, 1.0)
+
+
+def _score_cells(group: GroupScores) -> list[float | None]:
+    """The metrics of a row; their intervals are in the charts and in table.csv."""
+    return [_scale(metric, group.scores[metric].value) for metric in METRICS]
+
+
+def model_table(models: Mapping[str, NamedClickModel]) -> Table:
+    """The click models with their settings and what they say of themselves."""
+    rows = []
+    for name, one in models.items():
+        args = {key: value for key, value in one.identity.args.items() if value not in (None, "")}
+        rows.append((name, ", ".join(f"{key}={value}" for key, value in args.items()), one.conduct()))
+    return Table("Click models", "", ("model", "settings", "conduct"), rows)
+
+
+def _overall_table(evaluation: ClickEvaluation) -> Table:
+    rows = [(name, group.stems, *_score_cells(group)) for name, group in evaluation.overall.items()]
+    return Table(
+        "All stems",
+        f"Means over stems, {evaluation.settings.draws} draws per stem. The charts have 95 % intervals: images are "
+        "resampled, stems of one image together.",
+        ("model", "stems", *HEADS),
+        rows,
+    )
+
+
+def _charts(evaluation: ClickEvaluation) -> list[Block]:
+    charts: list[Block] = []
+    for metric, head in zip(METRICS, HEADS, strict=True):
+        sign = -1 if HIGHER_IS_BETTER[metric] else 1
+        values = {name: sign * group.scores[metric].value for name, group in evaluation.overall.items()}
+        dots = [_dot(name, metric, evaluation.overall[name]) for name in sorted(values, key=values.__getitem__)]
+        charts.append(DotChart(head, MEANINGS[metric], dots, axis=head))
+    return charts
+
+
+def _dot(name: str, metric: str, group: GroupScores) -> Dot:
+    one = group.scores[metric]
+    value = _scale(metric, one.value)
+    ends = (_scale(metric, one.interval.low), _scale(metric, one.interval.high))
+    return Dot(name, float("nan") if value is None else value, *ends)
+
+
+def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
+    """For each column that has several groups: KS with intervals, and a table of all metrics."""
+    blocks: list[Block] = []
+    for column, by_model in evaluation.slices.items():
+        values = sorted({group.group[column] for groups in by_model.values() for group in groups})
+        if len(values) < 2:
+            continue
+        rows = [
+            (value, name, group)
+            for value in values
+            for name, groups in by_model.items()
+            for group in groups
+            if group.group[column] == value
+        ]
+        dots = [replace(_dot(name, "ks", group), group=value) for value, name, group in rows]
+        blocks.append(DotChart(f"KS by {NAMES[column]}", "", dots, axis="KS"))
+        cells = [(value, name, group.stems, *_score_cells(group)) for value, name, group in rows]
+        columns = (NAMES[column], "model", "stems", *HEADS)
+        blocks.append(Table(f"All metrics by {NAMES[column]}", "", columns, cells))
+    return blocks
+
+
+def _lead_table(evaluation: ClickEvaluation) -> Table:
+    rows = []
+    for one in evaluation.rankings:
+        for name, lead in one.leads.items():
+            factor = SCALE.get(one.metric, 1.0)
+            ends = (_scale(one.metric, lead.interval.low), _scale(one.metric, lead.interval.high))
+            head = HEADS[METRICS.index(one.metric)]
+            rows.append((head, one.best, name, factor * lead.value, *ends, one.verdict_on(name)))
+    return Table(
+        "The best model's lead",
+        "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0.",
+        ("metric", "best", "other", "difference", "low", "high", "verdict"),
+        rows,
+    )
+
+
+def _device_table(evaluation: ClickEvaluation) -> Table:
+    rows = [_pair_cells(group.group["dataset"], group) for group in evaluation.devices]
+    return Table("PC against mobile", "", ("dataset", "stems", "KS", "PL1", "WD"), rows)
+
+
+def _mode_table(evaluation: ClickEvaluation) -> Table:
+    rows = [_pair_cells(mode, group) for mode, group in evaluation.mode_scores.items()]
+    return Table("Display modes against text", "", ("display mode", "stems", "KS", "PL1", "WD"), rows)
+
+
+def _pair_cells(name: str, group: GroupScores) -> tuple[str | int, ...]:
+    return (name, group.stems, *(format_estimate(group.scores[metric], 3) for metric in PAIR_METRICS))
+
+
+HERE, PAPER = "here", "published"
+
+
+def published_sections(evaluation: ClickEvaluation, wd: str) -> list[Section]:
+    """A section where a dataset or a display mode is one of the paper's; none else."""
+    everything = (_published_models(evaluation), _published_devices(evaluation), _published_modes(evaluation))
+    tables = [table for table in everything if table.rows]
+    if not tables:
+        return []
+    text = (
+        "The published rows rest on all clicks of a dataset (of TETRIS on its 500 validation images), on 100 draws per "
+        "stem and on WD over the box's diagonal. Rows of fewer stems, other click types or other readings are shown "
+        "beside them without being comparable. The paper's saliency model is a fixation network whose weights are not "
+        "available."
+    )
+    if wd != "released":
+        text += " WD ran in the paper's words here, so it is not comparable."
+    return [Section("Beside the published numbers", text, tables)]
+
+
+def _published_models(evaluation: ClickEvaluation) -> Table:
+    rows: list[tuple[str | float | int | None, ...]] = []
+    found = evaluation.slices.get("dataset", {})
+    published = published_click_models()
+    for dataset in [name for name in published if any(_has(groups, name) for groups in found.values())]:
+        for model, groups in found.items():
+            for group in groups:
+                if group.group["dataset"] == dataset:
+                    values = [group.scores[metric].value for metric in METRICS]
+                    rows.append((dataset, model, HERE, group.stems, *values[:-1], values[-1] * SCALE["pde"]))
+        for model, one in published[dataset].items():
+            values = [one[metric] for metric in METRICS]
+            rows.append((dataset, model, PAPER, None, *values[:-1], values[-1] * SCALE["pde"]))
+    columns = ("dataset", "model", "from", "stems", "KS", "PL1", "WD", "NSS", "PDE x 1e5")
+    return Table("Click models", "Tables 3 and 6 of the paper.", columns, rows)
+
+
+def _published_devices(evaluation: ClickEvaluation) -> Table:
+    rows = [
+        (name, group.stems, group.scores["ks"].value, published_numbers().number("table-8", DATASET_TITLES[name], "KS"))
+        for group in evaluation.devices
+        if (name := group.group["dataset"]) in DATASET_TITLES
+    ]
+    return Table(
+        "PC against mobile",
+        "Table 8. Its WD and PL1 are wrong, since clicks on PCs entered as (x, x), and are left out here.",
+        ("dataset", "stems", "KS here", "KS published"),
+        rows,
+    )
+
+
+def _published_modes(evaluation: ClickEvaluation) -> Table:
+    numbers = published_numbers()
+    printed = {normalize_dataset_name(name): name for name in numbers.rows("table-1")}
+    rows: list[tuple[str | float | int | None, ...]] = []
+    for mode, group in evaluation.mode_scores.items():
+        if mode in printed:
+            here = (group.scores[metric].value for metric in ("ks", "pl1", "wd"))
+            rows.append((mode, HERE, group.stems, *here))
+            cells = (numbers.number("table-1", printed[mode], metric) for metric in ("KS", "PL1", "WD"))
+            rows.append((mode, PAPER, None, *cells))
+    return Table("Display modes", "Table 1.", ("display mode", "from", "stems", "KS", "PL1", "WD"), rows)
+
+
+def _has(groups: Sequence[GroupScores], dataset: str) -> bool:
+    return any(group.group["dataset"] == dataset for group in groups)
+
+
+def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
+    """Stems where the best model by KS fits best, where it fits worst, and where models differ most."""
+    best = max(evaluation.models, key=lambda name: evaluation.overall[name].scores["ks"].value)
+    rows = {name: evaluation.results.whole(name) for name in evaluation.models}
+    ks = np.array([[row.ks for row in found] for found in rows.values()])
+    leading = ks[list(rows).index(best)]
+    galleries = [
+        (
+            f"Where {best} fits",
+            "Highest share of draws that pass for people's clicks.",
+            np.argsort(-leading, kind="stable"),
+        ),
+        (f"Where {best} does not fit", "Lowest share of such draws.", np.argsort(leading, kind="stable")),
+    ]
+    if len(rows) > 1:
+        order = np.argsort(-np.ptp(ks, axis=0), kind="stable")
+        galleries.append(("Where models differ", "Largest difference between the shares of two models.", order))
+    return [
+        Gallery(title, caption, [_example(rows, place) for place in order[:SHOWN].tolist()])
+        for title, caption, order in galleries
+    ]
+
+
+def device_gallery(pairs: Sequence[PairScores]) -> Gallery:
+    """Stems whose clicks on the two devices are most and least alike."""
+    order = sorted(pairs, key=lambda row: (not row.ks, -row.p if row.p == row.p else 1.0))
+    chosen = list(dict.fromkeys([*order[:DEVICES_SHOWN], *order[-DEVICES_SHOWN:]]))
+    examples = [
+        Example(
+            f"{row.dataset}/{row.full_stem}{BOTH_DEVICES}",
+            f"{row.clicks} clicks on a PC and {row.other_clicks} on a mobile device: "
+            f"{_verdict(row.ks, row.p, row.why)}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}.",
+        )
+        for row in chosen
+    ]
+    return Gallery("PC beside mobile", "The most alike first, then the least alike.", examples)
+
+
+def draw_examples(galleries: Sequence[Gallery], evaluation: ClickEvaluation) -> dict[str, Sequence[Picture] | str]:
+    """The pictures of every example, or the reason why there are none."""
+    known = {source.key: source for source in evaluation.sources}
+    found: dict[str, Sequence[Picture] | str] = {}
+    for unit in dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples):
+        try:
+            clicked = known[unit.removesuffix(BOTH_DEVICES)].read()
+        except DataError as error:
+            found[unit] = str(error)
+            continue
+        if unit.endswith(BOTH_DEVICES):
+            parts = [part for part in map(clicked.on_device, DEVICES) if part is not None]
+            found[unit] = [
+                _draw_clicks(one, f"{one.device}: {format_count(len(one.clicks), 'click')}") for one in parts
+            ]
+        else:
+            found[unit] = draw_stem(clicked.stem, evaluation.models, evaluation.settings.seed)
+    return found
+
+
+def draw_stem(stem: ClickedStem, models: Mapping[str, NamedClickModel], seed: int) -> list[Picture]:
+    """People's clicks on the region, then each model's map with the first draw and its verdict."""
+    close = close_up(stem.error)
+    pictures = [_draw_clicks(stem, f"{len(stem.clicks)} people's clicks on {CLICKED_REGIONS[stem.click_type]}")]
+    for name, one in models.items():
+        distribution = map_distribution(stem, one.model)
+        drawn = draw_as_many(stem, distribution, 1, seed)[0]
+        test = fasano_franceschini(drawn.astype(np.float64), stem.clicks)
+        image = close.cut(draw_heat_map(stem.image, distribution.chances))
+        label = f"{name}: {_verdict(test.passes, test.p, test.why)}"
+        pictures.append(Picture(label, image, points=_click_marks(close.moved(drawn), stem.positive), ordered=False))
+    return pictures
+
+
+def _draw_clicks(stem: ClickedStem, label: str) -> Picture:
+    close = close_up(stem.error)
+    return Picture(
+        label,
+        close.cut(stem.image),
+        mask=close.cut(stem.error),
+        points=_click_marks(close.moved(stem.clicks), stem.positive),
+        ordered=False,
+    )
+
+
+def _example(rows: Mapping[str, Sequence[StemScores]], place: int) -> Example:
+    row = next(iter(rows.values()))[place]
+    shares = ", ".join(f"{name} {100 * found[place].ks:.0f} %" for name, found in rows.items())
+    return Example(f"{row.dataset}/{row.full_stem}", f"Draws that pass for people's clicks: {shares}.")
+
+
+def _click_marks(points: Sequence[Any], positive: bool) -> list[tuple[float, float, bool]]:
+    return [(x, y, positive) for x, y in points]
+
+
+def _verdict(passes: bool, p: float, why: str) -> str:
+    if why:
+        return "no test"
+    return f"{'alike' if passes else 'told apart'} (p {p:.2f})"

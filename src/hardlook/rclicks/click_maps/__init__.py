@@ -1,0 +1,1 @@
+"""Click models drawn over one image: heat maps, clicking groups and samples."""

@@ -1,0 +1,1 @@
+"""Simulated clicks on objects: where the next click falls, who makes it, and which mask a segmenter returns."""

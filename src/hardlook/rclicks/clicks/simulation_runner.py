@@ -1,0 +1,135 @@
+"""Runs many click simulations at once: one thread runs the segmenter while the caller works out the next clicks.
+
+A simulation is a generator that yields prompts and is sent their answers. Its prompts are never batched with those of
+another, so its result is the same alone and beside others, in any order, with overlap and without.
+
+>>> import numpy as np
+>>> class Empty:
+...     def predict(self, prompts):
+...         return [Prompted(np.zeros((2, 2), bool)) for prompt in prompts]
+>>> def count(prompts):
+...     answers = yield [Clicks(np.zeros((1, 2), np.float32), np.ones(1, bool))] * prompts
+...     return len(answers)
+>>> run_simulations([(Empty(), count(3)), (Empty, count(5))], prompts_a_call=2)
+[3, 5]
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import TypeVar, cast
+
+from hardlook.models.roles import Clicks, Prompted, Session
+
+Result = TypeVar("Result")
+
+Source = Session | Callable[[], Session]
+
+Simulation = Generator[list[Clicks], list[Prompted], Result]
+
+
+def run_simulations(
+    simulations: Sequence[tuple[Source, Simulation[Result]]],
+    *,
+    prompts_a_call: int = 64,
+    overlap: bool = True,
+    at_once: int = 4,
+) -> list[Result]:
+    """Run every simulation to its end; the results are in the order of the simulations.
+
+    Each comes with its session or with a function that opens it. Simulations with the same function object share the
+    session: it is opened for the first prompt and released when the last of them ends. Prompts go to the
+    session in calls of at most `prompts_a_call`. With `overlap` one thread does all opening and predicting, while the
+    calling thread advances the simulations, `at_once` at a time.
+
+    The error of a failed call is thrown into its simulation and raised from there; the others are closed.
+    """
+    if prompts_a_call < 1 or at_once < 1:
+        raise ValueError(
+            f"expected at least 1 prompt a call and 1 simulation at once, got {prompts_a_call} and {at_once}"
+        )
+    sessions = _Sessions([source for source, _ in simulations])
+    try:
+        if overlap:
+            return _run_overlapping(simulations, sessions, prompts_a_call, at_once)
+        return [_run_one(source, simulation, sessions, prompts_a_call) for source, simulation in simulations]
+    finally:
+        for _, simulation in simulations:
+            simulation.close()
+
+
+class _Sessions:
+    """Sessions by what opens them, each kept as long as a simulation needs it."""
+
+    def __init__(self, sources: Sequence[Source]) -> None:
+        self.users = Counter(id(source) for source in sources)
+        self.opened: dict[int, Session] = {}
+
+    def predict(self, source: Source, prompts: list[Clicks], prompts_a_call: int) -> list[Prompted]:
+        """The answers to the prompts, in calls of limited size."""
+        if id(source) not in self.opened:
+            # A class has its sessions' methods without being one.
+            opened = isinstance(source, Session) and not isinstance(source, type)
+            self.opened[id(source)] = cast(Session, source) if opened else cast(Callable[[], Session], source)()
+        session = self.opened[id(source)]
+        parts = [prompts[start : start + prompts_a_call] for start in range(0, len(prompts), prompts_a_call)]
+        return [answer for part in parts for answer in session.predict(part)]
+
+    def release(self, source: Source) -> None:
+        """One simulation less needs this session."""
+        self.users[id(source)] -= 1
+        if not self.users[id(source)]:
+            self.opened.pop(id(source), None)
+
+
+def _run_one(source: Source, simulation: Simulation[Result], sessions: _Sessions, prompts_a_call: int) -> Result:
+    try:
+        prompts = next(simulation)
+        while True:
+            try:
+                answers = sessions.predict(source, prompts, prompts_a_call)
+            except Exception as error:
+                prompts = simulation.throw(error)
+            else:
+                prompts = simulation.send(answers)
+    except StopIteration as end:
+        sessions.release(source)
+        result: Result = end.value
+        return result
+
+
+def _run_overlapping(
+    simulations: Sequence[tuple[Source, Simulation[Result]]], sessions: _Sessions, prompts_a_call: int, at_once: int
+) -> list[Result]:
+    results: dict[int, Result] = {}
+    pending: dict[Future[list[Prompted]], int] = {}
+    thread = ThreadPoolExecutor(1, "segmenter")
+
+    def advance(index: int, answered: Future[list[Prompted]] | None) -> None:
+        source, simulation = simulations[index]
+        failed = answered.exception() if answered is not None else None
+        try:
+            if answered is None:
+                prompts = next(simulation)
+            else:
+                prompts = simulation.throw(failed) if failed is not None else simulation.send(answered.result())
+        except StopIteration as end:
+            sessions.release(source)
+            results[index] = end.value
+        else:
+            pending[thread.submit(sessions.predict, source, prompts, prompts_a_call)] = index
+
+    indices = iter(range(len(simulations)))
+    try:
+        while len(results) < len(simulations):
+            while len(pending) < at_once and (index := next(indices, None)) is not None:
+                advance(index, None)
+            done = wait(pending, return_when=FIRST_COMPLETED).done
+            # In the order of their calls, so that the thread always has work while there is some.
+            for answered in [one for one in pending if one in done]:
+                advance(pending.pop(answered), answered)
+    finally:
+        thread.shutdown(wait=True, cancel_futures=True)
+    return [results[index] for index in range(len(simulations))]

@@ -1,0 +1,394 @@
+"""`hardlook clicks`: click models evaluated, shown and trained, and how hard instances are to click on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.cli.printing import print_json
+from hardlook.errors import DataError, OptionError
+from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help=(
+        "Where people click: click models evaluated, trained and shown, and how hard instances are to click on.\n\n"
+        "[bold]Examples[/bold]\n\n"
+        "  hardlook clicks evaluate --models uniform,distance --out evaluation\n\n"
+        "  hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --out training\n\n"
+        "  hardlook clicks show photo.jpg mask.png --model distance,uniform --out shown\n\n"
+        "  hardlook clicks difficulty runs/mobile-sam runs/grabcut --out difficulty"
+    ),
+)
+
+UserClicks = Annotated[
+    Path | None, typer.Option("--user-clicks", help="A clicks.csv; without it simulated people of the planted world.")
+]
+
+Data = Annotated[
+    list[str] | None,
+    typer.Option("--data", help="The datasets clicked on: grabcut=DIR, tetris=DIR, any NAME=DIR; repeatable."),
+]
+
+PreviousMasks = Annotated[
+    Path | None, typer.Option("--previous-masks", help="Folder of the masks before later rounds, by full stem.")
+]
+
+Split = Annotated[str | None, typer.Option("--split", help="Which list of a VOC devkit, where it has several.")]
+
+Scenes = Annotated[int, typer.Option("--scenes", min=2, help="Scenes of the planted world, without --user-clicks.")]
+
+ModelArg = Annotated[
+    list[str] | None, typer.Option("--model-arg", help="KEY=VALUE for all, NAME.KEY=VALUE for one; repeatable.")
+]
+
+
+@app.command("evaluate")
+def evaluate(
+    out: Annotated[Path, typer.Option("--out", help="Folder for page.html, table.csv, per_stem.csv; resumes.")],
+    models: Annotated[str, typer.Option("--models", "--model", help="Click models, with commas.")] = "uniform,distance",
+    model_arg: ModelArg = None,
+    user_clicks: UserClicks = None,
+    data: Data = None,
+    previous_masks: PreviousMasks = None,
+    split: Split = None,
+    previews: Annotated[
+        Path | None, typer.Option("--previews", help="A previews.csv, whose dataset is a display mode.")
+    ] = None,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws from each map.")] = 100,
+    scenes: Scenes = 48,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="wd=released|paper, maps=released|paper; repeatable.")
+    ] = None,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+    quiet: grammar.Quiet = False,
+) -> None:
+    """Evaluate click models on people's clicks: KS, PL1, WD, NSS and PDE, by dataset, click type and device.
+
+    A stopped evaluation resumes when the command is given again; another model costs only that model. Exit 3 when a
+    stem could not be read.
+
+    [bold]Examples[/bold]
+
+      hardlook clicks evaluate --models uniform,distance,planted-users --out evaluation
+
+      hardlook clicks evaluate --user-clicks clicks.csv --data grabcut=GrabCut --models distance,saliency --out scored
+
+      hardlook clicks evaluate --user-clicks clicks.csv --data tetris=TETRIS --models clickability
+      --model-arg clickability.path=clickability.safetensors --out evaluation
+    """
+    from hardlook.harness.runs.evaluation import pin_threads
+    from hardlook.harness.runs.progress import open_progress
+    from hardlook.rclicks.click_evaluation.evaluation import (
+        AnswerFile,
+        ClickEvaluation,
+        EvaluationSettings,
+        evaluate_models,
+    )
+    from hardlook.rclicks.click_evaluation.report import write_evaluation
+    from hardlook.rclicks.click_evaluation.stem_scores import Readings
+    from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD, load_clicked_data
+    from hardlook.rclicks.user_clicks.readings import EVALUATION, choose_readings
+
+    readings: dict[str, Any] = choose_readings(grammar.pairs(reading, "--reading"), EVALUATION)
+    named = build_click_models(models, model_arg)
+    paths = grammar.paths(data, "--data")
+    clicked = load_clicked_data(
+        user_clicks, paths, previous_masks, previews, split=split, scenes=scenes, seed=seed, wd=readings["wd"]
+    )
+    # After the models have loaded their libraries; one thread also gives sums one order.
+    pin_threads(1)
+    settings = EvaluationSettings(draws, seed, Readings(**readings), clicked.fingerprint)
+    with open_progress(quiet) as start:
+        advance = start(len(clicked.sources), 0)
+        results = evaluate_models(clicked.sources, named, settings, AnswerFile(out / "answers.jsonl"), advance)
+    if not all(results.whole(name) for name in named):
+        key, why = results.unread[0]
+        raise DataError(f"no stem could be read; the first: {why}", unit=key, remedy="check --data")
+    evaluation = ClickEvaluation(
+        named, clicked.sources, settings, results, clicked.modes, clicked.left_out, clicked.planted
+    )
+    given = {
+        "user_clicks": str(user_clicks) if user_clicks else None,
+        "data": grammar.pairs(data, "--data"),
+        "previous_masks": str(previous_masks) if previous_masks else None,
+        "split": split,
+        "previews": str(previews) if previews else None,
+        "scenes": scenes if clicked.planted else None,
+        "draws": draws,
+        "seed": seed,
+        "readings": readings,
+        "data_fingerprint": clicked.fingerprint,
+    }
+    document = write_evaluation(evaluation, out, given)
+    _print_results(document, [f"page: {out / 'page.html'}"], as_json)
+    if results.unread:
+        raise typer.Exit(EXIT_SOME_UNREAD)
+
+
+@app.command("show")
+def show(
+    out: Annotated[Path, typer.Option("--out", help="Folder for page.html and the pictures as PNG.")],
+    image: Annotated[
+        Path | None, typer.Argument(help="An image; without it a scene of the planted world.", show_default=False)
+    ] = None,
+    mask: Annotated[Path | None, typer.Argument(help="The object's mask.", show_default=False)] = None,
+    model: Annotated[str, typer.Option("--model", "--models", help="Click models, with commas.")] = "distance",
+    model_arg: ModelArg = None,
+    number: Annotated[
+        int | None, typer.Option("--object", min=1, help="Which integer of the mask is the object.")
+    ] = None,
+    previous: Annotated[
+        Path | None, typer.Option("--previous", help="A mask whose error is to be clicked, instead of the object.")
+    ] = None,
+    error: Annotated[
+        str, typer.Option("--error", help="fn (missing), fp (too much), or auto: the one that is corrected first.")
+    ] = "auto",
+    groups: Annotated[int, typer.Option("--groups", min=2, max=100, help="Clicking groups.")] = 10,
+    group_rule: Annotated[str, typer.Option("--group-rule", help="threshold (as published) or exact.")] = "threshold",
+    samples: Annotated[int, typer.Option("--samples", min=1, help="Clicks to draw.")] = 50,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+) -> None:
+    """Draw where click models say that people click: heat maps, clicking groups in ordered colours, samples.
+
+    [bold]Examples[/bold]
+
+      hardlook clicks show photo.jpg mask.png --model distance,uniform --out shown
+
+      hardlook clicks show photo.jpg mask.png --previous prediction.png --model saliency --out shown
+
+      hardlook clicks show --model distance,planted-users --out shown
+    """
+    from hardlook.rclicks.click_maps.region import load_region, planted_region
+    from hardlook.rclicks.click_maps.report import write_maps
+
+    if (image is None) != (mask is None):
+        raise OptionError("an image without a mask", remedy="give IMAGE MASK, or neither for a planted scene")
+    _check_choice("--group-rule", group_rule, ("threshold", "exact"))
+    _check_choice("--error", error, ("auto", "fn", "fp"))
+    if error != "auto" and previous is None:
+        raise OptionError(
+            f"--error {error} without --previous: an object alone has no error",
+            remedy="give IMAGE MASK --previous MASK, or leave --error out",
+        )
+    named = build_click_models(model, model_arg)
+    if image is None or mask is None:
+        if previous or number:
+            raise OptionError("--previous and --object are for an image of yours", remedy="give IMAGE MASK")
+        region = planted_region(seed)
+    else:
+        region = load_region(image, mask, number=number, previous=previous, kind=error)  # type: ignore[arg-type]
+    given = {
+        "image": str(image) if image else None,
+        "mask": str(mask) if mask else None,
+        "object": number,
+        "previous": str(previous) if previous else None,
+        "click_type": region.click_type,
+        "groups": groups,
+        "group_rule": group_rule,
+        "samples": samples,
+        "seed": seed,
+    }
+    document = write_maps(region, named, out, given)
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(f"pictures: {', '.join(document['files'])}\npage: {out / 'page.html'}")
+
+
+@app.command("train")
+def train(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the checkpoint, history.jsonl, page.html; resumes.")],
+    user_clicks: UserClicks = None,
+    data: Data = None,
+    previous_masks: PreviousMasks = None,
+    split: Split = None,
+    validation: Annotated[
+        Path | None,
+        typer.Option("--validation", help="Image stems for validation, one per line; without it one image in five."),
+    ] = None,
+    scenes: Annotated[
+        int,
+        typer.Option(
+            "--scenes", min=5, help="Planted scenes to train on, without --user-clicks; a fifth more to validate."
+        ),
+    ] = 400,
+    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the samples.")] = 20,
+    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Samples per step.")] = 16,
+    lr: Annotated[float, typer.Option("--lr", help="Highest learning rate.")] = 0.01,
+    backbone: Annotated[
+        Path | None, typer.Option("--backbone", help="MSCAN-B weights of ImageNet to start from; else random ones.")
+    ] = None,
+    backbone_rate: Annotated[
+        float, typer.Option("--backbone-rate", min=0, help="The backbone's share of the learning rate.")
+    ] = 1.0,
+    clip: Annotated[
+        float | None, typer.Option("--clip", help="Largest norm of the gradient; from random weights 1 is prudent.")
+    ] = None,
+    sigma: Annotated[float, typer.Option("--sigma", help="Blur of clicks, in pixels of 1920x1080.")] = 5.0,
+    size: Annotated[int, typer.Option("--size", min=64, help="Side of the network's grid in pixels.")] = 416,
+    width: Annotated[
+        str, typer.Option("--width", help="base: SegNeXt-B as published; small: a network to try things with.")
+    ] = "base",
+    precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or float16.")] = "auto",
+    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
+    workers: Annotated[int, typer.Option("--workers", min=0, help="Threads that prepare samples ahead.")] = 0,
+    threads: Annotated[
+        int | None,
+        typer.Option("--threads", min=1, help="Processor threads: 1, or as the libraries choose beside a GPU."),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep prepared samples in memory.")] = False,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="mask-sigma=released|paper, of the click maps.")
+    ] = None,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+    quiet: grammar.Quiet = False,
+) -> None:
+    """Train the clickability network; the best epoch by SIM on validation is kept.
+
+    A stopped training resumes when the command is given again with the same --out; other settings are an error. On
+    a processor the number of threads changes the weights a little, so it is a setting too. Stems that cannot be used
+    are found first and left out; exit 3 when there were any.
+
+    [bold]Examples[/bold]
+
+      hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --validation TETRIS_val.txt
+      --previous-masks masks --device cuda --out training
+
+      hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
+    """
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.progress import open_progress
+    from hardlook.rclicks.training.loop import train as train_network
+    from hardlook.rclicks.training.preparation import (
+        SAMPLE_COUNTS,
+        SETTINGS_FILE,
+        backbone_fingerprint,
+        check_device,
+        check_same_settings,
+        choose_threads,
+        drop_unusable,
+        find_architecture,
+        pin_torch_threads,
+        recorded_threads,
+        split_samples,
+    )
+    from hardlook.rclicks.training.report import write_training
+    from hardlook.rclicks.training.settings import TrainingSettings
+    from hardlook.rclicks.training.state import HISTORY, read_history
+    from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
+    from hardlook.rclicks.user_clicks.readings import TRAINING, choose_readings
+
+    _check_choice("--width", width, ("base", "small"))
+    _check_choice("--precision", precision, ("auto", "float32", "bfloat16", "float16"))
+    check_device(device)
+    readings: dict[str, Any] = choose_readings(grammar.pairs(reading, "--reading"), TRAINING)
+    settings = TrainingSettings(
+        epochs=epochs,
+        batch=batch_size,
+        lr=lr,
+        backbone_rate=backbone_rate,
+        clip=clip,
+        size=size,
+        sigma=sigma,
+        mask_sigma=readings["mask-sigma"],
+        precision=precision,  # type: ignore[arg-type]  # checked above
+        seed=seed,
+    )
+    used_threads = choose_threads(device, threads)
+    paths = grammar.paths(data, "--data")
+    parts = split_samples(user_clicks, paths, previous_masks, validation, split=split, scenes=scenes, seed=seed)
+    given = {
+        **asdict(settings),
+        "width": width,
+        "backbone": backbone_fingerprint(backbone),
+        "threads": recorded_threads(device, used_threads),
+        **parts.facts(),
+    }
+    # Twice, since reading all samples takes a while.
+    check_same_settings(out, given, unknown=SAMPLE_COUNTS)
+    pin_torch_threads(used_threads)
+    parts = drop_unusable(parts, settings, workers=workers, quiet=quiet)
+    given |= parts.facts()
+    check_same_settings(out, given)
+    write_whole(out / SETTINGS_FILE, dump_json(given))
+    with open_progress(quiet) as start:
+        advance = start(epochs, len(read_history(out / HISTORY)))
+        result = train_network(
+            parts.training,
+            parts.validation,
+            out,
+            settings,
+            architecture=find_architecture(width),
+            backbone=backbone,
+            device=device,
+            workers=workers,
+            keep=keep,
+            progress=lambda record: advance(1, 0),
+        )
+    document = write_training(settings, device, parts, result, out, given)
+    _print_results(document, [f"checkpoint: {result.checkpoint}", f"page: {out / 'page.html'}"], as_json)
+    if parts.unread:
+        raise typer.Exit(EXIT_SOME_UNREAD)
+
+
+@app.command("difficulty")
+def difficulty(
+    runs: Annotated[list[Path], typer.Argument(help="Folders of finished `hardlook run rclicks`.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for page.html, difficulty.csv and difficulty.json.")],
+    as_json: grammar.Json = False,
+) -> None:
+    """How hard each instance is to click on: the spread of the IoU after one click over its mean, over several models.
+
+    Spread and mean are averaged over the runs first. Instances that not all runs have are left out and counted.
+
+    [bold]Example[/bold]
+
+      hardlook clicks difficulty runs/mobile-sam runs/grabcut --out difficulty
+    """
+    from hardlook.rclicks.difficulty import join_runs, read_run, write_difficulty
+
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise OptionError("a run is given twice", remedy="give each run once")
+    document = write_difficulty(join_runs([read_run(run) for run in runs]), out)
+    _print_results(document, [f"table: {out / 'difficulty.csv'}", f"page: {out / 'page.html'}"], as_json)
+
+
+def build_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedClickModel]:
+    """The click models by name; one that cannot be built is an error before anything is read."""
+    from hardlook.cli import several_models
+    from hardlook.models.identity import identify
+    from hardlook.models.registry import build
+    from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
+    from hardlook.rclicks.click_models import registered_name
+
+    names = several_models.model_names(models)
+    arguments = several_models.arguments_of(names, grammar.pairs(model_arg, "--model-arg"))
+    several_models.check_models("click-model", {registered_name(name): args for name, args in arguments.items()})
+    found = {}
+    for name, args in arguments.items():
+        registered = registered_name(name)
+        model = build(registered, "click-model", args)
+        found[name] = NamedClickModel(model, identify(model, name=registered, role="click-model", args=args))
+    return found
+
+
+def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise OptionError(f"{flag} {value}: there is no such choice", remedy=f"choose one of {', '.join(known)}")
+
+
+def _print_results(document: Mapping[str, Any], files: list[str], as_json: bool) -> None:
+    typer.echo(dump_json(document) if as_json else "\n\n".join([*document["in_words"], "\n".join(files)]))

@@ -1,0 +1,465 @@
+"""How hard instances are to click on, over runs of several models: page and files of `hardlook clicks difficulty`.
+
+Difficulty is the spread of the IoU after one click over its mean; both are averaged over runs first. People's clicks
+count where every run has at least two on every instance, else the clicking groups'.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import HardlookError, RunError
+from hardlook.harness.sections import DistributionChart, Example, Gallery, ScatterChart, Section, Spot, Table
+from hardlook.harness.stats import spearman
+from hardlook.metrics.click_robustness import instance_difficulty, sample_and_deviation
+from hardlook.rclicks.scores import ClickResults, Difficulty, measure_difficulty, read_results
+from hardlook.report.formatting import format_count
+from hardlook.report.json_values import dump_json
+
+if TYPE_CHECKING:
+    from hardlook.harness.sections import Picture
+
+Numbers = NDArray[np.float64]
+
+GROUPS = "the groups' clicks"
+
+SHOWN = 6  # instances per gallery
+
+TABLED = 500  # instances in the page's table
+
+# The options that say how a run was clicked on, and what they are called.
+SETTINGS = {
+    "clicks": "click model",
+    "clicks_args": "arguments of the click model",
+    "groups": "groups",
+    "group_rule": "group rule",
+    "rounds": "rounds",
+    "perfect": "rule after a perfect mask",
+    "seed": "seed",
+}
+
+AFFECTING_GROUPS = ("click model", "arguments of the click model", "groups", "group rule")
+
+PEOPLE = "people"
+
+
+@dataclass(frozen=True)
+class ClickRun:
+    """A run's folder, a unique name, its model, its click model and its results.
+
+    `options` are those it was started with, `planned` counts its instances, answered or not, and `people_file` the
+    fingerprint of the file of people's clicks, "" where there is none.
+    """
+
+    folder: Path
+    name: str
+    model: str
+    clicks: str
+    table: ClickResults = field(repr=False)
+    options: Mapping[str, Any] = field(repr=False)
+    planned: int
+    people_file: str = ""
+
+
+@dataclass(frozen=True)
+class JoinedRuns:
+    """The instances that all runs have: `mean` and `std` (runs, N) of the IoU after one click, in [0, 1].
+
+    `who` says whose clicks; `alone` counts, for each run, its instances that another run lacks, and `clicked` those
+    of the N on which people clicked twice or more.
+    """
+
+    runs: tuple[ClickRun, ...]
+    units: tuple[str, ...]
+    datasets: tuple[str, ...]
+    mean: Numbers
+    std: Numbers
+    who: str
+    alone: tuple[int, ...]
+    clicked: tuple[int, ...]
+
+    @property
+    def by_groups(self) -> bool:
+        """Whether the groups' clicks count, not people's."""
+        return self.who == GROUPS
+
+    @cached_property
+    def difficulty(self) -> Numbers:
+        """(N,) mean deviation over mean of means; infinite where no click of any run found anything."""
+        ratio = instance_difficulty(self.mean, self.std)
+        return np.where(np.isnan(ratio), np.inf, ratio)
+
+    @property
+    def widest(self) -> ClickRun:
+        """The run whose IoUs spread most; its pictures are shown."""
+        return self.runs[int(np.argmax(self.std.mean(1)))]
+
+    @property
+    def hardest_first(self) -> NDArray[np.int64]:
+        """(N,) places; equal ones by name."""
+        return np.asarray(np.argsort(-self.difficulty, kind="stable"), np.int64)
+
+
+def read_run(folder: Path) -> ClickRun:
+    """The answers of a run of RClicks; one without answers, or of another benchmark, is a `RunError`."""
+    from hardlook.harness.runs.scoring import model_name, read_run_records
+
+    manifest, records = read_run_records(folder, "rclicks")
+    if not len(records):
+        raise RunError("the run has no answer yet", file=folder, remedy="give its command again to finish it")
+    model = model_name(manifest)
+    options = manifest["options"]
+    people = str(manifest["answers"].get("parts", {}).get("data user_clicks", ""))
+    clicks = options.get("clicks", "")
+    return ClickRun(folder, folder.name, model, clicks, read_results(records), options, manifest["units"], people)
+
+
+def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
+    """The runs on the instances that all of them have; none in common is a `RunError`.
+
+    People's clicks count where every run has them on all these instances, else the clicking groups'.
+    """
+    if len(runs) < 2:
+        raise RunError("one run alone", remedy="give two or more; the report of a run has its own hard instances")
+    shared = sorted(set.intersection(*(set(run.table.units) for run in runs)))
+    if not shared:
+        raise RunError(
+            "the runs have no instance in common",
+            file=runs[-1].folder,
+            remedy="run all models on the same data with the same --seed and --at-most",
+        )
+    tables = [run.table.select(np.isin(run.table.units, shared)) for run in runs]
+    found = [measure_difficulty(table) for table in tables]
+    if len({one.clicks for one in found}) > 1:
+        found = [_by_groups(table) for table in tables]
+    names = _unique_names(runs)
+    return JoinedRuns(
+        tuple(replace(run, name=name) for run, name in zip(runs, names, strict=True)),
+        tables[0].units,
+        tuple(tables[0].dataset.tolist()),
+        np.stack([one.mean for one in found]),
+        np.stack([one.deviation for one in found]),
+        found[0].clicks,
+        tuple(len(run.table) - len(shared) for run in runs),
+        tuple(sum(len(ious) >= 2 for ious in table.people) for table in tables),
+    )
+
+
+def _by_groups(table: ClickResults) -> Difficulty:
+    return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), GROUPS)
+
+
+def _unique_names(runs: Sequence[ClickRun]) -> list[str]:
+    """The folders' names, with their parents' where two are called alike."""
+    names = [run.name for run in runs]
+    return [
+        name if names.count(name) == 1 else f"{run.folder.resolve().parent.name}/{name}"
+        for run, name in zip(runs, names, strict=True)
+    ]
+
+
+def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
+    """Write the table, the numbers and the page; return the numbers."""
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.page import render_study
+
+    document = difficulty_document(joined)
+    sections = build_sections(joined, document["in_words"])
+    page = render_study(
+        sections,
+        title="Which instances clicks decide",
+        summary="The spread of the IoU after one click over its mean, by instance, over the runs of several models.",
+        provenance={name: document[name] for name in ("schema", "hardlook", "runs", "clicks_of")},
+        pictures=draw_examples(joined, sections),
+    )
+    write_whole(out / "difficulty.csv", _format_csv(joined))
+    write_whole(out / "difficulty.json", dump_json(document))
+    write_whole(out / "page.html", page)
+    return document
+
+
+def difficulty_document(joined: JoinedRuns) -> dict[str, Any]:
+    """All numbers as JSON values; an instance on which no click found anything has no difficulty."""
+    import hardlook
+
+    return {
+        "schema": "hardlook.clicks-difficulty/1",
+        "hardlook": hardlook.__version__,
+        "runs": [
+            {
+                "name": run.name,
+                "folder": str(run.folder),
+                "model": run.model,
+                "clicks": run.clicks,
+                "answered": len(run.table),
+                "planned": run.planned,
+                "alone": alone,
+            }
+            for run, alone in zip(joined.runs, joined.alone, strict=True)
+        ],
+        "differences": {one.setting: list(one.values) for one in find_differences(joined.runs)},
+        "clicks_of": joined.who,
+        "in_words": describe_difficulty(joined),
+        "instances": [
+            {
+                "instance": joined.units[place],
+                "dataset": joined.datasets[place],
+                "difficulty": _number(joined.difficulty[place]),
+                "mean": joined.mean[:, place].tolist(),
+                "std": joined.std[:, place].tolist(),
+            }
+            for place in joined.hardest_first.tolist()
+        ],
+    }
+
+
+def describe_difficulty(joined: JoinedRuns) -> list[str]:
+    """The main results, in plain sentences."""
+    hardest, easiest = (joined.hardest_first[place] for place in (0, -1))
+    finite = joined.difficulty[np.isfinite(joined.difficulty)]
+    text = f"{format_count(len(joined.units), 'instance')} that all {len(joined.runs)} runs have, by {joined.who}."
+    if len(finite):
+        text += (
+            f" The median difficulty is {np.median(finite):.3f}; the hardest is {joined.units[hardest]}, the easiest "
+            f"{joined.units[easiest]}."
+        )
+    words = [text]
+    if lost := len(joined.difficulty) - len(finite):
+        which = "it counts" if lost == 1 else "they count"
+        words.append(f"On {format_count(lost, 'instance')} no click of any run found anything: {which} as the hardest.")
+    if any(joined.alone):
+        each = ", ".join(
+            f"{count} of {run.name}" for run, count in zip(joined.runs, joined.alone, strict=True) if count
+        )
+        words.append(f"Left out, since another run lacks them: {each}.")
+    return [*words, *describe_differences(joined)]
+
+
+def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
+    """What the page shows."""
+    hardest, easiest = _extremes(joined)
+    scatter = ScatterChart(
+        "Mean against spread",
+        "One spot per instance: mean IoU after one click, and its standard deviation over clicks, both averaged over "
+        "runs. Hard instances are at the upper left.",
+        [
+            Spot(float(mean), float(std), unit, dataset)
+            for mean, std, unit, dataset in zip(
+                joined.mean.mean(0), joined.std.mean(0), joined.units, joined.datasets, strict=True
+            )
+        ],
+        x_axis="mean IoU after one click",
+        y_axis="standard deviation",
+    )
+    datasets = sorted(set(joined.datasets))
+    own = np.array(joined.datasets)
+    finite = np.isfinite(joined.difficulty)
+    spread = DistributionChart(
+        "Difficulty by dataset",
+        "Standard deviation over mean; instances without any are left out of this chart.",
+        [(name, joined.difficulty[finite & (own == name)].tolist()) for name in datasets],
+        axis="difficulty",
+    )
+    galleries = [
+        Gallery(
+            "The hardest instances",
+            f"Pictures of {joined.widest.name}, whose clicks matter most.",
+            _make_examples(joined, hardest),
+        )
+    ]
+    if easiest:
+        caption = "Of all instances, here it matters least which click is made."
+        galleries.append(Gallery("The easiest instances", caption, _make_examples(joined, easiest)))
+    text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a "
+    text += "row green is what all masks agree on after one click, and dots are those clicks."
+    return [
+        Section("What this means", "\n\n".join(words), (scatter, spread)),
+        Section("Do the runs agree", "", (_agreement_table(joined), _run_table(joined), *_difference_table(joined))),
+        Section("Instances to look at", text, galleries),
+        Section("Every instance", "", (_instance_table(joined),)),
+    ]
+
+
+def draw_examples(joined: JoinedRuns, sections: Sequence[Section]) -> dict[str, Sequence[Picture] | str]:
+    """The pictures of the run that spreads most, or the reason why there are none."""
+    from hardlook.harness.options import parse_options
+    from hardlook.harness.registry import find_benchmark
+    from hardlook.harness.runs.folder import RunFolder
+    from hardlook.harness.runs.record_store import read_records
+
+    galleries = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
+    wanted = list(dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples))
+    folder = RunFolder(joined.widest.folder)
+    manifest, benchmark = folder.read_manifest(), find_benchmark("rclicks")
+    try:
+        units = {unit.id: unit for unit in benchmark.list_units(parse_options(benchmark.options, manifest["options"]))}
+    except (HardlookError, OSError) as error:
+        return {name: f"the data cannot be read any more: {error}" for name in wanted}
+    columns = ["unit", *(column.name for column in benchmark.schema.columns)]
+    records = read_records(folder, benchmark.schema, manifest["answers"]["fingerprint"], columns, wanted)
+    found: dict[str, Sequence[Picture] | str] = {}
+    for record in records.iter_rows(named=True):
+        try:
+            found[record["unit"]] = benchmark.pictures(units[record["unit"]], record)
+        except (HardlookError, OSError, KeyError) as error:
+            found[record["unit"]] = f"no picture: {error}"
+    return found
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A setting that is not the same in all runs, with its value in each of them."""
+
+    setting: str
+    values: tuple[str, ...]
+
+
+def find_differences(runs: Sequence[ClickRun]) -> tuple[Difference, ...]:
+    """The settings that differ, in a fixed order."""
+    settings = [(title, tuple(_text(run.options.get(name)) for run in runs)) for name, title in SETTINGS.items()]
+    settings.append((PEOPLE, tuple(_people(run) for run in runs)))
+    return tuple(Difference(setting, values) for setting, values in settings if len(set(values)) > 1)
+
+
+def describe_differences(joined: JoinedRuns) -> list[str]:
+    """Sentences on unfinished runs, settings that differ, and people's clicks that are not used."""
+    words = []
+    for run in joined.runs:
+        if len(run.table) < run.planned:
+            have = "has" if len(run.table) == 1 else "have"
+            answered = f"{len(run.table)} of its {format_count(run.planned, 'instance')} {have} an answer"
+            words.append(f"The run {run.name} is not finished: {answered}.")
+    found = find_differences(joined.runs)
+    if found:
+        described = (f"{one.setting} ({', '.join(_each(joined, one.values))})" for one in found)
+        words.append(f"The runs differ in {'; '.join(described)}.")
+    if joined.by_groups and any(one.setting in AFFECTING_GROUPS for one in found):
+        words[-1] += " The groups' clicks count here, so this shifts their spreads."
+    if joined.by_groups and any(joined.clicked):
+        words.append(_describe_unused_people(joined))
+    return words
+
+
+def _describe_unused_people(joined: JoinedRuns) -> str:
+    total = len(joined.units)
+    if all(count == total for count in joined.clicked):
+        why = f"they are of different people ({', '.join(_each(joined, [run.table.whose for run in joined.runs]))})"
+    else:
+        have = ", ".join(_each(joined, [f"{count} of {total}" for count in joined.clicked]))
+        why = f"not every run has two or more of them on every instance ({have})"
+    return f"People's clicks are not used, since {why}: those of the groups count instead."
+
+
+def _each(joined: JoinedRuns, values: Sequence[str]) -> list[str]:
+    return [f"{run.name}: {value}" for run, value in zip(joined.runs, values, strict=True)]
+
+
+def _people(run: ClickRun) -> str:
+    # A file is known by its content: one file may lie at two places, and change at one.
+    return f"{Path(run.options['user_clicks']).name} {run.people_file[:8]}" if run.people_file else run.table.whose
+
+
+def _text(value: object) -> str:
+    return "none" if value in (None, "") else str(value)
+
+
+def _agreement_table(joined: JoinedRuns) -> Table:
+    own = np.divide(joined.std, joined.mean, out=np.full_like(joined.std, np.inf), where=joined.mean > 0)
+    rows = []
+    for one in range(len(own)):
+        for other in range(one + 1, len(own)):
+            both = np.isfinite(own[one]) & np.isfinite(own[other])
+            value = _number(float(spearman(own[one][both], own[other][both]))) if both.sum() > 2 else None
+            rows.append((joined.runs[one].name, joined.runs[other].name, int(both.sum()), value))
+    return Table(
+        "Rank correlation of the runs' difficulties",
+        "Spearman's: 1 where two models find the same instances hard.",
+        ("run", "other run", "instances", "Spearman"),
+        rows,
+    )
+
+
+def _run_table(joined: JoinedRuns) -> Table:
+    rows = [
+        (run.name, run.model, run.clicks, len(run.table), alone, float(mean.mean()), float(std.mean()))
+        for run, alone, mean, std in zip(joined.runs, joined.alone, joined.mean, joined.std, strict=True)
+    ]
+    columns = ("run", "model", "clicks", "instances", "left out", "mean IoU after one click", "mean spread")
+    return Table("The runs", "Left out are instances that another run lacks.", columns, rows)
+
+
+def _difference_table(joined: JoinedRuns) -> tuple[Table, ...]:
+    found = find_differences(joined.runs)
+    columns = ("setting", *(run.name for run in joined.runs))
+    rows = [(one.setting, *one.values) for one in found]
+    return (Table("What differs between the runs", "", columns, rows),) if found else ()
+
+
+def _extremes(joined: JoinedRuns) -> tuple[list[int], list[int]]:
+    """Places of the hardest and of the easiest, no instance among both; without a difficulty none is easy."""
+    order = joined.hardest_first.tolist()
+    hardest = order[: min(SHOWN, -(-len(order) // 2))]
+    left = [place for place in order[len(hardest) :] if math.isfinite(joined.difficulty[place])]
+    return hardest, left[::-1][:SHOWN]
+
+
+def _instance_table(joined: JoinedRuns) -> Table:
+    order = joined.hardest_first.tolist()
+    rows = [
+        (
+            joined.units[place],
+            _number(joined.difficulty[place]),
+            float(joined.mean[:, place].mean()),
+            float(joined.std[:, place].mean()),
+        )
+        for place in order[:TABLED]
+    ]
+    caption = (
+        "Hardest first." if len(order) <= TABLED else f"The {TABLED} hardest; difficulty.csv has all {len(order)}."
+    )
+    return Table("Difficulty", caption, ("instance", "difficulty", "mean IoU", "spread"), rows)
+
+
+def _make_examples(joined: JoinedRuns, places: Sequence[int]) -> list[Example]:
+    return [
+        Example(
+            joined.units[place],
+            "; ".join(
+                f"{run.name}: IoU {joined.mean[row, place]:.2f} with a spread of {joined.std[row, place]:.2f}"
+                for row, run in enumerate(joined.runs)
+            )
+            + ".",
+        )
+        for place in places
+    ]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _format_csv(joined: JoinedRuns) -> str:
+    """Hardest first; the difficulty is empty where no click found anything."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    own = [f"{kind} {run.name}" for run in joined.runs for kind in ("mean", "std")]
+    writer.writerow(("instance", "dataset", "difficulty", "mean", "std", *own))
+    for place in joined.hardest_first.tolist():
+        each = [value for run in range(len(joined.runs)) for value in (joined.mean[run, place], joined.std[run, place])]
+        numbers = [joined.difficulty[place], joined.mean[:, place].mean(), joined.std[:, place].mean(), *each]
+        writer.writerow((joined.units[place], joined.datasets[place], *(_csv_number(value) for value in numbers)))
+    return text.getvalue()
+
+
+def _csv_number(value: float) -> str:
+    return f"{value:.6g}" if value < float("inf") else ""

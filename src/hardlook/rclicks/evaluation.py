@@ -1,0 +1,206 @@
+"""Clicking on instances with a model, and the record of each: every click and its counts, as whole numbers.
+
+Each image is opened once for all of its instances, and the courses of an instance click in step.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.rle import encode
+from hardlook.errors import ModelError
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.models.roles import Image, Session
+from hardlook.rclicks.click_models import build_click_model, describe_click_model
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Rules, clicking_groups
+from hardlook.rclicks.clicks.simulation import FirstClicks, Trajectories, simulate_clicks, simulate_first_clicks
+from hardlook.rclicks.clicks.simulation_runner import run_simulations
+from hardlook.rclicks.options import RClicksOptions
+from hardlook.rclicks.units import InstanceUnit
+
+SCHEMA = RecordSchema(
+    (
+        Column("dataset", "text", "the dataset", "slice"),
+        Column("size", "text", "share of the frame: small below 1 %, medium below 10 %, else large", "slice"),
+        Column("image", "text", "the image: instances of one image share it"),
+        Column("width", "int", "pixels"),
+        Column("height", "int", "pixels"),
+        Column("pixels", "int", "pixels of the object"),
+        Column("courses", "text", "who clicked, separated by commas: base, the groups, perhaps the halves"),
+        Column("rounds", "int", "clicks of each course"),
+        Column("x", "ints", "of each course and round: column of the click, -1 once a perfect mask ended the clicking"),
+        Column("y", "ints", "of each course and round: row of the click"),
+        Column("positive", "ints", "of each course and round: 1 for a positive click"),
+        Column("intersection", "ints", "of each course and round: pixels of mask and object"),
+        Column("union", "ints", "of each course and round: pixels of mask or object"),
+        Column("fallbacks", "int", "clicks that fell back to the centre, since the click model left nothing"),
+        Column("people", "text", "whose first clicks follow: people's, simulated people's, or nobody's"),
+        Column("user_x", "floats", "column of each person's first click"),
+        Column("user_y", "floats", "row of each person's first click"),
+        Column("user_mobile", "ints", "of each of them: 1 on a mobile device"),
+        Column("user_intersection", "ints", "of each of them: pixels of mask and object"),
+        Column("user_union", "ints", "of each of them: pixels of mask or object"),
+        Column("opened", "int", "1 where the image was opened for this instance, 0 where another one had opened it"),
+        Column("conduct", "text", "how the model was driven"),
+        Column("clicks", "text", "the click model: its name, arguments and what it says of itself"),
+        Column("mean_mask", "bytes", "PNG of the mean mask after one click, over people or else groups", "picture"),
+        Column("last_masks", "text", "run lengths of the last masks: centre rule, worst group", "picture"),
+    )
+)  # fmt: skip
+
+LONGEST_KEPT = 320  # side in pixels of a stored mean mask
+
+SIZES = (("small", 0.01), ("medium", 0.1), ("large", 1.01))
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
+    """One record per prepared unit."""
+    if model is None:
+        remedy = "`hardlook models --role promptable-segmenter` lists some"
+        raise ModelError("RClicks needs a model that answers clicks", remedy=remedy)
+    options: RClicksOptions = units[0].payload.options
+    clicks = describe_click_model(options.clicks, options.clicks_args)
+    results = predict_masks(units, model)
+    return [make_record(unit, result, model, clicks) for unit, result in zip(units, results, strict=True)]
+
+
+@dataclass(frozen=True)
+class InstanceResult:
+    """What clicks gave on one instance; `opened` says whether its image was opened for it (1) or another one (0)."""
+
+    trajectories: Trajectories
+    people: FirstClicks | None
+    opened: int
+
+
+class ImageSession:
+    """Opens an image with the model and counts how often; all simulations on the image share the session."""
+
+    def __init__(self, image: Image, model: Any) -> None:
+        self.image = image
+        self.model = model
+        self.times = 0
+
+    def __call__(self) -> Session:
+        """Open the image."""
+        self.times += 1
+        session: Session = self.model.open(self.image)
+        return session
+
+
+def predict_masks(units: Sequence[Unit], model: Any) -> list[InstanceResult]:
+    """Click on every prepared unit with all courses, and try people's first clicks where there are some."""
+    options: RClicksOptions = units[0].payload.options
+    click_model = build_click_model(options.clicks, options.clicks_args).model
+    courses = list_courses(options)
+    rules = Rules(options.rounds, options.group_rule, options.perfect, options.seed)
+    images: dict[str, ImageSession] = {}
+    simulations: list[tuple[Callable[[], Session], Any]] = []
+    for unit in units:
+        payload: InstanceUnit = unit.payload
+        assert payload.instance is not None
+        image = images.setdefault(unit.group, ImageSession(payload.instance.image, model))
+        simulations.append((image, simulate_clicks(payload.instance, courses, click_model, rules)))
+        if payload.people is not None and len(payload.people):
+            simulations.append((image, simulate_first_clicks(payload.instance, payload.people)))
+    results = iter(run_simulations(simulations, prompts_a_call=options.prompts_a_call))
+    found = []
+    for unit in units:
+        payload, image = unit.payload, images[unit.group]
+        trajectories = next(results)
+        people = next(results) if payload.people is not None and len(payload.people) else None
+        found.append(InstanceResult(trajectories, people, image.times))
+        image.times = 0
+    return found
+
+
+def list_courses(options: RClicksOptions) -> tuple[Course, ...]:
+    """The centre rule, the groups, and the two halves where they are asked for."""
+    return (BASE, *clicking_groups(options.groups), *(HALVES if options.halves else ()))
+
+
+def make_record(unit: Unit, result: InstanceResult, model: Any, clicks: str) -> Record:
+    """The record of one instance; `clicks` describes the click model."""
+    payload: InstanceUnit = unit.payload
+    assert payload.instance is not None
+    target, clicked = payload.instance.target, result.trajectories
+    height, width = target.shape
+    people = result.people
+    points = np.zeros((0, 2)) if people is None or payload.people is None else payload.people
+    mobile = np.zeros(len(points), bool) if payload.mobile is None else payload.mobile
+    whose = "simulated people" if payload.simulated_people else "people"
+    return {
+        "unit": unit.id,
+        "dataset": payload.dataset,
+        "size": classify_size(int(target.sum()) / target.size),
+        "image": payload.image,
+        "width": width,
+        "height": height,
+        "pixels": int(target.sum()),
+        "courses": ",".join(clicked.courses),
+        "rounds": clicked.x.shape[1],
+        "x": _flat(clicked.x),
+        "y": _flat(clicked.y),
+        "positive": _flat(clicked.positive),
+        "intersection": _flat(clicked.intersection),
+        "union": _flat(clicked.union),
+        "fallbacks": int(clicked.fallbacks),
+        "people": whose if len(points) else "",
+        "user_x": points[:, 0].tolist(),
+        "user_y": points[:, 1].tolist(),
+        "user_mobile": _flat(mobile) if len(points) else [],
+        "user_intersection": _flat(people.intersection) if people else [],
+        "user_union": _flat(people.union) if people else [],
+        "opened": result.opened,
+        "conduct": str(getattr(model, "conduct", "")),
+        "clicks": clicks,
+        "mean_mask": encode_shares(people.mean_mask if people else clicked.first_mean),
+        "last_masks": _encode_last_masks(clicked),
+    }
+
+
+def classify_size(share: float) -> str:
+    """The object's size by its share of the frame.
+
+    >>> [classify_size(share) for share in (0.005, 0.05, 1.0)]
+    ['small', 'medium', 'large']
+    """
+    return next(name for name, limit in SIZES if share < limit)
+
+
+def encode_shares(shares: NDArray[np.float32]) -> bytes:
+    """Shares (H, W) in [0, 1] as a grey PNG of at most 320 pixels a side."""
+    factor = min(1.0, LONGEST_KEPT / max(shares.shape))
+    size = (max(1, round(shares.shape[1] * factor)), max(1, round(shares.shape[0] * factor)))
+    small = cv2.resize(shares, size, interpolation=cv2.INTER_AREA)
+    return bytes(cv2.imencode(".png", np.rint(small * 255).astype(np.uint8))[1])
+
+
+def decode_shares(png: bytes) -> NDArray[np.float32]:
+    """Back from `encode_shares`, at the size that was kept."""
+    stored = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    return np.asarray(stored, np.float32) / np.float32(255)
+
+
+def worst_group(courses: list[str], ious: NDArray[np.float64]) -> int:
+    """The place of the group with the smallest mean IoU; `ious` (courses, rounds)."""
+    groups = [place for place, name in enumerate(courses) if name.startswith("G")]
+    return groups[int(np.argmin(ious[groups].mean(1)))]
+
+
+def _encode_last_masks(clicked: Trajectories) -> str:
+    worst = worst_group(list(clicked.courses), clicked.intersection / np.maximum(clicked.union, 1))
+    return json.dumps([encode(clicked.last[0]), encode(clicked.last[worst])])
+
+
+def _flat(numbers: NDArray[Any]) -> list[int]:
+    flat: list[int] = np.asarray(numbers).astype(np.int64).ravel().tolist()
+    return flat

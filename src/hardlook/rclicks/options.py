@@ -1,0 +1,109 @@
+"""The options and readings of RClicks."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from hardlook.errors import OptionError
+from hardlook.harness.options import BenchmarkOptions, option, read_reading
+from hardlook.harness.scorecard import Reading
+
+GROUP_RULES = {
+    "threshold": "all pixels whose probability lies between the bin's two quantiles; ties are shared",
+    "exact": "each pixel's share of the bin's mass, so that every group has exactly its part",
+}
+
+PERFECT = {
+    "ours": "a perfect mask ends the clicking and keeps its IoU",
+    "released": "clicking goes on, negative at (0, 0), as in the published code",
+}
+
+FAILURES = {
+    "released": "NoC equal to the last round, reached or not",
+    "ours": "the IoU is not reached in any round",
+}
+
+HALVES = {
+    "released": "each group of the improbable half against its counterpart in the probable one",
+    "paper": "two further courses that click in the lower and in the upper half of the mass",
+}
+
+PLANTED_USERS = "planted"
+
+NO_USERS = "none"
+
+
+class RClicksOptions(BenchmarkOptions):
+    """Options of `hardlook run rclicks`."""
+
+    clicks: str = option(
+        "distance", "Who clicks: distance, uniform, saliency, clickability, or any other click model.",
+        changes="answers",
+    )  # fmt: skip
+    clicks_args: str = option("", "The click model's arguments, such as path=click.safetensors.", changes="answers")
+    groups: int = option(10, "Clicking groups, from the least probable clicks to the most.", changes="answers", ge=2)
+    rounds: int = option(20, "Clicks of each course.", changes="answers", ge=1, le=100)
+    group_rule: Literal["threshold", "exact"] = option(
+        "threshold", "Which pixels a group clicks: threshold (as published) or exact (equal masses).",
+        changes="answers",
+    )  # fmt: skip
+    perfect: Literal["ours", "released"] = option(
+        "ours", "After a perfect mask: ours stops, released clicks on.", changes="answers"
+    )
+    halves: bool = option(
+        False, "Let two more courses click in each half of the mass, for --reading dhh=paper.", changes="answers"
+    )
+    user_clicks: str = option(
+        "", "People's clicks: a clicks.csv, or planted for simulated people (the planted world's default), or none.",
+        changes="units",
+    )  # fmt: skip
+    at_most: int | None = option(None, "At most so many instances of each dataset, drawn.", changes="units", ge=1)
+    min_area: int = option(0, "Leave out objects of fewer pixels.", changes="units", ge=0)
+    split: str | None = option(None, "Which list of a VOC devkit, where it has several.", changes="units")
+    prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
+    scenes: int = option(
+        24, "How many scenes of the planted world, when no data is given.", changes="units", ge=2, le=100_000
+    )
+    resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
+    level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+
+    @property
+    def planted(self) -> bool:
+        """Whether the planted world is used instead of data."""
+        return not self.data
+
+    @property
+    def users(self) -> str:
+        """Where people's clicks come from: a path, `planted` or `none`.
+
+        >>> RClicksOptions().users, RClicksOptions(data={"grabcut": "x"}).users
+        ('planted', 'none')
+        """
+        return self.user_clicks or (PLANTED_USERS if self.planted else NO_USERS)
+
+
+def failure_reading(options: RClicksOptions) -> str:
+    """When a course counts as failed."""
+    return read_reading(options, "nof", FAILURES, "released")
+
+
+def halves_reading(options: RClicksOptions) -> str:
+    """What the two halves of the mass are."""
+    value = read_reading(options, "dhh", HALVES, "released")
+    if value == "paper" and not options.halves:
+        raise OptionError("--reading dhh=paper needs the clicks of the two halves", remedy="run with --halves")
+    return value
+
+
+def chosen_readings(options: RClicksOptions) -> tuple[Reading, ...]:
+    """Every reading that ran; the first two take effect when the clicks are made."""
+    return (
+        _make_reading("group-rule", options.group_rule, GROUP_RULES, "threshold"),
+        _make_reading("perfect", options.perfect, PERFECT, "ours"),
+        _make_reading("nof", failure_reading(options), FAILURES, "released"),
+        _make_reading("dhh", halves_reading(options), HALVES, "released"),
+    )
+
+
+def _make_reading(name: str, value: str, choices: dict[str, str], default: str) -> Reading:
+    return Reading(name, value, choices[value], tuple(choices), default)

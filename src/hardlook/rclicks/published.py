@@ -1,0 +1,298 @@
+"""Published numbers of RClicks, and which scores of a run are comparable with them.
+
+All tables of "RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation" (NeurIPS 2024) are in
+`published/` as printed. Tables 9 (NoC), 10 (NoF), 11 (IoU-AuC) and 12 (one click, NSR) score 33 checkpoints of 11
+methods on five datasets: clicks, instances, and the rest in percent. NoC is printed at 90 % alone. Means over datasets
+are ours: Table 4, which speaks of them, prints DAVIS, COCO-MVal and TETRIS one by one.
+
+What does not fit is kept as printed. Table 4 calls the small, base+ and large Hiera of both SAM 2 the next size up
+(B+, L and H); checkpoints have the sizes of their names. The paper divides WD by width and height in its words and by
+the box's diagonal in its numbers. It calls its network five times as fast as SAM, which Table 5 makes 6.5.
+
+>>> mobile = find_checkpoint("mobile_sam")
+>>> mobile.label, mobile.scores["grabcut"]["noc90-base"], round(mobile.mean()["dgr"], 3)
+('MobileSAM ViT-Tiny (SA-1B)', 1.7, 15.48)
+>>> len(list_checkpoints()), len(list_results())
+(33, 198)
+>>> published_click_models()["tetris"]["clickability"]["ks"]
+0.55
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from types import MappingProxyType
+
+from hardlook.data.click_names import normalize_dataset_name
+from hardlook.harness.published import Published, PublishedResult, PublishedTable, read_published
+from hardlook.harness.scorecard import Scorecard
+from hardlook.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions, failure_reading, halves_reading
+
+# Instances of each dataset, all of which the published scores count.
+INSTANCES = MappingProxyType({"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531})
+
+DATASETS = tuple(INSTANCES)
+
+TITLES = MappingProxyType(
+    {"grabcut": "GrabCut", "berkeley": "Berkeley", "davis": "DAVIS", "coco-mval": "COCO-MVal", "tetris": "TETRIS"}
+)
+
+# The columns of Tables 9 to 12 by our names of scores.
+_SCORE_COLUMNS = MappingProxyType(
+    {
+        "noc90": ("table-9", "Sample"),
+        "noc90-std": ("table-9", "std"),
+        "noc90-base": ("table-9", "Base"),
+        "dsb": ("table-9", "dSB %"),
+        "dgr": ("table-9", "dGR %"),
+        "dhh": ("table-9", "dHH %"),
+        "nof": ("table-10", "Sample"),
+        "nof-std": ("table-10", "std"),
+        "nof-base": ("table-10", "Base"),
+        "dsb-nof": ("table-10", "dSB"),
+        "dgr-nof": ("table-10", "dGR"),
+        "dhh-nof": ("table-10", "dHH"),
+        "auc": ("table-11", "Sample"),
+        "auc-std": ("table-11", "std"),
+        "auc-base": ("table-11", "Base"),
+        "dsb-iou": ("table-11", "dSB"),
+        "dgr-iou": ("table-11", "dGR"),
+        "dhh-iou": ("table-11", "dHH"),
+        "nsr": ("table-12", "NSR@20"),
+        "user-iou1": ("table-12", "User@1"),
+        "user-iou1-std": ("table-12", "std of User@1"),
+        "sample-iou1": ("table-12", "Sample@1"),
+        "sample-iou1-std": ("table-12", "std of Sample@1"),
+        "base-iou1": ("table-12", "Base@1"),
+        "nsr1": ("table-12", "NSR@1"),
+    }
+)
+
+SCORE_NAMES = tuple(_SCORE_COLUMNS)
+
+# Our names of the paper's click models. Its saliency is a fixation network, on the object's crop as it is (SI) or with
+# grey around the object (SM).
+CLICK_MODEL_NAMES = MappingProxyType(
+    {"UD": "uniform", "DT": "distance", "SI": "saliency grey=false", "SM": "saliency", "Ours": "clickability"}
+)
+
+CLICK_METRICS = ("ks", "pl1", "wd", "nss", "pde")
+
+_NOTE = (
+    "comparable with all {instances} instances of {where}, 20 rounds and ten groups of the threshold rule, drawn from "
+    "the paper's own clickability network; scores of the centre rule need no click model"
+)
+
+
+def published_numbers() -> Published:
+    """Every printed cell."""
+    return read_published("hardlook.rclicks")
+
+
+def list_tables() -> tuple[PublishedTable, ...]:
+    """Tables 1 to 12 as printed; Tables 9 to 12 with a row per checkpoint and dataset.
+
+    >>> [(table.name, len(table.rows)) for table in list_tables()][3:6]
+    [('table-4', 33), ('table-5', 4), ('table-6', 25)]
+    """
+    return tuple(published_numbers().tables.values())
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A published checkpoint: the authors' name for it, what it is, and its scores by dataset and name."""
+
+    name: str
+    method: str
+    backbone: str
+    trained_on: str
+    scores: Mapping[str, Mapping[str, float]]
+
+    @property
+    def label(self) -> str:
+        """Method, backbone and training data."""
+        return f"{self.method} {self.backbone} ({self.trained_on})"
+
+    def mean(self, datasets: Iterable[str] = DATASETS) -> dict[str, float]:
+        """Every score's plain mean over these datasets, each of which weighs alike."""
+        chosen = [self.scores[dataset] for dataset in datasets]
+        if not chosen:
+            raise ValueError(f"expected at least one of {', '.join(DATASETS)}, got no dataset")
+        return {name: sum(scores[name] for scores in chosen) / len(chosen) for name in SCORE_NAMES}
+
+
+@cache
+def list_checkpoints() -> tuple[Checkpoint, ...]:
+    """The published checkpoints in the order of the paper."""
+    numbers = published_numbers()
+    names = dict.fromkeys(row.rpartition("|")[0] for row in numbers.rows("table-9"))
+    # Only Table 4 prints the method; it has the checkpoints in the same order.
+    methods = [row.partition("|")[0] for row in numbers.rows("table-4")]
+    return tuple(
+        Checkpoint(
+            *_split_checkpoint(row, method),
+            MappingProxyType({dataset: _scores(numbers, f"{row}|{title}") for dataset, title in TITLES.items()}),
+        )
+        for row, method in zip(names, methods, strict=True)
+    )
+
+
+def _split_checkpoint(row: str, method: str) -> tuple[str, str, str, str]:
+    name, backbone, trained_on = row.split("|")
+    return name, method, backbone, trained_on
+
+
+def _scores(numbers: Published, row: str) -> Mapping[str, float]:
+    return MappingProxyType(
+        {name: numbers.number(table, row, column) for name, (table, column) in _SCORE_COLUMNS.items()}
+    )
+
+
+def find_checkpoint(name: str) -> Checkpoint:
+    """The checkpoint of that name, as the authors spell it; a KeyError where there is none."""
+    return {one.name: one for one in list_checkpoints()}[name]
+
+
+def published_click_models() -> dict[str, dict[str, dict[str, float]]]:
+    """KS, PL1, WD, NSS and PDE of Table 6 by dataset and click model; of TETRIS the 500 images of its validation part.
+
+    KS is the share of tests with p > .05; PL1 and WD are relative to the object's size, lower is better; NSS and PDE,
+    higher is better. Table 3 repeats four of the rows for TETRIS.
+    """
+    titles = {**TITLES, "tetris": "TETRIS (val)"}
+    numbers = published_numbers()
+    return {
+        dataset: {
+            model: {metric: numbers.number("table-6", f"{title}|{short}", metric.upper()) for metric in CLICK_METRICS}
+            for short, model in CLICK_MODEL_NAMES.items()
+        }
+        for dataset, title in titles.items()
+    }
+
+
+@cache
+def list_results() -> tuple[PublishedResult, ...]:
+    """The rows of leaderboards: each checkpoint's mean over the five datasets, then each dataset by itself."""
+    everywhere = _NOTE.format(instances=f"{sum(INSTANCES.values()):,}", where="the five datasets")
+    everywhere += "; our mean of the five, for the paper prints none"
+    rows = [
+        PublishedResult(one.label, "Tables 9 to 12, mean of five", one.mean(), everywhere) for one in list_checkpoints()
+    ]
+    for dataset, title in TITLES.items():
+        note = _NOTE.format(instances=f"{INSTANCES[dataset]:,}", where=title)
+        rows += [
+            PublishedResult(one.label, f"Tables 9 to 12, {title}", one.scores[dataset], note, {"dataset": dataset})
+            for one in list_checkpoints()
+        ]
+    return tuple(rows)
+
+
+def published_slice(scorecard: Scorecard, options: RClicksOptions) -> dict[str, str]:
+    """The slice that scores over all units are of: one dataset, some of them, or all five (none).
+
+    >>> from hardlook.harness.scorecard import Score
+    >>> scorecard = Scorecard("rclicks", "1", "", (Score("noc90", 2.0, 50, slice={"dataset": "grabcut"}),))
+    >>> published_slice(scorecard, RClicksOptions())
+    {'dataset': 'grabcut'}
+    """
+    ran = {score.slice["dataset"] for score in scorecard.scores if set(score.slice) == {"dataset"}}
+    if ran == set(DATASETS):
+        return {}
+    return {"dataset": ", ".join(sorted(ran))} if ran else {}
+
+
+# The paper's settings.
+_ROUNDS, _GROUPS, _GROUP_RULE, _CLICKS = 20, 10, "threshold", "clickability"
+
+_USER_SCORES = ("user-iou1", "user-iou1-std", "nsr1")
+
+# Neither the click model nor the groups change these.
+_CENTRE_SCORES = ("noc90-base", "nof-base", "auc-base", "base-iou1")
+
+# These need the first round only.
+_FIRST_ROUND_SCORES = ("base-iou1", "sample-iou1", "sample-iou1-std", *_USER_SCORES)
+
+# Clicking on after a perfect mask may lower these.
+_AREA_SCORES = ("auc", "auc-std", "auc-base", "dsb-iou", "dgr-iou", "dhh-iou", "nsr")
+
+# Folders given as --data that accompany a dataset.
+_AUXILIARY = {"images", "segments"}
+
+
+def describe_comparability(dataset: str, instances: int, options: RClicksOptions, score: str = "") -> str:
+    """Whether scores of a dataset, or of all that ran (""), are comparable with the paper's, in one sentence.
+
+    `instances` is how many were scored. Without the name of a score every setting counts; with it only those that the
+    score depends on, so that the centre rule may be comparable where sampled clicks are not.
+
+    >>> describe_comparability("", 48, RClicksOptions())
+    'not comparable: the images are of the planted world'
+    >>> grabcut = RClicksOptions(data={"grabcut": "GrabCut"})
+    >>> describe_comparability("grabcut", 50, grabcut, "noc90")
+    'not comparable: clicks are drawn by distance, the published ones by clickability'
+    >>> describe_comparability("grabcut", 50, grabcut, "noc90-base")
+    'comparable with the published scores of GrabCut, which are those of 50 instances'
+    """
+    if options.planted:
+        return "not comparable: the images are of the planted world"
+    if score and score not in SCORE_NAMES:
+        return "not in the paper: its tables have no such score"
+    datasets = (dataset,) if dataset else datasets_of_run(options)
+    if others := [name for name in datasets if name not in INSTANCES]:
+        return f"not comparable: the paper has no scores of {', '.join(others)}"
+    differs = _differing_settings(score, options)
+    expected = sum(INSTANCES[name] for name in datasets)
+    if instances != expected:
+        differs.insert(0, f"{instances:,} instances were scored, and the published scores are those of {expected:,}")
+    if differs:
+        return f"not comparable: {'; '.join(differs)}"
+    titles = [TITLES[name] for name in datasets]
+    where = f"{titles[0]}, which are those of {expected:,} instances"
+    if len(titles) > 1:
+        where = f"{', '.join(titles[:-1])} and {titles[-1]}, in the mean over datasets"
+    return f"comparable with the published scores of {where}{_conditions(score, options)}"
+
+
+def datasets_of_run(options: RClicksOptions) -> tuple[str, ...]:
+    """The names of the datasets that were given, those of the paper first, in its order.
+
+    >>> datasets_of_run(RClicksOptions(data={"mine": "a", "DAVIS": "b", "grabcut": "c"}))
+    ('grabcut', 'davis', 'mine')
+    """
+    given = sorted({normalize_dataset_name(name) for name in options.data} - _AUXILIARY)
+    return (*(name for name in DATASETS if name in given), *(name for name in given if name not in DATASETS))
+
+
+def _differing_settings(score: str, options: RClicksOptions) -> list[str]:
+    if score in _USER_SCORES:
+        absent = {PLANTED_USERS: "the people are simulated", NO_USERS: "there are no people's clicks"}
+        return [absent[options.users]] if options.users in absent else []
+    differs = []
+    if score not in _CENTRE_SCORES:
+        if options.clicks != _CLICKS:
+            differs.append(f"clicks are drawn by {options.clicks}, the published ones by {_CLICKS}")
+        if options.groups != _GROUPS:
+            differs.append(f"{options.groups} groups clicked, and {_GROUPS} did in the paper")
+        if options.group_rule != _GROUP_RULE:
+            differs.append(f"groups follow group-rule={options.group_rule}, the published ones {_GROUP_RULE}")
+    if score not in _FIRST_ROUND_SCORES and options.rounds != _ROUNDS:
+        differs.append(f"{options.rounds} rounds were clicked, and {_ROUNDS} in the paper")
+    if (not score or "nof" in score) and failure_reading(options) != "released":
+        differs.append("the published numbers of failures follow nof=released")
+    if (not score or score.startswith("dhh")) and halves_reading(options) != "released":
+        differs.append("the published dHH follows dhh=released")
+    return differs
+
+
+def _conditions(score: str, options: RClicksOptions) -> str:
+    """What no option tells."""
+    conditions = ""
+    if score in _USER_SCORES:
+        conditions += "; provided that the clicks are the published clicks.csv"
+    elif score not in _CENTRE_SCORES:
+        conditions += "; provided that the clickability network has the authors' weights"
+    if (not score or score in _AREA_SCORES) and options.perfect != "released":
+        conditions += "; a perfect mask ends the clicking here, and the authors clicked on"
+    return conditions

@@ -1,0 +1,386 @@
+"""The report of RClicks: the cost of clicks off the centre, IoU against clicks, one click, instances, pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.rle import decode
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Record
+from hardlook.harness.scorecard import Scorecard, find_score
+from hardlook.harness.sections import (
+    CurveChart,
+    DotChart,
+    Example,
+    Gallery,
+    HeatMap,
+    Line,
+    Picture,
+    ScatterChart,
+    Section,
+    Spot,
+    Table,
+    score_dot,
+)
+from hardlook.harness.tally import Draws, Entry, estimate_tally
+from hardlook.metrics.click_robustness import clicks_to_reach, failures
+from hardlook.metrics.regions import close_up
+from hardlook.models.roles import Mask
+from hardlook.rclicks.clicks.courses import BASE, HALVES
+from hardlook.rclicks.evaluation import decode_shares, worst_group
+from hardlook.rclicks.leaderboard import build_leaderboard
+from hardlook.rclicks.scores import TARGET, ClickResults, Difficulty, measure_difficulty, read_results, tally_datasets
+from hardlook.rclicks.units import read_instance
+
+if TYPE_CHECKING:
+    import polars as pl
+
+RESAMPLES = 400  # behind the bands of curves
+
+SHOWN = 6  # instances per gallery
+
+MOST_SPOTS = 1500
+
+COSTS = (("dsb", "dSB"), ("dgr", "dGR"), ("dhh", "dHH"))
+
+TABLED = ("noc85", "noc90", "noc95", "noc90-base", "dsb", "dgr", "dhh", "nof", "nof-base", "auc", "auc-base", "nsr")
+
+CERTAIN = (0, 158, 115)
+
+
+def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections, those without content left out."""
+    table = read_results(records)
+    difficulty = measure_difficulty(table)
+    clicks = records["clicks"][0].partition(":")[0]
+    sections: list[Section | None] = [
+        _cost_section(table, scorecard, clicks),
+        _group_section(table, scorecard),
+        _one_click_section(table, scorecard, difficulty),
+        _slice_section(scorecard),
+        build_leaderboard(scorecard),
+        _gallery_section(table, difficulty),
+        _setup_section(records, table),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def _slice_values(scorecard: Scorecard, key: str) -> list[str]:
+    """The values of this key alone that there are slices of, in the order of the scores."""
+    return list(dict.fromkeys(score.slice[key] for score in scorecard.scores if set(score.slice) == {key}))
+
+
+def _cost_section(table: ClickResults, scorecard: Scorecard, clicks: str) -> Section:
+    rows = []
+    datasets = _slice_values(scorecard, "dataset")
+    for name, title in COSTS:
+        whole = find_score(scorecard, name)
+        if whole is not None:
+            rows.append(score_dot(whole, "all datasets" if len(datasets) > 1 else "all instances", title))
+        if len(datasets) > 1:
+            parts = [(dataset, find_score(scorecard, name, dataset=dataset)) for dataset in datasets]
+            rows += [score_dot(score, dataset, title) for dataset, score in parts if score is not None]
+    chart = DotChart(
+        "More clicks needed, in %",
+        "dSB: groups against the centre rule. dGR: the least probable clicks against the most probable ones. "
+        "dHH: the improbable half against the probable one. 0 means that it does not matter where one clicks.",
+        tuple(rows),
+        axis="% more clicks to 90 % IoU",
+        references=(("no difference", 0.0),),
+    )
+    text = " ".join(_describe_costs(table, scorecard, clicks))
+    return Section("What clicks off the centre cost", text, (chart,))
+
+
+def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> list[str]:
+    sample, base, spread, range_ = (find_score(scorecard, name) for name in ("noc90", "noc90-base", "dsb", "dgr"))
+    if sample is None or base is None or spread is None or range_ is None:
+        return []
+    datasets = " of each dataset" if len(_slice_values(scorecard, "dataset")) > 1 else ""
+    words = [
+        f"To reach 90 % IoU the centre rule takes {base.value:.2f} clicks and clicks by `{clicks}` take "
+        f"{sample.value:.2f}: {_format_change(spread.value)}, in the mean over instances{datasets}.",
+        f"Clicks in places that it finds improbable take {_format_change(range_.value)} than those in probable ones.",
+    ]
+    share = float(failures(table.intersection, table.union, TARGET, "ours").mean())
+    if share:
+        words.append(
+            f"{100 * share:.0f} % of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that "
+            "differences beyond that do not show."
+        )
+    return words
+
+
+def _format_change(percent: float) -> str:
+    """A change of the number of clicks.
+
+    >>> _format_change(12.34), _format_change(-2.0)
+    ('12.3 % more clicks', '2.0 % fewer clicks')
+    """
+    return f"{abs(percent):.1f} % {'fewer' if percent < 0 else 'more'} clicks"
+
+
+def _group_section(table: ClickResults, scorecard: Scorecard) -> Section:
+    rows = [("base", find_score(scorecard, "noc90-base"))]
+    rows += [(name, find_score(scorecard, "noc90", group=name)) for name in _slice_values(scorecard, "group")]
+    chart = DotChart(
+        "Clicks to 90 % IoU by group",
+        "From the least probable clicks (top) to the most probable ones; the first row is the centre rule.",
+        tuple(score_dot(score, "centre" if name == "base" else name) for name, score in rows if score is not None),
+        axis="clicks to 90 % IoU",
+    )
+    return Section("Who needs more clicks", "", (_draw_curves(table), chart, _draw_group_map(table)))
+
+
+def _one_click_section(table: ClickResults, scorecard: Scorecard, difficulty: Difficulty) -> Section:
+    datasets = _slice_values(scorecard, "dataset")
+    names = ("user-iou1", "user-iou1-std", "sample-iou1", "sample-iou1-std", "base-iou1", "nsr1")
+    rows = []
+    for dataset in ([""] if len(datasets) > 1 else []) + datasets:
+        where = {"dataset": dataset} if dataset else {}
+        scores = [find_score(scorecard, name, **where) for name in names]
+        counts = (scores[0].n if scores[0] else 0, scores[4].n if scores[4] else 0)
+        rows.append((dataset or "all datasets", *(score.value if score else None for score in scores), *counts))
+    whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "Nobody's own clicks were given. "
+    columns = (
+        "dataset",
+        "User@1",
+        "spread",
+        "Sample@1",
+        "spread of groups",
+        "Base@1",
+        "NSR@1 %",
+        "clicked by people",
+        "instances",
+    )
+    blocks = (
+        Table("After one click", "IoU x 100: people, groups of the click model, centre rule.", columns, tuple(rows), 2),
+        _scatter(table, difficulty),
+    )
+    return Section("One click", f"{whose}Difficulty is measured over {difficulty.clicks}.", blocks)
+
+
+def _scatter(table: ClickResults, difficulty: Difficulty) -> ScatterChart:
+    chosen = np.linspace(0, len(table) - 1, min(len(table), MOST_SPOTS)).round().astype(int)
+    several = len(set(table.dataset.tolist())) > 1
+    return ScatterChart(
+        "Mean against spread of the IoU after one click",
+        "One spot per instance. Right and low: any click will do. Left: no click does. High: it depends on the click."
+        + ("" if len(chosen) == len(table) else f" {len(chosen)} of {len(table)} instances are drawn."),
+        tuple(
+            Spot(
+                float(difficulty.mean[row]),
+                float(difficulty.deviation[row]),
+                table.units[row],
+                str(table.dataset[row]) if several else "",
+            )
+            for row in chosen
+        ),
+        x_axis="mean IoU",
+        y_axis="standard deviation",
+    )
+
+
+def _slice_section(scorecard: Scorecard) -> Section | None:
+    blocks = []
+    for key, title in (("dataset", "By dataset"), ("size", "By size of the object")):
+        values = _slice_values(scorecard, key)
+        if len(values) < 2:
+            continue
+        rows = []
+        for value in values:
+            scores = [find_score(scorecard, name, **{key: value}) for name in TABLED]
+            number = next((score.n for score in scores if score is not None), 0)
+            rows.append((value, number, *(score.value if score else None for score in scores)))
+        caption = "Sizes are shares of the frame: small below 1 %, medium below 10 %." if key == "size" else ""
+        blocks.append(Table(title, caption, (key, "instances", *TABLED), tuple(rows), 2))
+    return Section("Slices", "", tuple(blocks)) if blocks else None
+
+
+def _setup_section(records: pl.DataFrame, table: ClickResults) -> Section:
+    words = sorted({text.rstrip(".") for text in records["conduct"].to_list()} - {""})
+    images = len(set(zip(table.dataset.tolist(), table.image.tolist(), strict=True)))
+    text = f"The model: {'; '.join(words)}. " if words else ""
+    text += f"Clicks: `{records['clicks'][0]}`. "
+    text += f"{len(table)} instances of {images} images; the model opened images {int(records['opened'].sum())} times. "
+    fallbacks = int(records["fallbacks"].sum())
+    if fallbacks:
+        text += f"{fallbacks} clicks fell back to the centre, since the click model left nothing to choose from."
+    return Section("How it was driven", text)
+
+
+def _draw_curves(table: ClickResults) -> CurveChart:
+    """The centre rule, the least and the most probable group, and the mean over groups, with bands."""
+    groups = table.groups
+    lines = {
+        "centre": table.iou[:, table.base],
+        table.courses[groups[0]]: table.iou[:, groups[0]],
+        "all groups": table.iou[:, groups].mean(1),
+        table.courses[groups[-1]]: table.iou[:, groups[-1]],
+    }
+    rounds = table.iou.shape[2]
+    drawn = []
+    for name, values in lines.items():
+        tally = tally_datasets(values, table, [Entry("iou", len(table))] * rounds, ("rclicks", "curves"))
+        band = estimate_tally(tally, Draws(resamples=RESAMPLES))
+        low, high = [one.interval.low for one in band], [one.interval.high for one in band]
+        drawn.append(Line(name, tuple(range(1, rounds + 1)), [one.value for one in band], low, high))
+    return CurveChart(
+        "IoU against clicks",
+        "Mean IoU, over datasets where there are several. The first group clicks in the places that the click model "
+        "finds least probable, the last in the most probable ones. Bands: 95 %, over images.",
+        tuple(drawn),
+        x_axis="clicks",
+        y_axis="IoU",
+    )
+
+
+def _draw_group_map(table: ClickResults) -> HeatMap:
+    """Mean IoU of every course after some of its clicks."""
+    rounds = table.iou.shape[2]
+    shown = sorted({round(step) for step in np.linspace(1, rounds, min(rounds, 8))})
+    flat = table.iou.reshape(len(table), -1)
+    tally = tally_datasets(flat, table, [Entry("iou", len(table))] * flat.shape[1], ("rclicks", "map"))
+    means = tally.values()[0].reshape(len(table.courses), rounds)
+    return HeatMap(
+        "IoU of every group",
+        "Rows from the centre rule to the most probable group, columns by number of clicks.",
+        ("centre", *table.courses[1:]) if table.courses[0] == "base" else table.courses,
+        tuple(str(step) for step in shown),
+        tuple(tuple(float(means[place, step - 1]) for step in shown) for place in range(len(table.courses))),
+        row_axis="who clicks",
+        column_axis="clicks",
+        decimals=3,
+    )
+
+
+def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
+    """The instances whose outcome hangs most on the click, and those that clicks off the centre cost most."""
+    order = np.argsort(-difficulty.ratio, kind="stable")
+    lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
+    costly = np.argsort(-lost, kind="stable")[: min(SHOWN, int((lost > 0).sum()))]
+    shown = (
+        Gallery(
+            "Where it matters most which click it is",
+            f"Highest spread over mean of the IoU after one click, over {difficulty.clicks}.",
+            _examples(table, order[:SHOWN], difficulty),
+        ),
+        Gallery(
+            "Clicks off the centre cost most",
+            "Mean IoU of the centre rule less that of the groups, highest first.",
+            _examples(table, costly, difficulty),
+        ),
+    )
+    text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of "
+    text += "a row green is what all masks agree on after one click, and dots are those clicks."
+    blocks = tuple(gallery for gallery in shown if gallery.examples)
+    return Section("Where the click decided", text, blocks)
+
+
+def _examples(table: ClickResults, rows: NDArray[np.int64], difficulty: Difficulty) -> tuple[Example, ...]:
+    return tuple(
+        Example(
+            table.units[row],
+            f"After one click IoU {difficulty.mean[row]:.2f}, spread {difficulty.deviation[row]:.2f}; "
+            f"at the end {table.iou[row, table.base, -1]:.2f} by the centre rule, "
+            f"{table.iou[row, table.groups, -1].min():.2f} to {table.iou[row, table.groups, -1].max():.2f} by groups.",
+        )
+        for row in rows.tolist()
+    )
+
+
+def describe_unit(record: Record) -> str:
+    """The object's size, and how many clicks the centre rule and the groups needed.
+
+    >>> record = {"dataset": "grabcut", "size": "large", "pixels": 1500, "courses": "base,G1,G2", "rounds": 3}
+    >>> record |= {"intersection": [8, 9, 9, 7, 7, 8, 9, 9, 9], "union": [10] * 9}
+    >>> describe_unit(record)  # doctest: +NORMALIZE_WHITESPACE
+    'A large object of 1,500 pixels (grabcut): the centre rule needs 2 clicks to 90 % IoU, 1 of 2 groups needs 1, and
+    1 does not get there in 3.'
+    """
+    courses, rounds = str(record["courses"]).split(","), int(record["rounds"])
+    hits, either = (np.reshape(record[name], (len(courses), rounds)) for name in ("intersection", "union"))
+    noc, never = clicks_to_reach(hits, either, TARGET), failures(hits, either, TARGET, "ours")
+    halves = {half.name for half in HALVES}
+    groups = [place for place, name in enumerate(courses) if name != BASE.name and name not in halves]
+    base = courses.index(BASE.name)
+    centre = f"needs {noc[base]} {'click' if noc[base] == 1 else 'clicks'} to"
+    if never[base]:
+        centre = "does not reach"
+    words = f"A {record['size']} object of {record['pixels']:,} pixels ({record['dataset']}): the centre rule {centre} "
+    return f"{words}{TARGET} % IoU, {_describe_groups(noc[groups], never[groups], rounds)}."
+
+
+def _describe_groups(noc: NDArray[np.int64], never: NDArray[np.bool_], rounds: int) -> str:
+    """How many clicks the groups that get there need, and how many do not."""
+    there, lost = noc[~never], int(never.sum())
+    if not len(there):
+        return f"and none of {len(noc)} groups does in {rounds} clicks"
+    who = f"{len(there)} of {len(noc)} groups" if lost else f"all {len(noc)} groups"
+    span = f"{there.min()}" if there.min() == there.max() else f"{there.min()} to {there.max()}"
+    words = f"{who} {'needs' if len(there) == 1 else 'need'} {span}"
+    return f"{words}, and {lost} {'does' if lost == 1 else 'do'} not get there in {rounds}" if lost else words
+
+
+def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
+    """The object, the last masks of the centre rule and of the worst group, and the mean mask after one click."""
+    instance = read_instance(unit.payload)
+    courses, rounds = record["courses"].split(","), record["rounds"]
+    shape = (len(courses), rounds)
+    ious = np.reshape(record["intersection"], shape) / np.maximum(np.reshape(record["union"], shape), 1)
+    worst = worst_group(courses, ious)
+    base_mask, worst_mask = (decode(mask) for mask in json.loads(record["last_masks"]))
+    pictures = [Picture("the object", instance.image, mask=instance.target)]
+    for place, name, mask in ((0, "centre clicks", base_mask), (worst, courses[worst], worst_mask)):
+        clicks = _list_clicks(record, place, rounds)
+        label = f"{name}: IoU {ious[place, -1]:.2f} after {len(clicks)}"
+        pictures.append(Picture(label, instance.image, mask=mask, points=clicks))
+    shown = [*pictures, _draw_mean_mask(record, instance.image)]
+    return [_crop(picture, instance.target) for picture in shown]
+
+
+def _crop(picture: Picture, target: Mask) -> Picture:
+    """The part of a picture around the object, wide enough for all clicks on it."""
+    places = [(x, y) for x, y, _ in picture.points]
+    close = close_up(target, points=places)
+    signs = [positive for _, _, positive in picture.points]
+    return replace(
+        picture,
+        image=close.cut(picture.image),
+        mask=None if picture.mask is None else close.cut(picture.mask),
+        points=[(x, y, positive) for (x, y), positive in zip(close.moved(places), signs, strict=True)],
+    )
+
+
+def _list_clicks(record: Record, course: int, rounds: int) -> list[tuple[float, float, bool]]:
+    at = slice(course * rounds, (course + 1) * rounds)
+    rows = zip(record["x"][at], record["y"][at], record["positive"][at], strict=True)
+    return [(float(x), float(y), bool(positive)) for x, y, positive in rows if x >= 0]
+
+
+def _draw_mean_mask(record: Record, image: NDArray[np.uint8]) -> Picture:
+    """The mean mask over the picture in grey: green where all masks agree on the object, paler where few do."""
+    shares = cv2.resize(decode_shares(record["mean_mask"]), image.shape[1::-1], interpolation=cv2.INTER_LINEAR)
+    grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)[..., None] * 0.55 + 60
+    share = shares[..., None] * 0.8
+    drawn = grey * (1 - share) + np.asarray(CERTAIN, np.float32) * share
+    people = list(zip(record["user_x"], record["user_y"], strict=True))
+    if people:
+        points = [(float(x), float(y), True) for x, y in people]
+        label = f"mean mask over clicks of {len(people)} {record['people']}"
+        return Picture(label, _pixels(drawn), points=points, ordered=False)
+    firsts = range(1, record["courses"].count(",G") + 1)
+    rounds = record["rounds"]
+    points = [(float(record["x"][c * rounds]), float(record["y"][c * rounds]), True) for c in firsts]
+    return Picture("mean mask over the groups' first clicks", _pixels(drawn), points=points, ordered=False)
+
+
+def _pixels(drawn: NDArray[np.float32]) -> NDArray[np.uint8]:
+    return np.asarray(np.rint(drawn.clip(0, 255)), np.uint8)

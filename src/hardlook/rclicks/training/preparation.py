@@ -1,0 +1,273 @@
+"""What a training needs before it starts: samples split by image, a device, and settings that fit its folder."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError, OptionError
+from hardlook.extras import require
+from hardlook.harness.scorecard import LeftOut
+from hardlook.randomness import generator
+from hardlook.rclicks.user_clicks.loading import (
+    StoredSource,
+    check_options_without_clicks,
+    load_clicked_data,
+    unread_left_out,
+)
+from hardlook.rclicks.user_clicks.planted_users import planted_sources
+from hardlook.rclicks.user_clicks.stems import ClickedSource
+from hardlook.report.formatting import format_count
+
+if TYPE_CHECKING:
+    from hardlook.models.roles import Image, Mask
+    from hardlook.networks.segnext import Architecture
+    from hardlook.rclicks.training.settings import TrainingSettings
+
+VALIDATION_SHARE = 0.2  # of the images, where no list is given
+
+SETTINGS_FILE = "settings.json"
+
+# Settings that are known only when all samples have been read.
+SAMPLE_COUNTS = ("training_samples", "validation_samples")
+
+THREADS = "threads"
+
+
+@dataclass(frozen=True)
+class TrainingStem:
+    """A source as the training of a click model takes it: clicks are whole pixels."""
+
+    source: ClickedSource
+
+    @property
+    def key(self) -> str:
+        """The source's name."""
+        return self.source.key
+
+    def read(self) -> tuple[Image, Mask, Mask, NDArray[np.integer]]:
+        """Image, target, error, clicks (n, 2) int64; errors name the source."""
+        try:
+            stem = self.source.read().stem
+        except HardlookError as error:
+            # Readers of images and masks name the object, which several rounds share.
+            raise type(error)(error.what, file=error.file, unit=self.key, remedy=error.remedy) from error
+        return stem.image, stem.target, stem.error, np.floor(stem.clicks).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class TrainingSplit:
+    """Training and validation samples, what was left out, and a fingerprint of where they come from.
+
+    `unread` are stems that cannot be used, with the reason; they are in neither part.
+    """
+
+    training: tuple[TrainingStem, ...]
+    validation: tuple[TrainingStem, ...]
+    left_out: tuple[LeftOut, ...]
+    fingerprint: str
+    planted: bool
+    unread: tuple[tuple[str, str], ...] = ()
+
+    def facts(self) -> dict[str, Any]:
+        """What the weights depend on."""
+        return {
+            "samples": "planted" if self.planted else "people",
+            "training_samples": len(self.training),
+            "validation_samples": len(self.validation),
+            "data": self.fingerprint,
+        }
+
+
+def split_samples(
+    user_clicks: Path | None,
+    data: Mapping[str, Path],
+    previous_masks: Path | None,
+    validation: Path | None,
+    *,
+    scenes: int,
+    seed: int,
+    split: str | None = None,
+) -> TrainingSplit:
+    """The two parts, by a list of image stems or drawn by image; simulated people click in two worlds of their own."""
+    from hardlook.fingerprints import of_value
+
+    if user_clicks is None:
+        check_options_without_clicks(
+            {"--data": data, "--previous-masks": previous_masks, "--split": split, "--validation": validation}
+        )
+        # Worlds that no other command uses, so that a network is not evaluated later on scenes that it was trained on.
+        worlds = [int(generator(seed, "clicks train", part).integers(2**31)) for part in ("training", "validation")]
+        simulated = planted_sources(worlds[0], scenes), planted_sources(worlds[1], -(-scenes // 5))
+        fingerprint = of_value(["planted", worlds, scenes])
+        return TrainingSplit(_stems(simulated[0]), _stems(simulated[1]), (), fingerprint, planted=True)
+    clicked = load_clicked_data(user_clicks, data, previous_masks, None, split=split, scenes=scenes, seed=seed)
+    sources = [source for source in clicked.sources if isinstance(source, StoredSource)]
+    held = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
+    trained = [source for source in sources if source.image not in held]
+    validated = [source for source in sources if source.image in held]
+    if not trained or not validated:
+        raise _too_few(trained, validated).at(file=validation or user_clicks)
+    fingerprint = of_value([clicked.fingerprint, sorted(held), *([split] if split else [])])
+    return TrainingSplit(_stems(trained), _stems(validated), clicked.left_out, fingerprint, planted=False)
+
+
+def drop_unusable(
+    split: TrainingSplit, settings: TrainingSettings, *, workers: int = 0, quiet: bool = False
+) -> TrainingSplit:
+    """The split without stems that cannot be read or made a click map of; a `DataError` where a part has no other."""
+    from hardlook.harness.runs.progress import open_progress
+    from hardlook.rclicks.training.samples import find_unusable
+
+    # Simulated people's samples are made, not read.
+    if split.planted:
+        return split
+    samples = (*split.training, *split.validation)
+    with open_progress(quiet) as start:
+        advance = start(len(samples), 0)
+        errors = find_unusable(samples, settings, workers=workers, progress=lambda usable: advance(1, not usable))
+    if not errors:
+        return split
+    wrong = {samples[place].key: error for place, error in errors.items()}
+    training, validation = (
+        tuple(stem for stem in part if stem.key not in wrong) for part in (split.training, split.validation)
+    )
+    unread = tuple((key, error.what) for key, error in wrong.items())
+    if not training or not validation:
+        key, why = unread[0]
+        raise _too_few(training, validation, f"; {len(unread)} cannot be used, the first: {why}").at(unit=key)
+    left_out = (*split.left_out, unread_left_out(unread, "used"))
+    return replace(split, training=training, validation=validation, left_out=left_out, unread=unread)
+
+
+def find_architecture(width: str) -> Architecture:
+    """`base` is the published network, `small` one with about a seventieth of its weights for trials."""
+    from hardlook.networks.segnext import SEGNEXT_B, Architecture
+
+    if width == "base":
+        return SEGNEXT_B
+    return Architecture(dims=(16, 32, 64, 96), depths=(1, 1, 2, 1), mlp_ratios=(4, 4, 4, 4), head=64, drop_path=0.0)
+
+
+def _stems(sources: Sequence[ClickedSource]) -> tuple[TrainingStem, ...]:
+    return tuple(TrainingStem(source) for source in sources)
+
+
+def _too_few(training: Sequence[object], validation: Sequence[object], more: str = "") -> HardlookError:
+    what = f"{format_count(len(training), 'stem')} to train on and {len(validation)} to validate{more}"
+    return DataError(what, remedy="both need some: give more clicks, or another --validation")
+
+
+def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
+    if not path.is_file():
+        raise DataError("there is no list of validation stems", file=path, remedy="check --validation")
+    stems = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
+    held = {source.image for source in sources if source.instance.image_stem in stems}
+    if not held:
+        first = sources[0].instance.image_stem
+        raise DataError("no image of the data is in the list", file=path, remedy=f"stems are written like {first!r}")
+    return held
+
+
+def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
+    """By image and seed alone, so that an image stays on its side when others come."""
+    images = {source.image for source in sources}
+    held = {
+        image for image in images if generator(seed, "clicks train", "validation", image).random() < VALIDATION_SHARE
+    }
+    # With few images the draw may take none, or all.
+    return held if 0 < len(held) < len(images) else {min(images)}
+
+
+def check_device(device: str) -> None:
+    """An error where there is no such device.
+
+    >>> check_device("cpu")
+    """
+    torch = require("torch", extra="torch")
+    if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
+        raise OptionError(f"--device {device}: there is no such choice", remedy="choose cpu, cuda or cuda:NUMBER")
+    if not _on_gpu(device):
+        return
+    if not torch.cuda.is_available():
+        raise ModelError(f"torch finds no GPU for --device {device}", remedy="--device cpu, or a torch built for it")
+    if ":" in device and int(device.partition(":")[2]) >= (count := torch.cuda.device_count()):
+        raise ModelError(f"--device {device}: torch finds {count} GPU(s)", remedy=f"cuda:0 to cuda:{count - 1}")
+
+
+def choose_threads(device: str, given: int | None) -> int | None:
+    """Processor threads: 1 by default, so that all machines add in one order; on a GPU None, the libraries' choice.
+
+    >>> choose_threads("cpu", None), choose_threads("cpu", 4), choose_threads("cuda:0", None)
+    (1, 4, None)
+    """
+    return given if given is not None or _on_gpu(device) else 1
+
+
+def recorded_threads(device: str, threads: int | None) -> int | None:
+    """The threads that the weights depend on: those of a processor, none on a GPU.
+
+    >>> recorded_threads("cpu", 4), recorded_threads("cuda", 4)
+    (4, None)
+    """
+    return None if _on_gpu(device) else threads
+
+
+def pin_torch_threads(threads: int | None) -> None:
+    """Load torch and set its number of threads, and that of all libraries loaded beside it."""
+    from hardlook.harness.runs.evaluation import pin_threads
+
+    require("torch", extra="torch")
+    if threads is not None:
+        import torch  # noqa: F401  # only libraries that are loaded can be pinned
+
+        pin_threads(threads)
+
+
+def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
+    """An error that names each setting in which the training in the folder differs; `unknown` ones are not compared.
+
+    A training that finished no epoch left nothing to resume from, so its settings do not count.
+    """
+    from hardlook.rclicks.training.state import HISTORY, LAST, read_history
+
+    path = out / SETTINGS_FILE
+    begun = (out / LAST).is_file() or read_history(out / HISTORY)
+    if not path.is_file() or not begun:
+        return
+    before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
+    names = sorted((before.keys() | now.keys()) - set(unknown))
+    # Epochs on a GPU have no count of threads that others could differ from.
+    if before.get(THREADS) is None or now.get(THREADS) is None:
+        names = [name for name in names if name != THREADS]
+    changed = [
+        f"{name} was {before.get(name)}, is {now.get(name)}" for name in names if before.get(name) != now.get(name)
+    ]
+    if changed:
+        raise ChangedRun(
+            f"the folder holds another training: {'; '.join(changed)}",
+            file=out,
+            remedy="train in another folder, or give the same settings to resume",
+        )
+
+
+def backbone_fingerprint(backbone: Path | None) -> str | None:
+    """The content of the weights to start from, since their place may change."""
+    from hardlook.fingerprints import of_file
+
+    if backbone is None:
+        return None
+    if not backbone.is_file():
+        raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
+    return of_file(backbone)
+
+
+def _on_gpu(device: str) -> bool:
+    return device.startswith("cuda")

@@ -1,0 +1,120 @@
+"""The state of a training on disk: weights and optimizer in `last.safetensors`, one line per epoch in `history.jsonl`.
+
+The learning rate, the order, the flips and the dropped parts are functions of seed, epoch and step, so weights, Adam's
+moments and the progress are all that is needed to resume.
+
+>>> import tempfile
+>>> with tempfile.TemporaryDirectory() as folder:
+...     path = Path(folder) / "history.jsonl"
+...     append_epoch(path, EpochRecord(1, 0.01, 2.5, {"sim": 0.4}, 3.0))
+...     read_history(path)[0].validation["sim"]
+0.4
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import ChangedRun
+from hardlook.models.weights.loading import load_state_dict
+from hardlook.networks.clickability import NAME, read_header, write_tensors
+
+if TYPE_CHECKING:
+    from torch import nn
+    from torch.optim import Optimizer
+
+BEST, LAST, HISTORY = NAME, "last.safetensors", "history.jsonl"
+
+HEADER = "hardlook-clickability-training"
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+
+
+@dataclass(frozen=True)
+class TrainingProgress:
+    """How far a training is: epochs done, the best SIM so far and its epoch (0: none), the loss scaler's state."""
+
+    epoch: int = 0
+    best_sim: float = -1.0
+    best_epoch: int = 0
+    scaler: Mapping[str, Any] | None = None
+
+
+def save_state(
+    path: Path, network: nn.Module, optimizer: Optimizer, reached: TrainingProgress, identity: Mapping[str, Any]
+) -> None:
+    """Write the state; `identity` is what a run that resumes from it must share."""
+    tensors = {f"network.{key}": value for key, value in network.state_dict().items()}
+    for name, parameter in network.named_parameters():
+        held = optimizer.state.get(parameter, {})
+        tensors |= {f"adam.{moment}.{name}": held[moment] for moment in MOMENTS if moment in held}
+    write_tensors(path, tensors, {HEADER: json.dumps({"reached": vars(reached), "identity": dict(identity)})})
+
+
+def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: Mapping[str, Any]) -> TrainingProgress:
+    """Put the saved state into network and optimizer; an error where the file is of another training."""
+    header = json.loads(read_header(path).get(HEADER, "{}"))
+    before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
+    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+    if changed:
+        raise ChangedRun(
+            f"the folder holds another training: {', '.join(changed)} differ",
+            file=path,
+            remedy="train in another folder, or delete this one to start again",
+        )
+    tensors = load_state_dict(path).state
+    parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
+    network.load_state_dict(parts)
+    places = _parameter_places(network, optimizer)
+    moments = {
+        place: {moment: tensors[f"adam.{moment}.{name}"] for moment in MOMENTS}
+        for name, place in places.items()
+        if f"adam.step.{name}" in tensors
+    }
+    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+    return TrainingProgress(**header["reached"])
+
+
+def _parameter_places(network: nn.Module, optimizer: Optimizer) -> dict[str, int]:
+    # Adam numbers parameters in the order of its groups, which need not be the network's.
+    ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+    return {name: ordered.index(id(parameter)) for name, parameter in network.named_parameters()}
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """An epoch from 1: its last learning rate, mean training loss in nats, validation means, seconds it took."""
+
+    epoch: int
+    lr: float
+    train_loss: float
+    validation: Mapping[str, float]
+    seconds: float
+
+
+def append_epoch(path: Path, record: EpochRecord) -> None:
+    """Add a line to the history."""
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(record)) + "\n")
+
+
+def read_history(path: Path) -> tuple[EpochRecord, ...]:
+    """All epochs; a last line that a killed run left unfinished does not count."""
+    if not path.is_file():
+        return ()
+    lines = path.read_text(encoding="utf-8").split("\n")
+    return tuple(EpochRecord(**json.loads(line)) for line in lines[:-1] if line)
+
+
+def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:
+    """Keep the first `epochs` epochs: those that the saved state knows of."""
+    kept = tuple(record for record in read_history(path) if record.epoch <= epochs)
+    # Beside it first: a kill between emptying and writing would lose all epochs.
+    beside = path.with_name(path.name + ".new")
+    beside.write_text("".join(json.dumps(asdict(record)) + "\n" for record in kept), encoding="utf-8")
+    beside.replace(path)
+    return kept

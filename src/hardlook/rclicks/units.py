@@ -1,0 +1,181 @@
+"""RClicks' units: one object of one image, with the first clicks that people made on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.click_file import ClickTable, read_clicks
+from hardlook.data.object_instances import ObjectInstance, list_instances, normalize_dataset_name, scale_points
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.benchmark import Unit, UnitList
+from hardlook.harness.scorecard import LeftOut
+from hardlook.models.planted.click_models import user_map
+from hardlook.rclicks.click_models import build_click_model
+from hardlook.rclicks.clicks.courses import Instance
+from hardlook.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions
+from hardlook.rclicks.user_clicks.planted_users import draw_clicks
+from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
+from hardlook.world.planted import PlantedWorld
+
+PLANTED = "planted"
+
+PEOPLE = 24  # simulated people per instance
+
+SHOWN = 5  # examples of what is left out
+
+Points = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class InstanceUnit:
+    """One instance: where it is read from, people's clicks (n, 2) x, y and, once prepared, its arrays."""
+
+    options: RClicksOptions
+    dataset: str
+    name: str
+    image: str
+    source: ObjectInstance | None = None
+    scene: tuple[PlantedWorld, int] | None = None
+    simulated_people: bool = False
+    people: Points | None = field(default=None, repr=False)
+    mobile: NDArray[np.bool_] | None = field(default=None, repr=False)
+    instance: Instance | None = field(default=None, repr=False)
+
+
+def list_units(options: RClicksOptions) -> UnitList:
+    """Every instance, and what was left out.
+
+    >>> [unit.id for unit in list_units(RClicksOptions(scenes=2))]
+    ['planted/000001', 'planted/000002']
+    """
+    if options.planted:
+        check_data_options(options)
+        return UnitList(_make_unit(one) for one in list_planted_instances(options))
+    instances, left_out = list_stored_instances(options)
+    if options.users not in (PLANTED_USERS, NO_USERS):
+        instances, notes = join_user_clicks(instances, read_clicks(Path(options.users).expanduser()))
+        left_out += notes
+    return UnitList((_make_unit(one) for one in instances), left_out)
+
+
+def check_data_options(options: RClicksOptions) -> None:
+    """An `OptionError` for options that need --data."""
+    given = {
+        "--at-most": options.at_most is not None,
+        "--min-area": options.min_area > 0,
+        "--split": options.split is not None,
+        f"--user-clicks {options.users}": options.users not in (PLANTED_USERS, NO_USERS),
+    }
+    if named := [name for name, is_given in given.items() if is_given]:
+        remedy = "give --data, or leave these out: the planted world has --scenes and people of its own"
+        raise OptionError(f"{', '.join(named)} without data", remedy=remedy)
+
+
+def planted_world(options: RClicksOptions) -> PlantedWorld:
+    """The planted world of these options."""
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def list_sources(options: RClicksOptions) -> Mapping[str, Path | str]:
+    """The datasets or the planted world, people's clicks, and the click model."""
+    given: dict[str, Path | str] = dict(options.data) or {"planted world": planted_world(options).fingerprint()}
+    if options.users not in (PLANTED_USERS, NO_USERS):
+        given["user_clicks"] = Path(options.users).expanduser()
+    click_model = build_click_model(options.clicks, options.clicks_args)
+    return {**given, "click model": click_model.whole_fingerprint()}
+
+
+def list_planted_instances(options: RClicksOptions) -> list[InstanceUnit]:
+    """The subject of every scene of the planted world."""
+    world = planted_world(options)
+    names = [f"{index + 1:06d}" for index in range(len(world))]
+    people = options.users == PLANTED_USERS
+    return [
+        InstanceUnit(options, PLANTED, name, name, scene=(world, index), simulated_people=people)
+        for index, name in enumerate(names)
+    ]
+
+
+def list_stored_instances(options: RClicksOptions) -> tuple[list[InstanceUnit], list[LeftOut]]:
+    """Every instance of every dataset, and what was left out."""
+    listed = list_instances(
+        options.data, at_most=options.at_most, seed=options.seed, min_area=options.min_area, split=options.split
+    )
+    people = options.users == PLANTED_USERS
+    units = [
+        InstanceUnit(options, one.dataset, one.full_stem, one.image_key, source=one, simulated_people=people)
+        for one in listed.instances
+    ]
+    return units, [LeftOut(note.what, note.count, note.why, note.examples) for note in listed.left_out]
+
+
+def join_user_clicks(units: Sequence[InstanceUnit], table: ClickTable) -> tuple[list[InstanceUnit], list[LeftOut]]:
+    """The units with the clicks on them, and what of the file has no instance."""
+    first = table.first()
+    joined: dict[str, InstanceUnit] = {f"{unit.dataset}/{unit.name}": unit for unit in units}
+    unmatched: list[str] = []
+    for dataset in sorted({unit.dataset for unit in units}):
+        for stem, clicks in first.for_dataset(dataset).by_full_stem().items():
+            unit = joined.get(f"{dataset}/{stem}")
+            if unit is None:
+                unmatched.append(f"{dataset}/{stem}")
+                continue
+            assert unit.source is not None
+            points = scale_points(clicks.points, clicks.size, unit.source.size(), unit=f"{dataset}/{stem}")
+            joined[f"{dataset}/{stem}"] = replace(unit, people=points, mobile=clicks.devices == "mobile")
+    if not any(unit.people is not None for unit in joined.values()):
+        datasets = ", ".join(first.datasets()) or "none"
+        given = ", ".join(sorted({unit.dataset for unit in units}))
+        raise DataError(
+            f"no first click of the file is on an instance of {given}",
+            remedy=f"the file's datasets are: {datasets}; its stems are names of images",
+        )
+    return list(joined.values()), _left_out_clicks(units, table, unmatched)
+
+
+def _left_out_clicks(units: Sequence[InstanceUnit], table: ClickTable, unmatched: Sequence[str]) -> list[LeftOut]:
+    notes = []
+    if unmatched:
+        why = "no instance of that name is in the data, or it was not drawn"
+        notes.append(LeftOut("stems of people's clicks", len(unmatched), why, tuple(unmatched[:SHOWN])))
+    here = {unit.dataset for unit in units}
+    absent = [name for name in table.first().datasets() if normalize_dataset_name(name) not in here]
+    if absent:
+        notes.append(LeftOut("datasets of people's clicks", len(absent), "not given as --data", tuple(absent)))
+    if later := len(table) - len(table.first()):
+        notes.append(LeftOut("people's clicks of later rounds (fn, fp)", later, "only first clicks are used here"))
+    if table.clipped:
+        notes.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
+    return notes
+
+
+def prepare_unit(unit: Unit) -> Unit:
+    """Read the image and the masks; let simulated people click."""
+    payload: InstanceUnit = unit.payload
+    instance = read_instance(payload)
+    if payload.simulated_people:
+        chance = user_map(instance.image, instance.target, instance.target, True)
+        points = draw_clicks(chance, PEOPLE, key=(payload.dataset, payload.name), seed=payload.options.seed)
+        payload = replace(payload, people=points.astype(np.float64), mobile=np.zeros(len(points), bool))
+    return replace(unit, payload=replace(payload, instance=instance))
+
+
+def read_instance(payload: InstanceUnit) -> Instance:
+    """The arrays of an instance, from its files or its scene."""
+    if payload.scene is not None:
+        world, index = payload.scene
+        rendered = world[index]
+        band = make_trimap(rendered.target_mask) == ISEGM_IGNORE
+        return Instance(payload.dataset, payload.name, rendered.image, rendered.target_mask, band)
+    assert payload.source is not None
+    target = payload.source.read_target()
+    return Instance(payload.dataset, payload.name, payload.source.read(), target.mask, target.ignore)
+
+
+def _make_unit(payload: InstanceUnit) -> Unit:
+    return Unit(f"{payload.dataset}/{payload.name}", payload, group=f"{payload.dataset}/{payload.image}")

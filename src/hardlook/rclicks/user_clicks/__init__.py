@@ -1,0 +1,1 @@
+"""People's clicks: read from files or simulated, and compared with one another."""

@@ -1,0 +1,49 @@
+"""Readings of `hardlook clicks`: which there are, which run, and what they mean.
+
+>>> choose_readings({"wd": "paper"}, EVALUATION)
+{'wd': 'paper', 'maps': 'released'}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hardlook.errors import OptionError
+
+Choices = Mapping[str, Mapping[str, str]]
+
+EVALUATION: Choices = {
+    "wd": {
+        "released": "pixels over the diagonal of the object's box",
+        "paper": "each axis over the side of the object's box",
+    },
+    "maps": {
+        "released": "NSS and PDE with 1e-9 added to the map's sum and deviation",
+        "paper": "NSS and PDE of the map as it is",
+    },
+}
+
+TRAINING: Choices = {
+    "mask-sigma": {
+        "released": "the error mask is blurred by 0.707 % of the image's diagonal, cut to whole pixels",
+        "paper": "the error mask is blurred by 1 % of the image's diagonal",
+    },
+}
+
+DEFAULT = "released"
+
+
+def choose_readings(given: Mapping[str, str], choices: Choices) -> dict[str, str]:
+    """The value of every reading; one that is not given is `released`."""
+    for name, value in given.items():
+        if name not in choices:
+            raise OptionError(f"--reading {name}: there is no such reading", remedy=f"there are {', '.join(choices)}")
+        if value not in choices[name]:
+            known = ", ".join(f"{key} ({meaning})" for key, meaning in choices[name].items())
+            raise OptionError(f"--reading {name}={value}: there is no such reading", remedy=f"choose one of: {known}")
+    return {name: given.get(name, DEFAULT) for name in choices}
+
+
+def reading_rows(values: Mapping[str, str], choices: Choices) -> list[tuple[str, str, str]]:
+    """Name, value and meaning of each, for a table."""
+    return [(name, value, choices[name][value]) for name, value in values.items()]

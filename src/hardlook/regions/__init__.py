@@ -1,1 +1,0 @@
-"""Regions of masks: boxes and exact distances, on arrays alone."""

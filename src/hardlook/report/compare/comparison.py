@@ -1,0 +1,232 @@
+"""The comparison of two or more runs of one benchmark, on the units that they share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard
+from hardlook.harness.scorecard import Score
+from hardlook.harness.stats.intervals import Interval
+from hardlook.harness.stats.ranking import Standing, rank_models
+from hardlook.harness.stats.resampling import check_probability
+from hardlook.report.compare.differences import (
+    HEADLINE_SCORES,
+    Difference,
+    add_verdicts,
+    compute_differences,
+    correct_p_values,
+    describe_insufficient_swaps,
+    find_score_meaning,
+    list_headline_scores,
+)
+from hardlook.report.compare.model_names import name_models
+from hardlook.report.compare.paired_tallies import (
+    PairedTally,
+    describe_costly_swaps,
+    pair_tallies,
+    plan_swaps,
+    summarize_replicates,
+)
+from hardlook.report.compare.shared_units import (
+    SharedUnits,
+    check_comparable,
+    describe_differing_settings,
+    find_shared_units,
+)
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+    from hardlook.harness.tally import Tally
+
+
+RESAMPLES = 2_000
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The differences between the models.
+
+    `differences` has each pair in the order of `models`, every score and slice. `standings` has the headline scores.
+    `scores` are those of each model on the shared units. Without tallies `differences` and `standings` are empty.
+    """
+
+    benchmark: Benchmark
+    models: tuple[str, ...]
+    units: SharedUnits
+    differences: tuple[Difference, ...]
+    standings: Mapping[str, tuple[Standing, ...]]
+    notes: tuple[str, ...]
+    scores: Mapping[str, tuple[Score, ...]] = field(default_factory=dict)
+    alpha: float = 0.05
+    swaps: int = 0
+    resamples: int = 0
+    seed: int = 0
+
+    @property
+    def headline(self) -> tuple[Difference, ...]:
+        """The differences of the headline scores over all units."""
+        return tuple(one for one in self.differences if one.family == HEADLINE_SCORES)
+
+
+def read_runs(folders: Sequence[Path], changes: dict[str, Any] | None = None) -> list[ScoredRun]:
+    """Read and score runs, without intervals where the comparison computes its own."""
+    from hardlook.harness.registry import find_benchmark
+    from hardlook.harness.runs.folder import RunFolder
+    from hardlook.harness.runs.scoring import score_run
+
+    runs = []
+    for path in folders:
+        folder = RunFolder(path)
+        manifest = folder.read_manifest()
+        own = dict(changes or {})
+        if find_benchmark(manifest["benchmark"]["name"]).tallies is not None and "resamples" in manifest["options"]:
+            own["resamples"] = 0
+        runs.append(score_run(folder, own))
+    return runs
+
+
+def compare_runs(
+    runs: Sequence[ScoredRun],
+    *,
+    names: Sequence[str] | None = None,
+    swaps: int | None = None,
+    resamples: int | None = None,
+    alpha: float = 0.05,
+    seed: int = 0,
+    show_progress: Callable[[int, int], Any] | None = None,
+) -> Comparison:
+    """Compare every pair of runs in every score and slice.
+
+    `names` are those of the models, by default their own. `swaps` None takes as many as the scores afford and the
+    headline needs (see `plan_swaps`). `resamples` None takes those of the runs' options. Intervals are of level
+    1 - `alpha`. `show_progress` is called with the number of swaps made and their total. Without tallies a benchmark
+    has no differences: the comparison holds the scores side by side and a note.
+    """
+    check_probability(alpha, "alpha")
+    models = name_models(runs, names)
+    check_comparable(runs, models)
+    units = find_shared_units(runs, models)
+    benchmark = runs[0].benchmark
+    notes = [*units.describe(), *describe_differing_settings(runs, models)]
+    if benchmark.tallies is None:
+        notes.append(
+            f"The benchmark {benchmark.card.name} does not say what its scores are made from (it has no tallies), so "
+            "there are no differences and no tests: the scores of each run are listed side by side, each over its own "
+            "units."
+        )
+        scores = {model: run.scorecard.scores for model, run in zip(models, runs, strict=True)}
+        return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha)
+    if resamples is None:
+        resamples = _get_resamples(runs)
+    by_tally = list(zip(*_build_tallies(runs, units, benchmark), strict=True))
+    card, headline = benchmark.card, list_headline_scores(benchmark.card)
+    first = [tallies[0] for tallies in by_tally]
+    tests = math.comb(len(models), 2) * sum(
+        one.name in headline and not one.slice for tally in first for one in tally.entries
+    )
+    plans = [plan_swaps(tally, swaps, tests, alpha) for tally in first]
+    total = sum(plan.count_swaps(tally.clusters.n) for plan, tally in zip(plans, first, strict=True))
+    done = 0
+
+    def advance(made: int) -> None:
+        nonlocal done
+        done += made
+        if show_progress is not None:
+            show_progress(done, total)
+
+    paired = [
+        pair_tallies(tallies, plan=plan, resamples=resamples, level=1 - alpha, seed=seed, advance=advance)
+        for tallies, plan in zip(by_tally, plans, strict=True)
+    ]
+    raw = [one for tally in paired for one in compute_differences(tally, models, headline)]
+    differences = add_verdicts(correct_p_values(raw), card, alpha)
+    notes += [*describe_costly_swaps(first, swaps, plans), *describe_insufficient_swaps(differences, alpha)]
+    return Comparison(
+        benchmark,
+        models,
+        units,
+        differences,
+        _rank_models(differences, models, card),
+        tuple(notes),
+        {model: tuple(_build_scores(paired, place)) for place, model in enumerate(models)},
+        alpha,
+        max(plan.swaps for plan in plans),
+        resamples,
+        seed,
+    )
+
+
+def get_model_values(differences: Sequence[Difference]) -> dict[str, float]:
+    """The score of each model, from the differences of one score in one slice."""
+    values: dict[str, float] = {}
+    for one in differences:
+        values.setdefault(one.first, one.first_value)
+        values.setdefault(one.second, one.second_value)
+    return values
+
+
+def _get_resamples(runs: Sequence[ScoredRun]) -> int:
+    """The largest number of resamples of the runs' options, or of the runs as they were made."""
+    chosen = max(getattr(run.options, "resamples", 0) for run in runs)
+    made = (run.manifest.get("options", {}).get("resamples") or 0 for run in runs)
+    return chosen or int(max(made)) or RESAMPLES
+
+
+def _build_tallies(runs: Sequence[ScoredRun], units: SharedUnits, benchmark: Any) -> list[list[Tally]]:
+    """The tallies of each run over the shared units, in the same order."""
+    import polars as pl
+
+    shared = pl.Series("unit", units.ids)
+    records = [run.records.filter(pl.col("unit").is_in(shared.implode())).sort("unit") for run in runs]
+    if benchmark.merge_vocabularies is not None:
+        records = list(benchmark.merge_vocabularies(records))
+    return [list(benchmark.tallies(rows, run.options)) for rows, run in zip(records, runs, strict=True)]
+
+
+def _build_scores(paired: Sequence[PairedTally], place: int) -> list[Score]:
+    """The scores of one model on the shared units, with their own intervals."""
+    scores = []
+    for tally in paired:
+        _, low, high = summarize_replicates(tally.replicates[place], tally.level)
+        for column, entry in enumerate(tally.entries[place]):
+            clusters = tally.clusters if entry.clusters is None else entry.clusters
+            bounds = (float(low[column]), float(high[column]))
+            known = clusters > 1 and not any(map(math.isnan, bounds))
+            interval = Interval(*bounds, tally.level, "percentile", clusters, tally.resampled) if known else None
+            value = float(tally.values[place, column])
+            if entry.n:
+                scores.append(Score(entry.name, value, entry.n, interval, entry.slice, entry.reading, entry.comparable))
+    return scores
+
+
+def _rank_models(
+    differences: Sequence[Difference], models: Sequence[str], card: BenchmarkCard
+) -> dict[str, tuple[Standing, ...]]:
+    """By headline score, the models best first, with tied sets.
+
+    A score that is not `ranked` has no ranking, and a model whose score is undefined has no rank. Two models differ
+    where the verdict, corrected over all pairs and headline scores, is significant.
+    """
+    leading = [one for one in differences if one.family == HEADLINE_SCORES]
+    rankings = {}
+    for name in dict.fromkeys(one.name for one in leading if find_score_meaning(card, one.name).ranked):
+        # Of a score with several readings the first is the one that the benchmark leads with.
+        reading = next(one.reading for one in leading if one.name == name)
+        rows = [one for one in leading if one.name == name and one.reading == reading]
+        values = get_model_values(rows)
+        placed = [model for model in models if math.isfinite(values.get(model, math.nan))]
+        differs = np.zeros((len(placed), len(placed)), dtype=np.bool_)
+        for one in rows:
+            if one.is_significant:
+                i, j = placed.index(one.first), placed.index(one.second)
+                differs[i, j] = differs[j, i] = True
+        if placed:
+            better = find_score_meaning(card, name).higher_is_better
+            rankings[name] = rank_models(placed, [values[model] for model in placed], differs, higher_is_better=better)
+    return rankings

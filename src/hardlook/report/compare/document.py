@@ -1,0 +1,119 @@
+"""The files of a comparison: `comparison.html`, and `comparison.json` with every number for other programs.
+
+The schema is `hardlook.comparison/1`; docs/compare.md describes its fields. Undefined and infinite numbers are null.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from itertools import combinations
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook.report.compare.differences import (
+    count_comparisons,
+    describe_difference,
+    find_score_meaning,
+    list_headline_scores,
+)
+from hardlook.report.compare.slice_winners import find_slice_winners, find_winner_changes
+from hardlook.report.json_values import dump_json, to_json_value
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+    from hardlook.report.compare.comparison import Comparison
+    from hardlook.report.compare.units import UnitCount
+
+
+SCHEMA = "hardlook.comparison/1"
+
+EXAMPLES = 6
+
+PAGE, NUMBERS = "comparison.html", "comparison.json"
+
+
+def write_comparison(
+    comparison: Comparison,
+    runs: Sequence[ScoredRun],
+    page: Path,
+    *,
+    examples: int = EXAMPLES,
+    summary: str = "",
+    more: Sequence[Any] = (),
+) -> dict[str, Any]:
+    """Write the page, and the numbers beside it; return the numbers. `more` are sections that come last."""
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.compare.report import build_sections
+    from hardlook.report.compare.units import choose_shown_models, compute_unit_qualities, count_units, load_pictures
+    from hardlook.report.page import render_study
+    from hardlook.report.run_report import list_shown_units
+
+    card, models = comparison.benchmark.card, comparison.models
+    qualities = compute_unit_qualities(runs, models, comparison.units.ids)
+    counts = [count_units(qualities, *pair) for pair in combinations(models, 2)] if qualities else []
+    document = build_document(comparison, runs, counts)
+    sections = [*build_sections(comparison, runs, qualities, examples=examples), *more]
+    shown = list_shown_units(sections) if qualities else []
+    wanted = {unit: choose_shown_models(qualities, unit) for unit in shown} if qualities else {}
+    between = " and ".join(models) if len(models) == 2 else f"{len(models)} models"
+    html = render_study(
+        sections,
+        kind="Comparison",
+        title=f"{card.title}: {between}",
+        summary=f"{card.summary} {comparison.notes[0]} {summary}".strip(),
+        provenance={
+            key: document[key] for key in ("schema", "benchmark", "models", "readings", "alpha", "swaps", "seed")
+        },
+        pictures=load_pictures(dict(zip(models, runs, strict=True)), wanted),
+    )
+    write_whole(page, html)
+    numbers = page.with_name(NUMBERS) if page.stem in ("comparison", "report") else page.with_suffix(".json")
+    write_whole(numbers, dump_json(document) + "\n")
+    return document
+
+
+def build_document(
+    comparison: Comparison, runs: Sequence[ScoredRun], counts: Sequence[UnitCount] = ()
+) -> dict[str, Any]:
+    """The comparison as JSON values; `counts` says how often each model is better on single units."""
+    card = comparison.benchmark.card
+    units = {name: value for name, value in asdict(comparison.units).items() if name != "ids"}
+    winners = find_slice_winners(comparison)
+    document: dict[str, Any] = to_json_value(
+        {
+            "schema": SCHEMA,
+            "benchmark": {"name": card.name, "version": card.version},
+            "models": [
+                {"name": name, "folder": str(run.folder.path), "model": run.manifest["model"]}
+                for name, run in zip(comparison.models, runs, strict=True)
+            ],
+            "readings": {one.name: one.value for one in comparison.benchmark.readings(runs[0].options)},
+            "alpha": comparison.alpha,
+            "level": 1 - comparison.alpha,
+            "swaps": comparison.swaps,
+            "resamples": comparison.resamples,
+            "seed": comparison.seed,
+            "units": {"shared": len(comparison.units.ids), "same": comparison.units.same, **units},
+            "notes": list(comparison.notes),
+            "headline": list(list_headline_scores(card)),
+            "sentences": [describe_difference(one, find_score_meaning(card, one.name)) for one in comparison.headline],
+            "standings": {name: [asdict(place) for place in places] for name, places in comparison.standings.items()},
+            "families": count_comparisons(comparison.differences),
+            "differences": [asdict(one) for one in comparison.differences],
+            "scores": {model: [asdict(score) for score in scores] for model, scores in comparison.scores.items()},
+            "winners": [asdict(winner) for winner in winners],
+            "winner_changes": [
+                {
+                    "name": change.winner.name,
+                    "slice": change.winner.slice,
+                    "winner": change.winner.leaders[0],
+                    "usual": change.usual,
+                    "usual_leads": "over all units" if change.overall else "in most slices",
+                }
+                for change in find_winner_changes(winners)
+            ],
+            "single_units": [asdict(count) for count in counts],
+        }
+    )
+    return document

@@ -1,0 +1,241 @@
+"""The scores of several models on the same units: values, common resamples, and p-values from common swaps.
+
+All models are scored on the same resamples, so that the difficulty of the units cancels in the differences. All scores
+and all pairs of models share the same swaps of clusters. Where scores are functions of sums, k models need k - 1 matrix
+products, since what a swap moves from one model to another is the difference of what it moves from the first.
+
+The number of swaps depends on the cost. Scores that are functions of sums get 9,999 swaps. A tally that is `costly`,
+such as that of an AP, gets 999, and every possible swap only where there are no more than that. A p-value from random
+swaps is at least 1 / (swaps + 1), and Holm's correction multiplies it by the size of the family, so that a large family
+needs more swaps.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import RunError
+from hardlook.harness.stats.bootstrap import apply_statistic
+from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, is_exact, swaps_of, swaps_tried
+from hardlook.harness.stats.resampling import multiplicities
+from hardlook.harness.tally import Entry, SumTally, Tally
+from hardlook.randomness import generator
+from hardlook.report.formatting import pluralize
+
+SWAPS, COSTLY_SWAPS = 9_999, 999
+
+Numbers = NDArray[np.float64]
+
+Pair = tuple[int, int]
+
+DifferencesAfterSwaps = Callable[[Numbers], Mapping[Pair, Numbers]]
+
+
+@dataclass(frozen=True)
+class SwapPlan:
+    """`swaps` random swaps, or every possible one where there are at most `exact_up_to` clusters."""
+
+    swaps: int = SWAPS
+    exact_up_to: int = EXACT_CLUSTERS
+
+    def count_swaps(self, clusters: int) -> int:
+        """The number of swaps that are made for this number of clusters."""
+        return swaps_tried(clusters, self.swaps, self.exact_up_to)
+
+
+def is_costly(tally: Tally) -> bool:
+    """Whether the tally declares that each weighting of its units takes long."""
+    return bool(getattr(tally, "costly", False))
+
+
+def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: float) -> SwapPlan:
+    """The plan for one tally; `requested` is the user's number of swaps and overrides the default.
+
+    By default, where swaps are cheap, there are at least twice as many as the smallest p-value needs to pass `alpha`
+    among `comparisons`, the number of comparisons of headline scores.
+    """
+    if is_costly(tally):
+        swaps = requested or COSTLY_SWAPS
+        return SwapPlan(swaps, min(swaps.bit_length() - 1, EXACT_CLUSTERS))
+    return SwapPlan(requested or max(SWAPS, 2 * math.ceil(comparisons / alpha)))
+
+
+def describe_costly_swaps(tallies: Sequence[Tally], requested: int | None, plans: Sequence[SwapPlan]) -> list[str]:
+    """A note on the smaller number of swaps of costly scores, unless the user chose the number."""
+    costly = [plan for tally, plan in zip(tallies, plans, strict=True) if is_costly(tally)]
+    if requested is not None or not costly:
+        return []
+    noun = next(tally.resampled for tally in tallies if is_costly(tally))
+    return [
+        f"Some scores are not functions of sums and take long: their p-values come from {costly[0].swaps:,} random "
+        f"swaps, or from all swaps where there are at most {costly[0].exact_up_to} {pluralize(noun)}. `--swaps` sets "
+        "another number."
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class PairedTally:
+    """One tally of k models: `values` (k, entries), `replicates` (k, resamples, entries), p-values by pair of models.
+
+    `clusters` counts what is drawn and swapped, and `resampled` names it. `swaps` counts the swaps that were made:
+    every possible one where `exact`.
+    """
+
+    entries: tuple[tuple[Entry, ...], ...]
+    values: Numbers
+    replicates: Numbers
+    p_values: Mapping[Pair, Numbers]
+    level: float
+    clusters: int
+    resampled: str
+    swaps: int
+    exact: bool
+
+    def summarize_difference(self, i: int, j: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Standard error, low and high of the difference of models i and j, each (entries,); NaN where unknown."""
+        with np.errstate(invalid="ignore"):
+            difference = self.replicates[i] - self.replicates[j]
+        return summarize_replicates(difference, self.level)
+
+
+def pair_tallies(
+    tallies: Sequence[Tally],
+    *,
+    plan: SwapPlan,
+    resamples: int,
+    level: float,
+    seed: int,
+    advance: Callable[[int], None] | None = None,
+) -> PairedTally:
+    """Compare the tallies of several models on the same units; `advance` is called with each number of swaps made."""
+    check_same_scores(tallies)
+    first = tallies[0]
+    pairs = list(combinations(range(len(tallies)), 2))
+    values = np.stack([tally.values()[0] for tally in tallies])
+    return PairedTally(
+        entries=tuple(tally.entries for tally in tallies),
+        values=values,
+        replicates=_replicates(tallies, resamples, seed),
+        p_values=_p_values(tallies, values, pairs, plan, seed, advance),
+        level=level,
+        clusters=first.clusters.n,
+        resampled=first.resampled,
+        swaps=plan.count_swaps(first.clusters.n),
+        exact=is_exact(first.clusters.n, plan.exact_up_to),
+    )
+
+
+def check_same_scores(tallies: Sequence[Tally]) -> None:
+    """Raise an error for tallies that do not hold the same scores of the same clusters."""
+    first = tallies[0]
+    names = [(entry.name, entry.slice) for entry in first.entries]
+    for other in tallies[1:]:
+        same_names = [(entry.name, entry.slice) for entry in other.entries] == names
+        if not same_names or not np.array_equal(first.clusters.codes, other.clusters.codes):
+            raise RunError(
+                f"the runs do not have the same scores of the same units: one has {len(first.entries)} scores of "
+                f"{first.clusters.n} clusters, the other {len(other.entries)} of {other.clusters.n}",
+                remedy="compare runs of the same data with the same options",
+            )
+
+
+def summarize_replicates(replicates: Numbers, level: float) -> tuple[Numbers, Numbers, Numbers]:
+    """Standard error and percentile bounds of each column (resamples, entries), from its finite values.
+
+    >>> error, low, high = summarize_replicates(np.array([[0.0, np.nan], [1.0, np.nan], [2.0, np.nan]]), 0.5)
+    >>> error[0], low[0], high[0], bool(np.isnan(low[1]))
+    (np.float64(1.0), np.float64(0.5), np.float64(1.5), True)
+    """
+    columns = replicates.shape[1]
+    error, low, high = (np.full(columns, np.nan) for _ in range(3))
+    quantiles = [(1 - level) / 2, (1 + level) / 2]
+    whole = np.isfinite(replicates).all(axis=0) & (len(replicates) > 1)
+    if whole.any():
+        kept = replicates if whole.all() else replicates[:, whole]
+        error[whole] = kept.std(axis=0, ddof=1)
+        low[whole], high[whole] = np.quantile(kept, quantiles, axis=0)
+    for column in np.flatnonzero(~whole):
+        defined = replicates[np.isfinite(replicates[:, column]), column]
+        if len(defined) > 1:
+            error[column] = defined.std(ddof=1)
+            low[column], high[column] = np.quantile(defined, quantiles)
+    return error, low, high
+
+
+def _replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> Numbers:
+    first = tallies[0]
+    if not first.clusters.can_vary:
+        resamples = 0
+    replicates = np.empty((len(tallies), resamples, len(first.entries)))
+    done = 0
+    for block in multiplicities(first.clusters, resamples, generator(seed, *first.key)):
+        for place, tally in enumerate(tallies):
+            replicates[place, done : done + len(block)] = tally.values(block)
+        done += len(block)
+    return replicates
+
+
+def _p_values(
+    tallies: Sequence[Tally],
+    values: Numbers,
+    pairs: Sequence[Pair],
+    plan: SwapPlan,
+    seed: int,
+    advance: Callable[[int], None] | None,
+) -> dict[Pair, Numbers]:
+    first = tallies[0]
+    counts = {}
+    for i, j in pairs:
+        with np.errstate(invalid="ignore"):
+            counts[i, j] = SwapCounts(values[i] - values[j], np.maximum(np.abs(values[i]), np.abs(values[j])))
+    of_sums = all(isinstance(tally, SumTally) for tally in tallies)
+    swapped_differences = _swap_sums(tallies, pairs) if of_sums else _swap_units(tallies, pairs)
+    n = first.clusters.n
+    for mask in swaps_of(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
+        for pair, differences in swapped_differences(mask).items():
+            counts[pair].add(differences)
+        if advance is not None:
+            advance(len(mask))
+    return {pair: count.p_values(exact=is_exact(n, plan.exact_up_to)) for pair, count in counts.items()}
+
+
+def _swap_units(tallies: Sequence[Tally], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
+    """Differences after swaps, by scoring the units again with swapped answers."""
+
+    def differences(mask: Numbers) -> dict[Pair, Numbers]:
+        with np.errstate(invalid="ignore"):
+            return {(i, j): tallies[i].mixed(tallies[j], mask) - tallies[j].mixed(tallies[i], mask) for i, j in pairs}
+
+    return differences
+
+
+def _swap_sums(tallies: Sequence[Any], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
+    """The same from the sums alone."""
+    shapes = {tally.sums.shape for tally in tallies}
+    if len(shapes) > 1:
+        raise RunError(
+            f"the runs do not add up the same columns: {' and '.join(str(shape) for shape in sorted(shapes))}",
+            remedy="compare runs of the same data with the same options and the same vocabulary",
+        )
+    sums = [tally.cluster_sums for tally in tallies]
+    totals = [one.sum(axis=0)[None] for one in sums]
+    moved = [one - sums[0] for one in sums[1:]]
+
+    def differences(mask: Numbers) -> dict[Pair, Numbers]:
+        products = [np.zeros_like(totals[0]), *(mask @ one for one in moved)]
+        result = {}
+        for i, j in pairs:
+            change = products[j] - products[i]
+            with np.errstate(invalid="ignore"):
+                first = apply_statistic(tallies[i].statistic, totals[i] + change)
+                result[i, j] = first - apply_statistic(tallies[j].statistic, totals[j] - change)
+        return result
+
+    return differences

@@ -1,0 +1,177 @@
+"""The units that runs have in common, and whether the runs can be compared at all.
+
+Models are compared on their shared units only. The list of units and the data behind it have fingerprints in
+`run.json`: where they agree, the units are the same. Otherwise the intersection of the unit ids is taken, and units of
+one run only are counted and named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from hardlook.errors import OptionError, RunError
+from hardlook.harness.options import fields_that_change
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+
+
+EXAMPLES = 5
+
+# Options that change the intervals, not the scores.
+INTERVAL_OPTIONS = {"resamples", "level"}
+
+# The suffix in `run.json` of the names of data whose every byte was hashed.
+EVERY_BYTE = " (every byte)"
+
+
+@dataclass(frozen=True)
+class SharedUnits:
+    """The units that every run has a record of, and what the runs do not share.
+
+    `ids` are sorted. `answered` counts the units of each model, `only` those that not all models have, with a few
+    of them in `examples`. `same_list` and `same_data` say whether fingerprints agree; `changed` names the data whose
+    fingerprints differ.
+    """
+
+    ids: tuple[str, ...]
+    answered: Mapping[str, int]
+    only: Mapping[str, int]
+    examples: Mapping[str, tuple[str, ...]]
+    same_list: bool
+    same_data: bool
+    changed: tuple[str, ...] = ()
+
+    @property
+    def same(self) -> bool:
+        """Whether all runs answered the same units of the same data."""
+        return self.same_list and self.same_data and not any(self.only.values())
+
+    def describe(self) -> list[str]:
+        """Sentences: which units are compared, then warnings."""
+        n = len(self.ids)
+        if self.same:
+            return [f"Same units: every model answered the same {n:,} units of the same data, by fingerprint."]
+        listed = "The list of units is the same" if self.same_list else "The lists of units differ"
+        lines = [f"{listed}; {n:,} units have an answer of every model, and only these are compared."]
+        for model, count in self.only.items():
+            if count:
+                named = ", ".join(f"`{unit}`" for unit in self.examples[model])
+                more = ", ..." if count > len(self.examples[model]) else ""
+                lines.append(
+                    f"{count:,} of the {self.answered[model]:,} units of {model} are left out ({named}{more})."
+                )
+        if not self.same_data:
+            lines.append(
+                f"Warning: the units have the same names, but their data differ by fingerprint "
+                f"({', '.join(self.changed)}). The differences may be those of the data."
+            )
+        return lines
+
+
+def find_shared_units(runs: Sequence[ScoredRun], models: Sequence[str]) -> SharedUnits:
+    """The units of all runs; it is an error where there is none in common."""
+    ids = [set(run.records["unit"].to_list()) for run in runs]
+    shared = set.intersection(*ids)
+    if not shared:
+        raise RunError(
+            f"the runs have no unit in common: {models[0]} has units such as {min(ids[0])!r}, "
+            f"{models[1]} such as {min(ids[1])!r}",
+            remedy="compare runs of the same data and the same options",
+        )
+    alone = {model: sorted(mine - shared) for model, mine in zip(models, ids, strict=True)}
+    changed = _find_changed_data(runs)
+    return SharedUnits(
+        ids=tuple(sorted(shared)),
+        answered={model: len(mine) for model, mine in zip(models, ids, strict=True)},
+        only={model: len(rest) for model, rest in alone.items()},
+        examples={model: tuple(rest[:EXAMPLES]) for model, rest in alone.items()},
+        same_list=len({_get_parts(run).get("units") for run in runs}) == 1,
+        same_data=not changed,
+        changed=changed,
+    )
+
+
+def check_comparable(runs: Sequence[ScoredRun], models: Sequence[str]) -> None:
+    """Raise an error for runs of different benchmarks or versions, and for runs that are scored differently."""
+    if len(runs) < 2:
+        raise OptionError(
+            f"a comparison needs at least two runs, got {len(runs)}", remedy="give the folders of several runs"
+        )
+    by_model = dict(zip(models, runs, strict=True))
+    kinds = {model: f"{run.benchmark.card.name} {run.benchmark.card.version}" for model, run in by_model.items()}
+    if len(set(kinds.values())) > 1:
+        raise OptionError(
+            f"the runs are of different benchmarks: {_join(kinds)}",
+            remedy="compare runs of one benchmark and version",
+        )
+    for name in sorted(fields_that_change(type(runs[0].options), "scores") - INTERVAL_OPTIONS - {"reading"}):
+        values = {model: _text(getattr(run.options, name)) for model, run in by_model.items()}
+        if len(set(values.values())) > 1:
+            flag = name.replace("_", "-")
+            raise OptionError(
+                f"the runs are scored with different --{flag}: {_join(values)}",
+                remedy=f"score one of them again: the same `hardlook run` command with another --{flag}",
+            )
+    chosen = [{one.name: one.value for one in run.benchmark.readings(run.options)} for run in runs]
+    for name in sorted({name for readings in chosen for name in readings}):
+        values = {model: readings.get(name, "none") for model, readings in zip(models, chosen, strict=True)}
+        if len(set(values.values())) > 1:
+            raise OptionError(
+                f"the runs are of different readings of {name}: {_join(values)}",
+                remedy=f"choose one for all with --reading {name}={next(iter(values.values()))}",
+            )
+
+
+def describe_differing_settings(runs: Sequence[ScoredRun], models: Sequence[str]) -> list[str]:
+    """A sentence for each option or inner model that changes the answers and is not the same in all runs."""
+    lines = []
+    parts = [_get_parts(run) for run in runs]
+    names = {name for part in parts for name in part}
+    settings = {name: name.removeprefix("option ") for name in names if name.startswith("option ")}
+    settings |= {
+        name: name.removeprefix("data ") for name in names if name.startswith("data ") and name.endswith(" model")
+    }
+    for name, word in sorted(settings.items(), key=lambda item: item[1]):
+        values = {model: _text(part.get(name)) for model, part in zip(models, parts, strict=True)}
+        if not _is_about_answers(word) and len(set(values.values())) > 1:
+            lines.append(f"The runs differ in `{word}`: {_join(values)}.")
+    return lines
+
+
+def _find_changed_data(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
+    """Names of the data whose fingerprints differ; predictions and models always differ and do not count."""
+    parts = [_get_parts(run) for run in runs]
+    names = {name.removeprefix("data ").removesuffix(EVERY_BYTE) for part in parts for name in part if _is_data(name)}
+    changed = []
+    for name in sorted(names):
+        known = [(part.get(f"data {name}"), part.get(f"data {name}{EVERY_BYTE}")) for part in parts]
+        # Data hashed by samples in one run and by every byte in the other count as changed: it cannot be known.
+        if len(set(known)) > 1:
+            changed.append(name)
+    return tuple(changed)
+
+
+def _is_data(name: str) -> bool:
+    word = name.removeprefix("data ")
+    return name.startswith("data ") and not word.endswith(" model") and not _is_about_answers(word)
+
+
+def _is_about_answers(name: str) -> bool:
+    """Whether a setting is about predictions: their location, their label numbers, whether they are kept."""
+    return name.startswith("pred") or name == "keep_predictions"
+
+
+def _get_parts(run: ScoredRun) -> Mapping[str, Any]:
+    parts: Mapping[str, Any] = run.manifest["answers"].get("parts", {})
+    return parts
+
+
+def _join(values: Mapping[str, str]) -> str:
+    return "; ".join(f"{model}: {value}" for model, value in values.items())
+
+
+def _text(value: object) -> str:
+    return "none" if value is None else str(value)

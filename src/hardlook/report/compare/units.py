@@ -1,0 +1,254 @@
+"""Single units of a comparison: how often each model is better, and the units on which the models differ most.
+
+The gallery of such a unit shows what the models share once, and what differs with the model's name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import HardlookError
+from hardlook.harness.benchmark import Quality
+from hardlook.harness.sections import Block, Example, Gallery, Picture, ScatterChart, Section, Spot, Table
+from hardlook.randomness import generator
+from hardlook.report.compare.model_names import shorten_model_names
+from hardlook.report.formatting import format_number
+from hardlook.report.notable_units import get_light_records
+
+if TYPE_CHECKING:
+    from hardlook.harness.runs.scoring import ScoredRun
+
+
+# Qualities closer than this are equal but for rounding.
+EQUAL = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class UnitQualities:
+    """The quality of each shared unit under each model: `values` (models, units), NaN where undefined."""
+
+    quality: Quality
+    models: tuple[str, ...]
+    units: tuple[str, ...]
+    values: NDArray[np.float64]
+
+    def gains(self, first: str, second: str) -> NDArray[np.float64]:
+        """(units,) how much better `first` is than `second` on each unit, whichever way the quality is better."""
+        sign = 1.0 if self.quality.higher_is_better else -1.0
+        gains: NDArray[np.float64] = sign * (self.of(first) - self.of(second))
+        return gains
+
+    def of(self, model: str) -> NDArray[np.float64]:
+        """(units,) the qualities of one model."""
+        values: NDArray[np.float64] = self.values[self.models.index(model)]
+        return values
+
+
+@dataclass(frozen=True)
+class UnitCount:
+    """On how many units the first model is better, the second is, and both are equal; others are undefined."""
+
+    first: str
+    second: str
+    first_better: int
+    second_better: int
+    equal: int
+    undefined: int
+
+
+def compute_unit_qualities(
+    runs: Sequence[ScoredRun], models: Sequence[str], units: Sequence[str]
+) -> UnitQualities | None:
+    """The card's first quality of every shared unit; None where the benchmark judges no single units."""
+    benchmark = runs[0].benchmark
+    if not (benchmark.qualities is not None and benchmark.card.qualities):
+        return None
+    quality = benchmark.card.qualities[0]
+    rows = []
+    for run in runs:
+        table = benchmark.qualities(run.records, run.options)
+        known = dict(zip(table["unit"].to_list(), table[quality.name].to_list(), strict=True))
+        rows.append([np.nan if known[unit] is None else float(known[unit]) for unit in units])
+    return UnitQualities(quality, tuple(models), tuple(units), np.array(rows, dtype=np.float64))
+
+
+def count_units(qualities: UnitQualities, first: str, second: str) -> UnitCount:
+    """How often each of two models is better.
+
+    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), ("x", "y"), np.array([[0.9, 0.4], [0.1, 0.4]]))
+    >>> count_units(qualities, "a", "b").first_better, count_units(qualities, "a", "b").equal
+    (1, 1)
+    """
+    gains = qualities.gains(first, second)
+    better, worse = int((gains > EQUAL).sum()), int((gains < -EQUAL).sum())
+    undefined = int(np.isnan(gains).sum())
+    return UnitCount(first, second, better, worse, len(gains) - better - worse - undefined, undefined)
+
+
+def list_largest_gains(qualities: UnitQualities, first: str, second: str, most: int) -> list[str]:
+    """The units with the largest lead of `first` over `second`, largest first, ties by unit id.
+
+    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), ("x", "y"), np.array([[0.9, 0.4], [0.1, 0.5]]))
+    >>> list_largest_gains(qualities, "a", "b", 5), list_largest_gains(qualities, "b", "a", 5)
+    (['x'], ['y'])
+    """
+    gains = qualities.gains(first, second)
+    ahead = [(-gain, unit) for gain, unit in zip(gains.tolist(), qualities.units, strict=True) if gain > EQUAL]
+    return [unit for _, unit in sorted(ahead)[:most]]
+
+
+def list_largest_spreads(qualities: UnitQualities, most: int) -> list[str]:
+    """The units with the largest difference between the best and the worst model, ties by unit id."""
+    spread = qualities.values.max(axis=0) - qualities.values.min(axis=0)
+    apart = [(-width, unit) for width, unit in zip(spread.tolist(), qualities.units, strict=True) if width > EQUAL]
+    return [unit for _, unit in sorted(apart)[:most]]
+
+
+def load_pictures(
+    runs: Mapping[str, ScoredRun], wanted: Mapping[str, Sequence[str]]
+) -> dict[str, Sequence[Picture] | str]:
+    """By unit its pictures, or the reason why there are none; `wanted` has the models to show for each unit."""
+    if not wanted:
+        return {}
+    listed: dict[str, dict[str, Any]] = {}
+    whole: dict[str, Mapping[str, Any]] = {}
+    for model, run in runs.items():
+        mine = [unit for unit, models in wanted.items() if model in models]
+        try:
+            listed[model] = {unit.id: unit for unit in run.benchmark.list_units(run.options)} if mine else {}
+            whole[model] = run.whole_records(mine) if mine else {}
+        except (HardlookError, OSError) as error:
+            return {unit: f"the data of {model} cannot be read any more: {error}" for unit in wanted}
+    found: dict[str, Sequence[Picture] | str] = {}
+    for unit, models in wanted.items():
+        try:
+            answers = {
+                model: runs[model].benchmark.pictures(listed[model][unit], whole[model][unit]) for model in models
+            }
+        except (HardlookError, OSError, KeyError) as error:
+            found[unit] = f"no picture: {error}"
+        else:
+            found[unit] = merge_pictures(answers)
+    return found
+
+
+def merge_pictures(answers: Mapping[str, Sequence[Picture]]) -> list[Picture]:
+    """Pictures that all models share come first, once; the others follow with the model's name.
+
+    >>> image = np.zeros((2, 2, 3), np.uint8)
+    >>> both = {"ant": [Picture("image", image)], "bee": [Picture("image", image), Picture("answer", image + 1)]}
+    >>> [picture.label for picture in merge_pictures(both)]
+    ['image', 'answer (bee)']
+    """
+    models = list(answers)
+    shared = [
+        one
+        for one in answers[models[0]]
+        if all(any(is_same_picture(one, two) for two in answers[other]) for other in models[1:])
+    ]
+    own = [
+        replace(picture, label=f"{picture.label} ({model})")
+        for model, pictures in answers.items()
+        for picture in pictures
+        if not any(is_same_picture(picture, one) for one in shared)
+    ]
+    return [*shared, *own]
+
+
+def is_same_picture(one: Picture, other: Picture) -> bool:
+    """Whether two pictures show the same under the same label."""
+    shown = ((one.image, other.image), (one.mask, other.mask), (one.label_map, other.label_map))
+    arrays: list[tuple[Any, Any]] = [(np.asarray(mine), np.asarray(theirs)) for mine, theirs in shown]
+    return (
+        one.label == other.label
+        and tuple(one.points) == tuple(other.points)
+        and all(mine.dtype == theirs.dtype and np.array_equal(mine, theirs) for mine, theirs in arrays)
+    )
+
+
+MOST_SPOTS = 2_000
+
+
+def build_unit_section(runs: Sequence[ScoredRun], qualities: UnitQualities, examples: int) -> Section:
+    """How often each model is better, a scatter of two models, and galleries of the units that differ."""
+    blocks: list[Block] = [_build_count_table(qualities)]
+    if len(qualities.models) == 2:
+        first, second = qualities.models
+        blocks.append(_draw_scatter(qualities, first, second))
+        for one, other in ((first, second), (second, first)):
+            chosen = list_largest_gains(qualities, one, other, examples)
+            title = f"Where {one} is ahead of {other} by most"
+            blocks.append(_build_gallery(runs, qualities, title, chosen, qualities.models))
+    else:
+        chosen = list_largest_spreads(qualities, examples)
+        blocks.append(_build_gallery(runs, qualities, "Where the models differ most", chosen, None))
+    text = (
+        f"Each unit by itself, by its {qualities.quality.title} "
+        f"({'higher' if qualities.quality.higher_is_better else 'lower'} is better). Single units say where to look, "
+        "not who is better."
+    )
+    return Section("Which units they differ on", text, tuple(blocks))
+
+
+def choose_shown_models(qualities: UnitQualities, unit: str) -> tuple[str, ...]:
+    """The models whose answers to a unit are shown: both of two, the best and the worst of several."""
+    if len(qualities.models) == 2:
+        return qualities.models
+    column = qualities.values[:, qualities.units.index(unit)]
+    ends = (int(np.nanargmax(column)), int(np.nanargmin(column)))
+    best, worst = ends if qualities.quality.higher_is_better else ends[::-1]
+    return (qualities.models[best], qualities.models[worst])
+
+
+def _build_count_table(qualities: UnitQualities) -> Table:
+    counts = [count_units(qualities, first, second) for first, second in combinations(qualities.models, 2)]
+    return Table(
+        "How often each is better on a single unit",
+        "Equal units are often many: there both models are right, or both fail in the same way.",
+        ("model", "against", "first better", "second better", "equal", "undefined"),
+        tuple((one.first, one.second, one.first_better, one.second_better, one.equal, one.undefined) for one in counts),
+    )
+
+
+def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterChart:
+    x, y = qualities.of(second), qualities.of(first)
+    short = shorten_model_names(qualities.models)
+    known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
+    caption = f"One spot per unit. Above the line {first} has more."
+    if len(known) > MOST_SPOTS:
+        caption += f" {MOST_SPOTS:,} of {len(known):,} units, drawn at random."
+        known = np.sort(generator(0, "spots").choice(known, MOST_SPOTS, replace=False))
+    return ScatterChart(
+        f"{qualities.quality.title}: {first} against {second}",
+        caption,
+        tuple(Spot(float(x[place]), float(y[place]), qualities.units[place]) for place in known),
+        x_axis=short[second],
+        y_axis=short[first],
+        diagonal=True,
+    )
+
+
+def _build_gallery(
+    runs: Sequence[ScoredRun],
+    qualities: UnitQualities,
+    title: str,
+    units: Sequence[str],
+    models: Sequence[str] | None,
+) -> Gallery:
+    by_model = dict(zip(qualities.models, (get_light_records(run, units) for run in runs), strict=True))
+    caption = runs[0].benchmark.caption or (lambda record: "")
+    examples = []
+    for unit in units:
+        place = qualities.units.index(unit)
+        words = []
+        for model in models or choose_shown_models(qualities, unit):
+            value = format_number(float(qualities.of(model)[place]))
+            words.append(f"{model}: {value}. {caption(by_model[model][unit])}".strip())
+        examples.append(Example(unit, " ".join(words)))
+    return Gallery(title, "Largest difference first; the same unit, answered by each model.", tuple(examples))

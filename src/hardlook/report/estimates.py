@@ -1,0 +1,61 @@
+"""Estimates in the pages and files of studies: JSON without NaN, chart dots, and a value with its interval as text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from hardlook.harness.sections import Dot
+from hardlook.harness.stats import Estimate
+
+_KEYS = ("value", "low", "high", "level", "n", "resampled")
+
+
+def finite_or_none(value: float | None) -> float | None:
+    """The value, or None if there is none.
+
+    >>> finite_or_none(float("nan")) is None, finite_or_none(0.5)
+    (True, 0.5)
+    """
+    return None if value is None or not math.isfinite(value) else float(value)
+
+
+def estimate_to_json(estimate: Estimate | None, keys: Sequence[str] = _KEYS) -> dict[str, Any] | None:
+    """An estimate as a JSON object with these keys."""
+    if estimate is None:
+        return None
+    interval = estimate.interval
+    values = {
+        "value": finite_or_none(estimate.value),
+        "low": finite_or_none(interval.low),
+        "high": finite_or_none(interval.high),
+        "level": interval.level,
+        "n": interval.n,
+        "resampled": interval.resampled,
+    }
+    return {key: values[key] for key in keys}
+
+
+def estimate_dot(label: str, estimate: Estimate, group: str = "", *, times: float = 1) -> Dot:
+    """An estimate, multiplied, as a row of a dot chart."""
+    low, high = (finite_or_none(bound * times) for bound in (estimate.interval.low, estimate.interval.high))
+    return Dot(label, times * estimate.value, low, high, group)
+
+
+def format_estimate(estimate: Estimate, decimals: int = 2) -> str:
+    """The value with its interval, such as `0.62 (0.58 to 0.66)`."""
+    if not math.isfinite(estimate.value):
+        return "undefined"
+    text = f"{estimate.value:.{decimals}f}"
+    low, high = estimate.interval.low, estimate.interval.high
+    return f"{text} ({low:.{decimals}f} to {high:.{decimals}f})" if estimate.interval.defined else text
+
+
+def format_share(estimate: Estimate) -> str:
+    """A share with its interval in percent, such as `62 % (58 to 66)`."""
+    if not math.isfinite(estimate.value):
+        return "undefined"
+    text = f"{100 * estimate.value:.0f} %"
+    low, high = 100 * estimate.interval.low, 100 * estimate.interval.high
+    return f"{text} ({low:.0f} to {high:.0f})" if estimate.interval.defined else text

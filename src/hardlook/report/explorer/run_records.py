@@ -1,0 +1,209 @@
+"""The records of a run as one table that fits in memory: columns with one value per record, and the qualities.
+
+Lists and pictures stay in the run's parts; the table has the part and row of each unit's whole record. It is built once
+and cached outside the run, in the user's cache folder, under a name that changes when the records do.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hardlook import fingerprints
+from hardlook.errors import HardlookError, RunError
+from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.records import Record
+from hardlook.harness.runs.folder import RunFolder, write_whole
+from hardlook.harness.runs.sessions import code_fingerprint
+from hardlook.report.explorer.query import Field, list_fields
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+PART, ROW = "part of the run", "row of the part"
+
+AT_ONCE = 50_000
+
+MAX_CACHED_TABLES = 64
+
+
+def get_cache_folder() -> Path:
+    """The folder of cached tables: `explorer` in `HARDLOOK_CACHE`, else in `hardlook` in the user's cache folder."""
+    if chosen := os.environ.get("HARDLOOK_CACHE"):
+        return Path(chosen).expanduser() / "explorer"
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "explorer"
+
+
+@dataclass(frozen=True)
+class RunState:
+    """The current state of a run, on which its table depends. Equal fingerprints, equal tables."""
+
+    folder: RunFolder
+    benchmark: Benchmark
+    options: Any
+    answers: str
+    parts: tuple[tuple[str, int, int], ...]
+    """Name, size and time of change of every part of the records."""
+
+    @property
+    def paths(self) -> list[Path]:
+        """The parts, in the order of their names."""
+        return [self.folder.records_path / name for name, _, _ in self.parts]
+
+    @cached_property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns of the table."""
+        qualities = self.benchmark.card.qualities if self.benchmark.qualities is not None else ()
+        return list_fields(self.benchmark.schema, qualities)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """The name of the table."""
+        card = self.benchmark.card
+        options = self.options.model_dump(mode="json")
+        return fingerprints.of_value([card.name, card.version, options, self.answers, self.parts, _fingerprint_code()])
+
+
+@lru_cache(maxsize=1)
+def _fingerprint_code() -> str:
+    """Qualities are computed by code, so that tables of other code are not used."""
+    return code_fingerprint()
+
+
+def read_run_state(folder: RunFolder, benchmark: Benchmark, options: Any, answers: str, root: Path) -> RunState:
+    """The state of a run; a part that links to something outside of `root` is an error."""
+    parts = []
+    for path in sorted(folder.records_path.glob("part-*.parquet")):
+        if not path.resolve().is_relative_to(root):
+            raise RunError("a part of the records is a link to something outside the served folder")
+        stat = path.stat()
+        parts.append((path.name, stat.st_size, stat.st_mtime_ns))
+    return RunState(folder, benchmark, options, answers, tuple(parts))
+
+
+def load_record_frame(state: RunState) -> pl.DataFrame:
+    """The table, one row per unit, sorted by unit: read from the cache, or built and cached."""
+    import polars as pl
+
+    cached = get_cache_folder() / f"{state.fingerprint}.parquet"
+    with contextlib.suppress(OSError, pl.exceptions.PolarsError):
+        frame = pl.read_parquet(cached)
+        cached.touch()
+        return _encode_texts(frame, state.fields)
+    frame = build_record_frame(state)
+    # Without a cache the table is built again at the next start.
+    with contextlib.suppress(OSError):
+        buffer = io.BytesIO()
+        frame.write_parquet(buffer)
+        write_whole(cached, buffer.getvalue())
+        _drop_oldest(cached.parent)
+    return _encode_texts(frame, state.fields)
+
+
+def build_record_frame(state: RunState) -> pl.DataFrame:
+    """Build the table from the run's parts, about `AT_ONCE` records at a time."""
+    import polars as pl
+
+    kinds = {**state.benchmark.schema.polars_schema(), PART: pl.UInt32(), ROW: pl.UInt32()}
+    columns = [*(field.key for field in state.fields), PART, ROW]
+    empty = pl.DataFrame(schema={name: kinds.get(name, pl.Float64()) for name in columns})
+    frames = [
+        _add_qualities(records, state).select(columns) for records in _iterate_chunks(state, _locate_units(state))
+    ]
+    # NaN would sort as the largest number; null means no value.
+    return pl.concat([empty, *frames]).with_columns(pl.selectors.float().fill_nan(None)).sort("unit")
+
+
+def _locate_units(state: RunState) -> pl.DataFrame:
+    """The part and row of each unit; of a unit that two processes evaluated the first counts, as in scores."""
+    import polars as pl
+
+    frames = [
+        _read_part(path, ["unit", "answers"])
+        .with_row_index(ROW)
+        .filter(pl.col("answers") == state.answers)
+        .select("unit", ROW, pl.lit(number, pl.UInt32()).alias(PART))
+        for number, path in enumerate(state.paths)
+    ]
+    empty = pl.DataFrame(schema={"unit": pl.String(), ROW: pl.UInt32(), PART: pl.UInt32()})
+    return pl.concat([empty, *frames]).unique(subset="unit", keep="first", maintain_order=True)
+
+
+def _iterate_chunks(state: RunState, places: pl.DataFrame) -> Iterator[pl.DataFrame]:
+    """The light columns of the records with their locations, of about `AT_ONCE` units at a time."""
+    import polars as pl
+
+    waiting: list[pl.DataFrame] = []
+    for number, path in enumerate(state.paths):
+        rows = places.filter(pl.col(PART) == number)[ROW]
+        if len(rows):
+            frame = _read_part(path, state.benchmark.schema.light).with_row_index(ROW)[rows]
+            waiting.append(frame.with_columns(pl.lit(number, pl.UInt32()).alias(PART)))
+        if sum(map(len, waiting)) >= AT_ONCE:
+            yield pl.concat(waiting)
+            waiting = []
+    if waiting:
+        yield pl.concat(waiting)
+
+
+def _add_qualities(records: pl.DataFrame, state: RunState) -> pl.DataFrame:
+    """The records with a column for each quality."""
+    quality_fields = [field for field in state.fields if field.kind == "quality"]
+    if not quality_fields:
+        return records
+    benchmark = state.benchmark
+    assert benchmark.qualities is not None
+    values = benchmark.qualities(records.drop(PART, ROW), state.options)
+    if len(values) != len(records) or not values["unit"].equals(records["unit"]):
+        raise HardlookError(f"benchmark {benchmark.card.name!r} gave qualities of other units than the given ones")
+    qualities = zip(quality_fields, benchmark.card.qualities, strict=True)
+    return records.with_columns(values[quality.name].alias(field.key) for field, quality in qualities)
+
+
+def _encode_texts(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
+    """Repeated texts as categories: small, and fast to filter and to sort."""
+    import polars as pl
+
+    for field in fields:
+        if field.type == "text" and field.kind != "unit":
+            values = frame[field.key].unique().drop_nulls().sort()
+            if len(values) <= max(len(frame) // 4, 1):
+                frame = frame.with_columns(pl.col(field.key).cast(pl.Enum(values)))
+    return frame
+
+
+def _read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
+    import polars as pl
+
+    try:
+        return pl.read_parquet(path, columns=list(columns))
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunError(f"a part of the records cannot be read ({type(error).__name__})", file=path.name) from error
+
+
+def _drop_oldest(folder: Path) -> None:
+    tables = sorted(folder.glob("*.parquet"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in tables[MAX_CACHED_TABLES:]:
+        path.unlink(missing_ok=True)
+
+
+def read_whole_record(state: RunState, row: Mapping[str, Any]) -> Record:
+    """The whole record, with lists and pictures, of a row of the run's table."""
+    import polars as pl
+
+    path = state.paths[row[PART]]
+    columns = ["unit", *(column.name for column in state.benchmark.schema.columns)]
+    try:
+        rows = pl.scan_parquet(path).slice(row[ROW], 1).select(columns).collect().to_dicts()
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise RunError("the part of the records that holds this unit cannot be read any more") from error
+    if not rows or rows[0]["unit"] != row["unit"]:
+        raise RunError("the records have changed since this page was loaded", remedy="load the page again")
+    return rows[0]

@@ -1,0 +1,1 @@
+"""Many runs of one benchmark in one table, beside the published results."""

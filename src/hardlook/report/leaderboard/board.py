@@ -1,0 +1,259 @@
+"""The leaderboard of one benchmark: its runs and the published rows, ranked by every headline score.
+
+Rows are ranked as far as they can be compared; the others are listed between them without a rank.
+
+>>> rows = [Row("run", "b", 0.4), Row("published", "c", 0.9, flags=("of other images",)), Row("run", "a", 0.5)]
+>>> [(row.method, row.rank) for row in rank_rows(rows, ScoreMeaning("miou", "mIoU", ""))]
+[('c', None), ('a', 1), ('b', 2)]
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from hardlook.errors import OptionError
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
+from hardlook.harness.published import PublishedResult
+from hardlook.harness.scorecard import Score
+from hardlook.report.formatting import format_slice
+from hardlook.report.leaderboard.run_entries import ModelMarks, RunEntry, make_run_entries
+from hardlook.report.leaderboard.runs import LeaderboardRun, SkippedRun
+
+Kind = Literal["run", "published"]
+
+Slice = Mapping[str, str]
+
+NOT_COMPARABLE = "not comparable"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A value of a method: measured by a run, or published.
+
+    `comparable` is what the score itself, or its publication, says of comparing; `flags` say why the row has no rank;
+    `where` is the slice that the value is of.
+    """
+
+    kind: Kind
+    method: str
+    value: float
+    low: float | None = None
+    high: float | None = None
+    n: int | None = None
+    reading: str = ""
+    comparable: str = ""
+    flags: tuple[str, ...] = ()
+    where: Slice = field(default_factory=dict)
+    source: str = ""
+    folder: str = ""
+    date: str = ""
+    rank: int | None = None
+
+    @property
+    def notes(self) -> tuple[tuple[str, str], ...]:
+        """Pairs of a heading and a text: why there is no rank, then what makes the row comparable or not.
+
+        >>> Row("run", "net", 0.5, comparable="not comparable: fewer folds", flags=("2 of 20 units failed",)).notes
+        (('no rank', '2 of 20 units failed'), ('beside the paper', 'not comparable: fewer folds'))
+        """
+        reasons = [*self.flags, *(["the score is undefined"] if math.isnan(self.value) else [])]
+        own = [self.comparable] if self.comparable and self.comparable not in self.flags else []
+        heading = "beside the paper" if self.kind == "run" else "published"
+        return (*(("no rank", reason) for reason in reasons), *((heading, text) for text in own))
+
+    @property
+    def note(self) -> str:
+        """The texts of all notes."""
+        return "; ".join(text for _, text in self.notes)
+
+
+@dataclass(frozen=True)
+class ScoreRanking:
+    """All rows of a score in one slice, best first, or highest first where the score is not ranked."""
+
+    meaning: ScoreMeaning
+    where: Slice
+    rows: tuple[Row, ...]
+
+    def of(self, kind: Kind) -> list[Row]:
+        """The rows of that kind, in their order."""
+        return [row for row in self.rows if row.kind == kind]
+
+    def label(self, row: Row) -> str:
+        """A row's name in a chart: its method, and its slice where that is not this ranking's."""
+        other = row.kind == "published" and dict(row.where) != dict(self.where) and row.where
+        return f"{row.method}, {format_slice(row.where)}" if other else row.method
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """The content of a leaderboard; `first` is the run that the others are compared with."""
+
+    card: BenchmarkCard
+    entries: tuple[RunEntry, ...]
+    first: RunEntry
+    rankings: tuple[ScoreRanking, ...]
+    slices: tuple[ScoreRanking, ...]
+    left_out: tuple[SkippedRun, ...]
+
+
+def build_leaderboard(
+    benchmark: Benchmark,
+    runs: Sequence[LeaderboardRun],
+    left_out: Sequence[SkippedRun] = (),
+    *,
+    sort: str | None = None,
+    marks: ModelMarks | None = None,
+) -> Leaderboard:
+    """Rank the runs; `sort` is the score that comes first; `marks` gives the marks of a model, such as transductive."""
+    card = benchmark.card
+    entries, first = make_run_entries(benchmark, runs, marks)
+    scores = choose_scores(card, sort)
+    overall = [_rank_overall(card, meaning, entries, first) for meaning in scores]
+    rankings = [ranking for ranking in overall if ranking.of("run")]
+    slices = [ranking for meaning in scores for ranking in _rank_slices(card, meaning, entries, first)]
+    return Leaderboard(card, entries, first, tuple(rankings), tuple(slices), tuple(left_out))
+
+
+def choose_scores(card: BenchmarkCard, sort: str | None = None) -> list[ScoreMeaning]:
+    """The headline scores, the one to sort by first; all scores where none is a headline."""
+    headline = [meaning for meaning in card.scores if meaning.headline] or list(card.scores)
+    if sort is None:
+        return headline
+    chosen = next((meaning for meaning in card.scores if meaning.name == sort), None)
+    if chosen is None:
+        names = [meaning.name for meaning in card.scores]
+        near = difflib.get_close_matches(sort, names, n=3) or names
+        raise OptionError(f"--sort {sort}: {card.name} has no such score", remedy=f"one of {', '.join(near)}")
+    return [chosen, *(meaning for meaning in headline if meaning != chosen)]
+
+
+def rank_rows(rows: Iterable[Row], meaning: ScoreMeaning) -> tuple[Row, ...]:
+    """Sort rows, best first, and rank those without flags: equal values share a rank, undefined values come last.
+
+    By a score that is not `ranked` no row has a rank, and the highest comes first.
+    """
+    sign = -1 if meaning.higher_is_better or not meaning.ranked else 1
+
+    def order(row: Row) -> tuple[bool, float, bool, tuple[str, ...]]:
+        known = not math.isnan(row.value)
+        texts = (row.kind, row.method, row.folder, row.source, *row.flags)
+        return not known, sign * row.value if known else 0.0, bool(row.flags), texts
+
+    result, count, rank, before = [], 0, 0, math.nan
+    for row in sorted(rows, key=order):
+        if row.flags or math.isnan(row.value) or not meaning.ranked:
+            result.append(replace(row, rank=None))
+            continue
+        count += 1
+        rank = rank if row.value == before else count
+        before = row.value
+        result.append(replace(row, rank=rank))
+    return tuple(result)
+
+
+def is_comparable_with_paper(text: str) -> bool:
+    """Whether a score's own text declares it comparable with the published ones, without an unchecked condition.
+
+    >>> is_comparable_with_paper("comparable with the published table: the same pairs")
+    True
+    >>> is_comparable_with_paper("Comparable with the paper's tables where the images are the same validation set.")
+    False
+    """
+    text = text.lower()
+    return text.startswith("comparable") and " where " not in text and "provided" not in text
+
+
+def explain_unranked(texts: Sequence[str]) -> str:
+    """Why published rows have no rank beside runs whose scores have these texts on comparability.
+
+    >>> explain_unranked(["not comparable: fewer folds"])
+    'the runs here cannot be compared with what is published: fewer folds'
+    """
+    text = next(filter(None, texts), "")
+    if not text:
+        return "the runs here do not say that they can be compared with it"
+    if text.lower().startswith(f"{NOT_COMPARABLE}: "):
+        return f"the runs here cannot be compared with what is published: {text.partition(': ')[2]}"
+    return f"the runs here say: {text[:1].lower()}{text[1:].rstrip('.')}"
+
+
+def _rank_overall(
+    card: BenchmarkCard, meaning: ScoreMeaning, entries: Sequence[RunEntry], first: RunEntry
+) -> ScoreRanking:
+    """Scores over all units beside the published rows of the first run's slice, or other rows where it has none."""
+    rows = [
+        _make_row(score, entry, entry.where)
+        for entry in entries
+        for score in entry.run.scorecard.headline
+        if score.name == meaning.name
+    ]
+    published = [row for row in card.published() if meaning.name in row.values]
+    chosen = [row for row in published if row.where == first.where] or [row for row in published if not row.where]
+    return _add_published(meaning, first.where, rows, chosen or published)
+
+
+def _rank_slices(
+    card: BenchmarkCard, meaning: ScoreMeaning, entries: Sequence[RunEntry], first: RunEntry
+) -> list[ScoreRanking]:
+    """Slices that runs and published rows share, except the one that the first run's overall scores are of."""
+    published: dict[tuple[tuple[str, str], ...], list[PublishedResult]] = {}
+    for result in card.published():
+        if meaning.name in result.values and result.where and result.where != first.where:
+            published.setdefault(tuple(sorted(result.where.items())), []).append(result)
+    rows: dict[tuple[tuple[str, str], ...], list[Row]] = {}
+    for entry in entries if published else ():
+        for score in entry.run.scorecard.scores:
+            if score.name == meaning.name and score.slice:
+                where = {**entry.where, **score.slice}
+                key = tuple(sorted(where.items()))
+                if key in published:
+                    rows.setdefault(key, []).append(_make_row(score, entry, where))
+    return [_add_published(meaning, dict(key), some, published[key]) for key, some in sorted(rows.items())]
+
+
+def _add_published(
+    meaning: ScoreMeaning, where: Slice, rows: list[Row], published: Sequence[PublishedResult]
+) -> ScoreRanking:
+    unflagged = [row for row in rows if not row.flags]
+    comparable = any(is_comparable_with_paper(row.comparable) for row in unflagged)
+    for result in published:
+        flags = []
+        if result.where != where:
+            flags.append(f"of other units: {format_slice(result.where) or 'all units of the paper'}")
+        if result.comparable.lower().startswith(NOT_COMPARABLE):
+            flags.append(result.comparable)
+        elif not comparable:
+            flags.append(explain_unranked([row.comparable for row in unflagged]))
+        row = Row(
+            "published",
+            result.method,
+            result.values[meaning.name],
+            comparable=result.comparable,
+            flags=tuple(flags),
+            where=result.where,
+            source=result.source,
+        )
+        rows.append(row)
+    return ScoreRanking(meaning, where, rank_rows(rows, meaning))
+
+
+def _make_row(score: Score, entry: RunEntry, where: Slice) -> Row:
+    return Row(
+        "run",
+        entry.method,
+        score.value,
+        score.interval.low if score.interval else None,
+        score.interval.high if score.interval else None,
+        score.n,
+        score.reading,
+        score.comparable,
+        entry.flags,
+        where,
+        folder=entry.run.folder,
+        date=entry.run.date,
+    )

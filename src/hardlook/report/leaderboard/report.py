@@ -1,0 +1,360 @@
+"""The page of a leaderboard: an overview, a chart and a table for each headline score, slices, published tables.
+
+Notes of rows are numbered: rows carry the numbers, and one table has the texts.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from hardlook.harness.benchmark import BenchmarkCard
+from hardlook.harness.published import PublishedCell, PublishedTable
+from hardlook.harness.sections import Dot, DotChart, Section, Table
+from hardlook.report.formatting import format_slice
+from hardlook.report.leaderboard.board import Leaderboard, Row, ScoreRanking
+
+MOST_ROWS, MOST_DOTS, MOST_NAMED = 500, 30, 3
+
+# Below this, columns of published numbers are written with exponents.
+TINY = 0.001
+
+Cell = str | float | int | None
+
+COLUMNS = ("rank", "method", "kind", "note", "value", "low", "high", "n", "reading", "folder or source")
+
+NoteNumbers = Mapping[tuple[str, str], int]
+
+
+def write_pages(boards: Sequence[Leaderboard], out: Path) -> tuple[list[Path], Path]:
+    """Write the pages and the table into a folder: a landing page first where there are several benchmarks.
+
+    Returns the paths of the pages, the one to open first, and of the table.
+    """
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.index import IndexEntry, render_index
+    from hardlook.report.leaderboard.document import build_frame
+
+    if len(boards) == 1:
+        pages = [out / "leaderboard.html"]
+        write_whole(pages[0], render_leaderboard(boards[0]))
+    else:
+        pages, entries = [out / "leaderboard.html"], []
+        for board in boards:
+            page = out / f"leaderboard-{make_file_name(board.card.name)}.html"
+            write_whole(page, render_leaderboard(board))
+            pages.append(page)
+            leader = describe_leader(board.rankings[0]) if board.rankings else "No run has a headline score."
+            entries.append(IndexEntry(board.card.title, f"Runs: {len(board.entries)}. {leader}", page.name))
+        write_whole(pages[0], render_index(entries, title="Leaderboards"))
+    table, content = out / "leaderboard.parquet", io.BytesIO()
+    build_frame(list(boards)).write_parquet(content)
+    write_whole(table, content.getvalue())
+    return pages, table
+
+
+def render_leaderboard(board: Leaderboard) -> str:
+    """The page of one leaderboard."""
+    from hardlook.report.page import render_study
+
+    card = board.card
+    return render_study(
+        build_sections(board),
+        kind="Leaderboard",
+        title=f"Leaderboard of {card.title}",
+        summary=f"{card.summary}" + (f" Source: {card.citation}" if card.citation else ""),
+        provenance={
+            "benchmark": {"name": card.name, "version": card.version},
+            "first run": board.first.run.folder,
+            "runs": len(board.entries),
+        },
+    )
+
+
+def make_file_name(benchmark: str) -> str:
+    """A benchmark's name as part of a file's.
+
+    >>> make_file_name("closed-miou"), make_file_name("my/../own")
+    ('closed-miou', 'my-..-own')
+    """
+    return "".join(letter if letter.isalnum() or letter in "-_." else "-" for letter in benchmark)
+
+
+def build_sections(board: Leaderboard) -> list[Section]:
+    """All sections, those without content left out."""
+    shown = [*group_rows(board)[:MOST_ROWS]]
+    shown += [row for ranking in board.rankings for row in ranking.rows[:MOST_ROWS]]
+    shown += [row for ranking in board.slices for row in ranking.rows][:MOST_ROWS]
+    numbers = number_notes(shown)
+    found = [
+        build_overview_section(board, numbers, describe_leader(board.rankings[0]) if board.rankings else ""),
+        build_notes_section(numbers),
+        *(_build_ranking_section(ranking, numbers) for ranking in board.rankings),
+        _build_slices_section(board, numbers),
+        build_runs_section(board),
+        _build_skipped_section(board),
+        build_published_section(board.card),
+    ]
+    return [section for section in found if section is not None]
+
+
+def build_overview_section(board: Leaderboard, numbers: NoteNumbers, leader: str = "") -> Section:
+    """One row per method: its rank by the first score, and its values by all of them; `leader` says who is first."""
+    shown = group_rows(board)
+    values = _collect_values(board)
+    names = [ranking.meaning.name for ranking in board.rankings]
+    titles = [ranking.meaning.title for ranking in board.rankings]
+    rows: list[tuple[Cell, ...]] = []
+    for row in shown[:MOST_ROWS]:
+        found = values[_identify(row)]
+        rank = found[names[0]].rank if names[0] in found else None
+        cells = (get_value(found.get(name)) for name in names)
+        rows.append((rank, row.method, row.kind, format_note_numbers(row, numbers), *cells, row.folder or row.source))
+    table = Table(
+        "All methods",
+        f"Ranks and notes are those of {titles[0]}; rows without a rank come last.{describe_cut(len(shown))}"
+        if titles
+        else "No run has a headline score.",
+        ("rank", "method", "kind", "note", *titles, "folder or source"),
+        tuple(rows),
+        decimals=choose_score_decimals([row.value for ranking in board.rankings for row in ranking.rows]),
+    )
+    return Section("Ranking", " ".join(filter(None, [leader, _describe_runs(board)])), (table,))
+
+
+def group_rows(board: Leaderboard) -> list[Row]:
+    """One row per method: those ranked by the first score, then other runs, then other published rows."""
+    groups: dict[str, list[Row]] = {"ranked": [], "run": [], "published": []}
+    for found in _collect_values(board).values():
+        row = next(iter(found.values()))
+        by_first = found.get(board.rankings[0].meaning.name)
+        groups["ranked" if by_first and by_first.rank is not None else row.kind].append(row)
+    return [row for group in groups.values() for row in group]
+
+
+def _collect_values(board: Leaderboard) -> Mapping[tuple[str, str, str], Mapping[str, Row]]:
+    """The rows of a method by the names of scores, methods in the order of the first ranking that has them."""
+    values: dict[tuple[str, str, str], dict[str, Row]] = {}
+    for ranking in board.rankings:
+        for row in ranking.rows:
+            values.setdefault(_identify(row), {})[ranking.meaning.name] = row
+    return values
+
+
+def _identify(row: Row) -> tuple[str, str, str]:
+    return row.kind, row.method, row.folder or row.source
+
+
+def _describe_runs(board: Leaderboard) -> str:
+    first, flagged = board.first, sum(bool(entry.flags) for entry in board.entries)
+    sentences = [
+        f"Runs: {len(board.entries)}. The others are compared with `{first.run.folder}` ({first.method}), the earliest "
+        "of the largest group of runs with the same units, data, settings and readings."
+        if len(board.entries) > 1
+        else f"One run: `{first.run.folder}` ({first.method})."
+    ]
+    if flagged:
+        sentences.append(f"Runs without a rank, since they differ from it: {flagged}.")
+    return " ".join([*sentences, "Ranks are by value alone; `hardlook compare` tests which differences hold."])
+
+
+def describe_leader(ranking: ScoreRanking) -> str:
+    """Who is first, in a sentence."""
+    if not ranking.meaning.ranked:
+        return "This score is neither good nor bad by itself, so methods are not ranked by it."
+    best = [row for row in ranking.rows if row.rank == 1]
+    if not best:
+        return "No row can be ranked."
+    count = sum(row.rank is not None for row in ranking.rows)
+    names = " and ".join(row.method + (" (published)" if row.kind == "published" else "") for row in best[:MOST_NAMED])
+    names += f" and {len(best) - MOST_NAMED} more" if len(best) > MOST_NAMED else ""
+    decimals = choose_score_decimals([row.value for row in ranking.rows])
+    return f"First of {count} ranked: {names} with {best[0].value:.{decimals}f}."
+
+
+def number_notes(rows: Iterable[Row]) -> NoteNumbers:
+    """A number for each note, from 1, in the order of their first occurrence.
+
+    >>> first = Row("run", "a", 0.5, flags=("other units than the first run",))
+    >>> numbers = number_notes([first, Row("run", "b", 0.4), Row("run", "c", 0.3, flags=first.flags)])
+    >>> format_note_numbers(first, numbers), format_note_numbers(Row("run", "b", 0.4), numbers), len(numbers)
+    ('1', '', 1)
+    """
+    numbers: dict[tuple[str, str], int] = {}
+    for row in rows:
+        for note in row.notes:
+            numbers.setdefault(note, len(numbers) + 1)
+    return numbers
+
+
+def format_note_numbers(row: Row, numbers: NoteNumbers) -> str:
+    """The numbers of a row's notes, as a cell has them: `1, 3`."""
+    return ", ".join(str(numbers[note]) for note in row.notes if note in numbers)
+
+
+def build_notes_section(numbers: NoteNumbers) -> Section | None:
+    """The texts behind the numbers; None where no row has a note."""
+    if not numbers:
+        return None
+    rows = [(number, f"{heading.capitalize()}: {text}") for (heading, text), number in numbers.items()]
+    table = Table(
+        "What the numbers in the column `note` say",
+        "`No rank`: why a row has none. `Beside the paper`: what a run says of itself and the published values. "
+        f"`Published`: which runs a published value can be compared with.{describe_cut(len(rows))}",
+        ("note", "text"),
+        tuple(rows[:MOST_ROWS]),
+    )
+    return Section("Notes", "", (table,))
+
+
+def _build_ranking_section(ranking: ScoreRanking, numbers: NoteNumbers) -> Section:
+    meaning = ranking.meaning
+    better = f"{meaning.direction.capitalize()}." if meaning.ranked else "Neither higher nor lower is better."
+    groups = {
+        "runs": [row for row in ranking.of("run") if not row.flags],
+        "runs that differ from the first": [row for row in ranking.of("run") if row.flags],
+        "published": ranking.of("published"),
+    }
+    dots = [
+        Dot(ranking.label(row), row.value, row.low, row.high, group)
+        for group, rows in groups.items()
+        for row in rows[:MOST_DOTS]
+    ]
+    long = any(len(rows) > MOST_DOTS for rows in groups.values())
+    drawn = f" The best {MOST_DOTS} of each group are drawn." if long else ""
+    sentence = meaning.meaning[:1].upper() + meaning.meaning[1:]
+    chart = DotChart(meaning.title, f"{sentence}. {better}{drawn}", tuple(dots), axis=meaning.title)
+    table = Table(
+        f"{meaning.title}: every row",
+        (
+            "Best first. A row without a rank cannot be compared with the first run: its notes say why."
+            if meaning.ranked
+            else "Highest first; methods are not ranked by this score."
+        )
+        + describe_cut(len(ranking.rows)),
+        COLUMNS,
+        tuple(make_cells(row, format_note_numbers(row, numbers)) for row in ranking.rows[:MOST_ROWS]),
+        decimals=choose_score_decimals([row.value for row in ranking.rows]),
+    )
+    place = f" The runs are of {format_slice(ranking.where)}." if ranking.where else ""
+    return Section(meaning.title, describe_leader(ranking) + place, (chart, table))
+
+
+def _build_slices_section(board: Leaderboard, numbers: NoteNumbers) -> Section | None:
+    rows: list[tuple[Cell, ...]] = [
+        (ranking.meaning.title, format_slice(ranking.where), *make_cells(row, format_note_numbers(row, numbers)))
+        for ranking in board.slices
+        for row in ranking.rows
+    ]
+    if not rows:
+        return None
+    table = Table(
+        "Slice by slice",
+        f"Best first in each.{describe_cut(len(rows))}",
+        ("score", "slice", *COLUMNS),
+        tuple(rows[:MOST_ROWS]),
+        choose_score_decimals([row.value for ranking in board.slices for row in ranking.rows]),
+    )
+    return Section("By slice", "Slices that both runs and published tables have, each ranked by itself.", (table,))
+
+
+def make_cells(row: Row, marks: str) -> tuple[Cell, ...]:
+    """The cells of `COLUMNS`; `format_note_numbers` are the numbers of its notes.
+
+    >>> make_cells(Row("run", "net", 0.5, n=9, folder="runs/a", rank=1), "2")
+    (1, 'net', 'run', '2', 0.5, None, None, 9, '', 'runs/a')
+    """
+    where = row.folder or row.source
+    return (row.rank, row.method, row.kind, marks, get_value(row), row.low, row.high, row.n, row.reading, where)
+
+
+def get_value(row: Row | None) -> float | None:
+    """The value; None where it is undefined."""
+    return None if row is None or math.isnan(row.value) else row.value
+
+
+def choose_score_decimals(values: Sequence[float]) -> int:
+    """Three for scores below 10, two for percent and clicks.
+
+    >>> choose_score_decimals([0.5, 0.25]), choose_score_decimals([95.2, math.nan])
+    (3, 2)
+    """
+    return 3 if max((abs(value) for value in values if not math.isnan(value)), default=0.0) < 10 else 2
+
+
+def describe_cut(count: int, most: int = MOST_ROWS) -> str:
+    """The note on rows that a long table leaves out.
+
+    >>> describe_cut(3), describe_cut(900)
+    ('', ' The first 500 of 900 rows; leaderboard.parquet has all.')
+    """
+    return f" The first {most} of {count} rows; leaderboard.parquet has all." if count > most else ""
+
+
+def build_runs_section(board: Leaderboard) -> Section:
+    """Folder, date, data and readings of each run."""
+    rows = [
+        (one.method, one.run.folder, one.run.date, one.run.scorecard.units.scored, one.data, one.readings)
+        for one in board.entries
+    ]
+    caption = f"Earliest first. The others are compared with `{board.first.run.folder}`.{describe_cut(len(rows))}"
+    columns = ("method", "folder", "date", "units", "data", "readings")
+    return Section("The runs", "", (Table("Every run", caption, columns, tuple(rows[:MOST_ROWS])),))
+
+
+def _build_skipped_section(board: Leaderboard) -> Section | None:
+    if not board.left_out:
+        return None
+    rows = [(one.folder, one.benchmark or "unknown", one.why, one.remedy) for one in board.left_out]
+    caption = "They are in no table above."
+    caption += (
+        f" The first {MOST_ROWS} of them; `hardlook leaderboard --json` has all." if len(rows) > MOST_ROWS else ""
+    )
+    columns = ("folder", "benchmark", "why", "remedy")
+    table = Table("Skipped runs", caption, columns, tuple(rows[:MOST_ROWS]))
+    return Section("What was left out", f"Run folders that could not be used: {len(rows)}.", (table,))
+
+
+def build_published_section(card: BenchmarkCard) -> Section | None:
+    """Every table of the card, whole; None where there is none."""
+    tables = card.published_tables()
+    if not tables:
+        return None
+    sources = ", ".join(dict.fromkeys(table.source for table in tables if table.source))
+    text = f"Number for number as printed, also where numbers contradict each other. Source: {sources}."
+    return Section("Published tables", text, tuple(make_published_block(table) for table in tables))
+
+
+def make_published_block(table: PublishedTable) -> Table:
+    """A published table as a block of a page, with as many decimals as its longest number has.
+
+    Columns of very small numbers become texts such as 4.06e-05, which no number of decimals would suit.
+
+    >>> make_published_block(PublishedTable("table-1", "T", ("m", "PDE"), (("a", 4.06e-05), ("b", 2e-05)))).rows
+    (('a', '4.06e-05'), ('b', '2.00e-05'))
+    """
+    columns = [[row[index] for row in table.rows] for index in range(len(table.columns))]
+    shown = [[_format_exponent(cell) for cell in column] if _is_tiny(column) else column for column in columns]
+    decimals = max((_count_decimals(cell) for column in shown for cell in column), default=0)
+    rows = tuple(zip(*shown, strict=True))
+    return Table(table.title, table.note, table.columns, rows, decimals)
+
+
+def _is_tiny(column: Sequence[PublishedCell]) -> bool:
+    numbers = [abs(cell) for cell in column if isinstance(cell, int | float)]
+    return bool(numbers) and 0 < max(numbers) < TINY
+
+
+def _format_exponent(cell: PublishedCell) -> PublishedCell:
+    return f"{cell:.2e}" if isinstance(cell, int | float) else cell
+
+
+def _count_decimals(cell: PublishedCell) -> int:
+    """The number of decimals.
+
+    >>> _count_decimals(65.088), _count_decimals(3.0), _count_decimals(7), _count_decimals("a")
+    (3, 1, 0, 0)
+    """
+    return len(repr(cell).partition(".")[2]) if isinstance(cell, float) else 0

@@ -1,0 +1,155 @@
+"""Notable units of any benchmark with qualities: the best, the worst, the most typical, and the most surprising.
+
+A unit is surprising when its quality is far from that of the other units of its slices: a failure where this kind of
+unit is easy, or a success where it is hard.
+
+>>> import polars as pl
+>>> found = select_notable_units(
+...     pl.DataFrame({"unit": list("abcde"), "iou": [0.9, 0.8, 0.1, 0.2, 0.3]}),
+...     pl.DataFrame({"unit": list("abcde"), "context": ["sea", "sea", "sea", "sky", "sky"]}),
+...     Quality("iou", "IoU"), most=1)
+>>> found
+{'best': ['a'], 'worst': ['c'], 'typical': ['e'], 'surprising': ['c']}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+from hardlook.harness.benchmark import Quality
+from hardlook.harness.sections import Example, Gallery, Section
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from hardlook.harness.records import Record
+    from hardlook.harness.runs.scoring import ScoredRun
+
+
+# Means of equal numbers differ from them in the last bits.
+ROUNDING = 1e-9
+
+KINDS = ("best", "worst", "typical", "surprising")
+
+# The worst come first: they say most about what an average hides.
+_TITLES = {
+    "worst": ("The worst units", "The lowest first."),
+    "best": ("The best units", "The highest first."),
+    "typical": ("The most typical units", "Nearest to the median."),
+    "surprising": (
+        "The most surprising units",
+        "Farthest from the mean of the other units that share their slices: failures where it is easy, successes "
+        "where it is hard.",
+    ),
+}
+
+
+def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[str] = ()) -> Section | None:
+    """The section, at most `most` units per gallery; None where the benchmark has no qualities or `most` is 0.
+
+    A gallery whose units are all `shown` elsewhere on the page is left out, and the text says so.
+    """
+    benchmark = scored.benchmark
+    if not most or not benchmark.card.qualities or benchmark.qualities is None:
+        return None
+    quality = benchmark.card.qualities[0]
+    qualities = benchmark.qualities(scored.records, scored.options)
+    slices = scored.records.select("unit", *benchmark.schema.slices)
+    notable = select_notable_units(qualities, slices, quality, most)
+    kept = {kind: notable[kind] for kind in _TITLES if notable[kind] and not set(notable[kind]) <= set(shown)}
+    elsewhere = [kind for kind in _TITLES if notable[kind] and kind not in kept]
+    if not kept:
+        return None
+    records = get_light_records(scored, [unit for units in kept.values() for unit in units])
+    known = {row["unit"]: row for row in compute_expected_qualities(qualities, slices, quality).iter_rows(named=True)}
+    galleries = []
+    for kind, units in kept.items():
+        title, caption = _TITLES[kind]
+        if not quality.higher_is_better and kind in ("best", "worst"):
+            caption = _TITLES["worst" if kind == "best" else "best"][1]
+        examples = []
+        for unit in units:
+            words = f"Quality {known[unit]['value']:.3f}"
+            if kind == "surprising":
+                words += f", where others like it have {known[unit]['expected']:.3f}"
+            event = benchmark.caption(records[unit]) if benchmark.caption else ""
+            examples.append(Example(unit, f"{words}. {event}".strip()))
+        galleries.append(Gallery(title, caption, tuple(examples)))
+    better = "higher is better" if quality.higher_is_better else "lower is better"
+    text = f"Units are ordered by one number each, their quality: {quality.title} ({better}). "
+    text += "Units without a quality are never chosen."
+    if elsewhere:
+        text += f" The {' and the '.join(elsewhere)} units are in the galleries above."
+    return Section("Units to look at", text, tuple(galleries))
+
+
+def select_notable_units(
+    qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality, most: int
+) -> Mapping[str, list[str]]:
+    """At most `most` unit ids of each kind, the most notable first.
+
+    `qualities` has `unit` and the column of the quality, `slices` has `unit` and one column per slice. Ties go by unit
+    id. A unit whose quality is NaN is never chosen, and no unit is both among the best and the worst. Typical units
+    are those nearest to the median. Where no slice says anything, or all units got the same, nothing surprises; where
+    all got the same, none is the worst.
+    """
+    import polars as pl
+
+    known = compute_expected_qualities(qualities, slices, quality)
+    down = pl.col("value") if quality.higher_is_better else -pl.col("value")
+    ordered = known.sort(-down, "unit")
+    # With few units, or many equal ones, both ends of the order would meet: each is chosen from its own half.
+    half = (len(known) + 1) // 2
+    best = _take_first(ordered.head(half), -down, most)
+    others = ordered.tail(len(known) - half)
+    worst = _take_first(others.filter(pl.col("value") != pl.lit(ordered["value"].first())), down, most)
+    typical = _take_first(known, (pl.col("value") - pl.col("value").median()).abs(), most)
+    surprising = _take_first(known.filter(_distance() > ROUNDING), -_distance(), most)
+    return dict(zip(KINDS, (best, worst, typical, surprising), strict=True))
+
+
+def compute_expected_qualities(qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality) -> pl.DataFrame:
+    """`unit`, `value` and `expected` of every unit whose quality is known, sorted by unit.
+
+    `expected` is the mean, over the slice columns, of the mean of the other units with the same slice value; null
+    where no slice column tells the unit from some and joins it to others.
+    """
+    import polars as pl
+
+    values = qualities.select("unit", value=pl.col(quality.name).cast(pl.Float64))
+    known = values.filter(pl.col("value").is_finite()).join(slices, on="unit", how="left").sort("unit")
+    columns = [name for name in slices.columns if name != "unit" and known[name].n_unique() > 1]
+    if not columns:
+        return known.select("unit", "value", expected=pl.lit(None, pl.Float64))
+    others = [_mean_of_others(name).alias(f"{index}") for index, name in enumerate(columns)]
+    return known.select("unit", "value", *others).select(
+        "unit", "value", expected=pl.mean_horizontal(pl.col(f"{index}") for index in range(len(columns)))
+    )
+
+
+def _mean_of_others(column: str) -> pl.Expr:
+    """The mean of the other units with the same value in this column; null where there is none."""
+    import polars as pl
+
+    total, count = pl.col("value").sum().over(column), pl.len().over(column)
+    return pl.when(count > 1).then((total - pl.col("value")) / (count - 1))
+
+
+def _distance() -> pl.Expr:
+    import polars as pl
+
+    return (pl.col("value") - pl.col("expected")).abs()
+
+
+def _take_first(known: pl.DataFrame, order: pl.Expr, most: int) -> list[str]:
+    units: list[str] = known.sort(order, "unit").head(max(most, 0))["unit"].to_list()
+    return units
+
+
+def get_light_records(scored: ScoredRun, units: Collection[str]) -> dict[str, Record]:
+    """The records of some units, without pictures."""
+    import polars as pl
+
+    frame = scored.records.filter(pl.col("unit").is_in(list(units)))
+    return {row["unit"]: row for row in frame.iter_rows(named=True)}

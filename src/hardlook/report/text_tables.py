@@ -1,0 +1,160 @@
+r"""Tables as text for papers and scripts: LaTeX with booktabs, Markdown, CSV.
+
+LaTeX and Markdown are for readers: numbers are rounded, and `low` and `high` become one interval. CSV is for
+programs: exact numbers, one column each.
+
+>>> print(format_table(Table("T", "", ("class", "IoU"), [("cat & dog", 0.5)]), "latex"))
+\begin{tabular}{lr}
+\toprule
+class & IoU \\
+\midrule
+cat \& dog & 0.500 \\
+\bottomrule
+\end{tabular}
+<BLANKLINE>
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from hardlook.harness.sections import Table
+from hardlook.report.formatting import MISSING, format_exact, format_number, is_number
+from hardlook.report.html_tables import Cell, choose_cell_decimals, is_numeric_column
+from hardlook.report.markup import strip_backticks
+
+Form = Literal["latex", "markdown", "csv"]
+
+Intervals = Literal["brackets", "plus-minus"]
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{EN DASH}": "--",
+    "\N{PLUS-MINUS SIGN}": r"$\pm$",
+}
+
+_CODE = re.compile(r"`([^`]+)`")
+
+
+def format_table(table: Table, form: Form, intervals: Intervals = "brackets") -> str:
+    """The table as text with a final line break.
+
+    `intervals` writes columns `low` and `high`, where both follow a number, as `[low, high]` or as plus-minus half
+    their distance.
+    """
+    if form == "csv":
+        return _format_csv(table)
+    columns, rows, right = _format_cells(table, intervals)
+    return _format_latex(columns, rows, right) if form == "latex" else _format_markdown(columns, rows, right)
+
+
+def _format_csv(table: Table) -> str:
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow([strip_backticks(name) for name in table.columns])
+    for row in table.rows:
+        cells = [*row, *[None] * (len(table.columns) - len(row))]
+        writer.writerow([strip_backticks(cell) if isinstance(cell, str) else format_exact(cell) for cell in cells])
+    return stream.getvalue()
+
+
+def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[list[str]], list[bool]]:
+    """Column names, texts of the cells, and which columns are set to the right."""
+    width = len(table.columns)
+    cells = [[*row, *[None] * (width - len(row))] for row in table.rows]
+    columns = [[row[index] for row in cells] for index in range(width)]
+    decimals = [choose_cell_decimals(column, table.decimals) for column in columns]
+    low = _find_low_column(table.columns)
+    names, texts, right = [], [], []
+    for index, name in enumerate(table.columns):
+        if low is not None and index == low + 1:
+            continue
+        if index == low:
+            names.append("interval" if intervals == "brackets" else "\N{PLUS-MINUS SIGN}")
+            texts.append([_format_interval(row[index], row[index + 1], decimals[index], intervals) for row in cells])
+            right.append(True)
+        else:
+            names.append(name)
+            texts.append([_format_text(cell, decimals[index]) for cell in columns[index]])
+            right.append(is_numeric_column(columns[index]))
+    return names, [list(row) for row in zip(*texts, strict=True)], right
+
+
+def _find_low_column(names: Sequence[str]) -> int | None:
+    """The index of `low`, if `high` follows it."""
+    places = [index for index in range(len(names) - 1) if (names[index], names[index + 1]) == ("low", "high")]
+    return places[0] if places else None
+
+
+def _format_interval(low: Cell, high: Cell, decimals: int, form: Intervals) -> str:
+    if (
+        not isinstance(low, int | float)
+        or not isinstance(high, int | float)
+        or not (is_number(low) and is_number(high))
+    ):
+        return MISSING
+    if form == "plus-minus":
+        return f"\N{PLUS-MINUS SIGN}{format_number((high - low) / 2, decimals)}"
+    return f"[{format_number(low, decimals)}, {format_number(high, decimals)}]"
+
+
+def _format_text(cell: Cell, decimals: int) -> str:
+    if cell is None or cell == "" or (isinstance(cell, float) and not is_number(cell)):
+        return MISSING
+    return cell if isinstance(cell, str) else format_number(cell, decimals)
+
+
+def _format_latex(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+    lines = [
+        rf"\begin{{tabular}}{{{''.join('r' if side else 'l' for side in right)}}}",
+        r"\toprule",
+        " & ".join(map(escape_latex, columns)) + r" \\",
+        r"\midrule",
+        *(_protect_start(" & ".join(map(escape_latex, row))) + r" \\" for row in rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def escape_latex(text: str) -> str:
+    r"""The text with LaTeX's special characters escaped, and words in backticks in typewriter type.
+
+    >>> print(escape_latex("50 % of `a_b`"))
+    50 \% of \texttt{a\_b}
+    """
+    parts = _CODE.split(text)
+    escaped = ["".join(_LATEX.get(letter, letter) for letter in " ".join(part.split("\n"))) for part in parts]
+    return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
+
+
+def _protect_start(row: str) -> str:
+    """The row; a bracket or star at its start would be read as an argument of the line break before it."""
+    return "{}" + row if row.startswith(("[", "*")) else row
+
+
+def _format_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+    lines = [columns, ["---:" if side else "---" for side in right], *rows]
+    return "".join("| " + " | ".join(_escape_markdown(cell) for cell in line) + " |\n" for line in lines)
+
+
+def _escape_markdown(text: str) -> str:
+    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())

@@ -1,0 +1,214 @@
+"""The similarity measures, and the similarity matrix of a label set by any of them.
+
+>>> from hardlook.similarity.labels import Label, LabelSet
+>>> pets = LabelSet("pets", "file", (Label(0, "dog", (), "dog.n.01"), Label(1, "cat", (), "cat.n.01")))
+>>> result = compute_similarity(pets, "path")
+>>> float(result.matrix[0, 1]), result.treated
+(0.2, ())
+
+`measures.toml` has the facts about every measure. Only two of the published means can be compared with ours: the
+paper does not state the corpora and models behind the others.
+
+>>> [name for name, measure in MEASURES.items() if measure.comparable]
+['path', 'wup']
+>>> sorted(MEASURES) == sorted([*PUBLISHED, "sentence", "identity"])
+True
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import OptionError
+from hardlook.fingerprints import of_data, of_value
+from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets, check_policy
+from hardlook.similarity.labels import LabelSet, is_void_label
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure.
+
+    `needs` says what it requires. `source` is `file` or `folder` where one may be given; `weights` the name for
+    `hardlook weights install` of the default source; `extra` the package extra. `model` is the text encoder's name
+    and `argument` its argument that takes the source. `mean` and `std` are published; `comparable` says whether ours
+    should equal them.
+    """
+
+    name: str
+    kind: Literal["wordnet", "word vectors", "text encoder", "identity"]
+    sentence: str
+    needs: str
+    source: Literal["", "file", "folder"] = ""
+    weights: str = ""
+    extra: str = ""
+    model: str = ""
+    argument: Literal["path", "weights"] = "path"
+    mean: float | None = None
+    std: float | None = None
+    comparable: bool = False
+    note: str = ""
+
+
+def _read_measures() -> dict[str, Measure]:
+    table = tomllib.loads(files("hardlook.similarity").joinpath("measures.toml").read_text(encoding="utf-8"))
+    return {
+        name: Measure(name=name, **{**table["kinds"][fields["kind"]], **fields})
+        for name, fields in table["measures"].items()
+    }
+
+
+MEASURES: Mapping[str, Measure] = _read_measures()
+"""Every measure by name, the paper's eleven first."""
+
+PUBLISHED: tuple[str, ...] = tuple(name for name, measure in MEASURES.items() if measure.mean is not None)
+"""The paper's eleven."""
+
+
+@dataclass(frozen=True, eq=False)
+class SimilarityResult:
+    """A similarity matrix (K, K) float64 of K labels, and its origin.
+
+    `matrix` is symmetric, in [0, 1], 1 on the diagonal, and read-only. `treated` holds (label, how) for every label
+    that was not simply looked up. `fingerprint` is that of the files behind it.
+    """
+
+    names: tuple[str, ...]
+    matrix: NDArray[np.float64] = field(repr=False)
+    measure: str
+    description: str
+    treated: tuple[tuple[str, str], ...]
+    fingerprint: str
+
+
+def find_measure(name: str) -> Measure:
+    """The measure of a name; an `OptionError` that lists all names where there is none."""
+    if name in MEASURES:
+        return MEASURES[name]
+    raise OptionError(f"there is no measure {name!r}", unit=name, remedy=f"one of {', '.join(MEASURES)}")
+
+
+def compute_similarity(
+    label_set: LabelSet,
+    measure: str,
+    *,
+    source: Path | str | None = None,
+    unknown: UnknownPolicy = "hypernym",
+    seed: int = 0,
+    arguments: Mapping[str, Any] | None = None,
+) -> SimilarityResult:
+    """The similarity of all pairs of labels.
+
+    `source` is the file of word vectors or the folder of the text encoder, where the measure takes one. `unknown` is
+    the policy for labels that the measure does not know: `hypernym`, `zero`, `error`, or for word vectors `random`,
+    drawn from `seed`. `arguments` go to the text encoder (CLIP's `template`, BERT's `pooling`). A void label
+    (`background`) has similarity 0 to all others under every measure.
+    """
+    found = find_measure(measure)
+    path = _check_source(found, source)
+    check_policy(unknown)
+    if arguments and found.kind != "text encoder":
+        raise OptionError(f"the measure {measure} takes no arguments", remedy="leave them out")
+    is_void = np.array([is_void_label(label) for label in label_set], np.bool_)
+    rows = np.flatnonzero(~is_void)
+    labels = LabelSet(label_set.name, label_set.variant, tuple(label_set.labels[row] for row in rows))
+    matrix = np.eye(len(label_set))
+    description, fingerprint = found.sentence, of_value("identity")
+    treated: tuple[tuple[str, str], ...] = ()
+    if found.kind == "wordnet":
+        from hardlook.similarity.wordnet.measures import describe_measure
+
+        description = describe_measure(measure)
+        fingerprint = of_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
+        matrix[np.ix_(rows, rows)], treated = _compute_wordnet(measure, labels, unknown)
+    elif found.kind != "identity":
+        from hardlook.similarity.label_vectors import encode_labels, load_word_vectors
+        from hardlook.similarity.matrix import cosine_matrix
+
+        if found.kind == "word vectors":
+            vectors = load_word_vectors(labels.labels, path or _find_installed(found), unknown, seed)
+        else:
+            vectors = encode_labels(labels.labels, found.model, {**(arguments or {}), **_pass_source(found, path)})
+        description = f"{found.sentence} Source: {vectors.source}."
+        fingerprint, treated = vectors.fingerprint, vectors.treated
+        matrix[np.ix_(rows, rows)] = cosine_matrix(vectors.vectors)
+    matrix.flags.writeable = False
+    void = [(label_set.names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)]
+    return SimilarityResult(label_set.names, matrix, measure, description, (*void, *treated), fingerprint)
+
+
+def list_measures() -> list[dict[str, Any]]:
+    """Every measure with `state`: `ready`, `source` (a file or folder must be given) or `install`, and the commands."""
+    from hardlook.extras import installed
+    from hardlook.models.weights.install import status
+
+    rows = []
+    for measure in MEASURES.values():
+        commands = []
+        modules = ("torch", "tokenizers" if measure.weights else "transformers")
+        if measure.extra and not all(installed(module) for module in modules):
+            commands.append(f'pip install "hardlook[{measure.extra}]"')
+        if measure.weights and status(measure.weights) != "installed":
+            commands.append(f"hardlook weights install {measure.weights}")
+        state = "install" if commands else "source" if measure.source and not measure.weights else "ready"
+        rows.append({**asdict(measure), "state": state, "install": commands})
+    return rows
+
+
+def describe_published(measure: Measure) -> dict[str, Any] | None:
+    """Mean and std that the paper prints for the measure over ImageNet-1k's labels, and what they compare with."""
+    if measure.mean is None:
+        return None
+    comparable = "comparable with ours on ImageNet-1k's labels only"
+    note = comparable if measure.comparable else f"not comparable: {measure.note}"
+    return {"mean": measure.mean, "std": measure.std, "labels": "ImageNet-1k", "note": note}
+
+
+def _compute_wordnet(
+    measure: str, labels: LabelSet, unknown: UnknownPolicy
+) -> tuple[NDArray[np.float64], tuple[tuple[str, str], ...]]:
+    from hardlook.similarity.wordnet.measures import wordnet_similarity
+    from hardlook.similarity.wordnet.nouns import load_nouns
+
+    assignment = assign_synsets(labels, load_nouns(), unknown)
+    treated = [
+        (one.label, f"not in WordNet: stands as {one.synset}" if one.synset else "unknown: similarity 0 to all others")
+        for one in assignment.treated
+    ]
+    treated += [(name, "its sense is proposed, not confirmed") for name in assignment.proposed]
+    return wordnet_similarity(measure, assignment.nodes.tolist()), tuple(treated)
+
+
+def _check_source(measure: Measure, source: Path | str | None) -> Path | None:
+    if source is None:
+        if measure.source and not measure.weights:
+            raise OptionError(
+                f"the measure {measure.name} needs a {measure.source}",
+                unit=measure.name,
+                remedy=f"give {measure.needs} with --source PATH",
+            )
+        return None
+    if not measure.source:
+        raise OptionError(f"the measure {measure.name} takes no source", unit=measure.name, remedy="leave it out")
+    return Path(source).expanduser()
+
+
+def _find_installed(measure: Measure) -> Path:
+    from hardlook.models.weights.install import where
+
+    return next(path for name, path in where(measure.weights).items() if name.endswith(".npy"))
+
+
+def _pass_source(measure: Measure, path: Path | None) -> dict[str, Path]:
+    if path is None:
+        return {}
+    in_folder = measure.argument == "weights" and path.is_dir()
+    return {measure.argument: path / "model.safetensors" if in_folder else path}

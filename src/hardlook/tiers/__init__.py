@@ -1,1 +1,0 @@
-"""Tiered pair lists for one-shot segmentation: attributes of masks, the rules of the three tiers, and their folder."""

@@ -1,0 +1,250 @@
+"""`hardlook bias information`: mutual information of each attribute of an image with one-shot success.
+
+Success is an IoU of the image above .5. Information is in nats, from k = 3 nearest neighbours; the outcome of a fair
+coin has ln 2 = .693 nats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardlook.errors import DataError
+from hardlook.harness.sections import Dot, DotChart, Section, Table
+from hardlook.harness.stats import Estimate
+from hardlook.harness.stats.association import mutual_information, mutual_information_interval
+from hardlook.randomness import generator
+from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
+from hardlook.report.json_values import dump_json
+from hardlook.toss.bias.one_shot_results import OneShotResults
+from hardlook.toss.published import read_numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+# Columns of an attribute table and their displayed names, in the published order.
+ATTRIBUTES = {
+    "iou": "supervised IoU",
+    "area_ratio": "size",
+    "offset_ratio": "centredness",
+    "saliou": "salience",
+    "blob_count": "blobs",
+    "distractor_weight": "distractors",
+}
+
+SUCCESS = 0.5
+NEIGHBOURS = 3
+SHUFFLES = 19
+FEWEST = 20
+
+
+@dataclass(frozen=True)
+class Information:
+    """The mutual information of one attribute with success, in nats.
+
+    `chance` is its maximum over 19 shuffles of the outcomes: information above it is significant at the 5 % level.
+    `rows` are class and image pairs with both numbers, `missing` those without.
+    """
+
+    attribute: str
+    column: str
+    information: Estimate
+    chance: float
+    rows: int
+    missing: int
+
+    @property
+    def above_chance(self) -> bool:
+        """Whether the information exceeds that with any shuffled outcome."""
+        return self.information.value > self.chance
+
+
+@dataclass(frozen=True)
+class InformationStudy:
+    """All attributes that the table has, the most informative first; `success` is the share of rows above .5 IoU."""
+
+    attributes: tuple[Information, ...]
+    absent: tuple[str, ...]
+    success: float
+    rows: int
+
+
+def replace_one_shot_iou(table: pl.DataFrame, results: OneShotResults) -> pl.DataFrame:
+    """The table with its column oss_perf taken from a run; rows that the run has no query for are NaN.
+
+    >>> import polars as pl
+    >>> table = pl.DataFrame({"class": ["cat"], "image": ["a"], "oss_perf": [0.1]})
+    >>> found = pl.DataFrame({"class": ["cat"], "image": ["a"], "iou": [0.7]})
+    >>> replace_one_shot_iou(table, OneShotResults(found, "tier 1"))["oss_perf"].to_list()
+    [0.7]
+    """
+    import polars as pl
+
+    found = results.frame.select("class", "image", oss_perf="iou")
+    joined = table.drop("oss_perf").join(found, on=["class", "image"], how="left", maintain_order="left")
+    return joined.with_columns(pl.col("oss_perf").fill_null(float("nan")))
+
+
+def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200) -> InformationStudy:
+    """The information of every attribute of a table from `read_attribute_frame` about oss_perf > .5.
+
+    Intervals leave random halves of the images out (`stats.mutual_information_interval`).
+    """
+    one_shot = table["oss_perf"].to_numpy()
+    scored = np.isfinite(one_shot)
+    outcome = one_shot > SUCCESS
+    if scored.sum() < FEWEST or len(np.unique(outcome[scored])) < 2:
+        raise DataError(
+            f"{int(scored.sum())} rows have a one-shot IoU and {int(outcome[scored].sum())} of them exceed {SUCCESS}",
+            remedy=f"{FEWEST} rows are needed, some above and some not; give --run, or a table with oss_perf",
+        )
+    images = table["image"].to_numpy()
+    found, absent = [], []
+    for column, name in ATTRIBUTES.items():
+        values = table[column].to_numpy()
+        known = scored & np.isfinite(values)
+        if known.sum() < FEWEST:
+            absent.append(name)
+            continue
+        x, y = values[known], outcome[known]
+        estimate = mutual_information_interval(
+            x,
+            y,
+            k=NEIGHBOURS,
+            rng=generator(seed, "information", column),
+            clusters=images[known],
+            halves=halves,
+            resampled="image",
+        )
+        shuffles = generator(seed, "shuffled", column)
+        chance = max(
+            mutual_information(x, shuffles.permutation(y), k=NEIGHBOURS, rng=shuffles) for _ in range(SHUFFLES)
+        )
+        rows = int(known.sum())
+        found.append(Information(name, column, estimate, chance, rows, len(table) - rows))
+    found.sort(key=lambda one: -one.information.value)
+    return InformationStudy(tuple(found), tuple(absent), float(outcome[scored].mean()), int(scored.sum()))
+
+
+def write_information(study: InformationStudy, who: str, out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.page import render_study
+
+    document = information_to_json(study, who, given)
+    page = render_study(
+        build_information_sections(study, document["in_words"]),
+        title="Which attribute matters",
+        summary="How much each attribute of a class in an image says about whether one-shot segmentation finds it. "
+        "Information is in nats: 0 is none, ln 2 = .693 determines an even outcome.",
+        provenance=document,
+    )
+    write_whole(out / "information.json", dump_json(document))
+    write_whole(out / "information.html", page)
+    return document
+
+
+def published_information() -> dict[str, float]:
+    """Mutual information in nats of each attribute, by its displayed name.
+
+    >>> published_information()["salience"]
+    0.21
+    """
+    information = read_numbers().information
+    return {name: information[column] for column, name in ATTRIBUTES.items()}
+
+
+def information_to_json(study: InformationStudy, who: str, given: dict[str, Any]) -> dict[str, Any]:
+    """All numbers of the study; undefined ones are null."""
+    import hardlook
+
+    published = published_information()
+    return {
+        "schema": "hardlook.bias-information/1",
+        "hardlook": hardlook.__version__,
+        **given,
+        "one_shot": who,
+        "in_words": describe_information(study, who),
+        "rows": study.rows,
+        "success": study.success,
+        "absent": list(study.absent),
+        "attributes": [
+            {
+                "attribute": one.attribute,
+                "column": one.column,
+                "information": estimate_to_json(one.information),
+                "chance": finite_or_none(one.chance),
+                "above_chance": one.above_chance,
+                "rows": one.rows,
+                "missing": one.missing,
+                "published": published.get(one.attribute),
+            }
+            for one in study.attributes
+        ],
+    }
+
+
+def describe_information(study: InformationStudy, who: str) -> str:
+    """What the study says about this model."""
+    first = study.attributes[0]
+    silent = [one.attribute for one in study.attributes if not one.above_chance]
+    text = (
+        f"{who[0].upper()}{who[1:]} finds {100 * study.success:.0f} % of {study.rows} classes in images with an IoU "
+        f"above .5. {first.attribute.capitalize()} says most about which: {format_estimate(first.information, 3)} nats."
+    )
+    if len(silent) == len(study.attributes):
+        return f"{text} That is no more than chance: none of the attributes separates success from failure here."
+    if len(study.attributes) > 1:
+        second = study.attributes[1]
+        clear = first.information.interval.low > second.information.interval.high
+        text += (
+            f" It is followed by {second.attribute} with {format_estimate(second.information, 3)}"
+            f"{'.' if clear else '; the two intervals overlap.'}"
+        )
+    if first.attribute == "salience":
+        text += " A model that depends on salience finds what is salient, whatever the support shows."
+    if silent:
+        text += f" No more than chance: {', '.join(silent)}."
+    return text
+
+
+def build_information_sections(study: InformationStudy, summary: str) -> list[Section]:
+    """What the page shows."""
+    published = published_information()
+    rows = [estimate_dot(one.attribute, one.information, "here") for one in study.attributes]
+    rows += [Dot(name, value, group="published") for name, value in sorted(published.items(), key=lambda x: -x[1])]
+    chart = DotChart(
+        "Information about one-shot success",
+        "Higher says more. Intervals leave random halves of the images out. The published values are of the paper's "
+        "baseline on all of VOC; they are comparable only on the published table.",
+        rows,
+        axis="nats",
+        references=[("chance, at most", max(one.chance for one in study.attributes))],
+    )
+    table = Table(
+        "The numbers",
+        "chance is the maximum of an attribute over 19 shuffles of the outcomes. Rows without the attribute or "
+        "without a one-shot IoU are counted as missing.",
+        ("attribute", "column", "information", "low", "high", "chance", "published", "rows", "missing"),
+        [
+            (
+                one.attribute,
+                one.column,
+                one.information.value,
+                finite_or_none(one.information.interval.low),
+                finite_or_none(one.information.interval.high),
+                one.chance,
+                published.get(one.attribute),
+                one.rows,
+                one.missing,
+            )
+            for one in study.attributes
+        ],
+        decimals=4,
+    )
+    absent = f"Not in the table: {', '.join(study.absent)}." if study.absent else ""
+    return [Section("What this means", f"{summary} {absent}".strip(), (chart, table))]

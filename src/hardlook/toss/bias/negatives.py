@@ -1,0 +1,508 @@
+"""`hardlook bias negatives`: what it costs a one-shot target to have been background in training.
+
+How often a test class is background in training is its share of "percent distractors", with two readings:
+
+- `paper`: of the images that hold a training class, the share that holds the test class too;
+- `released`: the same over training masks, an image counting once for each training class in it. One-shot training
+  draws a class and then an image of it, so this is how often the class is seen as background. The published numbers
+  follow it: counted from the published file of statistics they agree within half a point for all classes, those of
+  the `paper` reading within 2.4.
+
+>>> images = [("cat",), ("cat", "car"), ("dog", "cat", "car"), ("car",)]
+>>> shares = distractor_shares(images, {"car": ("cat", "dog")})
+>>> shares["car"].paper.value, shares["car"].released.value
+(0.6666666666666666, 0.75)
+
+What it costs is the drop of a class: the mean, over its images, of a supervised model's IoU minus the one-shot IoU. An
+image that lacks one of the two is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.errors import OptionError
+from hardlook.harness.sections import Block, DotChart, ScatterChart, Section, Spot, Table
+from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, pearson, spearman
+from hardlook.randomness import generator
+from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
+from hardlook.report.json_values import dump_json
+from hardlook.toss.bias.one_shot_results import OneShotResults, class_iou
+from hardlook.toss.bias.selection import build_remedies_section
+from hardlook.toss.bias.training_images import estimate_mask_share, estimate_share
+from hardlook.toss.published import read_numbers
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from hardlook.toss.bias.training_images import OpenedImages
+    from hardlook.toss.tiers.attributes import FailedImage
+
+
+Reading = Literal["paper", "released"]
+
+READINGS: tuple[Reading, ...] = ("paper", "released")
+
+
+@dataclass(frozen=True)
+class DistractorShare:
+    """How often a test class is in the training set: counts of images and of masks, and of those that hold it."""
+
+    images: int
+    images_with: int
+    masks: int
+    masks_with: int
+    paper: Estimate
+    released: Estimate
+
+    def share(self, reading: Reading) -> Estimate:
+        """The share under a reading, in [0, 1]; NaN when there is no training image."""
+        return self.paper if reading == "paper" else self.released
+
+
+def distractor_shares(
+    images: Iterable[Sequence[str]],
+    training_of: Mapping[str, Sequence[str]],
+    *,
+    seed: int = 0,
+    resamples: int = 2000,
+) -> dict[str, DistractorShare]:
+    """The share of each test class, from the classes of every image.
+
+    `training_of` gives, for each test class, the classes that are trained on where it is tested. Intervals are over
+    images: Wilson's for `paper`, a bootstrap for `released`.
+    """
+    held = [frozenset(classes) for classes in images]
+    found = {}
+    for name, training in training_of.items():
+        trained = frozenset(training)
+        counts = [(count, name in classes) for classes in held if (count := len(classes & trained))]
+        masks, having = [count for count, _ in counts], [inside for _, inside in counts]
+        released = estimate_mask_share(masks, having, rng=generator(seed, "distractors", name), resamples=resamples)
+        found[name] = DistractorShare(
+            images=len(counts),
+            images_with=sum(having),
+            masks=sum(masks),
+            masks_with=sum(count for count, inside in counts if inside),
+            paper=estimate_share(sum(having), len(counts)),
+            released=released,
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class ClassNegatives:
+    """One class: the fold that tests it, how often it is background in training, and how well it is found.
+
+    `one_shot` is pooled over the pairs of a run, or the mean over images of a file; `supervised` is the mean over
+    images. Each is None if it is not measured.
+    """
+
+    name: str
+    fold: int
+    distractors: DistractorShare
+    one_shot: Estimate | None = None
+    supervised: Estimate | None = None
+    drop: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Association:
+    """The correlation of two measurements of `n` classes; intervals over classes."""
+
+    n: int
+    spearman: Estimate
+    pearson: Estimate
+
+
+def measure_classes(
+    shares: Mapping[str, DistractorShare],
+    folds: Mapping[str, int],
+    results: OneShotResults | None,
+    attributes: pl.DataFrame | None,
+    *,
+    seed: int = 0,
+    resamples: int = 2000,
+) -> list[ClassNegatives]:
+    """One row per class, in the order of `shares`.
+
+    `attributes` is a table of `read_attribute_frame`; without a run its column oss_perf is the one-shot IoU.
+    """
+    images = _by_image(results, attributes)
+    rows = []
+    for name, share in shares.items():
+        one, supervised = images.get(name, (np.empty(0), np.empty(0)))
+        both = np.isfinite(one) & np.isfinite(supervised)
+        if results is not None and name in set(results.frame["class"]):
+            found: Estimate | None = class_iou(results, name, generator(seed, "class-iou", name), resamples)
+        else:
+            found = _mean(one, seed, resamples, "one-shot", name)
+        rows.append(
+            ClassNegatives(
+                name,
+                folds[name],
+                share,
+                found,
+                _mean(supervised, seed, resamples, "supervised", name),
+                _mean(supervised[both] - one[both], seed, resamples, "drop", name),
+            )
+        )
+    return rows
+
+
+def associate(
+    x: Sequence[float], y: Sequence[float], *, seed: int = 0, key: str = "", resamples: int = 2000
+) -> Association:
+    """Spearman's and Pearson's correlation of two measurements of classes; classes without one of them are left out.
+
+    The interval resamples classes. With some twenty of them it is wide.
+
+    >>> found = associate([1, 2, 3, 4, float("nan")], [1, 3, 2, 4, 5], resamples=100)
+    >>> found.n, found.spearman.value
+    (4, 0.8)
+    """
+    first, second = np.asarray(x, np.float64), np.asarray(y, np.float64)
+    known = np.isfinite(first) & np.isfinite(second)
+    a, b = first[known], second[known]
+
+    def estimate(measure: str) -> Estimate:
+        correlation = spearman if measure == "spearman" else pearson
+        return bootstrap_indices(
+            len(a),
+            lambda rows: correlation(a[rows], b[rows]),
+            rng=generator(seed, "association", key),
+            resamples=resamples,
+            resampled="class",
+        )
+
+    return Association(len(a), estimate("spearman"), estimate("pearson"))
+
+
+def _by_image(
+    results: OneShotResults | None, attributes: pl.DataFrame | None
+) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Per class the one-shot and the supervised IoU of every image, NaN where one is not known."""
+    import polars as pl
+
+    if attributes is None:
+        return {}
+    table = attributes.select("class", "image", supervised="iou", one_shot="oss_perf")
+    if results is not None:
+        found = results.frame.select("class", "image", one_shot="iou")
+        table = table.drop("one_shot").join(found, on=["class", "image"], how="left")
+    groups = table.with_columns(pl.col("one_shot", "supervised").fill_null(float("nan"))).partition_by(
+        "class", as_dict=True, maintain_order=True
+    )
+    return {
+        str(key[0]): (group["one_shot"].to_numpy(), group["supervised"].to_numpy()) for key, group in groups.items()
+    }
+
+
+def _mean(values: NDArray[np.float64], seed: int, resamples: int, what: str, name: str) -> Estimate | None:
+    known = values[np.isfinite(values)]
+    if not len(known):
+        return None
+    return bootstrap_mean(known, rng=generator(seed, what, name), resamples=resamples, resampled="image")
+
+
+@dataclass(frozen=True)
+class NegativesStudy:
+    """One row per class, and how its distractor share correlates with `measured` ("drop", "one-shot IoU", or "")."""
+
+    rows: Sequence[ClassNegatives]
+    images: int
+    reading: Reading
+    measured: str
+    association: Association | None
+    model: str
+    pairs: str
+    unread: Sequence[FailedImage] = ()
+
+    def values(self) -> list[float]:
+        """The measurement of each class, NaN where there is none."""
+        chosen = [row.drop if self.measured == "drop" else row.one_shot for row in self.rows]
+        return [float("nan") if one is None else one.value for one in chosen]
+
+
+def parse_reading(given: dict[str, str]) -> Reading:
+    """The reading of percent distractors, from NAME=VALUE pairs."""
+    unknown = sorted(set(given) - {"distractors"})
+    if unknown:
+        raise OptionError(f"--reading {unknown[0]}: there is no such reading", remedy="it has: distractors")
+    value = given.get("distractors", READINGS[0])
+    for known in READINGS:
+        if value == known:
+            return known
+    raise OptionError(f"--reading distractors={value}: no such value", remedy=f"one of {', '.join(READINGS)}")
+
+
+def run_negatives(
+    opened: OpenedImages,
+    folds: int,
+    run: Path | None,
+    attributes: Path | None,
+    reading: Reading,
+    seed: int,
+) -> NegativesStudy:
+    """Measure every class, and correlate its distractor share with what it loses.
+
+    `run` is the folder of a `hardlook run toss`, `attributes` a table; the one-shot IoU comes from the run if given.
+    """
+    from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run
+    from hardlook.toss.bias.training_images import assign_folds, split_of_fold
+
+    source, images = opened.source, opened.images
+    tested = assign_folds(source.classes, folds)
+    training = {name: split_of_fold(source.classes, fold, folds).training for name, fold in tested.items()}
+    shares = distractor_shares((one.classes for one in images), training, seed=seed)
+    results, model = read_run(run) if run else (None, "")
+    table = read_attribute_frame(attributes) if attributes else None
+    rows = measure_classes(shares, tested, results, table, seed=seed)
+    measured = ""
+    if any(row.drop for row in rows):
+        measured = "drop"
+    elif any(row.one_shot for row in rows):
+        measured = "one-shot IoU"
+    if results is None and measured:
+        model = f"the one-shot model of {attributes.name}" if attributes else ""
+    pairs = results.pairs if results else "images of the table"
+    found = NegativesStudy(rows, len(images), reading, measured, None, model, pairs, opened.unread)
+    if not measured:
+        return found
+    x = [row.distractors.share(reading).value for row in rows]
+    return replace(found, association=associate(x, found.values(), seed=seed, key=measured))
+
+
+def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
+    from hardlook.harness.runs.folder import write_whole
+
+    document = negatives_to_json(study, seed)
+    write_whole(out / "negatives.json", dump_json(document))
+    write_whole(out / "negatives.html", render_negatives(study, document))
+    return document
+
+
+def associate_published(seed: int = 0) -> dict[str, Association]:
+    """The published distractor share correlated with the base IoU and with what leave-out training gains."""
+    classes = read_numbers().classes
+    measured = {
+        "base": [one.base for one in classes],
+        "base_gain": [one.base_leave_out - one.base for one in classes],
+        "rpmm_gain": [one.rpmm_leave_out - one.rpmm for one in classes],
+    }
+    shares = [one.distractors for one in classes]
+    return {name: associate(shares, values, seed=seed, key=f"published {name}") for name, values in measured.items()}
+
+
+def _describe_association(association: Association) -> str:
+    spearman, pearson = format_estimate(association.spearman), format_estimate(association.pearson)
+    return f"Spearman {spearman}, Pearson {pearson}"
+
+
+def build_published_scatters(found: dict[str, Association]) -> tuple[ScatterChart, ScatterChart]:
+    """The published classes: share as background against IoU, and against the gain of leave-out training."""
+    classes = read_numbers().classes
+    base, gain, rpmm = (found[name] for name in ("base", "base_gain", "rpmm_gain"))
+    x_axis = "published share as background"
+    first = ScatterChart(
+        "Published: share as background against one-shot IoU",
+        f"The paper's own base network. {_describe_association(base)}; the intervals resample classes.",
+        [Spot(one.distractors, one.base, one.name, f"fold {one.fold}") for one in classes],
+        x_axis=x_axis,
+        y_axis="published one-shot IoU",
+    )
+    second = ScatterChart(
+        "Published: share as background against what leave-out training gains",
+        f"Base: {_describe_association(gain)}. RPMM: {_describe_association(rpmm)}. One class, person, is an outlier "
+        "on both axes and determines Pearson's value.",
+        [
+            *(Spot(one.distractors, one.base_leave_out - one.base, one.name, "Base") for one in classes),
+            *(Spot(one.distractors, one.rpmm_leave_out - one.rpmm, one.name, "RPMM") for one in classes),
+        ],
+        x_axis=x_axis,
+        y_axis="leave-out IoU minus base IoU",
+    )
+    return first, second
+
+
+READING_MEANINGS = {
+    "paper": "share of the images with a training class that hold the class too",
+    "released": "share of the training masks (an image has one for each training class in it) whose image holds it too",
+}
+
+SCARCE = 5
+
+
+def negatives_to_json(study: NegativesStudy, seed: int) -> dict[str, Any]:
+    """All numbers of the study; undefined ones are null."""
+    import hardlook
+
+    return {
+        "schema": "hardlook.bias-negatives/1",
+        "hardlook": hardlook.__version__,
+        "seed": seed,
+        "in_words": describe_negatives(study),
+        "images": study.images,
+        "unread": [{"image": one.image, "reason": one.error} for one in study.unread],
+        "reading": {"distractors": study.reading, "meaning": READING_MEANINGS[study.reading]},
+        "model": study.model,
+        "pairs": study.pairs,
+        "measured": study.measured or None,
+        "association": None if study.association is None else _association_to_json(study.association),
+        "classes": [_class_to_json(row) for row in study.rows],
+        "published": {name: _association_to_json(found) for name, found in associate_published(seed).items()},
+    }
+
+
+def describe_negatives(study: NegativesStudy) -> str:
+    """What the study says about this model and data."""
+    known = [row for row in study.rows if finite_or_none(row.distractors.share(study.reading).value) is not None]
+    if not known:
+        return "No image holds a training class, so nothing can be said."
+    top = max(known, key=lambda row: row.distractors.share(study.reading).value)
+    text = (
+        f"The class that is background most often is {top.name}: in "
+        f"{format_share(top.distractors.share(study.reading))} of the training "
+        f"{'images' if study.reading == 'paper' else 'masks'} of its fold."
+    )
+    found = study.association
+    if found is None:
+        return f"{text} No one-shot result was given, so what that costs is not shown."
+    if finite_or_none(found.spearman.value) is None or found.n < SCARCE:
+        return f"{text} No correlation can be computed: {found.n} classes have a result, or all of them are equal."
+    low, high = found.spearman.interval.low, found.spearman.interval.high
+    worse = study.measured == "drop"
+    lost = "lose more against the supervised model" if worse else "have a lower one-shot IoU"
+    kept = "lose less" if worse else "have a higher one-shot IoU"
+    clear = low > 0 or high < 0
+    with_bias = (found.spearman.value > 0) == worse
+    verdict = (
+        f"classes that are background more often {lost if with_bias else kept}"
+        if clear
+        else "the interval includes 0, so these classes show no bias either way"
+    )
+    return (
+        f"{text} For {study.model} Spearman's correlation of that share with the {study.measured} is "
+        f"{format_estimate(found.spearman)} over {found.n} classes: {verdict}. A correlation over classes is no proof "
+        "of a cause: small classes in cluttered scenes both occur in other images and are hard to find."
+    )
+
+
+def render_negatives(study: NegativesStudy, document: dict[str, Any]) -> str:
+    """The whole page."""
+    from hardlook.report.page import render_study
+
+    shares = DotChart(
+        "How often a class is background",
+        f"Per class, {READING_MEANINGS[study.reading]}, in the fold that tests it. Published: person 30.05 %, "
+        "chair 12.24 %.",
+        [estimate_dot(row.name, row.distractors.share(study.reading), f"fold {row.fold}") for row in study.rows],
+        axis="share of the training set",
+    )
+    blocks: list[Block] = [shares]
+    if study.association is not None:
+        blocks.append(_build_scatter(study))
+    sections = [
+        Section("What this means", document["in_words"], blocks),
+        Section("All classes", "", (_build_table(study),)),
+        _build_published_section(study.rows, document["seed"]),
+        build_remedies_section("leave-out"),
+        *_build_unread_sections(study),
+    ]
+    return render_study(
+        sections,
+        title="Class negative bias",
+        summary="A one-shot model is trained on images in which its later test classes are background. This study "
+        "compares how often that happens to a class with how well the class is found afterwards.",
+        provenance=document,
+    )
+
+
+def _build_scatter(study: NegativesStudy) -> ScatterChart:
+    association = study.association
+    assert association is not None
+    what = (
+        "supervised IoU minus one-shot IoU, mean over images"
+        if study.measured == "drop"
+        else "one-shot IoU of the class"
+    )
+    return ScatterChart(
+        f"Share as background against {study.measured}",
+        f"One point per class. {_describe_association(association)}; the intervals resample classes.",
+        [
+            Spot(row.distractors.share(study.reading).value, value, row.name, f"fold {row.fold}")
+            for row, value in zip(study.rows, study.values(), strict=True)
+        ],
+        x_axis="share of the training set in which the class is background",
+        y_axis=what,
+    )
+
+
+def _build_table(study: NegativesStudy) -> Table:
+    rows = []
+    for row in study.rows:
+        share = row.distractors
+        values = [None if one is None else format_estimate(one, 3) for one in (row.one_shot, row.supervised, row.drop)]
+        rows.append((row.name, row.fold, share.paper.value, share.released.value, *values))
+    return Table(
+        "Shares and scores per class",
+        f"paper and released are the two readings of percent distractors: {READING_MEANINGS['paper']}; "
+        f"{READING_MEANINGS['released']}. "
+        f"The one-shot IoU is over {study.pairs}; supervised IoU and drop are means over images, the drop over images "
+        "that have both.",
+        ("class", "fold", "paper", "released", "one-shot IoU", "supervised IoU", "drop"),
+        rows,
+    )
+
+
+def _build_published_section(rows: Sequence[ClassNegatives], seed: int) -> Section:
+    blocks: list[Block] = [*build_published_scatters(associate_published(seed))]
+    ours = {row.name: row.distractors for row in rows}
+    shared = [one for one in read_numbers().classes if one.name in ours]
+    if shared:
+        table = [
+            (one.name, one.distractors, ours[one.name].paper.value, ours[one.name].released.value) for one in shared
+        ]
+        caption = "Shares of the training set. They differ where the images are not the paper's."
+        columns = ("class", "published", "paper", "released")
+        blocks.append(Table("Shares beside the published ones", caption, columns, table))
+    return Section("The published values", "", blocks)
+
+
+def _build_unread_sections(study: NegativesStudy) -> list[Section]:
+    if not study.unread:
+        return []
+    rows = [(one.image, one.error) for one in study.unread]
+    table = Table("Images that could not be read", "They are in no share.", ("image", "why"), rows)
+    return [Section("What was left out", f"{len(rows)} images could not be read.", (table,))]
+
+
+def _association_to_json(found: Association) -> dict[str, Any]:
+    return {
+        "classes": found.n,
+        "spearman": estimate_to_json(found.spearman),
+        "pearson": estimate_to_json(found.pearson),
+    }
+
+
+def _class_to_json(row: ClassNegatives) -> dict[str, Any]:
+    share = row.distractors
+    return {
+        "class": row.name,
+        "fold": row.fold,
+        "training_images": share.images,
+        "training_images_with": share.images_with,
+        "training_masks": share.masks,
+        "training_masks_with": share.masks_with,
+        "distractors": {"paper": estimate_to_json(share.paper), "released": estimate_to_json(share.released)},
+        "one_shot": estimate_to_json(row.one_shot),
+        "supervised": estimate_to_json(row.supervised),
+        "drop": estimate_to_json(row.drop),
+    }

@@ -1,0 +1,1 @@
+"""The verbs of TOSS: `hardlook bias`, `hardlook build`, `hardlook attributes`."""

@@ -1,0 +1,109 @@
+"""`hardlook attributes`: what makes each mask easy or hard, as a table and a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.cli.printing import print_json
+from hardlook.harness.runs.progress import open_progress
+from hardlook.toss.commands.inputs import exit_after_failures, parse_paths
+
+if TYPE_CHECKING:
+    pass
+
+
+def add_to(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command("attributes")(attributes)
+
+
+def attributes(
+    out: Annotated[Path, typer.Option("--out", help="Folder for attributes.csv and report.html; resumes.")],
+    data: grammar.Data = None,
+    labels: grammar.Labels = None,
+    split: grammar.Split = None,
+    saliency: Annotated[str | None, typer.Option("--saliency", help="A saliency model, for salience.")] = None,
+    saliency_arg: grammar.ModelArgs = None,
+    supervised: Annotated[str | None, typer.Option("--supervised", help="A segmenter, for supervised IoU.")] = None,
+    supervised_arg: grammar.ModelArgs = None,
+    published: Annotated[
+        Path | None, typer.Option("--published", help="The published test_stats.csv, to compare with.")
+    ] = None,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+    quiet: grammar.Quiet = False,
+) -> None:
+    """Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.
+
+    [bold]Example[/bold]
+
+      hardlook attributes --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc --out attributes
+    """
+    from hardlook.harness.runs.folder import write_whole
+    from hardlook.report.page import render_study
+    from hardlook.toss.tiers.attribute_report import (
+        build_sections,
+        compare_with_published,
+        draw_gallery_masks,
+        summarise_attributes,
+    )
+    from hardlook.toss.tiers.attributes import AttributeModels, fingerprint_data, measure_table, read_attributes
+    from hardlook.toss.tiers.dataset import describe_failures, find_label_indices, open_tokens
+
+    theirs = read_attributes(published) if published else ()
+    opened = open_tokens(parse_paths(data), labels, split)
+    source = opened.source
+    salient = grammar.named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None
+    segmenter = (
+        grammar.named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
+        if supervised
+        else None
+    )
+    models = AttributeModels(
+        salient.model if salient else None,
+        segmenter.model if segmenter else None,
+        find_label_indices(source.classes, segmenter.model.labels) if segmenter else {},
+    )
+    identity = {
+        "data": fingerprint_data(source, out),
+        "saliency": salient.identity.fingerprint() if salient else "",
+        "supervised": segmenter.identity.fingerprint() if segmenter else "",
+    }
+    with open_progress(quiet) as start:
+        table = measure_table(out / "attributes.csv", source, opened.tokens, models, identity, progress=start)
+    failures = (*opened.failures, *table.failures)
+    comparison = compare_with_published(table.rows, theirs, seed=seed) if published else None
+    sections = build_sections(table.rows, comparison, failures)
+    document = summarise_attributes(table, failures, comparison, identity)
+    page = render_study(
+        sections,
+        title="Attributes of masks",
+        summary=f"{len(table.rows):,} masks of {len(source.classes)} classes, measured at 512 x 512.",
+        provenance=document,
+        pictures=draw_gallery_masks(source, sections),
+    )
+    write_whole(out / "report.html", page)
+    if as_json:
+        print_json(document)
+    else:
+        _print(document, out)
+    exit_after_failures(describe_failures(failures) if failures else "")
+
+
+def _print(document: dict[str, Any], out: Path) -> None:
+    typer.echo(f"{document['masks']} masks, {document['found_before']} of them measured before")
+    for name, one in document["attributes"].items():
+        mean = "not measured" if one["mean"] is None else f"mean {one['mean']:.4f}"
+        typer.echo(f"  {name:15} {mean}")
+    if document["published"]:
+        shared = document["published"]
+        typer.echo(f"\n{shared['rows']} of them are in the published table")
+        for column, one in shared["spearman"].items():
+            typer.echo(f"  {column:18} Spearman {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]")
+        for column, one in shared["exact"].items():
+            typer.echo(f"  {column:18} {one['equal']} of {one['rows']} equal, Spearman {one['spearman']:.3f}")
+    typer.echo(f"\ntable: {out / 'attributes.csv'}\nreport: {out / 'report.html'}")

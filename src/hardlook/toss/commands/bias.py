@@ -1,0 +1,172 @@
+"""`hardlook bias`: the biases behind one-shot scores, one command each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hardlook.cli import grammar
+from hardlook.cli.printing import print_json
+from hardlook.cli.run import add_study
+from hardlook.errors import OptionError
+from hardlook.toss.bias.information import write_information
+from hardlook.toss.bias.negatives import parse_reading, run_negatives, write_negatives
+from hardlook.toss.bias.selection import DROPPED_LIST, KEPT_LIST, run_selection, write_selection
+from hardlook.toss.commands.inputs import exit_after_failures
+from hardlook.toss.tiers.attributes import FailedImage
+
+Folds = Annotated[int, typer.Option("--folds", min=2, help="Into how many folds the classes go, in order.")]
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    help=(
+        "The biases behind one-shot scores: what a model was trained to ignore, and what it looks at instead.\n\n"
+        "[bold]Examples[/bold]\n\n"
+        "  hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection\n\n"
+        "  hardlook bias negatives --data voc=VOC2012 --run runs/toss --out negatives\n\n"
+        "  hardlook bias information --attributes attributes.csv --run runs/toss --out information\n\n"
+        "  hardlook bias support --data voc=VOC2012 --model prototype --out support\n\n"
+        "  hardlook bias saliency --data voc=VOC2012 --model prototype --saliency u2netp --out saliency"
+    ),
+)
+
+
+@app.command("select")
+def select(
+    data: grammar.Data,
+    out: Annotated[Path, typer.Option("--out", help="Folder for the lists, selection.html and selection.json.")],
+    saliency: Annotated[str, typer.Option("--saliency", help="A saliency model.")] = "u2netp",
+    saliency_arg: Annotated[
+        list[str] | None, typer.Option("--saliency-arg", help="KEY=VALUE for the saliency model; repeatable.")
+    ] = None,
+    fold: Annotated[
+        int | None, typer.Option("--fold", min=0, help="The fold that is tested; the others train.")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option("--classes", help="Training classes by name, instead of --fold: a,b,c.")
+    ] = None,
+    folds: Folds = 4,
+    split: grammar.Split = None,
+    labels: grammar.Labels = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Also write the list without any test class (an oracle).")
+    ] = False,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+    quiet: grammar.Quiet = False,
+) -> None:
+    """Keep the training images whose salient region is of training classes; drop those below the median.
+
+    Writes kept.txt and dropped.txt, one image id per line, which any trainer can read. Exit 3 when an image could not
+    be read.
+
+    [bold]Example[/bold]
+
+      hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection
+    """
+    from hardlook.toss.bias.training_images import open_images, split_of_fold, split_of_training
+
+    if (fold is None) == (classes is None):
+        raise OptionError("expected one of --fold and --classes", remedy="--fold 0, or --classes cat,dog")
+    opened = open_images(grammar.paths(data, "--data"), labels, split)
+    source = opened.source
+    if fold is not None:
+        chosen = split_of_fold(source.classes, fold, folds)
+    else:
+        names = [name.strip() for name in (classes or "").split(",") if name.strip()]
+        chosen = split_of_training(source.classes, names)
+    args = grammar.pairs(saliency_arg, "--saliency-arg")
+    study = run_selection(opened, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
+    document = write_selection(study, out, {name: str(path) for name, path in opened.paths.items()})
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(document["in_words"])
+        typer.echo(f"\nlists: {out / KEPT_LIST}, {out / DROPPED_LIST}\npage: {out / 'selection.html'}")
+    _exit_after_unread(study.unread, out / "selection.json")
+
+
+@app.command("negatives")
+def negatives(
+    data: grammar.Data,
+    out: Annotated[Path, typer.Option("--out", help="Folder for negatives.html and negatives.json.")],
+    split: grammar.Split = None,
+    labels: grammar.Labels = None,
+    folds: Folds = 4,
+    run: grammar.Run = None,
+    attributes: Annotated[
+        Path | None, typer.Option("--attributes", help="attributes.csv or test_stats.csv: supervised IoU per image.")
+    ] = None,
+    reading: Annotated[
+        list[str] | None, typer.Option("--reading", help="distractors=paper (of images) or released (of masks).")
+    ] = None,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+) -> None:
+    """Compare the share of training images in which a class is background with how much it loses.
+
+    Without --run the one-shot IoU is that of the table's column oss_perf; without either only shares are shown.
+
+    [bold]Example[/bold]
+
+      hardlook bias negatives --data voc=VOC2012 --run runs/toss --attributes attributes.csv --out negatives
+    """
+    from hardlook.toss.bias.training_images import open_images
+
+    chosen = parse_reading(grammar.pairs(reading, "--reading"))
+    opened = open_images(grammar.paths(data, "--data"), labels, split)
+    study = run_negatives(opened, folds, run, attributes, chosen, seed)
+    document = write_negatives(study, out, seed)
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(f"{document['in_words']}\n\npage: {out / 'negatives.html'}")
+    _exit_after_unread(study.unread, out / "negatives.json")
+
+
+@app.command("information")
+def information(
+    attributes: Annotated[Path, typer.Option("--attributes", help="attributes.csv or the published test_stats.csv.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for information.html and information.json.")],
+    run: grammar.Run = None,
+    seed: grammar.Seed = 0,
+    as_json: grammar.Json = False,
+) -> None:
+    """Mutual information (nats) of size, centredness, salience, blobs, distractors and supervised IoU with success.
+
+    Success is a one-shot IoU above .5 of a class in an image: from the table's column oss_perf, or from --run.
+
+    [bold]Example[/bold]
+
+      hardlook bias information --attributes attributes.csv --run runs/toss --out information
+    """
+    from hardlook.errors import DataError
+    from hardlook.toss.bias.information import measure_information, replace_one_shot_iou
+    from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run
+
+    table, who = read_attribute_frame(attributes), f"the one-shot model of {attributes.name}"
+    if run:
+        results, model = read_run(run)
+        table, who = replace_one_shot_iou(table, results), f"{model} on {results.pairs}"
+    try:
+        study = measure_information(table, seed=seed)
+    except DataError as error:
+        raise error.at(file=attributes) from None
+    document = write_information(study, who, out, {"attributes": str(attributes), "run": str(run or ""), "seed": seed})
+    if as_json:
+        print_json(document)
+    else:
+        typer.echo(f"{document['in_words']}\n\npage: {out / 'information.html'}")
+
+
+def _exit_after_unread(unread: Sequence[FailedImage], numbers: Path) -> None:
+    exit_after_failures(f"{len(unread)} images could not be read: {numbers} names them" if unread else "")
+
+
+add_study(app, "support", "bias-support", "What a model still finds when its support misleads it.")
+
+add_study(app, "saliency", "bias-saliency", "Salient against other targets, with and without suppression (SSSI).")

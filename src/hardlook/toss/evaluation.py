@@ -1,0 +1,135 @@
+"""Evaluating pairs: predict one mask per pair, and count pixels in a record.
+
+Every score under every reading follows from these counts. `make_record` and its columns `COUNTS` serve all benchmarks
+on one-shot pairs, `SCHEMA` and `evaluate_units` are those of TOSS.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cv2
+import numpy as np
+
+from hardlook.data import rle
+from hardlook.errors import ModelError
+from hardlook.harness.benchmark import Unit
+from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.models.one_shot.support_voting import segment_with_supports
+from hardlook.models.roles import Mask
+from hardlook.toss.pairs import OneShotPair
+
+SLICES = (
+    Column("tier", "int", "1 query complexity, 2 support cognizance, 3 generalisation, 0 the fixed pairs", "slice"),
+    Column("fold", "int", "the fold whose test classes these are; -1 in tier 3", "slice"),
+    Column("split", "text", "the query's partition in tier 1, the level in tier 2, else empty", "slice"),
+    Column("class", "text", "the class to find", "slice"),
+    Column("shots", "int", "how many supports", "slice"),
+    Column("mixed", "bool", "query and support are of two classes by a slip of names (tier 3)", "slice"),
+)
+COUNTS: tuple[Column, ...] = (
+    Column("query", "text", "the query's image: what intervals resample"),
+    Column("support", "text", "the supports, as class and image, separated by spaces"),
+    Column("intersection", "int", "pixels predicted and true"),
+    Column("predicted", "int", "pixels predicted"),
+    Column("truth", "int", "pixels true"),
+    Column("predicted_void", "int", "pixels predicted where the truth leaves the class open"),
+    Column("void", "int", "pixels where the truth leaves the class open"),
+    Column("pixels", "int", "pixels of the query"),
+    Column("listing", "text", "where the pair comes from"),
+    Column("prediction", "text", "the predicted mask, run-length encoded, or empty", "picture"),
+)
+NO_SALIENCY = -1
+SALIENT_COUNTS: tuple[Column, ...] = (
+    Column("salient", "int", "pixels of the saliency model's mask of the query; -1 where it was not asked"),
+    Column("predicted_salient", "int", "pixels predicted and salient; -1 where it was not asked"),
+    Column("truth_salient", "int", "pixels true and salient; -1 where it was not asked"),
+    Column("found_salient", "int", "pixels predicted, true and salient; -1 where it was not asked"),
+)
+NO_SIMILARITY = -2.0
+SIMILARITY = Column("similarity", "float", "cosine of the images of query and support; -2 where no encoder was asked")
+SCHEMA = RecordSchema((*SLICES, *COUNTS, *SALIENT_COUNTS, SIMILARITY))
+_REMEDY = "`hardlook check one-shot-segmenter MODEL` shows what else does not fit"
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
+    """Segment all queries in one call, then count pixels."""
+    return [
+        {
+            **make_record(unit, mask, SLICES),
+            **count_salient_pixels(unit.payload, mask),
+            SIMILARITY.name: unit.payload.similarity,
+        }
+        for unit, mask in zip(units, predict_masks(units, model), strict=True)
+    ]
+
+
+def predict_masks(units: Sequence[Unit], model: Any) -> list[Mask]:
+    """The model's masks, checked for number, type and shape; without a model the stored ones."""
+    pairs = [unit.payload for unit in units]
+    if model is None:
+        return [pair.predicted for pair in pairs]
+    masks = segment_with_supports(model, [pair.image for pair in pairs], [pair.support for pair in pairs])
+    if len(masks) != len(units):
+        raise ModelError(f"the model answered {len(masks)} masks for {len(units)} pairs", remedy=_REMEDY)
+    for unit, answer in zip(units, masks, strict=True):
+        mask: Any = answer  # whatever an outside model returned
+        expected = unit.payload.truth.mask.shape
+        if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != expected:
+            got = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
+            raise ModelError(
+                f"the model answered {got} for a query of bool {expected} (height, width)",
+                unit=unit.id,
+                remedy=_REMEDY,
+            )
+    return list(masks)
+
+
+def make_record(unit: Unit, mask: Mask, slices: Sequence[Column]) -> Record:
+    """The record of one pair and its predicted mask (H, W); `slices` are the columns taken from the pair's labels."""
+    pair: OneShotPair = unit.payload
+    truth = pair.truth
+    assert truth is not None
+    return {
+        "unit": unit.id,
+        **{column.name: pair.slices[column.name] for column in slices},
+        "query": pair.settings.source.image_of(pair.query),
+        "support": " ".join(pair.supports),
+        "intersection": _count(mask & truth.mask),
+        "predicted": _count(mask),
+        "truth": _count(truth.mask),
+        "predicted_void": _count(mask & truth.void),
+        "void": _count(truth.void),
+        "pixels": int(mask.size),
+        "listing": pair.settings.listing,
+        "prediction": rle.encode(mask)["counts"] if pair.settings.keep_prediction else "",
+    }
+
+
+def count_salient_pixels(pair: OneShotPair, mask: Mask) -> dict[str, Any]:
+    """The columns of `SALIENT_COUNTS` for a predicted mask (H, W)."""
+    if pair.salient is None:
+        return {column.name: NO_SALIENCY for column in SALIENT_COUNTS}
+    assert pair.truth is not None
+    true_salient = pair.truth.mask & pair.salient
+    return {
+        "salient": _count(pair.salient),
+        "predicted_salient": _count(mask & pair.salient),
+        "truth_salient": _count(true_salient),
+        "found_salient": _count(mask & true_salient),
+    }
+
+
+def decode_prediction(counts: str, shape: tuple[int, int]) -> Mask:
+    """The mask from the text in a record; `shape` is (height, width).
+
+    >>> mask = np.eye(3, dtype=bool)
+    >>> bool((decode_prediction(rle.encode(mask)["counts"], (3, 3)) == mask).all())
+    True
+    """
+    return rle.decode({"size": list(shape), "counts": counts})
+
+
+def _count(mask: Mask) -> int:
+    return cv2.countNonZero(mask.view(np.uint8))

@@ -1,0 +1,212 @@
+"""The planted world as a source of images and class masks, and TOSS's tiers on it by the rules for any data.
+
+Eight concepts make two folds of four, the other four are tier 3. A target is salient if the planted saliency model
+finds it, and easy if a planted segmenter with ragged borders still reaches an IoU of .75: small objects are hard.
+
+>>> source = PlantedScenes(PlantedWorld(count=24))
+>>> token = source.tokens()[0]
+>>> source.class_of(token), source.read_image(token).shape, bool(source.read_mask(token).mask.any())
+('cat', (120, 160, 3), True)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.class_masks import ClassMask
+from hardlook.data.toss_pairs import SPLITS, Pair
+from hardlook.metrics.mask_attributes import mask_iou
+from hardlook.models.planted.saliency import PlantedSaliency
+from hardlook.models.planted.segmenters import PlantedSegmenter
+from hardlook.models.roles import Image, LabelMap, Mask
+from hardlook.randomness import generator
+from hardlook.toss.options import OneShotOptions
+from hardlook.toss.tiers.rules import (
+    Members,
+    assign_partition,
+    build_generalisation,
+    build_query_complexity,
+    build_support_cognizance,
+    draw_random_pairs,
+    group_members,
+    split_into_folds,
+)
+from hardlook.world.planted import PlantedWorld
+from hardlook.world.render import RenderedScene
+from hardlook.world.vocabulary import CONCEPTS, VOID
+
+LEAST_PIXELS = 40  # an object with fewer visible pixels is no target
+NOT_LABELLED = 255
+
+
+@dataclass(frozen=True)
+class PlantedScenes:
+    """Scenes of a world; the token `3_0007` is the third concept in scene 7."""
+
+    world: PlantedWorld
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The concepts, in the vocabulary's order."""
+        return tuple(label.name for label in CONCEPTS)
+
+    def paths(self) -> Mapping[str, Path]:
+        """No files: scenes are drawn."""
+        return {}
+
+    def class_of(self, token: str) -> str:
+        """The concept of a token."""
+        return self.classes[int(token.partition("_")[0]) - 1]
+
+    def image_of(self, token: str) -> str:
+        """The scene of a token."""
+        return f"scene-{token.partition('_')[2]}"
+
+    def missing(self, token: str) -> str:
+        """Nothing is missing: scenes are drawn."""
+        return ""
+
+    def read_image(self, token: str) -> Image:
+        """The picture (120, 160, 3)."""
+        return render_scene(self.world, _scene(token)).image
+
+    def read_mask(self, token: str) -> ClassMask:
+        """The concept's visible pixels."""
+        classes = render_scene(self.world, _scene(token)).classes
+        code = CONCEPTS[int(token.partition("_")[0]) - 1].code
+        return ClassMask(classes == code, classes == VOID)
+
+    def read_classes(self, image: str) -> NDArray[np.int32]:
+        """Concept numbers (H, W), 0 for anything else, 255 where nothing is labelled."""
+        classes = render_scene(self.world, int(image.removeprefix("scene-"))).classes
+        numbers = np.zeros(256, np.int32)
+        numbers[[label.code for label in CONCEPTS]] = np.arange(1, len(CONCEPTS) + 1)
+        numbers[VOID] = NOT_LABELLED
+        return numbers[classes]
+
+    def tokens(self) -> tuple[str, ...]:
+        """Every concept that is seen in every scene, by concept, then scene."""
+        seen = []
+        for scene in range(len(self.world)):
+            counts = np.bincount(render_scene(self.world, scene).classes.ravel(), minlength=32)
+            seen += [(number, scene) for number, label in enumerate(CONCEPTS, 1) if counts[label.code] >= LEAST_PIXELS]
+        return tuple(f"{number}_{scene:04d}" for number, scene in sorted(seen))
+
+    def unreadable(self) -> Mapping[str, str]:
+        """No scene: they are drawn."""
+        return {}
+
+
+@lru_cache(maxsize=512)
+def render_scene(world: PlantedWorld, scene: int) -> RenderedScene:
+    """A scene, drawn once: many tokens and pairs share it."""
+    return world[scene]
+
+
+def _scene(token: str) -> int:
+    return int(token.partition("_")[2])
+
+
+PLANTED = "planted world"
+FOLDS = 2
+GENERAL_CLASSES = 4
+MOST_BASES, MOST_FIXED = 12, 60
+SALIENT = 0.5
+
+Lists = list[tuple[str, tuple[Pair, ...]]]
+
+
+def make_planted_world(options: OneShotOptions) -> PlantedWorld:
+    """The world that is used if no data is given."""
+    return PlantedWorld(seed=options.seed, count=options.scenes)
+
+
+def open_planted_scenes(options: OneShotOptions) -> PlantedScenes:
+    """Its scenes as images with class masks."""
+    return PlantedScenes(make_planted_world(options))
+
+
+def list_planted_pairs(
+    options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int] | None, *, fixed: bool
+) -> Lists:
+    """The lists of these tiers and folds with their names; `folds` None means all, unknown folds have none."""
+    return [
+        (name, pairs)
+        for name, pairs in _make_lists(make_planted_world(options))
+        if pairs
+        and (folds is None or pairs[0].fold in folds or pairs[0].fold < 0)
+        and (pairs[0].tier == 0 if fixed else pairs[0].tier in tiers)
+    ]
+
+
+@lru_cache(maxsize=4)
+def _make_lists(world: PlantedWorld) -> tuple[tuple[str, tuple[Pair, ...]], ...]:
+    source = PlantedScenes(world)
+    salience, partitions = _measure_scenes(source)
+    classes = {token: source.class_of(token) for token in partitions}
+    members = group_members(partitions, classes)
+    tokens = {name: [token for token in partitions if classes[token] == name] for name in source.classes}
+    seen = source.classes[: len(source.classes) - GENERAL_CLASSES]
+    lists: Lists = []
+    for fold, names in enumerate(split_into_folds(seen, FOLDS)):
+        lists += [
+            (f"tier1/fold{fold}/{split}", _make_tier_1(members, names, fold, split, world.seed)) for split in SPLITS
+        ]
+        lists.append((f"tier2/fold{fold}", _make_tier_2(tokens, names, fold, world)))
+        drawn = draw_random_pairs(tokens, names, seed=world.seed, most=MOST_FIXED)
+        lists.append(
+            (f"fixed/fold{fold}", _number_lines(Pair(query, support, 0, fold, "", 0) for query, support in drawn))
+        )
+    general = {name: {token: salience[token] for token in tokens[name]} for name in source.classes[len(seen) :]}
+    general_pairs = [pair for pairs in build_generalisation(general, (), seed=world.seed).values() for pair in pairs]
+    lists.append(("tier3", _number_lines(Pair(query, support, 3, -1, "", 0) for query, support in general_pairs)))
+    return tuple(lists)
+
+
+def _measure_scenes(source: PlantedScenes) -> tuple[dict[str, float], dict[str, str]]:
+    """The salience of every token, and its partition."""
+    saliency, supervised = PlantedSaliency(), PlantedSegmenter(ragged=1.0)
+    salient: dict[str, Mask] = {}
+    named: dict[str, LabelMap] = {}
+    salience, partitions = {}, {}
+    for token in source.tokens():
+        scene = source.image_of(token)
+        if scene not in salient:
+            image = source.read_image(token)
+            salient[scene] = saliency.saliency([image])[0] > SALIENT
+            named[scene] = supervised.segment([image])[0]
+        mask = source.read_mask(token).mask
+        label = supervised.labels.index(source.class_of(token))
+        salience[token] = mask_iou(mask, salient[scene])
+        partitions[token] = assign_partition(mask_iou(mask, named[scene] == label), salience[token])
+    return salience, partitions
+
+
+def _make_tier_1(members: Members, names: Sequence[str], fold: int, split: str, seed: int) -> tuple[Pair, ...]:
+    cells = build_query_complexity(members, names, split, seed=seed)
+    return _number_lines(Pair(query, support, 1, fold, split, 0) for cell in cells for query, support in cell.pairs)
+
+
+def _make_tier_2(
+    tokens: dict[str, list[str]], names: Sequence[str], fold: int, world: PlantedWorld
+) -> tuple[Pair, ...]:
+    """Tier 2 from a dozen images per class; scenes in one context are similar, others are not."""
+    some = {}
+    for name in names:
+        order = generator(world.seed, "planted tier 2", name).permutation(len(tokens[name]))
+        some[name] = sorted(tokens[name][place] for place in order[:MOST_BASES])
+    context = {token: world.context(int(token.partition("_")[2])) for own in some.values() for token in own}
+    pairs = [(query, support) for own in some.values() for query in own for support in own if query != support]
+    order = generator(world.seed, "planted tier 2", "pairs", fold).permutation(len(pairs))
+    similar = {pairs[place]: context[pairs[place][0]] == context[pairs[place][1]] for place in order}
+    return _number_lines(build_support_cognizance(some, names, similar, fold=fold, seed=world.seed))
+
+
+def _number_lines(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
+    return tuple(replace(pair, line=number) for number, pair in enumerate(pairs, 1))

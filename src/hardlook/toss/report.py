@@ -1,0 +1,443 @@
+"""The report of TOSS: tier by tier, beside the published models, then single pairs that show what happened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from hardlook.harness.records import Record
+from hardlook.harness.scorecard import Score, Scorecard, find_score
+from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, HeatMap, Section, Table, score_dot
+from hardlook.metrics.one_shot import SPLITS
+from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair
+from hardlook.toss.options import COMPLEXITY, FIXED, GENERAL
+from hardlook.toss.published import FoldResult, read_numbers
+from hardlook.toss.salience_following import build_following_chart, describe_following
+from hardlook.toss.scores import NOT_SALIENT, SALIENT, SAME_CLASS, SPURIOUS
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SPLIT_NAMES = {
+    "easy_sal": "easy, salient",
+    "easy_nsal": "easy, not salient",
+    "hard_sal": "hard, salient",
+    "hard_nsal": "hard, not salient",
+}
+LEVEL_NAMES = {
+    "L0": "L0 the query itself",
+    "L1": "L1 the query's original, moved",
+    "L2": "L2 same class, similar",
+    "L3": "L3 same class, dissimilar",
+    "L2+L3": "L2+L3 same class",
+    "L4": "L4 another class",
+    "L5": "L5 no mask",
+    "L6": "L6 black image, no mask",
+}
+# Of the right support's mIoU: what is left under a wrong one if the support is ignored, and if it is followed.
+IGNORED_ABOVE, FOLLOWED_BELOW = 0.75, 0.25
+WEAKEST = 12
+PAPER_BASELINE = "the paper's Baseline"
+
+
+def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
+    """The sections, those without content left out."""
+    sections = [
+        _build_complexity_section(scorecard),
+        _build_cognizance_section(scorecard),
+        _build_general_section(scorecard),
+        _build_fixed_section(scorecard),
+        _build_shots_section(scorecard),
+        _build_leaderboard(scorecard),
+        _build_gallery_section(records, scorecard),
+    ]
+    return [section for section in sections if section is not None]
+
+
+def describe_unit(record: Record) -> str:
+    """The class, the split or level, how well it was found, and what the mask follows.
+
+    >>> counts = {"intersection": 3, "predicted": 5, "truth": 4, "predicted_void": 0}
+    >>> pair = {"class": "cat", "tier": 2, "fold": 1, "split": "L1", "shots": 5, "mixed": False, **counts}
+    >>> describe_unit(pair)
+    "The mask for cat (L1 the query's original, moved; 5 supports) has an IoU of 0.500."
+    """
+    split = str(record["split"])
+    setting = SPLIT_NAMES.get(split) or LEVEL_NAMES.get(split) or split
+    if record["tier"] == GENERAL:
+        setting = "tier 3, query and support of two classes" if record["mixed"] else "tier 3"
+    elif record["tier"] == FIXED:
+        setting = f"fixed pair of fold {record['fold']}"
+    more = f"; {record['shots']} supports" if record["shots"] > 1 else ""
+    return describe_pair(record, f"{setting}{more}", spurious=split in SPURIOUS)
+
+
+def format_score(score: Score) -> str:
+    """The value and its interval.
+
+    >>> format_score(Score("lca", 0.5, 3))
+    '0.500'
+    """
+    span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
+    return f"{score.value:.3f}{span}"
+
+
+def describe_salience(scorecard: Scorecard) -> str:
+    """Whether salient targets are found better, by how much, and whether salience is what the model follows."""
+    gap, salient, other = (find_score(scorecard, name) for name in ("salience-gap", "salient", "non-salient"))
+    followed = describe_following(scorecard)
+    if gap is None or salient is None or other is None:
+        return followed
+    numbers = f"mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others"
+    numbers += f", a gap of {format_score(gap)}"
+    if gap.interval and gap.interval.low > 0:
+        verdict = f"Salient targets are found better: {numbers}."
+    elif gap.interval and gap.interval.high < 0:
+        verdict = f"Salient targets are found less well: {numbers}."
+    else:
+        verdict = f"No preference for salient targets shows: {numbers}."
+    verdict += " The published models have gaps of 0.23 to 0.25."
+    unmeasured = (
+        "That is an association: salient targets may be easier for any model. A run with `--saliency MODEL` shows "
+        "whether this one follows salience instead of the support."
+    )
+    return f"{verdict} {followed or unmeasured}"
+
+
+def describe_support_use(scorecard: Scorecard) -> str:
+    """How much of the right support's IoU is left when the support shows something else."""
+    same = [score.value for level in SAME_CLASS if (score := find_score(scorecard, "miou", level=level))]
+    if not same or not sum(same):
+        return ""
+    right = sum(same) / len(same)
+    supports = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
+    shares = {
+        level: score.value / right
+        for level in supports
+        if (score := find_score(scorecard, "miou", level=level)) is not None
+    }
+    if not shares:
+        return ""
+    parts = [f"{share:.0%} of it with a support {supports[level]}" for level, share in shares.items()]
+    return (
+        f"With a support of the right class the query's object is found with an mIoU of {right:.3f}; "
+        f"{', '.join(parts)} is left. {_judge_support_use(shares)}"
+    )
+
+
+def _judge_support_use(shares: Mapping[str, float]) -> str:
+    if min(shares.values()) >= IGNORED_ABOVE:
+        return "The support is all but ignored: the model finds the query's object with any support."
+    if max(shares.values()) <= FOLLOWED_BELOW:
+        return "The support is followed: without it next to nothing is found."
+    if shares.get("L4", 0.0) > FOLLOWED_BELOW and max(shares.get("L5", 0.0), shares.get("L6", 0.0)) <= FOLLOWED_BELOW:
+        if shares["L4"] >= IGNORED_ABOVE:
+            return "The model needs a support and nearly any will do: another class works almost as well."
+        return "The model needs a support, and in part any will do: much of what it finds it finds with another class."
+    return "The support is followed in part: much is found that it does not show."
+
+
+def _build_complexity_section(scorecard: Scorecard) -> Section | None:
+    """Tier 1: the four splits, salient against other targets, and what the masks follow."""
+    splits = {split: score for split in SPLITS if (score := find_score(scorecard, "miou", split=split))}
+    if not splits:
+        return None
+    published = read_numbers().tier_1["Baseline"]
+    ours = [score_dot(score, SPLIT_NAMES[split], "this run") for split, score in splits.items()]
+    blocks: list[Block] = [
+        DotChart(
+            "Tier 1: mIoU of the four splits",
+            "Easy or hard: whether a supervised model finds the object. Salient or not: whether a saliency model finds "
+            "it. LCA weighs the first row most, HCA the last.",
+            (
+                *ours,
+                *(Dot(SPLIT_NAMES[split], published[split].mean, group=PAPER_BASELINE) for split in SPLITS),
+            ),
+            axis="mIoU",
+        )
+    ]
+    halves = [(name, find_score(scorecard, name)) for name in ("salient", "non-salient")]
+    if all(score for _, score in halves):
+        blocks.append(
+            DotChart(
+                "Salient and other targets",
+                "All queries of tier 1, easy and hard. A gap alone does not say why: a supervised model may have it "
+                "too.",
+                tuple(score_dot(score, name) for name, score in halves if score),
+                axis="mIoU",
+            )
+        )
+    if chart := build_following_chart(scorecard):
+        blocks.append(chart)
+    return Section(
+        "Tier 1: which queries are found",
+        describe_salience(scorecard),
+        (
+            *blocks,
+            _build_class_heat_map(scorecard, "split", SPLIT_NAMES, "IoU of each class in each split"),
+            *build_fold_tables(scorecard, ("lca", "hca")),
+            build_split_table(scorecard),
+        ),
+    )
+
+
+def _build_cognizance_section(scorecard: Scorecard) -> Section | None:
+    """Tier 2: every level, those that show the class apart from those that do not."""
+    levels = {level: score for level in LEVEL_NAMES if (score := find_score(scorecard, "miou", level=level))}
+    if not levels:
+        return None
+    published = read_numbers().tier_2["Baseline"]
+    groups = {True: "the support does not show it", False: "the support shows the class"}
+    dots = [score_dot(score, LEVEL_NAMES[level], groups[level in SPURIOUS]) for level, score in levels.items()]
+    dots += [Dot(LEVEL_NAMES[level], row.mean, group=PAPER_BASELINE) for level, row in published.items()]
+    chart = DotChart(
+        "Tier 2: mIoU with the query's own object, by what the support shows",
+        "Where the support shows the class, right is good. Where it does not, a model that uses it finds nothing: "
+        "left is good. If all rows are alike, the support does not matter.",
+        tuple(dots),
+        axis="mIoU with the query's own object",
+    )
+    return Section(
+        "Tier 2: is the support used?",
+        describe_support_use(scorecard),
+        (
+            chart,
+            _build_class_heat_map(
+                scorecard, "level", {level: level for level in levels}, "IoU of each class at each level"
+            ),
+            *build_fold_tables(scorecard, ("scs",)),
+            build_level_table(scorecard),
+        ),
+    )
+
+
+def _build_general_section(scorecard: Scorecard) -> Section | None:
+    """Tier 3: its classes, the weakest of them, and the published models."""
+    ranked = sorted(_select_class_scores(scorecard, tier="3"), key=lambda score: score.value)
+    total = find_score(scorecard, "gs")
+    if not ranked or total is None:
+        return None
+    spread = DistributionChart(
+        "Tier 3: IoU of single classes",
+        "Classes that resemble none of the training classes; GS is their mean.",
+        (("classes", [score.value for score in ranked]),),
+        axis="IoU",
+    )
+    weakest = DotChart(
+        "The weakest classes of tier 3",
+        "Lowest IoU first.",
+        tuple(score_dot(score, score.slice["class"]) for score in ranked[:WEAKEST]),
+        axis="IoU",
+        references=(("GS", total.value),),
+    )
+    text = f"Over {len(ranked)} classes the mean is {total.value:.3f}, from {ranked[0].value:.3f} "
+    text += f"({ranked[0].slice['class']}) to {ranked[-1].value:.3f} ({ranked[-1].slice['class']})."
+    for note in scorecard.left_out:
+        if note.what.startswith("pairs of two classes"):
+            fate = "kept" if note.what.endswith("(kept)") else "left out"
+            text += f" {note.count} of its pairs join two classes by a slip of names; they are {fate}."
+            break
+    return Section("Tier 3: classes never seen", text, (spread, weakest, build_general_table(scorecard)))
+
+
+def _build_fixed_section(scorecard: Scorecard) -> Section | None:
+    """Fixed pairs: classes and folds."""
+    ranked = sorted(_select_class_scores(scorecard), key=lambda score: -score.value)
+    total = find_score(scorecard, "miou")
+    if not ranked or total is None:
+        return None
+    chart = DotChart(
+        "Fixed pairs: IoU of each class",
+        "Summed intersections over summed unions, with intervals over query images.",
+        tuple(score_dot(score, score.slice["class"]) for score in ranked),
+        axis="IoU",
+        references=(("mIoU", total.value),),
+    )
+    return Section("Fixed pairs", "", (chart, *build_fold_tables(scorecard, ("miou",)), build_fixed_table(scorecard)))
+
+
+def _build_shots_section(scorecard: Scorecard) -> Section | None:
+    more = sorted({score.slice["shots"] for score in scorecard.scores if "shots" in score.slice}, key=int)
+    if not more:
+        return None
+    rows = []
+    for name in dict.fromkeys(score.name for score in scorecard.headline):
+        scores = [find_score(scorecard, name), *(find_score(scorecard, name, shots=shots) for shots in more)]
+        rows.append((name, *(score.value if score else None for score in scores)))
+    table = Table(
+        "More supports beside the first number",
+        "The same pairs with further supports of the same class, drawn by seed, none of them the query.",
+        ("score", "first", *(f"{shots} shots" for shots in more)),
+        tuple(rows),
+    )
+    return Section("More supports", "", (table,))
+
+
+def _build_leaderboard(scorecard: Scorecard) -> Section | None:
+    """The four scores of every published model, and ours in the first row."""
+    columns = ("lca", "hca", "scs", "gs")
+    ours = [find_score(scorecard, name) for name in columns]
+    if not any(ours):
+        return None
+    comparable: dict[str, list[str]] = {}
+    for name, score in zip(columns, ours, strict=True):
+        if score and score.comparable:
+            comparable.setdefault(score.comparable, []).append(name.upper())
+    text = " ".join(f"{', '.join(names)}: {sentence}." for sentence, names in comparable.items())
+    rows: list[tuple[str | float | None, ...]] = [
+        (scorecard.model or "this run", *(score.value if score else None for score in ours), "this run")
+    ]
+    for method, values in read_numbers().scores.items():
+        rows.append((method, *(values[name] for name in columns), "Table 4"))
+    table = Table(
+        "LCA, HCA, SCS and GS of published models",
+        "Values printed in the paper. HSNet's SCS and PFENet's cannot be recomputed from their own levels.",
+        ("model", *(name.upper() for name in columns), "source"),
+        tuple(rows),
+    )
+    return Section("Beside the published models", text, (table,))
+
+
+def _build_gallery_section(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
+    """Salient and other targets, found and missed; what is found without being shown; what is missed when shown."""
+    import polars as pl
+
+    pairs = add_pair_iou(records, scorecard)
+    salient, other = (
+        (pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(splits) for splits in (SALIENT, NOT_SALIENT)
+    )
+    wanted = (
+        ("Salient and missed", "Lowest IoU among salient targets of tier 1.", salient, False),
+        ("Not salient and missed", "Lowest IoU among the other targets of tier 1: what did it take instead?", other,
+         False),
+        ("Not salient and found", "Highest IoU among the targets that are not salient.", other, True),
+        ("Found without being shown", "Supports of another class, without a mask, or black; yet the query's own "
+         "object is found. Highest IoU first.", pl.col("split").is_in(SPURIOUS), True),
+        ("Shown itself and missed", "The support is the query (L0). Lowest IoU first.", pl.col("split") == "L0", False),
+    )  # fmt: skip
+    galleries = [
+        build_gallery(pairs.filter(rows), title, caption, "split", found=found)
+        for title, caption, rows, found in wanted
+    ]
+    blocks = tuple(gallery for gallery in galleries if gallery.examples)
+    return Section("Salience and supports, pair by pair", "One pair per query image.", blocks) if blocks else None
+
+
+def _build_class_heat_map(scorecard: Scorecard, by: str, columns: Mapping[str, str], title: str) -> HeatMap:
+    """IoU of each class in each split or level (`by`); `columns` maps its values to the names of the columns."""
+    cells = {
+        (score.slice["class"], score.slice[by]): score.value
+        for score in scorecard.scores
+        if score.name == "iou" and set(score.slice) == {"class", by}
+    }
+    classes = sorted({name for name, _ in cells})
+    return HeatMap(
+        title,
+        "Empty cells have no pairs.",
+        classes,
+        list(columns.values()),
+        [[cells.get((name, column), float("nan")) for column in columns] for name in classes],
+        row_axis="class",
+        column_axis=by,
+    )
+
+
+def build_fold_tables(scorecard: Scorecard, names: Sequence[str]) -> tuple[Table, ...]:
+    """A table of these scores in every fold, with their intervals; none for a single fold, which is the whole."""
+    folds = sorted({score.slice["fold"] for score in scorecard.scores if set(score.slice) == {"fold"}}, key=int)
+    if len(folds) < 2:
+        return ()
+    rows = []
+    for fold in folds:
+        cells: list[float | None] = []
+        for name in names:
+            score = find_score(scorecard, name, fold=fold)
+            interval = score.interval if score else None
+            cells += [
+                score.value if score else None,
+                interval.low if interval else None,
+                interval.high if interval else None,
+            ]
+        rows.append((f"fold {fold}", *cells))
+    columns = [column for name in names for column in (name.upper(), "low", "high")]
+    title = f"{' and '.join(name.upper() for name in names)} by fold"
+    return (Table(title, "Each fold tests its own classes.", ("fold", *columns), tuple(rows)),)
+
+
+def _select_class_scores(scorecard: Scorecard, **where: str) -> list[Score]:
+    """The IoU of every class in that slice."""
+    return [
+        score
+        for score in scorecard.scores
+        if score.name == "iou" and "class" in score.slice and {**score.slice, "class": ""} == {**where, "class": ""}
+    ]
+
+
+@dataclass(frozen=True)
+class _PublishedRow:
+    """A score of ours by name and slice, and what is printed for it by method."""
+
+    label: str
+    name: str
+    where: Mapping[str, str] = field(default_factory=dict)
+    printed: Mapping[str, FoldResult] = field(default_factory=dict)
+
+
+def build_split_table(scorecard: Scorecard) -> Table:
+    """Tier 1: every split, LCA and HCA, of each fold."""
+    printed = read_numbers().tier_1
+    rows = [
+        _PublishedRow(SPLIT_NAMES[split], "miou", {"split": split}, _select_row(printed, split)) for split in SPLITS
+    ]
+    rows += [_PublishedRow(name.upper(), name, {}, _select_row(printed, name)) for name in ("lca", "hca")]
+    return _build_published_table(scorecard, "Tier 1 beside the published models", rows)
+
+
+def build_level_table(scorecard: Scorecard) -> Table:
+    """Tier 2: every level of each fold; the paper prints L2 and L3 as one."""
+    printed = read_numbers().tier_2
+    rows = [_PublishedRow(level, "miou", {"level": level}, _select_row(printed, level)) for level in LEVEL_NAMES]
+    rows = [row for row in rows if row.printed or find_score(scorecard, "miou", **row.where)]
+    return _build_published_table(scorecard, "Tier 2 beside the published models", rows)
+
+
+def build_general_table(scorecard: Scorecard) -> Table:
+    """Tier 3: the one model that ran, and the published models of each fold."""
+    rows = [_PublishedRow("GS", "gs", {}, read_numbers().tier_3)]
+    return _build_published_table(scorecard, "Tier 3 beside the published models", rows)
+
+
+def build_fixed_table(scorecard: Scorecard) -> Table:
+    """Fixed pairs: mIoU of each fold, the published ones of PASCAL-5i without any remedy."""
+    rows = [_PublishedRow("mIoU", "miou", {}, _select_row(read_numbers().remedies, "none"))]
+    return _build_published_table(scorecard, "Fixed pairs beside the published models", rows)
+
+
+def _select_row(table: Mapping[str, Mapping[str, FoldResult]], name: str) -> dict[str, FoldResult]:
+    return {method: rows[name] for method, rows in table.items() if name in rows}
+
+
+def _build_published_table(scorecard: Scorecard, title: str, rows: Sequence[_PublishedRow]) -> Table:
+    """Our value and the published ones, of all folds and of each."""
+    methods = list(dict.fromkeys(method for row in rows for method in row.printed))
+    cells: list[tuple[str | float | None, ...]] = []
+    comparable = []
+    for row in rows:
+        total = find_score(scorecard, row.name, **row.where)
+        comparable.append(total.comparable if total else "")
+        means = [row.printed[method].mean if row.printed else None for method in methods]
+        cells.append((row.label, "all", total.value if total else None, *means))
+        for fold in range(4):
+            score = find_score(scorecard, row.name, **row.where, fold=str(fold))
+            folds = [row.printed[method].folds[fold] if row.printed else None for method in methods]
+            cells.append((row.label, f"fold {fold}", score.value if score else None, *folds))
+    caption = "Printed values and printed means; the published folds are those of PASCAL-5i."
+    if sentence := next(filter(None, comparable), ""):
+        caption += f" {sentence[:1].upper()}{sentence[1:]}."
+    return Table(
+        title,
+        caption,
+        ("what", "fold", scorecard.model or "this run", *methods),
+        tuple(row for row in cells if any(cell is not None for cell in row[2:])),
+    )

@@ -1,0 +1,93 @@
+"""Saliency masks on disk, by the content of the image and the identity of the model.
+
+A renamed file hits, a changed pixel, weight or argument misses. The mask is the map above .5, one bit per pixel, so
+10,000 photographs take some 250 MB. Files are written whole, so processes may share the folder.
+
+>>> import tempfile
+>>> from hardlook.models.registry import build
+>>> from hardlook.world.planted import PlantedWorld
+>>> images = [scene.image for scene in PlantedWorld(count=2)]
+>>> cache = SaliencyMaskCache(build("planted-saliency", role="saliency"), "planted", Path(tempfile.mkdtemp()))
+>>> first, again = cache.masks(images), cache.masks(images)
+>>> bool((first[0] == again[0]).all()), cache.computed, cache.found
+(True, 2, 2)
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import uuid
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook import fingerprints
+from hardlook.errors import ModelError
+from hardlook.models.roles import Image, SaliencyModel
+
+THRESHOLD = 0.5
+
+
+def default_mask_folder() -> Path:
+    """Where masks are kept: `HARDLOOK_CACHE`, else `hardlook` in the user's cache folder; `salient` within it."""
+    if chosen := os.environ.get("HARDLOOK_CACHE"):
+        return Path(chosen).expanduser() / "salient"
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "salient"
+
+
+class SaliencyMaskCache:
+    """Runs a saliency model on images whose mask is not in `folder` yet.
+
+    `identity` is the model's fingerprint (`models.identity`). `computed` and `found` count masks from the model and
+    from the folder.
+    """
+
+    def __init__(self, model: SaliencyModel, identity: str, folder: Path) -> None:
+        self.model = model
+        self.folder = folder / fingerprints.of_value([identity, THRESHOLD])
+        self.computed = self.found = 0
+
+    def masks(self, images: Sequence[Image]) -> list[NDArray[np.bool_]]:
+        """One (H, W) bool mask per image: where the saliency map exceeds .5."""
+        keys = [fingerprints.of_array(image) for image in images]
+        known = {key: mask for key in dict.fromkeys(keys) if (mask := self._read(key)) is not None}
+        fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
+        self.computed += len(fresh)
+        self.found += len(keys) - len(fresh)
+        if fresh:
+            maps = self.model.saliency(list(fresh.values()))
+            for (key, image), one in zip(fresh.items(), maps, strict=True):
+                if one.shape != image.shape[:2] or not np.isfinite(one).all():
+                    raise ModelError(
+                        f"expected a finite saliency map of {image.shape[:2]}, the model gave {one.shape}",
+                        remedy="`hardlook check saliency MODEL` says what the role asks for",
+                    )
+                known[key] = np.asarray(one > THRESHOLD, dtype=np.bool_)
+                self._write(key, known[key])
+        return [known[key] for key in keys]
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.npz"
+
+    def _read(self, key: str) -> NDArray[np.bool_] | None:
+        try:
+            with np.load(self._path(key), allow_pickle=False) as stored:
+                height, width = (int(side) for side in stored["size"])
+                bits = np.unpackbits(stored["bits"], count=height * width)
+        except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
+            # Missing or damaged: the model is run again.
+            return None
+        return bits.reshape(height, width).astype(np.bool_)
+
+    def _write(self, key: str, mask: NDArray[np.bool_]) -> None:
+        path = self._path(key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, size=np.array(mask.shape), bits=np.packbits(mask))
+        beside = path.with_name(f".{uuid.uuid4().hex}")
+        beside.write_bytes(buffer.getvalue())
+        beside.replace(path)

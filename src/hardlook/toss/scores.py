@@ -1,0 +1,404 @@
+"""Scores of TOSS from records: LCA, HCA, SCS, GS, and the mIoU of every split, level, class and fold."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hardlook.data.toss_pairs import L2_OR_L3
+from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard
+from hardlook.harness.tally import SumTally
+from hardlook.metrics.one_shot import (
+    LEVELS,
+    POOLED_LEVELS,
+    RELEASED_GROUPS,
+    SPLITS,
+    class_iou,
+    generalization_score,
+    lca_hca,
+    scs_paper,
+    scs_released,
+)
+from hardlook.toss.evaluation import NO_SIMILARITY
+from hardlook.toss.options import (
+    COGNIZANCE,
+    COMPLEXITY,
+    FIXED,
+    GENERAL,
+    TossOptions,
+    mixed_reading,
+    scs_reading,
+    void_reading,
+)
+from hardlook.toss.pair_lists import EXAMPLES
+from hardlook.toss.pixel_sums import (
+    INTERSECTION,
+    UNION,
+    Chosen,
+    NamedScore,
+    PixelSums,
+    Totals,
+    Values,
+    class_ious,
+    compute_credits,
+    foreground_background_iou,
+    mean_defined,
+    mean_iou,
+    pair_iou,
+    pair_union_expression,
+    score_tallies,
+    sum_pixels,
+    tally_scores,
+)
+from hardlook.toss.published import describe_comparability, find_pairs_run
+from hardlook.toss.salience_following import FOLLOWING_SCORES, FOLLOWS_TRUTH, tally_following
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SALIENT, NOT_SALIENT = ("easy_sal", "hard_sal"), ("easy_nsal", "hard_nsal")
+SPURIOUS = ("L4", "L5", "L6")
+SAME_CLASS = ("L2", "L3", L2_OR_L3)
+LABELS = ("tier", "fold", "split", "class", "shots")
+# With a spurious support an empty mask is right, so a lower IoU is better.
+_SPURIOUS_LEVELS = tuple(("level", level) for level in SPURIOUS)
+SCORES = (
+    ScoreMeaning(
+        "lca",
+        "LCA",
+        "low-complexity accuracy: mIoU of the four splits of tier 1, weighted towards easy and salient queries",
+        headline=True,
+    ),
+    ScoreMeaning("hca", "HCA", "high-complexity accuracy: the same, weighted towards hard queries", headline=True),
+    ScoreMeaning(
+        "scs",
+        "SCS",
+        "support cognizance: high where the support shows the class, and finding nothing where it does not",
+        headline=True,
+    ),
+    ScoreMeaning("gs", "GS", "generalisation: mean IoU over classes unlike any trained on", headline=True),
+    ScoreMeaning("salient", "salient", "mIoU of queries whose target is salient"),
+    ScoreMeaning("non-salient", "non-salient", "mIoU of queries whose target is not salient"),
+    ScoreMeaning(
+        "salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", ranked=False
+    ),
+    *FOLLOWING_SCORES,
+    ScoreMeaning("rejection", "rejection", "1 - mean IoU under spurious supports (L4 to L6): 1 finds nothing there"),
+    ScoreMeaning(
+        "miou",
+        "mIoU",
+        "mean over classes, then folds, of summed intersections / summed unions",
+        inverted_slices=_SPURIOUS_LEVELS,
+    ),
+    ScoreMeaning(
+        "fb-iou",
+        "FB-IoU",
+        "mean of the IoU of object and background, the classes of a fold pooled, then over folds",
+        inverted_slices=_SPURIOUS_LEVELS,
+    ),
+    ScoreMeaning(
+        "pair-iou",
+        "pair IoU",
+        "mean IoU over single pairs; beside mIoU, never in its place",
+        inverted_slices=_SPURIOUS_LEVELS,
+    ),
+    ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class", inverted_slices=_SPURIOUS_LEVELS),
+)
+
+
+def score_records(card: BenchmarkCard, records: pl.DataFrame, options: TossOptions) -> Scorecard:
+    """Every score with its interval over query images."""
+    scored, _ = _select_scored(records, options)
+    scores = score_tallies(tally_records(records, options), options)
+    void_ignored = void_reading(options) == "ignored"
+    left_out = list_left_out(records, scored, scores, scs=scs_reading(options), void_ignored=void_ignored)
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
+
+
+def tally_records(records: pl.DataFrame, options: TossOptions) -> list[SumTally]:
+    """Pixels by tier, fold, split, class and shots; then what masks follow, for each number of shots."""
+    import polars as pl
+
+    first, void_ignored = options.shots[0], void_reading(options) == "ignored"
+    scored, similar_above = _select_scored(records, options)
+    sums = sum_pixels(scored, LABELS, void_ignored=void_ignored)
+    reading, ran = scs_reading(options), find_pairs_run(scored)
+    slices: dict[int, dict[str, str]] = {
+        shots: {} if shots == first else {"shots": str(shots)} for shots in options.shots
+    }
+
+    def name_scores(totals: Totals) -> Sequence[NamedScore]:
+        return [
+            score
+            for shots, where in slices.items()
+            for score in _score_shots(sums, totals, sums.where(shots=shots), reading, where)
+        ]
+
+    def more(score: NamedScore) -> Mapping[str, Any]:
+        how = f"scs={reading}" if score.name == "scs" else ""
+        if similar_above is not None and score.slice.get("level") in ("L2", "L3"):
+            how = f"L2 has cosines above {similar_above:.4f}"
+        return {"reading": how, "comparable": describe_comparability(score.name, score.slice, ran, options)}
+
+    tallies = tally_scores(sums, name_scores, key=("toss", "bootstrap"), more=more)
+    others = scored.filter((pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(NOT_SALIENT))
+    for shots, where in slices.items():
+        tallies += tally_following(
+            others.filter(pl.col("shots") == shots),
+            void_ignored=void_ignored,
+            key=("toss", "following", shots),
+            where=where,
+            comparable=describe_comparability(FOLLOWS_TRUTH, {}, ran, options),
+        )
+    return tallies
+
+
+def unit_qualities(records: pl.DataFrame, options: TossOptions) -> pl.DataFrame:
+    """Credit and IoU of each pair; NaN for pairs of two classes where the reading drops them."""
+    import polars as pl
+
+    return compute_credits(
+        records,
+        void_ignored=void_reading(options) == "ignored",
+        spurious=pl.col("split").is_in(SPURIOUS),
+        scored=~pl.col("mixed") if mixed_reading(options) == "ours" else None,
+    )
+
+
+def split_levels(records: pl.DataFrame, shots: int) -> tuple[pl.DataFrame, float | None]:
+    """The records with `L2+L3` split at the mean cosine of those pairs: above it L2 (similar), else L3; and that mean.
+
+    The mean is over the records of this number of `shots`, so each pair counts once. None if no encoder ran.
+
+    >>> import polars as pl
+    >>> rows = {"split": ["L2+L3", "L2+L3", "L0"], "similarity": [0.9, 0.1, -2.0], "shots": [1, 1, 1]}
+    >>> split, mean = split_levels(pl.DataFrame(rows), 1)
+    >>> split["split"].to_list(), mean
+    (['L2', 'L3', 'L0'], 0.5)
+    """
+    import polars as pl
+
+    if "similarity" not in records.columns:
+        return records, None
+    measured = (pl.col("split") == L2_OR_L3) & (pl.col("similarity") > NO_SIMILARITY)
+    # Sorted, so that the sum does not depend on the order of the records.
+    cosines = records.filter(measured & (pl.col("shots") == shots))["similarity"].sort()
+    if cosines.is_empty():
+        return records, None
+    mean = float(cosines.to_numpy().mean())
+    level = pl.when(pl.col("similarity") > mean).then(pl.lit("L2")).otherwise(pl.lit("L3"))
+    return records.with_columns(split=pl.when(measured).then(level).otherwise(pl.col("split"))), mean
+
+
+def _select_scored(records: pl.DataFrame, options: TossOptions) -> tuple[pl.DataFrame, float | None]:
+    """The records that are scored, with L2 separate from L3 where an encoder ran, and the cosine between them."""
+    kept = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
+    return split_levels(kept, options.shots[0])
+
+
+def _score_shots(
+    sums: PixelSums, totals: Totals, chosen: Chosen, reading: str, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """All scores of one number of shots, the four headline scores first."""
+    scores: list[NamedScore] = []
+    if (fixed := chosen & sums.where(tier=FIXED)).any():
+        scores += _score_means(sums, totals, fixed, where) + _score_folds(sums, totals, fixed, where)
+        scores += _score_classes(sums, totals, fixed, where)
+    if (tier1 := chosen & sums.where(tier=COMPLEXITY)).any():
+        scores += _score_query_complexity(sums, totals, tier1, where)
+    if (tier2 := chosen & sums.where(tier=COGNIZANCE)).any():
+        scores += _score_support_cognizance(sums, totals, tier2, reading, where)
+    if (tier3 := chosen & sums.where(tier=GENERAL)).any():
+        one_model = class_ious(sums, totals, tier3)[1][:, None]
+        scores.append(NamedScore("gs", where, generalization_score(one_model), tier3))
+        scores += _score_means(sums, totals, tier3, {**where, "tier": "3"})
+        scores += _score_classes(sums, totals, tier3, {**where, "tier": "3"})
+    order = ("lca", "hca", "scs", "gs")
+    return sorted(
+        scores,
+        key=lambda score: order.index(score.name) if score.name in order and score.slice == where else len(order),
+    )
+
+
+def _score_query_complexity(
+    sums: PixelSums, totals: Totals, tier: Chosen, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """LCA and HCA, of all folds and of each; the salience gap; the mIoU of every split, fold and class."""
+    scores: list[NamedScore] = []
+    low, high = [], []
+    for fold in sums.values_of("fold", tier):
+        here = tier & sums.where(fold=fold)
+        splits = {split: mean_iou(sums, totals, here & sums.where(split=split)) for split in SPLITS}
+        fold_low, fold_high = lca_hca(splits)
+        low.append(fold_low)
+        high.append(fold_high)
+        at = {**where, "fold": str(fold)}
+        scores += [NamedScore("lca", at, fold_low, here), NamedScore("hca", at, fold_high, here)]
+        scores += [
+            NamedScore("miou", {**at, "split": split}, values, chosen)
+            for split, values in splits.items()
+            if (chosen := here & sums.where(split=split)).any()
+        ]
+    headline = [NamedScore("lca", where, mean_defined(low), tier), NamedScore("hca", where, mean_defined(high), tier)]
+    halves = {}
+    for name, members in (("salient", SALIENT), ("non-salient", NOT_SALIENT)):
+        half = tier & sums.where(split=members)
+        halves[name] = mean_iou(sums, totals, half)
+        headline.append(NamedScore(name, where, halves[name], half))
+    headline.append(NamedScore("salience-gap", where, halves["salient"] - halves["non-salient"], tier))
+    for split in SPLITS:
+        here = tier & sums.where(split=split)
+        if here.any():
+            scores += _score_means(sums, totals, here, {**where, "split": split})
+            scores += _score_classes(sums, totals, here, {**where, "split": split})
+    return headline + scores
+
+
+def _score_support_cognizance(
+    sums: PixelSums, totals: Totals, tier: Chosen, reading: str, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """SCS of all folds and of each, how well spurious supports are rejected, and every level."""
+    scores, folds = [], []
+    for fold in sums.values_of("fold", tier):
+        here = tier & sums.where(fold=fold)
+        folds.append(_fold_scs(sums, totals, here, reading))
+        scores.append(NamedScore("scs", {**where, "fold": str(fold)}, folds[-1], here))
+    present = set(sums.values_of("split", tier))
+    levels = [level for level in (*LEVELS[:2], *SAME_CLASS, *LEVELS[4:]) if level in present]
+    means = {level: mean_iou(sums, totals, tier & sums.where(split=level)) for level in levels}
+    headline = [NamedScore("scs", where, mean_defined(folds), tier)]
+    if spurious := [means[level] for level in SPURIOUS if level in means]:
+        chosen = tier & sums.where(split=SPURIOUS)
+        headline.append(NamedScore("rejection", where, 1 - mean_defined(spurious), chosen))
+    for level in levels:
+        here = tier & sums.where(split=level)
+        for score_part in (_score_means, _score_folds, _score_classes):
+            scores += score_part(sums, totals, here, {**where, "level": level})
+    return headline + scores
+
+
+def _fold_scs(sums: PixelSums, totals: Totals, chosen: Chosen, reading: str) -> Values:
+    classes = sums.values_of("class", chosen)
+
+    def pool(levels: Sequence[str]) -> Totals:
+        cells = [chosen & sums.where(**{"class": name, "split": tuple(levels)}) for name in classes]
+        return np.stack([totals[:, one].sum(1) for one in cells], axis=1)
+
+    if reading == "released":
+        groups = [SAME_CLASS if "L2" in group else group for group in RELEASED_GROUPS]
+        pooled = np.stack([pool(group) for group in groups], axis=2)
+        return scs_released(pooled[..., INTERSECTION], pooled[..., UNION])
+    levels = POOLED_LEVELS if L2_OR_L3 in sums.values_of("split", chosen) else LEVELS
+    pooled = np.stack([pool((level,)) for level in levels], axis=2)
+    return scs_paper(class_iou(pooled[..., INTERSECTION], pooled[..., UNION]))
+
+
+def _score_means(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    return [
+        NamedScore("miou", where, mean_iou(sums, totals, chosen), chosen),
+        NamedScore("fb-iou", where, foreground_background_iou(sums, totals, chosen), chosen),
+        NamedScore("pair-iou", where, pair_iou(totals, chosen), chosen),
+    ]
+
+
+def _score_folds(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    cells = {str(fold): chosen & sums.where(fold=fold) for fold in sums.values_of("fold", chosen)}
+    return [
+        NamedScore("miou", {**where, "fold": fold}, mean_iou(sums, totals, one), one) for fold, one in cells.items()
+    ]
+
+
+def _score_classes(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    names, ious = class_ious(sums, totals, chosen)
+    return [
+        NamedScore("iou", {**where, "class": name}, ious[:, place], chosen & sums.where(**{"class": name}))
+        for place, name in enumerate(names)
+    ]
+
+
+Cell = tuple[int, int, str]
+"""Shots, fold and class."""
+
+
+def list_left_out(
+    records: pl.DataFrame, scored: pl.DataFrame, scores: Sequence[Score], *, scs: str, void_ignored: bool
+) -> tuple[LeftOut, ...]:
+    """Mixed pairs, pairs without a true pixel, classes without a split or level, folds without a score.
+
+    `scs` is the reading of the support cognizance score.
+    """
+    import polars as pl
+
+    mixed = records.filter(records["mixed"])["unit"].to_list()
+    if len(scored) < len(records):
+        notes = [_note("pairs of two classes in tier 3", mixed, "the reading is mixed=ours")]
+    else:
+        # They are counted either way, and their number has no better place.
+        why = "not left out: the reading is mixed=released, and they count for the query's class"
+        notes = [_note("pairs of two classes in tier 3 (kept)", mixed, why)]
+    empty = scored.filter(pl.col("truth") == 0)["unit"].to_list()
+    why = "the query's truth has no pixel of the class; what is predicted there still enters the unions"
+    notes.append(_note("pairs without anything to find", empty, why))
+    lacking = _list_lacking_splits(_find_present_splits(scored, COMPLEXITY, void_ignored))
+    why = "a class that a split has no pair of leaves that split's mean over classes"
+    notes.append(_note("classes missing from a split of tier 1", lacking, why))
+    lacking = _list_lacking_levels(_find_present_splits(scored, COGNIZANCE, void_ignored), scs)
+    notes.append(
+        _note("classes without scs", lacking, "SCS needs every level of a class; these leave the mean over classes")
+    )
+    for name, needed in (("lca", "every split"), ("hca", "every split"), ("scs", "a class with every level")):
+        without = [
+            f"fold {score.slice['fold']}"
+            for score in scores
+            if score.name == name and set(score.slice) == {"fold"} and math.isnan(score.value)
+        ]
+        notes.append(_note(f"folds without {name}", without, f"it needs {needed}"))
+    return tuple(note for note in notes if note.count)
+
+
+def _note(what: str, names: list[str], why: str) -> LeftOut:
+    return LeftOut(what, len(names), why, tuple(names[:EXAMPLES]))
+
+
+def _find_present_splits(scored: pl.DataFrame, tier: int, void_ignored: bool) -> dict[Cell, set[str]]:
+    """Which splits or levels of a tier have pixels, by shots, fold and class."""
+    import polars as pl
+
+    union = pair_union_expression(void_ignored=void_ignored)
+    rows = scored.filter(pl.col("tier") == tier).group_by("shots", "fold", "class", "split").agg(union=union.sum())
+    present: dict[Cell, set[str]] = {}
+    for row in rows.iter_rows(named=True):
+        cell = present.setdefault((row["shots"], row["fold"], row["class"]), set())
+        cell |= {row["split"]} if row["union"] > 0 else set()
+    return dict(sorted(present.items()))
+
+
+def _list_lacking_splits(present: dict[Cell, set[str]]) -> list[str]:
+    """Classes that lack a split which other classes of their fold have."""
+    of_fold: dict[tuple[int, int], set[str]] = {}
+    for (shots, fold, _), splits in present.items():
+        of_fold[shots, fold] = of_fold.get((shots, fold), set()) | splits
+    return [
+        f"{name} in {split} of fold {fold}"
+        for (shots, fold, name), splits in present.items()
+        for split in SPLITS
+        if split in of_fold[shots, fold] - splits
+    ]
+
+
+def _list_lacking_levels(present: dict[Cell, set[str]], scs: str) -> list[str]:
+    """Classes that lack a level, or in the reading `released` a group of levels."""
+    pooled = {(shots, fold) for (shots, fold, _), levels in present.items() if L2_OR_L3 in levels}
+    lacking = []
+    for (shots, fold, name), levels in present.items():
+        if scs == "released":
+            groups = [(*group, L2_OR_L3) if "L2" in group else group for group in RELEASED_GROUPS]
+        else:
+            groups = [(level,) for level in (POOLED_LEVELS if (shots, fold) in pooled else LEVELS)]
+        if gone := [" or ".join(group) for group in groups if not levels & set(group)]:
+            lacking.append(f"{name} of fold {fold}: no {', '.join(gone)}")
+    return lacking

@@ -1,0 +1,170 @@
+"""Which saliency model has crisp borders: masks are cut at .5, so a wide border leaves much to chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from hardlook.data.class_masks import ClassMaskSource
+from hardlook.errors import DataError
+from hardlook.harness.runs.progress import StartProgress
+from hardlook.harness.sections import DistributionChart, DotChart, Example, Gallery, Picture, Section
+from hardlook.harness.stats import Estimate, bootstrap_mean
+from hardlook.metrics.mask_attributes import SIDE
+from hardlook.models.named_model import NamedModel
+from hardlook.randomness import generator
+from hardlook.report.estimates import estimate_dot, estimate_to_json
+from hardlook.toss.tiers.attribute_report import list_gallery_units
+from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.dataset import OpenedData, describe_failures
+
+LOW, HIGH, CUT = 0.1, 0.9, 0.5
+SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Border:
+    """One map at 512 x 512: the share of pixels between .1 and .9, and the width of that band in pixels.
+
+    `width` is the band's area over the length of the contour at .5, NaN where there is no contour.
+    """
+
+    undecided: float
+    width: float
+
+
+@dataclass(frozen=True)
+class BorderSummary:
+    """A model over images: means with intervals; `blank` counts maps without a contour."""
+
+    model: str
+    undecided: Estimate
+    width: Estimate | None
+    blank: int
+    borders: tuple[Border, ...]
+
+
+def measure_border(saliency: NDArray[np.float32]) -> Border:
+    """The border of a map (H, W) in [0, 1]; a crisp one has nothing between .1 and .9.
+
+    >>> crisp = np.zeros((64, 64), np.float32)
+    >>> crisp[16:48, 16:48] = 1
+    >>> faint = cv2.GaussianBlur(crisp, (0, 0), 6)
+    >>> measure_border(crisp).width < measure_border(faint).width
+    True
+    """
+    square = cv2.resize(saliency, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
+    undecided = int(np.count_nonzero((square > LOW) & (square < HIGH)))
+    inside = (square > CUT).astype(np.uint8)
+    contours, _ = cv2.findContours(inside, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
+    length = sum(cv2.arcLength(contour, True) for contour in contours)
+    return Border(undecided / SIDE**2, undecided / length if length else float("nan"))
+
+
+def summarise_borders(model: str, borders: Sequence[Border], *, seed: int = 0) -> BorderSummary:
+    """Means over images, with intervals that resample them."""
+    widths = [border.width for border in borders if not np.isnan(border.width)]
+    undecided = bootstrap_mean(
+        [border.undecided for border in borders], rng=generator(seed, "undecided"), resampled="image", resamples=2000
+    )
+    width = None
+    if widths:
+        width = bootstrap_mean(widths, rng=generator(seed, "border width"), resampled="image", resamples=2000)
+    return BorderSummary(model, undecided, width, len(borders) - len(widths), tuple(borders))
+
+
+def run_border_study(
+    opened: OpenedData, models: Mapping[str, NamedModel], *, images: int, seed: int, start: StartProgress
+) -> tuple[list[Section], dict[str, Any], list[FailedImage]]:
+    """Measure at most `images` images with both models: sections and numbers of the page, and failed images."""
+    source = opened.source
+    one_token = sorted({source.image_of(token): token for token in opened.tokens}.values())
+    order = generator(seed, "study-saliency").permutation(len(one_token))[:images]
+    chosen = [one_token[place] for place in sorted(order.tolist())]
+    borders: dict[str, list[Border]] = {name: [] for name in models}
+    measured, failures = [], list(opened.failures)
+    advance = start(len(chosen), 0)
+    for token in chosen:
+        try:
+            image = source.read_image(token)
+            both = [measure_border(model.model.saliency([image])[0]) for model in models.values()]
+        except Exception as error:  # a model may raise anything; one image must not cost the others
+            failures.append(FailedImage(source.image_of(token), f"{type(error).__name__}: {error}"))
+            advance(1, 1)
+            continue
+        measured.append(token)
+        for own, border in zip(borders.values(), both, strict=True):
+            own.append(border)
+        advance(1, 0)
+    if not measured:
+        raise DataError(f"no image could be measured ({describe_failures(failures)})", remedy="check the models")
+    summaries = [summarise_borders(name, own, seed=seed) for name, own in borders.items()]
+    sections, document = build_border_page(summaries, measured)
+    document["models"] = [model.facts() for model in models.values()]
+    return sections, document, failures
+
+
+def build_border_page(
+    summaries: Sequence[BorderSummary], tokens: Sequence[str]
+) -> tuple[list[Section], dict[str, Any]]:
+    """Shares of undecided pixels and widths of borders, and the images where the two models differ most."""
+    undecided = [estimate_dot(one.model, one.undecided, times=100) for one in summaries]
+    widths = [estimate_dot(one.model, one.width) for one in summaries if one.width]
+    crisp = min(summaries, key=lambda one: one.undecided.value)
+    first, second = (np.array([border.undecided for border in one.borders]) for one in summaries)
+    apart = np.argsort(-np.abs(first - second), kind="stable")[:SHOWN].tolist()
+    examples = [
+        Example(tokens[place], f"undecided: {100 * first[place]:.1f} % and {100 * second[place]:.1f} %")
+        for place in apart
+    ]
+    summary = (
+        f"{crisp.model} has the crisper borders: {100 * crisp.undecided.value:.1f} % of its pixels lie between .1 and "
+        f".9 ({', '.join(f'{one.model} {100 * one.undecided.value:.1f} %' for one in summaries)}), on {len(tokens)} "
+        "images."
+    )
+    groups = [(one.model, [100 * border.undecided for border in one.borders]) for one in summaries]
+    section = Section(
+        "Borders",
+        "Salience cuts the map at .5. Where many pixels lie between, the cut decides what the model did not.",
+        [
+            DotChart("Undecided pixels", "Between .1 and .9, interval over images.", undecided, "percent of the image"),
+            DotChart(
+                "Width of the border", "Undecided pixels over the contour's length, at 512 x 512.", widths, "pixels"
+            ),
+            DistributionChart("Undecided pixels per image", "Left is crisp.", groups, "percent of the image"),
+            Gallery("Where the two differ most", "The maps: white is salient.", examples),
+        ],
+    )
+    document = {
+        "schema": "hardlook.study-saliency/1",
+        "summary": summary,
+        "images": len(tokens),
+        "borders": {
+            one.model: {
+                "undecided": estimate_to_json(one.undecided, ("value", "low", "high", "n")),
+                "width_pixels": estimate_to_json(one.width, ("value", "low", "high", "n")),
+                "blank_maps": one.blank,
+            }
+            for one in summaries
+        },
+    }
+    return [section], document
+
+
+def draw_borders(
+    source: ClassMaskSource, models: Mapping[str, NamedModel], sections: Sequence[Section]
+) -> dict[str, list[Picture]]:
+    """The images that the gallery shows, with both models' maps in grey."""
+    pictures = {}
+    for token in list_gallery_units(sections):
+        image = source.read_image(token)
+        pictures[token] = [Picture("image", image)]
+        for name, model in models.items():
+            grey = (255 * np.asarray(model.model.saliency([image])[0])).astype(np.uint8)
+            pictures[token].append(Picture(name, np.repeat(grey[..., None], 3, axis=2)))
+    return pictures

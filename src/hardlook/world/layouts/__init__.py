@@ -1,1 +1,0 @@
-"""Writers of the planted world, one file a layout; `hardlook.world.write` chooses among them."""

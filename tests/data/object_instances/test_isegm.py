@@ -1,0 +1,127 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import PIL.Image
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from hardlook.data.object_instances.isegm import TETRIS, count_object_pixels, list_objects
+from hardlook.errors import DataError
+from hardlook.world.layouts import write_world
+from hardlook.world.planted import PlantedWorld
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    PIL.Image.fromarray(array).save(path)
+
+
+def test_round_trip_of_the_planted_world(tmp_path: Path) -> None:
+    instances = list_objects(write_world(tmp_path, "isegm", seed=2, count=12))
+    assert [instance.image_stem for instance in instances] == [f"{i:06d}" for i in range(1, 13)]
+    for instance, rendered in zip(instances, PlantedWorld(seed=2, count=12), strict=True):
+        assert instance.object_stem == ""
+        assert np.array_equal(instance.read(), rendered.image)
+        target = instance.read_target(size=(160, 120))
+        assert np.array_equal(target.mask, rendered.target_mask)
+        assert target.ignore.any()
+        assert not (target.ignore & target.mask).any()
+
+
+def test_values_of_each_layout(tmp_path: Path) -> None:
+    image = np.zeros((2, 3, 3), np.uint8)
+    grey = np.array([[0, 127, 128], [129, 200, 255]], np.uint8)
+    colours = np.zeros((2, 3, 3), np.uint8)
+    colours[0, 1, 2] = colours[1, 2, 0] = 1
+    numbers = np.array([[0, 1, 1], [0, 7, 7]], np.uint8)
+    for name, images, masks, mask in (
+        ("GrabCut", "data_GT", "boundary_GT", grey), ("Berkeley", "images", "masks", grey),
+        ("DAVIS", "img", "gt", colours), ("TETRIS", "img", "masks", numbers),
+    ):  # fmt: skip
+        _save(tmp_path / name / images / "a.bmp", image)
+        _save(tmp_path / name / masks / "a.png", mask)
+    for name in ("GrabCut", "Berkeley"):
+        target = list_objects(tmp_path / name)[0].read_target()
+        assert target.mask.tolist() == [[False, False, False], [True, True, True]]
+        assert target.ignore.tolist() == [[False, False, True], [False, False, False]]
+    davis = list_objects(tmp_path / "DAVIS")[0].read_target()
+    assert davis.mask.tolist() == [[False, True, False], [False, False, True]]
+    tetris = list_objects(tmp_path / "TETRIS")
+    assert [instance.object_stem for instance in tetris] == ["1", "7"]
+    assert tetris[1].read_target().mask.tolist() == [[False, False, False], [False, True, True]]
+
+
+@given(arrays(np.int32, (3, 5), elements=st.integers(0, 4) | st.just(70000)))
+def test_areas_of_objects(labels: np.ndarray) -> None:
+    expected = {n: int((labels == n).sum()) for n in (1, 2, 3, 4, 70000)}
+    assert count_object_pixels(labels) == {n: area for n, area in expected.items() if area}
+
+
+def test_a_layout_that_is_asked_for_goes_before_the_first_that_fits(tmp_path: Path) -> None:
+    numbers = np.array([[0, 2, 2], [5, 0, 2]], np.uint8)
+    for folder, array in (("img", np.zeros((2, 3, 3), np.uint8)), ("gt", numbers), ("masks", numbers)):
+        _save(tmp_path / folder / "a.png", array)
+    assert [instance.area for instance in list_objects(tmp_path)] == [None]
+    asked = list_objects(tmp_path, TETRIS)
+    assert [(instance.object_stem, instance.area) for instance in asked] == [("2", 3), ("5", 1)]
+    assert asked[0].files() == (tmp_path / "img" / "a.png", tmp_path / "masks" / "a.png")
+
+
+def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no interactive dataset") as caught:
+        list_objects(tmp_path)
+    assert "data_GT + boundary_GT" in str(caught.value.remedy)
+    (tmp_path / "img").mkdir()
+    (tmp_path / "gt").mkdir()
+    with pytest.raises(DataError, match="folders are empty"):
+        list_objects(tmp_path)
+    _save(tmp_path / "img" / "a.png", np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(DataError, match="not both: a"):
+        list_objects(tmp_path)
+    _save(tmp_path / "gt" / "a.png", np.zeros((4, 5), np.uint8))
+    with pytest.raises(DataError, match="mask is 5x4, its image 4x4"):
+        list_objects(tmp_path)[0].read_target(size=(4, 4))
+    with pytest.raises(DataError, match="mask is empty"):
+        list_objects(tmp_path)[0].read_target()
+
+
+@pytest.mark.real
+def test_real_grabcut(shared_data: Path) -> None:
+    instances = list_objects(shared_data / "data" / "GrabCut")
+    assert len(instances) == 7
+    for instance in instances:
+        height, width, _ = instance.read().shape
+        assert 0.01 < instance.read_target(size=(width, height)).mask.mean() < 0.9
+
+
+def berkeley_like(folder, values):
+    (folder / "images").mkdir(parents=True)
+    (folder / "masks").mkdir()
+    PIL.Image.fromarray(np.zeros((4, 6, 3), np.uint8)).save(folder / "images" / "cat.png")
+    mask = np.resize(np.array(values, np.uint8), (4, 6))
+    PIL.Image.fromarray(mask).save(folder / "masks" / "cat.png")
+    return mask
+
+
+def test_a_mask_of_zeros_and_ones_is_what_it_looks_like(tmp_path):
+    mask = berkeley_like(tmp_path, [0, 1, 1])
+    (instance,) = list_objects(tmp_path)
+    target = instance.read_target((6, 4))
+    assert (target.mask == (mask == 1)).all()
+    assert not target.ignore.any()
+
+
+def test_dark_labels_are_refused_with_their_values(tmp_path):
+    berkeley_like(tmp_path, [0, 1, 2])
+    (instance,) = list_objects(tmp_path)
+    with pytest.raises(DataError, match="brighter than 128; its values are 0, 1, 2"):
+        instance.read_target((6, 4))
+
+
+def test_a_folder_that_is_not_there_is_called_that(tmp_path):
+    with pytest.raises(DataError, match="no such folder"):
+        list_objects(tmp_path / "nowhere")

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from detection_scenes import image_arrays, pycocotools_evaluation, scene, similarity
+from pycocotools import mask as coco_mask
+from pycocotools.coco import COCO
+
+from hardlook.data.coco_detection import InstanceDataset, parse_instances, parse_results, read_instances, read_results
+from hardlook.errors import DataError
+from hardlook.metrics.detection import Detections, Objects
+from hardlook.metrics.open_ap import OpenAP
+from hardlook.world.layouts import write_world
+
+PICTURE = {"id": 7, "file_name": "a.jpg", "width": 6, "height": 5}
+
+SQUARE = {
+    "id": 1, "image_id": 7, "category_id": 18, "bbox": [1, 1, 2, 2], "area": 4, "iscrowd": 0,
+    "segmentation": [[1, 1, 3, 1, 3, 3, 1, 3]],
+}  # fmt: skip
+
+
+def content(*annotations: dict[str, Any]) -> dict[str, Any]:
+    categories = [{"id": 18, "name": "dog"}, {"id": 3, "name": "car"}]
+    return {"images": [PICTURE], "categories": categories, "annotations": list(annotations)}
+
+
+def test_objects_of_the_planted_world_equal_pycocotools(tmp_path: Path) -> None:
+    path = write_world(tmp_path, "coco-panoptic", seed=2, count=12) / "instances.json"
+    dataset = read_instances(path)
+    with contextlib.redirect_stdout(io.StringIO()):
+        coco = COCO(str(path))
+    assert dataset.categories == {i: coco.cats[i]["name"] for i in sorted(coco.getCatIds())}
+    assert [image.id for image in dataset.images] == coco.getImgIds()
+    assert sum(len(image.ids) for image in dataset.images) == len(coco.anns) > 0
+    for image in dataset.images:
+        theirs = coco.loadAnns(coco.getAnnIds(imgIds=image.id))
+        assert image.ids.tolist() == [a["id"] for a in theirs]
+        assert image.category_ids.tolist() == [a["category_id"] for a in theirs]
+        assert image.boxes.tolist() == [a["bbox"] for a in theirs]
+        assert image.area.tolist() == [a["area"] for a in theirs]
+        for mask, annotation in zip(image.masks(), theirs, strict=True):
+            assert np.array_equal(mask, coco.annToMask(annotation).astype(bool))
+
+
+def test_polygons_runs_and_crowds_are_decoded() -> None:
+    runs = {"size": [5, 6], "counts": [6, 2, 3, 2, 17]}
+    crowd = {**SQUARE, "id": 2, "segmentation": runs, "iscrowd": 1, "category_id": 3}
+    dataset = parse_instances(content(SQUARE, crowd))
+    (image,) = dataset.images
+    expected = np.zeros((5, 6), bool)
+    expected[1:3, 1:3] = True
+    assert np.array_equal(image.masks(), [expected, expected])
+    assert image.crowd.tolist() == [False, True]
+    assert dataset.class_indices(image.category_ids).tolist() == [1, 0]
+    assert list(dataset.categories) == [3, 18]
+
+
+def test_images_without_objects_and_objects_without_area_or_mask() -> None:
+    (image,) = parse_instances(content()).images
+    assert (image.masks().shape, image.boxes.shape, len(image.ids)) == ((0, 5, 6), (0, 4), 0)
+    bare = {key: SQUARE[key] for key in ("id", "image_id", "category_id")} | {"bbox": [0, 0, 2, 3]}
+    (image,) = parse_instances(content(bare)).images
+    assert image.area.tolist() == [6]
+    with pytest.raises(DataError, match="annotation 1 has no segmentation"):
+        image.masks()
+
+
+def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "instances.json"
+    entries = [
+        SQUARE, {**SQUARE, "bbox": [0, 0, -1, 2]}, {**SQUARE, "id": 3, "image_id": 8},
+        {**SQUARE, "id": 4, "category_id": 99}, {**SQUARE, "id": 5, "bbox": [0, 0, float("nan"), 2]},
+        {**SQUARE, "id": 6, "segmentation": {"size": [6, 5], "counts": "0"}},
+    ]  # fmt: skip
+    path.write_text(json.dumps(content(*entries)))
+    with pytest.raises(DataError) as caught:
+        read_instances(path)
+    assert str(caught.value).splitlines()[:6] == [
+        "annotations that do not fit",
+        "  - annotation ids that come twice: 1",
+        "  - boxes that are not x, y, width, height, of annotations: 1, 5",
+        "  - unknown image ids: 8",
+        "  - category ids that are not listed: 99",
+        "  - masks of another size than their image, of annotations: 6",
+    ]
+    assert "instances.json" in str(caught.value)
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    for name, text, words in (
+        ("cut.json", "{", "not JSON"), ("list.json", "[]", "instance format"),
+        ("keys.json", '{"images": []}', "categories"),
+    ):  # fmt: skip
+        (tmp_path / name).write_text(text)
+        with pytest.raises(DataError, match=words) as caught:
+            read_instances(tmp_path / name)
+        assert name in str(caught.value)
+    with pytest.raises(DataError, match="image ids that come twice"):
+        parse_instances({**content(), "images": [PICTURE, PICTURE]})
+
+
+def test_a_damaged_polygon_names_its_annotation() -> None:
+    (image,) = parse_instances(content({**SQUARE, "segmentation": [["a"] * 6]})).images
+    with pytest.raises(DataError, match="not a COCO segmentation") as caught:
+        image.masks()
+    assert "image 7, annotation 1" in str(caught.value)
+
+
+def test_reading_leaves_its_input_alone() -> None:
+    truth, _ = scene(1, masks=True)
+    before = copy.deepcopy(truth)
+    for image in parse_instances(truth).images:
+        image.masks()
+    assert truth == before
+
+
+ROW = {"image_id": 1, "category_id": 2, "score": 0.5, "bbox": [0, 0, 4, 2]}
+
+
+@pytest.fixture
+def truth() -> InstanceDataset:
+    return parse_instances(scene(1)[0])
+
+
+def read(rows: list[Any], truth: InstanceDataset, folder: Path, iou_type: Any = "bbox") -> Any:
+    path = folder / "results.json"
+    path.write_text(json.dumps(rows))
+    return read_results(path, truth, iou_type)
+
+
+@pytest.mark.parametrize("masks", [False, True])
+def test_files_scored_from_end_to_end_equal_pycocotools(masks: bool, tmp_path: Path) -> None:
+    content, rows = scene(21, images=8, masks=masks)
+    iou_type: Any = "segm" if masks else "bbox"
+    dataset = parse_instances(content)
+    results = read(rows, dataset, tmp_path, iou_type)
+    matrix = similarity(21, 4)
+    metric = OpenAP(list(dataset.categories.values()), matrix, iou_type=iou_type)
+    from_arrays = OpenAP(list(dataset.categories.values()), matrix, iou_type=iou_type)
+    for image in dataset.images:
+        found = results[image.id]
+        objects = Objects(
+            dataset.class_indices(image.category_ids), boxes=image.boxes, area=image.area, crowd=image.crowd
+        )
+        boxes = None if masks else found.boxes
+        classes = dataset.class_indices(found.category_ids)
+        detections = Detections(classes, found.scores, boxes=boxes, area=found.area(iou_type))
+        metric.update(objects, detections, image=image.id, overlap=found.mask_overlap(image) if masks else None)
+        from_arrays.update(*image_arrays(content, rows, image.id), image=image.id)
+    theirs = pycocotools_evaluation(content, rows, iou_type).stats
+    assert metric.compute().summary()["vanilla"]["AP"] == pytest.approx(theirs[0], abs=1e-9)
+    assert metric.compute().summary()["vanilla"]["ARl"] == pytest.approx(theirs[11], abs=1e-9)
+    assert metric.compute().summary() == from_arrays.compute().summary()
+
+
+def test_every_image_has_its_detections_in_file_order(truth: InstanceDataset, tmp_path: Path) -> None:
+    rows = [{**ROW, "score": 0.1}, {**ROW, "image_id": 3}, {**ROW, "score": 0.9}]
+    results = read(rows, truth, tmp_path)
+    assert [len(results[image].scores) for image in (1, 2, 3, 4)] == [2, 0, 1, 0]
+    assert results[1].scores.tolist() == [0.1, 0.9]
+    assert results[2].boxes.shape == (0, 4)
+    assert results[2].masks().shape == (0, 128, 128)
+
+
+def test_no_detections_at_all(tmp_path: Path) -> None:
+    truth = parse_instances(scene(1, masks=True)[0])
+    results = read([], truth, tmp_path, "segm")
+    assert results.keys() == {1, 2, 3, 4}
+    assert results[1].mask_overlap(truth.images[0]).shape[0] == len(results[1].area("segm")) == 0
+
+
+def test_a_missing_box_is_that_of_the_mask(truth: InstanceDataset) -> None:
+    mask = np.zeros((128, 128), np.uint8, order="F")
+    mask[3:9, 2:4] = 1
+    encoded = coco_mask.encode(mask)
+    row = {**ROW, "bbox": [], "segmentation": {"size": [128, 128], "counts": encoded["counts"].decode()}}
+    assert parse_results([row], truth, "bbox")[1].boxes.tolist() == [coco_mask.toBbox(encoded).tolist()]
+    found = parse_results([row], truth, "segm")[1]
+    assert np.array_equal(found.masks()[0], mask.astype(bool))
+    assert found.area("segm").tolist() == [12]
+    polygon = {**ROW, "segmentation": [[2, 3, 4, 3, 4, 9, 2, 9]]}
+    assert np.array_equal(parse_results([polygon], truth, "segm")[1].masks()[0], mask.astype(bool))
+
+
+def test_coco_results_everything_that_does_not_fit_is_listed_at_once(truth: InstanceDataset, tmp_path: Path) -> None:
+    rows: list[Any] = [
+        ROW, {**ROW, "image_id": 99}, {**ROW, "image_id": "1"}, {**ROW, "category_id": 1}, {**ROW, "score": None},
+        {**ROW, "score": float("nan")}, {**ROW, "bbox": [0, 0, -4, 2]}, {"image_id": 1, "category_id": 2, "score": 1},
+        {**ROW, "segmentation": {"size": [2, 2], "counts": "04"}}, "no detection", {**ROW, "image_id": [1]},
+    ]  # fmt: skip
+    with pytest.raises(DataError) as caught:
+        read(rows, truth, tmp_path)
+    assert str(caught.value).splitlines()[:9] == [
+        "detections that do not fit the truth",
+        "  - image ids that the truth has not: 99, '1', [1]",
+        "  - category ids that the truth has not: 1",
+        "  - no score, at positions: 4",
+        "  - scores that are no numbers (NaN), at positions: 5",
+        "  - boxes that are not x, y, width, height, at positions: 6",
+        "  - no bbox, at positions: 7",
+        "  - masks of another size than their image, at positions: 8",
+        "  - entries that are no detections, at positions: 9",
+    ]
+    assert "results.json" in str(caught.value)
+
+
+def test_masks_are_needed_and_read_only_when_masks_are_scored(truth: InstanceDataset) -> None:
+    with pytest.raises(DataError, match="no segmentation, at positions: 0"):
+        parse_results([ROW], truth, "segm")
+    with pytest.raises(DataError, match="masks that cannot be read, at positions: 0"):
+        parse_results([{**ROW, "segmentation": {"size": [128, 128]}}], truth, "segm")
+    damaged = {**ROW, "segmentation": {"size": [128, 128], "counts": "!!"}}
+    assert len(parse_results([damaged], truth, "bbox")[1].scores) == 1
+    with pytest.raises(DataError, match=r"damaged|run-length"):
+        parse_results([damaged], truth, "segm")[1].area("segm")
+
+
+@pytest.mark.parametrize("text", [" ", "{}", "[1, 2", '[{"image_id": 1,]', "[] []", "[]x"])
+def test_what_is_no_list_is_refused(text: str, truth: InstanceDataset, tmp_path: Path) -> None:
+    path = tmp_path / "odd.json"
+    path.write_text(text)
+    with pytest.raises(DataError, match="not a JSON list") as caught:
+        read_results(path, truth, "bbox")
+    assert "odd.json" in str(caught.value)

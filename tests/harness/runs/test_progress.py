@@ -1,0 +1,43 @@
+import io
+
+import pytest
+
+from hardlook.harness.runs import progress as module
+from hardlook.harness.runs.progress import BarProgress, LineProgress, duration, progress_for
+
+
+def test_one_line_a_minute_with_rate_and_time_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    stream = io.StringIO()
+    progress = LineProgress(100, 10, stream)
+    for second in range(1, 131):
+        now[0] = float(second)
+        if second % 10 == 0:
+            progress.advance(5, second == 20)
+    assert stream.getvalue().splitlines() == [
+        "40/100 units, 1 failed, 0.5/s, 2 min 0 s left",
+        "70/100 units, 1 failed, 0.5/s, 1 min 0 s left",
+    ]
+    progress.advance(25, 0)
+    assert stream.getvalue().splitlines()[-1] == "100/100 units, 1 failed, 0.7/s, 0 s left"
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")])
+def test_durations_in_words(seconds, text):
+    assert duration(seconds) == text
+
+
+def test_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
+    assert isinstance(progress_for(1, 0), BarProgress)
+    monkeypatch.setattr(module.sys.stderr, "isatty", lambda: False, raising=False)
+    assert isinstance(progress_for(1, 0), LineProgress)
+
+
+def test_the_bar_counts_units_and_failures():
+    with BarProgress(10, 4) as bar:
+        bar.advance(3, 1)
+        task = bar.bar.tasks[0]
+        assert (task.completed, task.total) == (7, 10)
+        assert "1 failed" in task.fields["rate"]

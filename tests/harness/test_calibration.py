@@ -1,0 +1,43 @@
+from dataclasses import replace
+
+import pytest
+
+from hardlook.harness.benchmark import Dial
+from hardlook.harness.calibration import Calibration, DialCurve, calibration_section
+from hardlook.harness.scorecard import Score
+
+
+def curve(name, values, moves, spearman):
+    settings = [index / (len(values) - 1) for index in range(len(values))]
+    scores = [Score("miou", value, 10) for value in values]
+    return DialCurve(Dial(name, "m", lambda v: {}, "miou", moves), settings, scores, spearman)
+
+
+MOVES = curve("fault", [1.0, 0.8, 0.5], True, -1.0)
+
+FLAT = curve("control", [0.7, 0.72, 0.69], False, -0.5)
+
+
+def test_a_steady_dial_and_a_flat_control_pass():
+    assert Calibration("b", (MOVES, FLAT)).passed
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (replace(MOVES, spearman=-0.8), FLAT),
+        (MOVES, curve("control", [0.7, 0.85, 0.7], False, 0.0)),
+        (FLAT,),
+    ],
+    ids=["not steady", "control moves", "a control without anything to compare it with"],
+)
+def test_others_fail(wrong):
+    assert not Calibration("b", wrong).passed
+
+
+def test_the_section_says_what_each_dial_did():
+    section = calibration_section(Calibration("b", (MOVES, FLAT)))
+    chart, table = section.blocks
+    assert chart.controls == ("control",)
+    assert chart.spearman == (-1.0, -0.5)
+    assert [row[-1] for row in table.rows] == ["yes", "yes"]

@@ -1,0 +1,45 @@
+import polars as pl
+import pytest
+
+from hardlook.harness.records import Column, RecordSchema
+
+SCHEMA = RecordSchema(
+    (
+        Column("context", "text", "where", "slice"),
+        Column("hits", "int", "how many"),
+        Column("share", "float", "how much"),
+        Column("cells", "ints", "which"),
+        Column("picture", "bytes", "what it looks like", "picture"),
+    )
+)
+
+RECORD = {"unit": "a", "context": "beach", "hits": 2**40, "share": 0.5, "cells": [1, 2], "picture": b"x"}
+
+
+def test_integers_survive_a_table_exactly():
+    frame = SCHEMA.frame([RECORD])
+    assert frame.row(0, named=True) == RECORD
+    assert frame.schema["hits"] == pl.Int64
+
+
+def test_types_do_not_depend_on_the_values():
+    assert SCHEMA.frame([{**RECORD, "cells": []}]).schema == SCHEMA.frame([RECORD]).schema == SCHEMA.polars_schema()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hits": 1.0}, "'hits' holds int, got float"),
+        ({"hits": True}, "'hits' holds int, got bool"),
+        ({"context": None}, "'context' holds text, got NoneType"),
+        ({"surplus": 1}, r"missing columns \[\], unexpected \['surplus'\]"),
+    ],
+)
+def test_wrong_records_are_refused_with_the_reason(change, message):
+    with pytest.raises(TypeError, match=message):
+        SCHEMA.check({**RECORD, **change})
+
+
+def test_slices_and_light_columns():
+    assert SCHEMA.slices == ("context",)
+    assert SCHEMA.light == ("unit", "context", "hits", "share", "cells")

@@ -1,0 +1,160 @@
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from image_tables import full_table, tables
+from scipy.stats import chisquare, kstest
+
+from hardlook.errors import DataError
+from hardlook.metacoco.tasks.images import (
+    NOWHERE,
+    ImageTable,
+    distinct_positions,
+    image_pools,
+    image_table,
+    make_key,
+    random_below,
+    random_numbers,
+    random_shares,
+)
+
+
+def pool_rows(pools, pool):
+    return pools.rows[pools.starts[pool] : pools.starts[pool] + pools.sizes[pool]].tolist()
+
+
+@given(tables())
+def test_pools_hold_each_content_once_as_sets_say(table):
+    pools = image_pools(table)
+    for k in range(len(table.concepts)):
+        of_concept = {int(c) for c, own in zip(table.content, table.concept == k, strict=True) if own}
+        assert sorted(table.content[pool_rows(pools, pools.whole(k))].tolist()) == sorted(of_concept)
+        for x in range(len(table.contexts)):
+            inside = set(table.content[(table.concept == k) & (table.context == x)].tolist())
+            rows = pool_rows(pools, pools.cell(k, x))
+            assert sorted(table.content[rows].tolist()) == sorted(inside)
+            assert all(table.concept[row] == k and table.context[row] == x for row in rows)
+            if inside:  # an empty cell is nobody's support context
+                outside = pool_rows(pools, pools.outside(k, x))
+                assert sorted(table.content[outside].tolist()) == sorted(of_concept - inside)
+                assert all(table.concept[row] == k and table.context[row] != x for row in outside)
+
+
+@given(tables())
+def test_twins_are_contents_of_several_cells(table):
+    cells = {}
+    for k, x, content in zip(table.concept, table.context, table.content, strict=True):
+        cells.setdefault(int(content), set()).add((int(k), int(x)))
+    assert image_pools(table).twinned.tolist() == [len(cells[int(content)]) > 1 for content in table.content]
+
+
+@given(tables(), st.integers(0, 2**32 - 1))
+def test_positions_are_found_again(table, seed):
+    pools, rng = image_pools(table), np.random.default_rng(seed)
+    asked, content = rng.integers(0, len(pools.sizes), 50), rng.choice(pools.content, 50)
+    for pool, wanted, found in zip(asked, content, pools.positions(asked, content), strict=True):
+        held = pools.content[pool_rows(pools, pool)].tolist()
+        assert held[found] == wanted if found != NOWHERE else wanted not in held
+
+
+def test_the_numbers_of_contents_leave_no_trace():
+    table = full_table(2, 2, 3)
+    other = ImageTable(table.concepts, table.contexts, table.concept, table.context, (table.content * 7919) % 1000)
+    assert (image_pools(table).rows == image_pools(other).rows).all()
+
+
+def test_no_images_no_pools():
+    empty = np.empty(0, np.int64)
+    pools = image_pools(ImageTable((), (), empty, empty, empty))
+    assert len(pools.rows) == len(pools.sizes) == 0
+
+
+def test_names_are_sorted_and_numbers_point_at_them():
+    table = image_table(["zebra", "ant"], ["snow", "snow"], ["a", "b"])
+    assert table.concepts == ("ant", "zebra")
+    assert [table.concepts[k] for k in table.concept] == ["zebra", "ant"]
+    assert len(table) == 2
+
+
+def test_contents_are_numbered_as_they_appear_whatever_the_hash():
+    numbers = [image_table("abcd", "xxxx", hashes).content.tolist() for hashes in ("zyzx", "abac", "9191")]
+    assert numbers == [[0, 1, 0, 2], [0, 1, 0, 2], [0, 1, 0, 1]]
+
+
+def test_columns_of_different_lengths_are_refused_with_their_counts():
+    with pytest.raises(DataError, match="2 of concept, 2 of context, 1 of content"):
+        ImageTable(("a",), ("x",), np.zeros(2, int), np.zeros(2, int), np.zeros(1, int))
+
+
+def test_numbers_without_a_name_are_refused():
+    with pytest.raises(DataError, match=r"'context' of an image table must lie in 0\.\.0, it reaches from 0 to 3"):
+        ImageTable(("a",), ("x",), np.zeros(2, int), np.array([0, 3]), np.arange(2))
+
+
+@pytest.mark.parametrize(
+    ("key", "published"),
+    [
+        (0, [0xE220A8397B1DCDAF, 0x6E789E6AA1B965F4, 0x06C45D188009454F]),
+        (1234567, [6457827717110365317, 3203168211198807973, 9817491932198370423]),
+    ],
+)
+def test_one_counter_gives_the_known_stream_of_splitmix64(key, published):
+    assert random_numbers(key, np.arange(3)).tolist() == published
+
+
+def test_a_number_depends_on_its_counters_alone():
+    key = make_key(3, "x")
+    grid = random_numbers(key, np.arange(6)[:, None], np.arange(4))
+    assert all(grid[i, j] == random_numbers(key, i, j)[0] for i, j in itertools.product(range(6), range(4)))
+    assert len(np.unique(grid)) == grid.size
+
+
+def test_other_seeds_and_words_are_other_keys():
+    keys = {
+        make_key(0, "a"),
+        make_key(1, "a"),
+        make_key(0, "b"),
+        make_key(0, "a", 1),
+        make_key(0, "a", "1"),
+        make_key(0, 1, "a"),
+    }
+    assert len(keys) == 6
+
+
+def test_shares_are_uniform():
+    drawn = random_shares(random_numbers(make_key(0, "shares"), np.arange(200)[:, None], np.arange(50))).ravel()
+    assert kstest(drawn, "uniform").pvalue > 0.001
+    assert random_below(random_numbers(1, np.arange(1000)), 1).max() == 0
+
+
+def test_every_set_of_allowed_positions_is_equally_likely():
+    count = 20_000
+    randoms = random_numbers(make_key(5, "sets"), np.arange(count)[:, None], np.arange(3))
+    drawn = distinct_positions(randoms, np.full(count, 7), np.tile([5, NOWHERE, 1], (count, 1)))
+    sets = [tuple(sorted(row)) for row in drawn.tolist()]
+    possible = list(itertools.combinations([0, 2, 3, 4, 6], 3))
+    assert set(sets) == set(possible)
+    assert chisquare([sets.count(one) for one in possible]).pvalue > 0.001
+
+
+@given(st.data())
+def test_drawn_positions_are_distinct_allowed_and_equal_the_slow_way(data):
+    size = data.draw(st.integers(1, 12))
+    excluded = data.draw(st.lists(st.integers(0, size - 1), unique=True, max_size=size - 1))
+    count = data.draw(st.integers(1, size - len(excluded)))
+    randoms = random_numbers(data.draw(st.integers(0, 2**64 - 1)), np.arange(count))
+    free, expected = [position for position in range(size) if position not in excluded], []
+    for number in randoms.tolist():
+        expected.append(free.pop(number % len(free)))
+    filler = [NOWHERE] * data.draw(st.integers(0, 2))
+    barred = np.array([[*excluded, *filler]], dtype=np.int64)
+    assert distinct_positions(randoms[None], np.array([size]), barred).tolist() == [expected]
+
+
+def test_a_pool_that_is_too_small_is_named():
+    with pytest.raises(ValueError, match="expected 2 free positions in each pool, pool 1 has 1"):
+        distinct_positions(
+            random_numbers(0, np.arange(2)[:, None], np.arange(2)), np.array([5, 2]), np.array([[0], [1]])
+        )

@@ -1,0 +1,300 @@
+"""The long table of queries against a loop over tasks and queries, also where tasks are of different sizes.
+
+MetaCoCo's scores against the specification's text written out as loops.
+"""
+
+import few_shot_oracle as oracle
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hardlook.harness.runs.in_memory import InMemoryRun
+from hardlook.metacoco.benchmark import METACOCO
+from hardlook.metacoco.evaluation import SCHEMA
+from hardlook.metacoco.options import MetaCocoOptions
+from hardlook.metacoco.scores import query_answers
+from hardlook.metacoco.tasks.images import MODES
+
+CONCEPTS, CONTEXTS = ("bus", "cat", "dog", "owl"), ("beach", "fog", "night")
+
+
+@st.composite
+def tasks(draw):
+    ways, asked = draw(st.integers(2, 4)), draw(st.integers(1, 3))
+    contexts = draw(st.permutations(CONTEXTS))[: draw(st.integers(1, 3))]
+    of_context = st.integers(0, len(contexts) - 1)
+    answers = st.lists(st.integers(0, ways - 1), min_size=ways * asked, max_size=ways * asked)
+    return {
+        "ways": ways,
+        "concepts": draw(st.permutations(CONCEPTS))[:ways],
+        "contexts": contexts,
+        "support": draw(st.lists(st.one_of(st.just(-1), of_context), min_size=ways, max_size=ways)),
+        "query": draw(st.lists(of_context, min_size=ways * asked, max_size=ways * asked)),
+        "predicted": draw(st.one_of(st.just([]), answers)),
+    }
+
+
+def slowly(listed):
+    """Task, concept, right, contexts of query, own and answered supports, rivals and ways, query after query."""
+    kept = [task for task in listed if task["predicted"]]
+    for number, task in enumerate(kept):
+        shown = [None if place < 0 else task["contexts"][place] for place in task["support"]]
+        each = len(task["predicted"]) // task["ways"]
+        for place, (answer, context) in enumerate(zip(task["predicted"], task["query"], strict=True)):
+            truth, name = place // each, task["contexts"][context]
+            rivals = sum(shown[way] == name for way in range(task["ways"]) if way != truth)
+            yield (
+                number,
+                task["concepts"][truth],
+                answer == truth,
+                name,
+                shown[truth],
+                shown[answer],
+                rivals,
+                task["ways"],
+            )
+
+
+def frame(listed):
+    columns = {column.name: None for column in SCHEMA.columns}
+    rows = [
+        {
+            **columns,
+            "unit": f"{number}",
+            "ways": task["ways"],
+            "concepts": "\n".join(task["concepts"]),
+            "contexts": "\n".join(task["contexts"]),
+            "support_context": task["support"],
+            "query_context": task["query"],
+            "predicted": task["predicted"],
+        }
+        for number, task in enumerate(listed)
+    ]
+    ints = pl.List(pl.Int64)
+    lists = {"support_context": ints, "query_context": ints, "predicted": ints}
+    return pl.DataFrame(rows, schema_overrides={**lists, "concepts": pl.String, "contexts": pl.String})
+
+
+@given(st.lists(tasks(), min_size=1, max_size=5))
+def test_every_query_is_where_a_loop_puts_it(listed):
+    found = query_answers(frame(listed))
+    names = [None if place < 0 else found.contexts[place] for place in range(-1, len(found.contexts))]
+
+    def named(numbers):
+        return [names[number + 1] for number in numbers]
+
+    rows = zip(
+        found.task.tolist(),
+        [found.concepts[number] for number in found.concept],
+        found.right.tolist(),
+        named(found.query_context),
+        named(found.own_context),
+        named(found.answered_context),
+        found.rivals.tolist(),
+        found.ways.tolist(),
+        strict=True,
+    )
+    assert list(rows) == list(slowly(listed))
+    assert np.array_equal(sorted(found.concepts), found.concepts)
+
+
+SCORES_CONCEPTS = ("cat", "dog", "car of two words", "bus")
+
+SCORES_CONTEXTS = ("autumn", "beach", "dusk")
+
+
+def scorecard(rows, combinations=((2, 1),), modes=MODES, **more):
+    ways, shots = (tuple(dict.fromkeys(column)) for column in zip(*combinations, strict=True))
+    options = MetaCocoOptions(**{"resamples": 0, "modes": modes, "ways": ways, "shots": shots, **more})
+    return METACOCO.score(METACOCO.schema.frame(rows), options)
+
+
+def values(card):
+    found = {}
+    for score in card.scores:
+        half = None
+        if score.interval is not None and score.interval.method == "t":
+            assert score.interval.n == score.n
+            assert score.interval.resampled == "task"
+            half = (score.interval.high - score.interval.low) / 2
+        found[score.name, tuple(sorted(score.slice.items()))] = score.value, half, score.n
+    assert len(found) == len(card.scores)
+    return found
+
+
+def assert_same(found, expected):
+    assert set(found) == set(expected)
+    for key, (value, half, n) in expected.items():
+        assert found[key][0] == pytest.approx(value, abs=1e-12), key
+        assert found[key][1] == (None if half is None else pytest.approx(half, abs=1e-12)), key
+        assert found[key][2] == n, key
+
+
+def row(mode, ways, shots, index, concepts, support_context, query_context, predicted, *, kept=True):
+    """A record as names: contexts of supports (None where several) and of queries, class by class."""
+    contexts = sorted({*support_context, *query_context} - {None})
+    each = len(predicted) // ways
+    correct = sum(answer == place // each for place, answer in enumerate(predicted))
+    places = [contexts.index(context) for context in query_context]
+    return {
+        "unit": f"{ways}way-{shots}shot-{mode}-{index:05d}", "mode": mode, "ways": ways, "shots": shots,
+        "index": index, "repeat": 0, "correct": correct, "queries": len(predicted), "concepts": "\n".join(concepts),
+        "contexts": "\n".join(contexts),
+        "support_context": [-1 if context is None else contexts.index(context) for context in support_context],
+        "query_context": places if kept else [], "predicted": list(predicted) if kept else [],
+        "support": [0] * ways * shots, "query": [0] * len(predicted),
+    }  # fmt: skip
+
+
+@st.composite
+def record_rows(draw, blind_supports="ours"):
+    """Few classes, contexts and tasks; modes, tasks and single answers may be missing. Contexts need not fit modes."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    modes = draw(st.lists(st.sampled_from(MODES), min_size=1, unique=True))
+    combinations = draw(st.lists(st.sampled_from([(2, 1), (2, 2), (3, 1), (3, 2)]), min_size=1, unique=True))
+    rows = []
+    for ways, shots in combinations:
+        for index in range(draw(st.integers(1, 4))):
+            concepts = rng.permutation(SCORES_CONCEPTS)[:ways].tolist()
+            shown = rng.choice(SCORES_CONTEXTS, ways).tolist()
+            for mode in modes:
+                each = int(rng.integers(1, 4))
+                supports = [None] * ways if (mode, blind_supports) == ("blind", "paper") else shown
+                asked = rng.choice(SCORES_CONTEXTS, ways * each).tolist()
+                predicted = np.repeat(np.arange(ways), each)
+                wrong = rng.random(len(predicted)) < rng.choice([0, 0.4, 1])
+                predicted[wrong] = rng.integers(0, ways, int(wrong.sum()))
+                if rng.random() < 0.9:
+                    kept = bool(rng.random() < 0.9)
+                    rows.append(row(mode, ways, shots, index, concepts, supports, asked, predicted.tolist(), kept=kept))
+    # Ways and shots are given as two lists, and the headline is the first of both that has a task.
+    order = {(ways, shots) for ways, shots in combinations if oracle.of(rows, ways=ways, shots=shots)}
+    ways, shots = (list(dict.fromkeys(column)) for column in zip(*combinations, strict=True))
+    return rows, tuple(modes), sorted(order, key=lambda pair: (ways.index(pair[0]), shots.index(pair[1])))
+
+
+@pytest.fixture(scope="module")
+def rehearsal():
+    return InMemoryRun("metacoco", {"tasks": 8, "resamples": 0, "modes": ",".join(MODES), "ways": "5,3", "queries": 3})
+
+
+@pytest.mark.parametrize("dials", [{"context": 0.7, "noise": 0.3}, {"context": 1.0}, {}], ids=str)
+def test_every_score_of_the_planted_world_is_the_specifications(rehearsal, dials):
+    records = rehearsal.records("planted-learner", dials)
+    assert len(records) == 8 * len(MODES) * 2
+    expected = oracle.metacoco_scores(records.to_dicts(), MODES, [(5, 1), (3, 1)])
+    assert any(name == "attraction" for name, _ in expected) == bool(dials)
+    assert_same(values(METACOCO.score(records, rehearsal.options)), expected)
+
+
+@settings(max_examples=60)
+@given(st.data(), st.sampled_from(["ours", "paper"]), st.sampled_from([0.5, 0.95]))
+def test_every_score_of_any_records_is_the_specifications(data, blind_supports, level):
+    rows, modes, combinations = data.draw(record_rows(blind_supports))
+    if not rows:
+        return
+    card = scorecard(rows, combinations, modes, blind_supports=blind_supports, level=level)
+    assert_same(values(card), oracle.metacoco_scores(rows, modes, combinations, blind_supports, level))
+    without = sum(not one["predicted"] for one in rows)
+    assert sum(note.count for note in card.left_out) == without
+
+
+@settings(max_examples=15)
+@given(record_rows(), st.randoms(use_true_random=False))
+def test_scores_and_resampled_intervals_do_not_depend_on_the_order_of_records(drawn, random):
+    rows, modes, combinations = drawn
+    if not rows:
+        return
+    shuffled = random.sample(rows, len(rows))
+    first, second = (scorecard(some, combinations, modes, resamples=40).to_json() for some in (rows, shuffled))
+    assert first == second
+
+
+def task(index, mode, right):
+    """Two classes of five queries each, `right` of the ten answered rightly."""
+    predicted = [int((place >= 5) ^ (place >= right)) for place in range(10)]
+    return row(mode, 2, 1, index, ["cat", "dog"], ["beach", "dusk"], ["beach"] * 5 + ["dusk"] * 5, predicted)
+
+
+def test_the_specifications_worked_interval():
+    """40, 60, 80 and 20 per cent: 50 +- 41.085205."""
+    score = scorecard([task(index, "blind", right) for index, right in enumerate((4, 6, 8, 2))]).get("blind")
+    assert score.value == pytest.approx(0.5)
+    assert (score.interval.high - score.value) * 100 == pytest.approx(41.085205, abs=1e-6)
+    assert (score.n, score.interval.n, score.interval.method) == (4, 4, "t")
+
+
+def test_a_gap_is_paired_by_the_tasks_number():
+    """Tasks 0 and 1 in both modes, 2 and 3 in one: losses .4 and .2, by hand."""
+    rows = [task(0, "iid", 10), task(1, "iid", 8), task(2, "iid", 10), task(3, "ood", 5)]
+    rows += [task(1, "ood", 6), task(0, "ood", 6)]
+    gap = scorecard(rows).get("gap")
+    assert (gap.value, gap.n) == (pytest.approx(0.3), 2)
+    # sem of (.4, .2) is .1; t(.975, 1) is 12.7062047.
+    assert gap.interval.high - gap.value == pytest.approx(1.27062047, abs=1e-7)
+
+
+def test_one_task_has_no_interval():
+    card = scorecard([task(0, "iid", 10), task(0, "ood", 6)])
+    assert card.get("gap").value == pytest.approx(0.4)
+    assert card.get("gap").interval is None
+    assert card.get("iid").interval is None
+
+
+def test_attracted_errors_by_hand():
+    """Three classes at the beach, the beach and dusk; errors on a class of the query's context count."""
+    shown, asked = ["beach", "beach", "dusk"], ["dusk", "beach", "beach", "dusk", "beach", "beach"]
+    # Two answers are right; three of the four wrong ones go to a class shown where the query is.
+    predicted = [0, 1, 2, 2, 2, 1]
+    card = scorecard([row("ood", 3, 1, 0, ["a", "b", "c"], shown, asked, predicted)], [(3, 1)])
+    # Wrong classes in the query's context, of two: 1 (class 1), 1 (class 0), 1 (class 2), 2 (classes 0 and 1).
+    assert card.get("attraction").value == pytest.approx(3 / 4)
+    assert card.get("attraction-chance").value == pytest.approx((0.5 + 0.5 + 0.5 + 1) / 4)
+    assert card.get("excess-attraction").value == pytest.approx(3 / 4 - 2.5 / 4)
+    assert card.get("attraction").n == 4
+
+
+def test_errors_of_one_task_have_a_share_and_no_interval():
+    rows = [task(index, "ood", 10) for index in range(1, 5)]
+    one, two = (
+        scorecard([*rows, task(0, "ood", 8)], resamples=50),
+        scorecard([*rows, task(0, "ood", 8), task(5, "ood", 9)], resamples=50),
+    )
+    for name in ("attraction", "attraction-chance", "excess-attraction"):
+        assert (one.get(name).n, one.get(name).interval) == (2, None)
+        assert two.get(name).interval.n == 6
+
+
+def test_without_errors_there_is_no_share_of_errors():
+    card = scorecard([task(0, "ood", 10)], resamples=20)
+    assert not [score for score in card.scores if "attraction" in score.name]
+
+
+@settings(max_examples=10)
+@given(record_rows())
+def test_one_task_in_two_modes_counts_once_where_modes_are_joined(drawn):
+    """Its supports are the same in both, so answering alike in a second mode must not narrow an interval."""
+    rows = [one for one in drawn[0] if one["mode"] == "ood"]
+    if not rows:
+        return
+    combinations = list(dict.fromkeys((one["ways"], one["shots"]) for one in rows))
+    twice = rows + [one | {"mode": "blind", "unit": one["unit"].replace("ood", "blind")} for one in rows]
+    alone, joined = (scorecard(some, combinations, resamples=60) for some in (rows, twice))
+    for score in alone.scores:
+        if "support context" in score.slice:
+            again = joined.get(score.name, **score.slice)
+            assert (again.value, again.interval) == (pytest.approx(score.value), score.interval)
+            assert again.n == 2 * score.n
+
+
+def test_pairs_of_contexts_beyond_the_most_frequent_are_counted():
+    names = [f"context {number:02d}" for number in range(21)]
+    rows = [
+        row("ood", 2, 1, index, ["cat", "dog"], [shown] * 2, names * 2, [0] * 42) for index, shown in enumerate(names)
+    ]
+    card = scorecard(rows)
+    listed = [score for score in card.scores if score.name == "accuracy" and "support context" in score.slice]
+    [note] = card.left_out
+    assert (len(listed), note.what, note.count) == (400, "pairs of contexts", 21 * 21 - 400)

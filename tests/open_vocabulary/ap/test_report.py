@@ -1,0 +1,41 @@
+import polars as pl
+import pytest
+from two_vocabularies import spoken_records
+
+from hardlook.harness.registry import find_benchmark
+
+BENCHMARK = find_benchmark("open-ap")
+
+OPTIONS = BENCHMARK.options(resamples=0, compare=())
+
+
+@pytest.fixture(scope="module")
+def records():
+    return spoken_records("open-ap", 12)
+
+
+@pytest.mark.parametrize(
+    ("objects", "labels", "pairs", "caption"),
+    [
+        ([0], [0], [0], "1 of 1 objects is found by name (IoU .5)."),
+        ([0, 0, 1], [1, 1, 0], [0, 4, 8],
+         "0 of 3 objects are found by name (IoU .5), 3 by another (most: cat called dog, 2 times)."),
+        ([], [1], [], "There is no object to find; 1 is detected."),
+        ([0, 1], [], [], "0 of 2 objects are found by name (IoU .5), 2 are missed."),
+    ],
+)  # fmt: skip
+def test_captions_in_words(objects, labels, pairs, caption):
+    record = {"names": "cat\ndog", "object_labels": objects, "object_crowd": [0] * len(objects), "labels": labels,
+              "scores": [0.9] * len(labels), "pairs": pairs, "overlaps": [0.9] * len(pairs)}  # fmt: skip
+    assert BENCHMARK.caption(record) == caption
+
+
+def test_the_gallery_of_confusions_says_how_alike_the_labels_are(records):
+    card = BENCHMARK.score(records, OPTIONS)
+    (gallery,) = [block for section in BENCHMARK.report(records, card) for block in section.blocks
+                  if type(block).__name__ == "Gallery"]  # fmt: skip
+    true, called = gallery.examples[0].caption.split(" (")[0].split(" called ")
+    hard, soft = (card.get(f"{kind}-objects", true=true, called=called).value for kind in ("confused", "unforgiven"))
+    assert gallery.examples[0].caption.endswith(f"(similarity {1 - soft / hard:.2f})")
+    own = BENCHMARK.score(records.filter(pl.col("unit") == gallery.examples[0].unit), OPTIONS)
+    assert own.get("confused-objects", true=true, called=called).value > 0

@@ -1,0 +1,123 @@
+"""What open AP refuses, and how it says so."""
+
+import json
+
+import cv2
+import numpy as np
+import pytest
+
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.runs.launch import launch
+from hardlook.open_vocabulary.ap.options import OpenApOptions
+from hardlook.open_vocabulary.ap.units import list_sources, list_units, read_unit
+from hardlook.similarity.label_sets import load_label_set
+
+BOX = {"bbox": [0, 0, 4, 4], "area": 16, "iscrowd": 0}
+
+
+def write(folder, *, categories=("cat", "dog"), images=("a.png", "b.png"), results=()):
+    truth = {
+        "images": [{"id": 5 + row, "width": 8, "height": 6, "file_name": name} for row, name in enumerate(images)],
+        "categories": [{"id": 1 + row, "name": name} for row, name in enumerate(categories)],
+        "annotations": [{"id": 1, "image_id": 5, "category_id": 1, **BOX}],
+    }
+    (folder / "instances.json").write_text(json.dumps(truth))
+    (folder / "results.json").write_text(json.dumps(list(results)))
+    return {"gt": folder / "instances.json", "pred": folder / "results.json", "iou": "bbox"}
+
+
+@pytest.mark.parametrize("given", [{"gt": "x"}, {"pred": "x"}, {"gt": "x", "pred": "y", "data": {"voc": "z"}}])
+def test_truth_and_predictions_go_together(given):
+    with pytest.raises(OptionError, match="go together"):
+        list_units(OpenApOptions(**given))
+
+
+@pytest.mark.parametrize("names", [("voc",), ("instances",), ("images",)])
+def test_data_without_a_reader_is_refused_with_what_can_be_read(tmp_path, names):
+    with pytest.raises(OptionError, match="no reader for this data") as caught:
+        list_units(OpenApOptions(data=dict.fromkeys(names, tmp_path)))
+    assert "--data instances=FILE --data images=DIR" in caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("categories", "message"), [(("cat", "cat"), "names that come twice: cat"), ((), "not listed|no categories")]
+)
+def test_categories_need_names_of_their_own(tmp_path, categories, message):
+    with pytest.raises(DataError, match=message):
+        list_units(OpenApOptions(**write(tmp_path, categories=categories)))
+
+
+def test_categories_without_a_sense_are_named_before_the_work(tmp_path):
+    given = write(tmp_path, categories=("cat", "glorp"))
+    with pytest.raises(DataError, match="glorp") as caught:
+        list_units(OpenApOptions(**given))
+    assert "--labels" in caught.value.remedy
+    assert len(list_units(OpenApOptions(**given, unknown="zero"))) == 2
+
+
+def test_categories_that_the_label_set_lacks_are_listed(tmp_path):
+    given = write(tmp_path, categories=("cat", "glorp", "wug"))
+    with pytest.raises(DataError, match="2 of 3 categories are no labels of coco80: glorp, wug") as caught:
+        list_units(OpenApOptions(**given, labels="coco80"))
+    assert caught.value.file.endswith("instances.json")
+
+
+def test_results_that_do_not_fit_are_listed(tmp_path):
+    given = write(tmp_path, results=[{"image_id": 99, "category_id": 1, "score": 1, "bbox": [0, 0, 1, 1]}])
+    with pytest.raises(DataError, match="image ids that the truth has not: 99"):
+        list_units(OpenApOptions(**given))
+
+
+def test_stored_detections_in_other_words(tmp_path):
+    # 18 is dog and 17 cat among COCO's category ids; the truth numbers them otherwise.
+    found = [{"image_id": 5, "category_id": 18, "score": 0.5, "bbox": [0, 0, 4, 4]},
+             {"image_id": 5, "category_id": 17, "score": 0.4, "bbox": [0, 0, 4, 4]}]  # fmt: skip
+    given = write(tmp_path, results=found)
+    done = launch("open-ap", out=tmp_path / "run", given={**given, "pred_labels": "coco80", "resamples": 0})
+    card = done.scored.scorecard
+    # The dog takes the cat's object and is alike by .2: recall .2, at precision 1, so 21 of 101 levels.
+    assert card.get("open-ap").value == pytest.approx(21 / 101)
+    assert (card.get("dagger-ap").value, card.get("ap").value) == (0, pytest.approx(1))
+
+
+def test_units_are_file_stems_or_image_ids(tmp_path):
+    assert [unit.id for unit in list_units(OpenApOptions(**write(tmp_path)))] == ["a", "b"]
+    for images in (("x/a.png", "y/a.png"), ("", "")):
+        units = list_units(OpenApOptions(**write(tmp_path, images=images)))
+        assert [unit.id for unit in units] == ["image-5", "image-6"]
+
+
+def test_images_of_another_size_fail_their_unit(tmp_path):
+    write(tmp_path)
+    assert cv2.imwrite(str(tmp_path / "a.png"), np.zeros((9, 9, 3), np.uint8))
+    options = OpenApOptions(data={"instances": tmp_path / "instances.json", "images": tmp_path})
+    first, second = list_units(options)
+    with pytest.raises(DataError, match="9x9 and its annotation says 8x6"):
+        read_unit(first, pixels=True)
+    with pytest.raises(DataError, match="no image 'b'"):
+        read_unit(second, pixels=True)
+
+
+def test_stored_detections_need_no_images(tmp_path):
+    given = write(tmp_path)
+    done = launch("open-ap", out=tmp_path / "run", given={**given, "data": {"images": tmp_path}, "resamples": 0})
+    assert done.scored.scorecard.units.failed == 0
+
+
+def test_what_the_run_depends_on(tmp_path):
+    given = write(tmp_path)
+    assert set(list_sources(OpenApOptions(**given))) == {"gt", "pred"}
+    one, other = (list_sources(OpenApOptions(seed=seed)) for seed in (0, 1))
+    assert set(one) == {"planted world"}
+    assert one != other
+
+
+def test_cocos_names_find_their_senses_and_its_base_and_novel_classes(tmp_path):
+    found = [{"image_id": 5, "category_id": 2, "score": 0.5, "bbox": [0, 0, 4, 4]}]
+    given = write(tmp_path, categories=load_label_set("coco80").names, results=found)
+    given |= {"labels": "coco80", "class_sets": "coco-48-17", "resamples": 0}
+    card = launch("open-ap", out=tmp_path / "run", given=given).scored.scorecard
+    # The one object is a person (base), found as a bicycle.
+    assert card.get("ap", classes="base", setting="generalised").value == 0
+    assert 0 < card.get("open-ap", classes="base", setting="generalised").value < 0.2
+    assert np.isnan(card.get("open-ap", classes="novel", setting="generalised").value)

@@ -1,0 +1,58 @@
+import csv
+
+import pytest
+
+from hardlook.errors import HardlookError
+from hardlook.open_vocabulary.label_similarity import compared_similarities, find_labels, label_similarity
+from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
+from hardlook.similarity.label_sets import load_label_set
+
+
+def test_senses_come_from_the_first_set_that_knows_the_word():
+    published = find_labels(["mouse"], [load_label_set("coco80", "published")])
+    corrected = find_labels(["mouse"], [load_label_set("coco80", "corrected")])
+    assert published.labels[0].synset != corrected.labels[0].synset
+
+
+def test_a_word_that_nobody_knows_has_no_sense_and_no_guess():
+    (label,) = find_labels(["glorp"], [])
+    assert (label.synset, label.hypernym) == (None, None)
+    with pytest.raises(HardlookError, match="glorp"):
+        label_similarity(["cat", "glorp"], None, SimilarityOptions())
+
+
+def test_special_treatments_are_counted():
+    similarity = label_similarity(["stop sign", "cat", "background"], "coco80", SimilarityOptions())
+    assert {note.why: note.examples for note in similarity.notes} == {
+        "stands for no label": ("background",),
+        "not in WordNet": ("stop sign",),
+    }
+    assert similarity.matrix[2].tolist() == [0, 0, 1]
+
+
+def test_a_matrix_of_ones_own_is_taken_by_name(tmp_path):
+    rows = [["", "dog", "cat"], ["dog", 1, 0.7], ["cat", 0.7, 1]]
+    with (tmp_path / "S.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows(rows)
+    options = SimilarityOptions(similarity=tmp_path / "S.csv")
+    assert label_similarity(["cat", "dog"], None, options).matrix.tolist() == [[1, 0.7], [0.7, 1]]
+    assert similarity_readings(options)[0].value == "S.csv"
+
+
+def test_compared_measures_are_those_asked_for():
+    found = compared_similarities(["cat", "dog"], None, SimilarityOptions(compare=("path", "wup")))
+    assert list(found) == ["path", "wup"]
+    assert found["path"][0, 1] == pytest.approx(0.2)
+    assert found["wup"][0, 1] == pytest.approx(0.857, abs=1e-3)
+
+
+def test_doubtful_senses_are_counted(tmp_path):
+    (tmp_path / "truth.csv").write_text("name,synset,status\ncrane,crane.n.05,\nowl,owl.n.01,proposed\n")
+    (tmp_path / "words.csv").write_text("name,synset\ncrane,crane.n.04\n")
+    options = SimilarityOptions(pred_labels=str(tmp_path / "words.csv"), gt=tmp_path)
+    notes = label_similarity(["crane", "owl", "bottle"], str(tmp_path / "truth.csv"), options).notes
+    assert {(note.what, note.examples) for note in notes} == {
+        ("labels with a special treatment", ("owl",)),
+        ("borrowed senses", ("bottle",)),
+        ("names with two senses", ("crane",)),
+    }

@@ -1,0 +1,13 @@
+import numpy as np
+import polars as pl
+
+from hardlook.open_vocabulary.record_columns import relabel_column
+
+
+def test_lists_change_number_by_number_and_keep_their_lengths():
+    lists = pl.Series("labels", [[], [2, 0], [], [1]], dtype=pl.List(pl.Int64))
+    changed = relabel_column(lists, lambda labels: np.array([7, 8, 9])[labels])
+    assert changed.to_list() == [[], [9, 7], [], [8]]
+    assert (changed.name, changed.dtype) == ("labels", lists.dtype)
+    nothing = pl.Series("labels", [[]], dtype=pl.List(pl.Int64))
+    assert relabel_column(nothing, lambda labels: labels).to_list() == [[]]

@@ -1,0 +1,173 @@
+"""Scores of RClicks against the specification's worked example and a literal reading of its formulas."""
+
+import click_records
+import numpy as np
+import pytest
+from click_records import reaching, record
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hardlook.errors import OptionError
+from hardlook.rclicks.benchmark import RCLICKS
+from hardlook.rclicks.options import RClicksOptions
+
+FIRST, SECOND = [10, 8, 6, 5, 5, 4, 4, 4, 3, 2], [4, 4, 3, 3, 3, 3, 2, 2, 2, 2]
+
+WORKED = [
+    record("a", reaching(3), [reaching(noc) for noc in FIRST]),
+    record("b", reaching(2), [reaching(noc) for noc in SECOND]),
+]
+
+
+def card_of(records, **given):
+    return RCLICKS.score(click_records.frame(records), RClicksOptions(resamples=0, **given))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("noc90", 3.95), ("noc90-std", 1.502217), ("noc90-base", 2.5), ("dsb", 55), ("dgr", 250), ("dhh", 80)],
+)
+def test_the_worked_example(name, value):
+    assert card_of(WORKED).get(name).value == pytest.approx(value, abs=1e-6)
+    assert card_of(WORKED).get(name, dataset="grabcut").value == pytest.approx(value, abs=1e-6)
+
+
+def test_the_area_under_the_worked_trajectory():
+    ious = [50, 70, 85, 90, *[95] * 16]
+    card = card_of([record("a", ious, [ious] * 10)])
+    assert card.get("auc-base").value == pytest.approx(91.7105, abs=1e-4)
+    assert card.get("noc90-base").value == 4
+    assert card.get("nsr").value == 0
+
+
+def test_every_dataset_weighs_alike():
+    """One instance of one dataset counts as much as two of another: the paper's main table."""
+    others = [record("c", reaching(7), [reaching(9)] * 10, dataset="davis")]
+    card = card_of(WORKED + others)
+    assert card.get("noc90").value == pytest.approx((3.95 + 9) / 2)
+    assert card.get("noc90-base").value == pytest.approx((2.5 + 7) / 2)
+    assert card.get("noc90", dataset="davis").value == 9
+    assert card.get("noc90", size="medium").value == pytest.approx((5.1 + 2.8 + 9) / 3)
+
+
+def test_failures_of_several_datasets_are_the_mean_of_their_counts():
+    """NoF counts the instances of a dataset: neither those of all datasets together nor a share of them."""
+    never, soon = [50] * 20, reaching(3)
+    many = [record(name, never, [never] * 10, dataset="davis") for name in "abcd"]
+    few = [record("e", never, [never] * 5 + [soon] * 5), record("f", soon, [soon] * 10)]
+    card = card_of(many + few)
+    for name, davis, grabcut in (("nof", 4, 0.5), ("nof-base", 4, 1), ("dsb-nof", 0, -0.5), ("dgr-nof", 0, 1)):
+        assert card.get(name, dataset="davis").value == pytest.approx(davis)
+        assert card.get(name, dataset="grabcut").value == pytest.approx(grabcut)
+        assert card.get(name).value == pytest.approx((davis + grabcut) / 2)
+    # All sizes are alike here: a size pools the datasets, so that its number is of all instances.
+    assert card.get("nof", size="medium").value == pytest.approx(4.5)
+    assert card.get("nof-base", size="medium").value == pytest.approx(5)
+
+
+def test_failures_are_counted_and_both_readings_exist():
+    """Reached at the last click: a failure as released, none as ours."""
+    late = record("a", reaching(20), [reaching(20)] * 5 + [reaching(3)] * 5)
+    never = record("b", [50] * 20, [[50] * 20] * 10)
+    released, ours = card_of([late, never]), card_of([late, never], reading={"nof": "ours"})
+    assert (released.get("nof-base").value, ours.get("nof-base").value) == (2, 1)
+    assert (released.get("nof").value, ours.get("nof").value) == (1.5, 1)
+    assert released.get("dsb-nof").value == pytest.approx(-0.5)
+    assert released.get("dgr-nof").value == 1
+    assert released.get("dhh-nof").value == 1
+    assert released.get("nof-std").value == pytest.approx(0.5)
+    assert released.get("nof").reading == "nof=released"
+    assert ours.get("dhh-nof").reading == "dhh=released, nof=ours"
+
+
+def test_the_papers_halves_need_their_clicks():
+    with pytest.raises(OptionError, match="--halves"):
+        card_of(WORKED, reading={"dhh": "paper"})
+    courses = ("base", *click_records.GROUPS, "lower", "upper")
+    groups = [reaching(noc) for noc in FIRST]
+    halves = record("a", reaching(3), [*groups, reaching(6), reaching(4)], courses=courses)
+    card = card_of([halves], halves=True, reading={"dhh": "paper"})
+    assert card.get("dhh").value == pytest.approx(50)
+    assert card.get("noc90").value == pytest.approx(np.mean(FIRST))
+
+
+def test_people_and_one_click():
+    clicked = record("a", [80] * 3, [[60] * 3, [70] * 3], people=[50, 70, 90])
+    silent = record("b", [80] * 3, [[60] * 3, [70] * 3])
+    card = card_of([clicked, silent])
+    assert card.get("user-iou1").value == pytest.approx(70)
+    assert card.get("user-iou1").n == 1
+    assert card.get("user-iou1-std").value == pytest.approx(np.std([50, 70, 90]))
+    assert card.get("nsr1").value == pytest.approx(100 * np.std([50, 70, 90]) / 70)
+    assert card.get("sample-iou1").value == pytest.approx(65)
+    assert card.get("base-iou1").value == pytest.approx(80)
+    assert any("without people" in note.what and note.count == 1 for note in card.left_out)
+
+
+def test_an_instance_that_is_never_met_has_no_noise_and_is_named():
+    card = card_of([record("a", [0] * 4, [[0] * 4] * 2), record("b", [50] * 4, [[50] * 4, [70] * 4])])
+    assert card.get("nsr").n == 1
+    assert card.get("nsr").value == pytest.approx(100 * 10 / 60)
+    assert [note.examples for note in card.left_out if "NSR" in note.what] == [("grabcut/a",)]
+
+
+def test_intervals_draw_images_within_datasets():
+    rows = [
+        record(f"{image}{number}", reaching(1 + number), [reaching(2 + image)] * 10, image=f"image {image}")
+        for image in range(6)
+        for number in range(2)
+    ]
+    options = RClicksOptions(resamples=200)
+    score = RCLICKS.score(click_records.frame(rows), options).get("noc90")
+    assert (score.n, score.interval.n, score.interval.resampled) == (12, 6, "image")
+    assert score.interval.low < score.value < score.interval.high
+    again = RCLICKS.score(click_records.frame(rows[::-1]), options)
+    assert again.get("noc90") == score
+
+
+@given(st.lists(st.lists(st.integers(1, 20), min_size=11, max_size=11), min_size=1, max_size=6))
+def test_scores_are_the_formulas_of_the_specification(clicks):
+    """Spec 6, written out: dSB, dGR and dHH of single instances, then plain means."""
+    rows = [record(str(n), reaching(base), [reaching(g) for g in groups]) for n, (base, *groups) in enumerate(clicks)]
+    card = card_of(rows)
+    sb, gr, hh, spread = [], [], [], []
+    for base, *groups in clicks:
+        mean = sum(groups) / 10
+        sb.append((mean - base) / base)
+        gr.append((groups[0] - groups[9]) / groups[9])
+        hh += [(groups[j] - groups[j + 5]) / groups[j + 5] for j in range(5)]
+        spread.append((sum((g - mean) ** 2 for g in groups) / 10) ** 0.5)
+    assert card.get("dsb").value == pytest.approx(100 * sum(sb) / len(sb))
+    assert card.get("dgr").value == pytest.approx(100 * sum(gr) / len(gr))
+    assert card.get("dhh").value == pytest.approx(100 * sum(hh) / len(hh))
+    assert card.get("noc90-std").value == pytest.approx(sum(spread) / len(spread), abs=1e-9)
+
+
+def test_one_persons_click_has_no_spread_and_is_named():
+    card = card_of([record("a", [80] * 3, [[60] * 3, [70] * 3], people=[50]),
+                    record("b", [80] * 3, [[60] * 3, [70] * 3], people=[40, 80])])  # fmt: skip
+    assert (card.get("user-iou1").n, card.get("nsr1").n, card.get("user-iou1-std").n) == (2, 1, 1)
+    assert card.get("nsr1").value == pytest.approx(100 * 20 / 60)
+    assert [note.examples for note in card.left_out if "NSR@1" in note.what] == [("grabcut/a",)]
+
+
+def test_an_odd_number_of_groups_has_no_halves_and_says_so():
+    card = card_of([record("a", [80] * 3, [[60] * 3, [70] * 3, [75] * 3])])
+    assert not [score for score in card.scores if score.name.startswith("dhh")]
+    assert ("dhh", "dhh-nof", "dhh-iou") in [note.examples for note in card.left_out]
+
+
+def test_courses_that_never_get_there_are_counted():
+    card = card_of([record("a", reaching(3), [reaching(4), [50] * 20]), record("b", [50] * 20, [[50] * 20] * 2)])
+    (note,) = [note for note in card.left_out if "never reach" in note.what]
+    assert (note.count, "as 20 clicks" in note.why) == (4, True)
+
+
+def test_scores_of_a_few_peoples_instances_are_not_called_comparable():
+    rows = [record(str(n), [80] * 20, [[60] * 20] * 10, people=[50, 60] if n < 3 else ()) for n in range(50)]
+    given = {"data": {"grabcut": "x"}, "user_clicks": "clicks.csv", "clicks": "clickability", "clicks_args": "path=x"}
+    card = card_of(rows, **given)
+    assert card.get("user-iou1").comparable.startswith("not comparable: 3 instances")
+    assert card.get("base-iou1").comparable.startswith("comparable")
+    assert card.get("nof-std").reading == "nof=released"
+    assert card.get("nof-std").comparable.startswith("comparable")

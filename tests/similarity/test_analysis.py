@@ -1,0 +1,201 @@
+"""The analysis of label similarity: measures side by side, orders, neighbours, senses and variants."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import spearmanr
+
+from hardlook.errors import DataError, OptionError
+from hardlook.similarity.analysis import (
+    DEFAULT_MEASURES,
+    analyse_labels,
+    list_neighbours,
+    list_similar_pairs,
+    order_by_similarity,
+    sample_runs,
+    select_example_rows,
+    select_heat_map_rows,
+    smooth_density,
+)
+from hardlook.similarity.label_sets import load_label_set
+from hardlook.similarity.labels import Label, LabelSet
+from hardlook.similarity.matrix import DensityCurve
+from hardlook.similarity.measures import compute_similarity
+from hardlook.similarity.senses import (
+    MAX_PAIRS_PER_LABEL,
+    compare_variants,
+    find_polysemy,
+    find_shared_words,
+    has_published_senses,
+)
+
+SENSES = {"crane": "crane.n.04", "forklift": "forklift.n.01", "heron": "heron.n.02", "dog": "dog.n.01"}
+
+
+def label_set(senses, **aliases):
+    rows = [Label(i, name, aliases.get(name, ()), sense) for i, (name, sense) in enumerate(senses.items())]
+    return LabelSet("yard", "file", tuple(rows))
+
+
+@pytest.fixture
+def vectors(tmp_path):
+    path = tmp_path / "few.txt"
+    path.write_text("crane 1 0 1\nforklift 1 0 .2\nheron 0 1 0\ndog 0 .5 1\n")
+    return path
+
+
+def test_measures_side_by_side(vectors):
+    found = analyse_labels(label_set(SENSES), ["path", "lin", "word2vec"], sources={"word2vec": vectors})
+    assert list(found.views) == ["path", "lin", "word2vec"] and found.wordnet_measure == "path"
+    pairs = np.triu_indices(4, 1)
+    for a, first in enumerate(found.matrices.values()):
+        for b, second in enumerate(found.matrices.values()):
+            assert found.agreement[a, b] == pytest.approx(spearmanr(first[pairs], second[pairs]).statistic)
+    view = found.views["path"]
+    assert view.summary.mean == pytest.approx(view.result.matrix.mean())
+    assert view.density.density.mean() == pytest.approx(1) == view.smooth.density.mean()
+    assert np.diag(found.overlap) == pytest.approx(np.ones(3)) and found.nearest == 3
+
+
+def test_defaults_leave_out_what_is_not_installed_and_say_why(monkeypatch):
+    from hardlook.errors import ModelError
+
+    def missing(name):
+        raise ModelError(f"the weights {name!r} are not installed", remedy="install them")
+
+    # minilm first: imported while `install.where` is replaced it would keep the replacement for good.
+    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
+    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
+    found = analyse_labels(label_set(SENSES))
+    assert tuple(found.views) == DEFAULT_MEASURES
+    assert [one.name for one in found.left_out] == ["glove", "sentence"]
+    assert "not installed; install them" in found.left_out[0].why
+    with pytest.raises(ModelError, match="not installed"):
+        analyse_labels(label_set(SENSES), ["path", "glove"])
+
+
+def test_a_source_adds_its_measure(vectors):
+    found = analyse_labels(label_set(SENSES), sources={"fasttext": vectors})
+    assert tuple(found.views)[:5] == (*DEFAULT_MEASURES, "fasttext")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"measures": ["nearness"]}, "no measure 'nearness'"),
+        ({"measures": []}, "no measure was given"),
+        ({"measures": ["path"], "sources": {"word2vec": "x"}}, "not among the measures"),
+        ({"sources": {"nearness": "x"}}, "no measure 'nearness'"),
+    ],
+)
+def test_wrong_options(arguments, said):
+    with pytest.raises(OptionError, match=said):
+        analyse_labels(label_set(SENSES), **arguments)
+
+
+def test_labels_too_few_or_without_a_sense():
+    with pytest.raises(OptionError, match="2 labels are too few"):
+        analyse_labels(load_two())
+    with pytest.raises(DataError, match="have no sense"):
+        analyse_labels(label_set({**SENSES, "zzqx": None}), ["path"])
+
+
+def load_two():
+    return label_set({"dog": "dog.n.01", "heron": "heron.n.02"})
+
+
+def test_labels_that_stand_for_nothing_are_no_obstacle():
+    labels = label_set({"background": None, **SENSES})
+    found = analyse_labels(labels, ["path", "lesk"])
+    assert found.matrices["path"][0].tolist() == [1, 0, 0, 0, 0]
+    assert "background" not in [case.label for case in find_polysemy(labels, "path")]
+
+
+@given(st.lists(st.floats(0, 5), min_size=4, max_size=30).filter(lambda values: sum(values) > 0.1))
+def test_smoothing_keeps_the_area(heights):
+    centres = (np.arange(len(heights)) + 0.5) / len(heights)
+    smooth = smooth_density(DensityCurve(centres, np.array(heights)), 0.02).density
+    assert smooth.mean() == pytest.approx(np.mean(heights)) and (smooth >= 0).all()
+
+
+def random_similarity(seed, size):
+    drawn = np.random.default_rng(seed).random((size, size))
+    matrix = (drawn + drawn.T) / 2
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+@given(st.integers(0, 1000), st.integers(1, 30), st.integers(3, 40))
+def test_a_picture_has_each_label_once_and_no_more_than_fit(seed, labels, size):
+    rows = select_heat_map_rows(random_similarity(seed, labels), size)
+    assert len(set(rows.tolist())) == len(rows) and len(rows) <= max(size, 1)
+    assert set(rows.tolist()) <= set(range(labels))
+    assert len(rows) == labels or labels > size
+
+
+def test_families_lie_together_and_a_sample_has_runs():
+    family = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2])
+    matrix = np.where(family[:, None] == family, 0.8, 0.1)
+    np.fill_diagonal(matrix, 1)
+    found = family[order_by_similarity(matrix)]
+    assert np.count_nonzero(np.diff(found)) == 2
+    sample = sample_runs(np.arange(1203), 60)
+    assert len(sample) == 60 and sample[0] < 40 and sample[-1] > 1163
+    assert (np.diff(sample) == 1).sum() == 40
+
+
+def test_pairs_and_lists_by_hand():
+    matrix = np.array([[1, 0.5, 0.2, 0.5], [0.5, 1, 0.9, 0], [0.2, 0.9, 1, 0.1], [0.5, 0, 0.1, 1]])
+    pairs = [(pair.first, pair.second) for pair in list_similar_pairs(matrix, "abcd", 3)]
+    assert pairs == [("b", "c"), ("a", "b"), ("a", "d")]
+    found = list_neighbours(label_set(SENSES), {"path": matrix}, 0, 2)
+    assert found.label == "crane" and found.by_measure == {"path": (("forklift", 0.5), ("dog", 0.5))}
+    assert select_example_rows({"path": matrix}, count=2, nearest=1) == (1, 2)
+
+
+def test_another_sense_is_what_another_table_would_give():
+    labels = label_set(SENSES)
+    before = compute_similarity(labels, "path").matrix
+    cases = {case.label: case for case in find_polysemy(labels, "path")}
+    assert {"crane", "dog"} <= cases.keys() and "forklift" not in cases
+    crane = cases["crane"]
+    assert (crane.senses, crane.rank) == (5, 4)
+    for other in crane.others:
+        after = compute_similarity(label_set({**SENSES, "crane": other.synset}), "path").matrix
+        moved = np.abs(after - before)[0, 1:]
+        assert other.mean_change == pytest.approx(moved.mean())
+        assert abs(other.largest.after - other.largest.before) == pytest.approx(moved.max())
+        assert other.nearest[1] == pytest.approx(after[0, 1:].max())
+    assert crane.others[0].synset == "crane.n.05" and crane.others[0].nearest[0] == "heron"
+
+
+def test_crane_and_crane():
+    labels = label_set({"crane": "crane.n.05", "crane-machine": "crane.n.04", "dog": "dog.n.01"}, **{
+        "crane-machine": ("Crane",)})  # fmt: skip
+    (found,) = find_shared_words(labels)
+    assert found.rows == (0, 1) and found.first == ("crane", "crane.n.05")
+    same = label_set({"sofa": "sofa.n.01", "couch": "sofa.n.01"}, sofa=("couch",))
+    assert find_shared_words(same) == ()
+
+
+@pytest.mark.parametrize("measure", ["path", "lesk"])
+def test_variants_cell_by_cell(measure):
+    found = compare_variants("coco80", measure)
+    published, corrected = load_label_set("coco80", "published"), load_label_set("coco80")
+    old, new = compute_similarity(published, measure).matrix, compute_similarity(corrected, measure).matrix
+    moved = [abs(new[i, j] - old[i, j]) for i in range(80) for j in range(i)]
+    assert found.pairs == len(moved) == 3160 and found.without == ()
+    assert found.changed == sum(value > 1e-9 for value in moved)
+    assert found.mean_change == pytest.approx(np.mean(moved))
+    first = found.largest[0]
+    assert abs(first.corrected - first.published) == pytest.approx(max(moved))
+    for label in {one.label for one in found.differences}:
+        assert sum(label in (pair.first, pair.second) for pair in found.largest) <= MAX_PAIRS_PER_LABEL
+
+
+def test_labels_without_a_published_sense_are_left_out():
+    found = compare_variants("pc459", "path")
+    assert len(found.without) == 53 and found.pairs == 406 * 405 // 2
+    assert has_published_senses(load_label_set("coco80")) and not has_published_senses(load_label_set("coco171"))
+    assert not has_published_senses(label_set(SENSES))

@@ -1,0 +1,141 @@
+import json
+
+import pytest
+
+from hardlook.errors import DataError
+from hardlook.similarity.label_files import read_lvis_labels
+from hardlook.similarity.label_sets import load_label_set
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(name, content):
+        path = tmp_path / name
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+        return path
+
+    return write
+
+
+def refused(path):
+    with pytest.raises(DataError) as refusal:
+        load_label_set(path)
+    assert refusal.value.file == str(path)
+    return refusal.value
+
+
+def test_csv_with_every_column(written):
+    path = written(
+        "pets.csv",
+        "# ours\nid,category_id,name,aliases,isthing,synset,hypernym,note\n"
+        '4,40,dog,hound|"pup",thing,domestic_dog.n.01,,x\n5,50,stop sign,,0,,street_sign.n.01,\n',
+    )
+    labels = load_label_set(path)
+    dog, sign = labels.labels
+    assert (dog.id, dog.category_id, dog.synset, dog.isthing) == (4, 40, "dog.n.01", True)
+    assert dog.aliases[0] == "hound"
+    assert (sign.synset, sign.hypernym, sign.isthing) == (None, "street_sign.n.01", False)
+    assert (labels.name, labels.variant) == ("pets", "file")
+
+
+def test_tsv_and_offsets(written):
+    labels = load_label_set(written("pets.tsv", "name\toffset\ndog\tn02084071\n"))
+    assert labels.labels[0].synset == "dog.n.01"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["wall", "building, edifice"],
+        [{"name": "wall"}, {"name": "building", "aliases": ["edifice"]}],
+        {"0": "wall", "1": "building; edifice"},
+        {"categories": [{"id": 3, "name": "wall"}, {"id": 8, "name": "building, edifice"}]},
+        [{"name": "wall", "id": 2978, "trainId": 0}, {"name": "building, edifice", "id": 312, "trainId": 1}],
+    ],
+)
+def test_json_shapes(content, written):
+    labels = load_label_set(written("scene.json", content))
+    assert labels.ids.tolist() == [0, 1]
+    assert labels.labels[1].name == "building" and labels.labels[1].aliases == ("edifice",)
+
+
+def test_json_keeps_the_datasets_own_numbers(written):
+    coco = {"categories": [{"id": 3, "name": "wall"}, {"id": 8, "name": "sky", "isthing": 0}]}
+    labels = load_label_set(written("a.json", coco))
+    assert labels.category_ids.tolist() == [3, 8] and labels.labels[1].isthing is False
+    ade = load_label_set(written("b.json", [{"name": "wall", "id": 2978, "trainId": 0}]))
+    assert ade.category_ids.tolist() == [2978]
+
+
+@pytest.mark.parametrize("content", ["wall\nsky\n", "0: wall\n1: sky\n", "0\twall\n\n# x\n1\tsky", "0,wall\n1, sky\n"])
+def test_text_shapes(content, written):
+    labels = load_label_set(written("names.txt", content))
+    assert [(label.id, label.name) for label in labels] == [(0, "wall"), (1, "sky")]
+    assert all(label.synset is None for label in labels)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "what", "where"),
+    [
+        ("a.csv", "id,label\n0,dog\n", "no column `name`", None),
+        ("a.csv", "name,sysnet\ndog,dog.n.01\n", "no column 'sysnet'", None),
+        ("a.csv", "name,synset,synset\ndog,dog.n.01,\n", "comes twice", None),
+        ("a.csv", "name,id\ndog,0\ncat\n", "2 cells", "line 3"),
+        ("a.csv", "#\nname,id\ndog,0\n#\ncat,x\n", "'x' is not a whole number", "line 5, column id"),
+        ("a.csv", "name,id\ndog,0\ncat,\n", "no id and others have", "line 3, column id"),
+        ("a.csv", "name,id\ndog,0\nDog,1\n", "comes twice, first at line 2", "line 3, column name"),
+        ("a.csv", "name,id\ndog,1\ncat,1\n", "comes twice, first at line 2", "line 3, column id"),
+        ("a.csv", "name,isthing\ndog,maybe\n", "'maybe' is not 1 for a thing", "line 2, column isthing"),
+        ("a.csv", "name,status\ndog,done\n", "'done' is not one of chosen", "line 2, column status"),
+        ("a.csv", "name,id\n,1\n", "must have a name", "line 2, column name"),
+        ("a.csv", "name,synset\ndog,dog.n.99\n", "no noun synset 'dog.n.99'", "line 2, column synset (dog)"),
+        ("a.csv", "name,hypernym\ndog,dgo.n.01\n", "no noun synset 'dgo.n.01'", "line 2, column hypernym (dog)"),
+        ("a.csv", "name,synset,offset\ndog,dog.n.01,n02121620\n", "offset differ", "line 2"),
+        ("a.csv", "name\n", "no labels", None),
+        ("a.txt", "0: wall\nsky\n", "some lines have an id", "line 2"),
+        ("a.json", "[1", "not JSON", "line 1"),
+        ("a.json", "[3]", "a name or an object", "item 0"),
+        ("a.json", '"dog"', "no list of labels", None),
+    ],
+)
+def test_errors_name_the_row_and_the_column(name, content, what, where, written):
+    error = refused(written(name, content))
+    assert what in error.what
+    assert error.unit == where
+
+
+def test_bytes_that_are_no_text(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"name\ncaf\xe9\n")
+    assert "UTF-8" in refused(path).what
+
+
+def test_unknown_synsets_list_near_ones(written):
+    assert "dog.n.01" in refused(written("a.csv", "name,synset\ndog,dog.n.99\n")).remedy
+    assert "giraffe.n.01" in refused(written("a.csv", "name,synset\nx,girafe.n.01\n")).remedy
+    assert "synset" in refused(written("a.csv", "name,sysnet\ndog,dog.n.01\n")).remedy
+
+
+LVIS = {
+    "categories": [
+        {"id": 2, "name": "stop_sign", "synset": "stop_sign.n.01", "synonyms": ["stop_sign"]},
+        {"id": 1, "name": "aerosol_can", "synset": "aerosol.n.02", "synonyms": ["aerosol_can", "spray_can"]},
+    ]
+}
+
+
+def test_lvis_brings_its_synsets(written):
+    path = written("lvis.json", LVIS)
+    aerosol, stop = read_lvis_labels(path)
+    assert (aerosol.id, aerosol.category_id, aerosol.synset, aerosol.aliases) == (0, 1, "aerosol.n.02", ("spray_can",))
+    assert (stop.synset, stop.stated, stop.isthing) == (None, "stop_sign.n.01", True)
+    assert load_label_set(path).labels == (aerosol, stop)
+
+
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [("{}", "no LVIS json"), ("nonsense", "no LVIS json"), ('{"categories": [{"id": 1}]}', "'name'")],
+)
+def test_lvis_errors(content, what, written):
+    with pytest.raises(DataError, match=what):
+        read_lvis_labels(written("lvis.json", content))

@@ -1,0 +1,122 @@
+"""K-shot supports: the pair's own first, others of its class, never the query, the same for any order.
+
+The order of units: by fold, class and query image, so that a class's images stay in memory.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from one_shot_folders import write_general_folder
+
+from hardlook.data.class_masks import open_fss
+from hardlook.data.toss_pairs import Pair, list_pair_files, read_pairs
+from hardlook.harness.runs.plan import make_batches
+from hardlook.toss.benchmark import TOSS
+from hardlook.toss.options import TossOptions
+from hardlook.toss.pair_lists import OpenedList
+from hardlook.toss.pairs import PairSettings
+from hardlook.toss.planted_pairs import PlantedScenes
+from hardlook.toss.units import collect_class_pools, draw_supports
+from hardlook.world.planted import PlantedWorld
+
+POOL = tuple(f"1_{name}" for name in "abcdefgh")
+
+
+def supports(query, support, shots, seed=0, pair="pair"):
+    return draw_supports(query, support, shots, POOL, image_of=lambda token: token[2:], seed=seed, pair=pair)
+
+
+@given(st.sampled_from(POOL), st.sampled_from(POOL), st.integers(1, 7), st.integers(0, 5))
+def test_supports_are_distinct_images_of_the_class_without_the_query(query, support, shots, seed):
+    found = supports(query, support, shots, seed)
+    assert (found[0], len(found), len(set(found))) == (support, shots, shots)
+    assert set(found) <= set(POOL)
+    assert query not in found[1:]
+
+
+@given(st.sampled_from(POOL), st.sampled_from(POOL), st.integers(0, 5))
+def test_more_shots_hold_those_of_fewer(query, support, seed):
+    most = supports(query, support, 7, seed)
+    assert all(most[:shots] == supports(query, support, shots, seed) for shots in range(1, 8))
+
+
+def test_pairs_and_seeds_draw_their_own():
+    by_pair = {supports("1_a", "1_b", 4, pair=f"pair {number}") for number in range(20)}
+    by_seed = {supports("1_a", "1_b", 4, seed=seed) for seed in range(20)}
+    assert len(by_pair) > 10
+    assert len(by_seed) > 10
+
+
+def test_too_many_shots_for_the_pool_are_none():
+    assert supports("1_a", "1_b", 8) is None
+    assert len(supports("1_a", "1_a", 8)) == 8
+
+
+def opened(name, pairs, named=()):
+    source = PlantedScenes(PlantedWorld(count=24))
+    listed = tuple(Pair(*tokens, 0, 0) for tokens in pairs)
+    return OpenedList(name, listed, PairSettings(source, "world", "built"), named)
+
+
+def test_a_pool_is_all_that_any_list_names_of_a_class_also_without_a_partner():
+    lists = [
+        opened("a", [("1_0001", "1_0002")], named=("1_0005", "1_0001", "2_0007")),
+        opened("b", [("1_0003", "1_0002"), ("2_0009", "2_0008")]),
+    ]
+    assert collect_class_pools(lists) == {
+        ("world", "cat"): ("1_0001", "1_0002", "1_0003", "1_0005"),
+        ("world", "dog"): ("2_0007", "2_0008", "2_0009"),
+    }
+
+
+def test_one_image_under_two_numbers_is_in_the_pool_once(tmp_path):
+    data = write_general_folder(tmp_path, [("1_owl_1", "1_owl_2"), ("2_owl_1", "2_owl_3")])
+    listed = OpenedList(
+        "tier3", (), PairSettings(open_fss(data["fss"]), "fss", "built"), ("1_owl_1", "2_owl_1", "2_owl_3")
+    )
+    assert collect_class_pools([listed]) == {("fss", "owl"): ("1_owl_1", "2_owl_3")}
+
+
+def test_batches_keep_the_order_of_fold_class_and_image():
+    units = TOSS.list_units(TossOptions(scenes=48))
+    pairs = [unit.payload for batch in make_batches(units, TOSS.card.batch_size) for unit in batch]
+    order = [(pair.slices["fold"], pair.slices["class"], pair.settings.source.image_of(pair.query)) for pair in pairs]
+    assert order == sorted(order)
+    # Scenes with two objects are queries of two classes.
+    assert len({(fold, image) for fold, _, image in order}) < len(set(order))
+
+
+def misses(images, room):
+    """How often a store with room for so many images has to make one, the longest unused going first."""
+    kept, made = OrderedDict(), 0
+    for image in images:
+        made += image not in kept
+        kept[image] = None
+        kept.move_to_end(image)
+        if len(kept) > room:
+            kept.popitem(last=False)
+    return made
+
+
+@pytest.mark.real
+def test_the_published_tier_one_encodes_each_image_twice_at_most(shared_data):
+    files = [file for file in list_pair_files(shared_data / "reference" / "toss") if file.tier == 1]
+    listed = [pair for file in files for pair in read_pairs(file).pairs]
+    assert len(listed) == 308_269
+
+    def images(pairs):
+        return [token.partition("_")[2] for pair in pairs for token in (pair.query, pair.support)]
+
+    def place(pair):
+        number, _, image = pair.query.partition("_")
+        return pair.fold, number, image
+
+    distinct = len(set(images(listed)))
+    # 2 GiB of EfficientNet-Lite0's cells: stride 16 and 32 at 320 pixels are 20 x 20 x 432 floats an image.
+    room = (2 << 30) // (20 * 20 * 432 * 4)
+    assert distinct == 12_012
+    assert misses(images(sorted(listed, key=place)), room) < 2 * distinct < misses(images(listed), room)

@@ -1,0 +1,33 @@
+"""How far two encoders agree, against scikit-learn."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import cohen_kappa_score
+
+from hardlook.toss.tiers.encoder_study import compare_encoders
+from hardlook.toss.tiers.similarity import pair_cosines
+
+
+def test_agreement_and_kappa_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    first = rng.random(400)
+    second = np.clip(first + rng.normal(0, 0.3, 400), 0, 1)
+    found = compare_encoders({"a": first, "b": second}, [str(n // 4) for n in range(400)])
+    one, other = first > first.mean(), second > second.mean()
+    assert found.kappa == pytest.approx(cohen_kappa_score(one, other))
+    assert found.agreement.value == pytest.approx((one == other).mean())
+    assert found.agreement.interval.n == 100 and found.agreement.value in found.agreement.interval
+
+
+def test_an_encoder_agrees_with_itself_turned_or_scaled():
+    rng = np.random.default_rng(1)
+    vectors = rng.normal(size=(20, 8))
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    turn, _ = np.linalg.qr(rng.normal(size=(8, 8)))
+    pairs = [(f"1_{a}", f"1_{b}") for a in range(20) for b in range(20) if a != b]
+    cosines = {
+        name: pair_cosines({str(n): row for n, row in enumerate(own)}, lambda token: token[2:], pairs)
+        for name, own in (("plain", unit), ("turned", unit @ turn))
+    }
+    assert np.allclose(cosines["plain"], [unit[int(a[2:])] @ unit[int(b[2:])] for a, b in pairs])
+    assert compare_encoders(cosines, [a for a, _ in pairs]).agreement.value > 0.99

@@ -1,0 +1,239 @@
+"""Mutation testing: a random sample of small changes to the source, and whether the mirrored tests notice each.
+
+`pip install cosmic-ray`, then `python tools/mutation.py --sample 300 --seed 0 --out mutants.csv`. A place in the code
+is drawn, then one of cosmic-ray's operators that fit it. The tests of a mutant are the doctests of its module and the
+files of the mirrored test folder that import the module. A mutant survives when they all pass. Changes that only touch
+type annotations or docstrings are not drawn. docs/testing.md has the figures.
+
+Every mutant runs in a forked process that has the heavy libraries loaded already, on its own copy of the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import csv
+import difflib
+import os
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "hardlook"
+PARTS = (
+    "metrics",
+    "harness/stats",
+    "harness/runs",
+    "harness/tally.py",
+    "toss/scores.py",
+    "toss/pixel_sums.py",
+    "toss/tiers",
+    "metacoco/scores.py",
+    "metacoco/tasks",
+    "rclicks/scores.py",
+    "rclicks/clicks",
+    "open_vocabulary/miou/scores.py",
+    "open_vocabulary/ap/scores.py",
+    "open_vocabulary/pq/scores.py",
+    "collect/results",
+)
+NO_TESTS = 5  # pytest found no test
+HEAVY = ("numpy", "scipy.stats", "polars", "numba", "cv2", "PIL.Image", "pydantic", "pytest", "hotcoco")
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change: the file, its operator and occurrence, and the changed line before and after."""
+
+    path: str
+    operator: str
+    occurrence: int
+    line: int
+    before: str
+    after: str
+
+
+def stripped(tree: ast.Module) -> str:
+    """The code without annotations and docstrings: what two equivalent mutants have in common."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            node.returns = None
+            for argument in ast.walk(node.args):
+                if isinstance(argument, ast.arg):
+                    argument.annotation = None
+        if isinstance(node, ast.AnnAssign):
+            node.annotation = ast.Constant(value=None)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Module) and ast.get_docstring(node) is not None:
+            node.body[0] = ast.Pass()
+    return ast.dump(tree)
+
+
+def draw_mutants(files: list[Path], sample: int, seed: int) -> list[Mutant]:
+    """Places in the code, uniformly; at each one operator, uniformly."""
+    from cosmic_ray.ast import ast_nodes, get_ast
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator, operator_names
+
+    places: dict[tuple[Path, tuple[int, int]], list[tuple[str, int]]] = defaultdict(list)
+    for path in files:
+        tree = get_ast(path.read_text(encoding="utf-8"))
+        for name in operator_names():
+            try:
+                operator = get_operator(name)()
+            except TypeError:  # operators that need arguments of their own
+                continue
+            count = 0
+            for node in ast_nodes(tree):
+                for start, _ in operator.mutation_positions(node):
+                    places[path, start].append((name, count))
+                    count += 1
+    rng = random.Random(seed)
+    order = sorted(places)
+    rng.shuffle(order)
+    mutants: list[Mutant] = []
+    for path, start in order:
+        if len(mutants) == sample:
+            break
+        name, occurrence = rng.choice(places[path, start])
+        text = path.read_text(encoding="utf-8")
+        changed = mutate_code(text, get_operator(name)(), occurrence)
+        try:
+            if changed is None or stripped(ast.parse(changed)) == stripped(ast.parse(text)):
+                continue
+        except SyntaxError:
+            continue
+        before, after = first_difference(text, changed)
+        mutants.append(Mutant(str(path.relative_to(SOURCE)), name, occurrence, start[0], before, after))
+    return mutants
+
+
+def first_difference(text: str, changed: str) -> tuple[str, str]:
+    """The first line that differs, before and after."""
+    lines = [one for one in difflib.ndiff(text.splitlines(), changed.splitlines()) if one[:2] in ("- ", "+ ")]
+    removed = next((one[2:].strip() for one in lines if one.startswith("- ")), "")
+    added = next((one[2:].strip() for one in lines if one.startswith("+ ")), "")
+    return removed, added
+
+
+def tests_of(path: str) -> list[str]:
+    """The test files of a module: the mirrored folder's that import it, the one of its own name first."""
+    module = "hardlook." + path.removesuffix(".py").replace("/", ".")
+    package, _, name = module.rpartition(".")
+    folder = ROOT / "tests" / Path(path).parent
+    found = []
+    for test in sorted(folder.glob("test_*.py")):
+        tree = ast.parse(test.read_text(encoding="utf-8"))
+        for node in ast.walk(tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
+            source = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+            if source == module or module in names or (source == package and name in names):
+                found.append(str(test))
+                break
+    own = str(folder / f"test_{name}.py")
+    if Path(own).exists() and own not in found:
+        found.append(own)
+    return sorted(found, key=lambda one: one != own)
+
+
+def is_caught(mutant: Mutant, source: Path, timeout: float) -> str:
+    """`caught`, `survived` or `timeout`, by the mutant's tests in a forked process on the copy `source`."""
+    from cosmic_ray.mutating import mutate_code
+    from cosmic_ray.plugins import get_operator
+
+    target = source / "hardlook" / mutant.path
+    text = (SOURCE / mutant.path).read_text(encoding="utf-8")
+    changed = mutate_code(text, get_operator(mutant.operator)(), mutant.occurrence)
+    assert changed is not None
+    target.write_text(changed, encoding="utf-8")
+    code = exit_code_of_tests(mutant.path, source, timeout)
+    target.write_text(text, encoding="utf-8")
+    return "timeout" if code is None else "caught" if code else "survived"
+
+
+def exit_code_of_tests(path: str, source: Path, timeout: float) -> int | None:
+    """Run a module's tests on the copy `source`: 0 where all pass, None after `timeout` seconds."""
+    child = os.fork()
+    if child == 0:
+        os.setsid()
+        run_tests(source, [str(source / "hardlook" / path), *tests_of(path)])
+    end = time.monotonic() + timeout
+    while time.monotonic() < end:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            code = os.waitstatus_to_exitcode(status)
+            return 0 if code == NO_TESTS else code
+        time.sleep(0.02)
+    os.killpg(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def run_tests(source: Path, tests: list[str]) -> None:
+    """Run pytest in this process and leave it: the exit code says whether all passed."""
+    import pytest
+
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 1)
+    os.dup2(silent, 2)
+    os.environ.update(CI="true", PYTHONPATH=str(source))
+    sys.path.insert(0, str(source))
+    os.chdir(ROOT)
+    code = 3
+    options = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--rootdir", str(ROOT)]
+    try:
+        code = int(pytest.main([*options, "-c", str(ROOT / "pyproject.toml"), *tests]))
+    finally:
+        os._exit(code)
+
+
+def main() -> None:
+    """Draw, run, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sample", type=int, default=300)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--part", nargs=2, type=int, default=(1, 1), metavar=("I", "N"), help="the i-th of N parts")
+    parser.add_argument("--only", default="", help="only files whose path starts with this")
+    parser.add_argument("--timeout", type=float, default=240.0, help="seconds for the tests of one mutant")
+    parser.add_argument("--out", type=Path, default=Path("mutants.csv"))
+    given = parser.parse_args()
+    files = [
+        one for part in PARTS for one in ([SOURCE / part] if part.endswith(".py") else (SOURCE / part).rglob("*.py"))
+    ]
+    files = sorted({one for one in files if one.exists() and str(one.relative_to(SOURCE)).startswith(given.only)})
+    mutants = draw_mutants(files, given.sample, given.seed)[given.part[0] - 1 :: given.part[1]]
+    for name in HEAVY:
+        __import__(name)
+    with tempfile.TemporaryDirectory() as folder, given.out.open("w", newline="", encoding="utf-8") as out:
+        source = Path(folder) / "src"
+        shutil.copytree(SOURCE, source / "hardlook", ignore=shutil.ignore_patterns("__pycache__"))
+        writer = csv.writer(out)
+        writer.writerow(("result", "file", "line", "operator", "before", "after", "seconds"))
+        broken = [
+            one for one in sorted({one.path for one in mutants}) if exit_code_of_tests(one, source, given.timeout)
+        ]
+        if broken:
+            sys.exit(f"tests fail without any change: {', '.join(broken)}")
+        counts: dict[str, int] = defaultdict(int)
+        for number, mutant in enumerate(mutants, 1):
+            start = time.monotonic()
+            result = is_caught(mutant, source, given.timeout)
+            counts[result] += 1
+            row = (result, mutant.path, mutant.line, mutant.operator, mutant.before, mutant.after)
+            writer.writerow((*row, f"{time.monotonic() - start:.1f}"))
+            out.flush()
+            if result == "survived":
+                print(f"survived: {mutant.path}:{mutant.line}: {mutant.before}  ->  {mutant.after}", flush=True)
+            if number % 20 == 0:
+                print(f"{number} of {len(mutants)}: {dict(counts)}", flush=True)
+        print(dict(counts))
+
+
+if __name__ == "__main__":
+    main()
