@@ -8,7 +8,9 @@ BIN := $(VENV)/bin
 demo: $(VENV)/core-installed
 	$(BIN)/hardlook demo --out demo
 
-# Files in their own order: the long ones, which have few tests, would else be left for the end, when one process idles.
+# Files in our own order (tests/conftest.py): the long ones, which have few tests, would else be left for the end, when one
+# process idles. Compiled files are kept, whatever the environment says: to compile all tests again takes a quarter minute.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(VENV)/everything-installed
 	$(BIN)/python -m pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder
 

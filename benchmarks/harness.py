@@ -12,8 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.models.planted.segmenters import PlantedSegmenter
 from hardlook.open_vocabulary.miou.options import SemanticOptions

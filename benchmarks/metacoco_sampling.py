@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
-from hardlook.metacoco.tasks.eligibility import eligible_classes
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.metacoco.tasks.images import MODES, ImageTable
 
 CONCEPTS, CONTEXTS, IMAGES = 20, 12, 12_000
@@ -30,7 +30,7 @@ def images() -> ImageTable:
 
 
 def draw_all(table: ImageTable, ways: int, shots: int) -> list[Tasks]:
-    eligible = eligible_classes(table, MODES, ways, shots, QUERIES)
+    eligible = find_eligible_classes(table, MODES, ways, shots, QUERIES)
     return [draw_tasks(table, eligible, mode, ways, shots, QUERIES, np.arange(TASKS), seed=0) for mode in MODES]
 
 

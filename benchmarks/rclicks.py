@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import click_distances
-from hardlook.harness.runs.evaluation import announce_threads, pin_threads
+from hardlook.harness.runs.evaluation import pin_threads, set_thread_variables
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks, Mask, Prompted
@@ -134,7 +134,7 @@ def full_frame(instance: Instance, asked: list[Any], courses: Sequence[Course], 
 
 
 def main() -> None:
-    announce_threads(1)
+    set_thread_variables(1)
     click_distances.main()
     print_encodings()
     time_courses()

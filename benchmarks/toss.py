@@ -19,7 +19,7 @@ import polars as pl
 from hardlook.data.class_masks import open_class_mask_folders
 from hardlook.data.toss_pairs import Pair, list_pair_files, locate_tier_list, read_pairs, write_pairs
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.evaluation import announce_threads, pin_threads
+from hardlook.harness.runs.evaluation import pin_threads, set_thread_variables
 from hardlook.harness.runs.launch import launch
 from hardlook.models.registry import build
 from hardlook.models.roles import Support
@@ -30,7 +30,7 @@ RECORDS, SCORING_TARGET = 300_000, 1.0
 
 
 def main() -> None:
-    announce_threads(1)
+    set_thread_variables(1)
     pairs, voc = Path(sys.argv[1]), Path(sys.argv[2])
     for model in ("prototype", "nearest"):
         with tempfile.TemporaryDirectory() as folder:

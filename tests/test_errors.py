@@ -3,7 +3,7 @@ import pickle
 import pytest
 
 from hardlook.errors import DataError, MissingExtra
-from hardlook.extras import installed, require
+from hardlook.extras import is_installed, require
 
 
 def test_an_error_survives_the_way_between_processes():
@@ -30,5 +30,5 @@ def test_a_package_that_breaks_by_itself_is_not_called_missing(tmp_path, monkeyp
 
 
 def test_installed_looks_without_importing():
-    assert installed("json")
-    assert not installed("no_such_package_at_all")
+    assert is_installed("json")
+    assert not is_installed("no_such_package_at_all")

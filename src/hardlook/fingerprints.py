@@ -1,4 +1,4 @@
-"""Fingerprints: short hashes that say whether two things are the same.
+"""Fingerprints: short hashes of values, arrays, files and data folders.
 
 >>> of_value({"b": 1, "a": [1, 2]}) == of_value({"a": [1, 2], "b": 1})
 True
@@ -42,9 +42,9 @@ def of_array(array: Any) -> str:
 def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> str:
     """Hash of a data folder or file: every relative path, size, and the first and last 32 KiB of content.
 
-    Hashing terabytes at every start helps nobody; a file that was replaced, cut or re-encoded changes its
+    Hashing terabytes at every start would be slow, and a file that was replaced, cut or re-encoded changes its
     size, head or tail. `full=True` reads everything. Links are followed; hidden files and the folder `without` (a run
-    that lies inside its data, say) do not count, nor does the name of a single file.
+    folder inside its data, say) are left out, and so is the name of a single file.
     """
     if not root.exists():
         raise FileNotFoundError(root)
@@ -56,7 +56,7 @@ def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> s
 
 
 def of_sources(paths: Iterable[Path]) -> str:
-    """Hash of source files' contents, by name: the code's own fingerprint."""
+    """Hash of the names and contents of source files."""
     return of_value([[path.name, of_file(path)] for path in sorted(paths)])
 
 
@@ -65,7 +65,7 @@ def _files(root: Path, without: Path | None) -> Iterator[Path]:
     seen: set[str] = set()
     for folder, inner, names in os.walk(root, followlinks=True):
         real = os.path.realpath(folder)
-        if real in seen or Path(real) == left_out:  # a link that leads back up, or the run itself
+        if real in seen or Path(real) == left_out:  # a link to a parent, or the run itself
             inner.clear()
             continue
         seen.add(real)

@@ -1,7 +1,7 @@
 """Import paths of 0.1.0 that the documentation named keep working for one release, with a DeprecationWarning.
 
-`moved_names.csv` has a row per name: `old_module,old_name,new_module,new_name`. A module of that table that is no longer
-a file is made when it is imported; its names are looked up where they are now.
+`moved_names.csv` has a row per name: `old_module,old_name,new_module,new_name`. A module of that table that is no
+longer a file is made when it is imported; its names are looked up where they are now.
 
 >>> import warnings
 >>> with warnings.catch_warnings(record=True) as caught:

@@ -23,7 +23,7 @@ def seed_sequence(seed: int, *key: str | int) -> np.random.SeedSequence:
     text = "".join(f"{type(part).__name__}{len(str(part))}:{part}" for part in key)
     words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), dtype=np.uint32)
     if 0 <= seed <= _WORD:
-        # The same words as from the list below, in the form that numpy takes four times as fast.
+        # The same words as in the list below, in a form that numpy reads four times as fast.
         return np.random.SeedSequence(np.concatenate([np.array([seed], np.uint32), words]))
     return np.random.SeedSequence([seed, *(int(word) for word in words)])
 

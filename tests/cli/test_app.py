@@ -6,7 +6,7 @@ import pytest
 from small_runs import small_run
 
 from hardlook.cli.app import describe_os_error
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 
 
 def raised(call, *given):
@@ -16,21 +16,21 @@ def raised(call, *given):
 
 
 def test_a_folder_in_place_of_a_file(tmp_path):
-    said = raised(write_whole, tmp_path, "text")
+    said = raised(write_atomically, tmp_path, "text")
     assert said == f"this is a folder, and a file was expected\n  file: {tmp_path}\n  remedy: give the name of a file"
 
 
 def test_a_file_in_place_of_a_folder(tmp_path):
     (tmp_path / "page.html").write_text("")
     said = raised((tmp_path / "page.html" / "run.json").read_text)
-    assert "a file stands where a folder was expected" in said and "remedy: give a folder" in said
-    assert "there is something else of this name" in raised((tmp_path / "page.html").mkdir)
+    assert "this is a file, and a folder was expected" in said and "remedy: give a folder" in said
+    assert "this name is already in use" in raised((tmp_path / "page.html").mkdir)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_may_not_be_written_names_the_page_and_not_the_file_beside_it(tmp_path):
     tmp_path.chmod(0o555)
-    said = raised(write_whole, tmp_path / "page.html", "text")
+    said = raised(write_atomically, tmp_path / "page.html", "text")
     tmp_path.chmod(0o755)
     assert "no permission" in said and f"file: {tmp_path / 'page.html'}\n" in said
 

@@ -52,7 +52,7 @@ def test_without_records_there_is_no_key_for_them(hardlook, run):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ((), "which run?"),
+        ((), "no run folder given"),
         (("gone",), "there is no run here"),
         (("RUN", "--no-records", "--records-to", "x"), "contradict"),
         (("RUN", "--out", "same.json", "--records-to", "same.json"), "the same file"),
@@ -83,7 +83,7 @@ def test_an_unfinished_run_is_exported_with_what_it_lacks(hardlook, tmp_path):
     document = json.loads(answer.out)
     units = document["units"]
     assert 0 < units["scored"] == document["records"]["count"] < units["planned"] == 8
-    assert f"note: {8 - units['scored']} of 8 units have no answer (0 failed)" in answer.err
+    assert f"note: {8 - units['scored']} of 8 units have no record (0 failed)" in answer.err
     [left] = [left for left in document["left_out"] if left["what"] == "units not answered yet"]
     assert left["count"] == 8 - units["scored"]
     jsonschema.validate(document, json.loads(hardlook("export", "--schema").out))
@@ -93,7 +93,7 @@ def test_failed_units_are_noted(hardlook, tmp_path):
     small_run(tmp_path / "run", scenes=8, model="troubled_segmenters:Raises", max_failures=0.5)
     answer = hardlook("export", tmp_path / "run")
     failed = len(json.loads(answer.out)["failures"])
-    assert failed and f"note: {failed} of 8 units have no answer ({failed} failed)" in answer.err
+    assert failed and f"note: {failed} of 8 units have no record ({failed} failed)" in answer.err
 
 
 @pytest.mark.parametrize(

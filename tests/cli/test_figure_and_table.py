@@ -9,7 +9,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from small_runs import small_run
 
-from hardlook.extras import installed
+from hardlook.extras import is_installed
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.scoring import score_run
 
@@ -59,7 +59,7 @@ def test_the_csv_of_a_chart_holds_the_exact_scores(hardlook, run, scorecard, tmp
         assert (value, low) == (known[name].value, known[name].interval.low)
 
 
-@pytest.mark.skipif(not installed("typst"), reason="the extra figures is not installed")
+@pytest.mark.skipif(not is_installed("typst"), reason="the extra figures is not installed")
 @pytest.mark.parametrize(("form", "start"), [("pdf", b"%PDF-"), ("png", b"\x89PNG")])
 def test_pdf_and_png(hardlook, run, tmp_path, form, start):
     out = tmp_path / f"figure.{form}"
@@ -120,5 +120,5 @@ def test_the_ending_of_a_table_says_its_format(hardlook, run, tmp_path, ending, 
 def test_a_format_and_an_ending_that_contradict_each_other_are_refused(hardlook, run, tmp_path, words):
     verb, name, out, form = words
     answer = hardlook(verb, run, name, "--out", tmp_path / out, "--format", form)
-    assert answer.code == 1 and f"--format {form}" in answer.err and "leave --format away" in answer.err
+    assert answer.code == 1 and f"--format {form}" in answer.err and "omit --format" in answer.err
     assert not (tmp_path / out).exists()

@@ -8,7 +8,7 @@ import typer
 from small_runs import small_run
 
 from hardlook.cli.app import app
-from hardlook.cli.run import command_for
+from hardlook.cli.run import build_command
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 
 # Verbs whose words are read later, since each benchmark has flags of its own.
@@ -50,7 +50,7 @@ def test_every_command_has_the_flag(verb):
 @pytest.mark.parametrize("name", [*BUILT_IN, *STUDIES])
 def test_every_benchmark_has_the_flag(name):
     one = typer.Typer()
-    one.command()(command_for(name, find_benchmark(name)))
+    one.command()(build_command(name, find_benchmark(name)))
     assert "--json" in flags(typer.main.get_command(one))
 
 

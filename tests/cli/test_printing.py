@@ -38,7 +38,7 @@ def test_full_prints_every_score(hardlook, run, tmp_path, verb):
 def test_a_default_model_is_named_on_standard_error(hardlook, tmp_path):
     answer = hardlook(*WORDS, "--out", tmp_path / "a", "--json", "-q")
     assert answer.err == (
-        "no --model given: planted-segmenter answers; `hardlook models --role semantic-segmenter` lists others\n"
+        "no --model given: planted-segmenter is used; `hardlook models --role semantic-segmenter` lists others\n"
     )
     assert json.loads(answer.out)["model"] == "planted-segmenter"
     loud = hardlook(*WORDS, "--out", tmp_path / "b")

@@ -11,7 +11,7 @@ def test_run_prints_scores_and_writes_a_report(hardlook, tmp_path):
     assert "8 units planned, 8 scored, 0 failed" in answer.out
     assert f"report: {tmp_path / 'run' / 'report.html'}" in answer.out
     page = (tmp_path / "run" / "report.html").read_text()
-    assert "Which contexts" in page
+    assert "mIoU in each context" in page
     assert page.count("data:image/jpeg") >= 12
 
 
@@ -45,7 +45,7 @@ def test_score_refuses_options_that_change_answers(hardlook, tmp_path):
     hardlook(*RUN, "--out", tmp_path)
     answer = hardlook("score", tmp_path, "--set", "scenes=9")
     assert answer.code == 1
-    assert "scenes: this changes the units or the answers" in answer.err
+    assert "scenes: this changes the units or their records" in answer.err
     assert "level, reading, resamples" in answer.err
     assert "nope: closed-miou has no such option" in hardlook("score", tmp_path, "--set", "nope=3").err
 
@@ -61,7 +61,7 @@ def test_failed_units_give_exit_3_and_are_named(hardlook, tmp_path):
 def test_shards_from_the_command_line(hardlook, tmp_path):
     first = hardlook(*RUN, "--batch-size", 2, "--shard", "1/2", "--out", tmp_path)
     assert (first.code, first.out) == (0, "")
-    assert "4 units of the run wait for other shards" in first.err
+    assert "4 units are left to other shards" in first.err
     assert "8 scored" in hardlook(*RUN, "--batch-size", 2, "--shard", "2/2", "--out", tmp_path).out
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.cli.several_models import arguments_of, model_names
+from hardlook.cli.several_models import parse_model_names, split_model_arguments
 from hardlook.errors import OptionError
 
 NAMES = ["net", "net.small", "pack.module:Model"]
@@ -14,26 +14,28 @@ FEW = ("--scenes", 480, "--tasks", 2, "--repeats", 1, "--queries", 2, "--modes",
 
 @given(st.lists(st.sampled_from(["a", "b-2", "p.m:C"]), min_size=1, unique=True))
 def test_names_come_back_in_their_order_whatever_the_blanks(names):
-    assert model_names(" , ".join(names) + ",") == names
+    assert parse_model_names(" , ".join(names) + ",") == names
     with pytest.raises(OptionError, match=f"--model names {names[0]} more than once"):
-        model_names(",".join([*names, names[0]]))
+        parse_model_names(",".join([*names, names[0]]))
 
 
 def test_no_model_at_all_is_not_an_empty_flag():
-    assert model_names(None) == []
+    assert parse_model_names(None) == []
     with pytest.raises(OptionError, match="names no model"):
-        model_names(" ,")
+        parse_model_names(" ,")
 
 
 def test_an_argument_of_one_model_goes_to_it_alone_and_before_the_shared_one():
-    found = arguments_of(NAMES, {"net.small.k": "1", "k": "2", "net.k": "3", "pack.module:Model.k": "4", "j": "5"})
+    found = split_model_arguments(
+        NAMES, {"net.small.k": "1", "k": "2", "net.k": "3", "pack.module:Model.k": "4", "j": "5"}
+    )
     assert found == {
         "net": {"k": "3", "j": "5"},
         "net.small": {"k": "1", "j": "5"},
         "pack.module:Model": {"k": "4", "j": "5"},
     }
     with pytest.raises(OptionError, match=r"other\.k is for none of the models"):
-        arguments_of(NAMES, {"other.k": "1"})
+        split_model_arguments(NAMES, {"other.k": "1"})
 
 
 def run(hardlook, out, *words):

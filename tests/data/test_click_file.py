@@ -63,23 +63,23 @@ def test_clicks_outside_go_to_the_edge_and_are_counted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("row", "told"),
     [
-        ("d,a,,,second,a,pc,1,1,20,10", "row 5: its click_type is not first or fn or fp but 'second'"),
-        ("d,a,,,first,a,tablet,1,1,20,10", "row 5: its device is not pc or mobile but 'tablet'"),
-        ("d,a,,,first,a,pc,left,1,20,10", "row 5: its x is not a finite number but 'left'"),
-        ("d,a,,,first,a,pc,1,nan,20,10", "y is not a finite number"),
-        ("d,a,,,first,a,pc,inf,1,20,10", "x is not a finite number"),
-        ("d,a,,,first,a,pc,,1,20,10", "x is not a finite number"),
-        ("d,a,,,first,a,pc,1,1,20", "h is not a whole number above 0"),
-        ("d,a,,,first,a,pc,1,1,0,10", "w is not a whole number above 0"),
-        ("d,a,,,first,a,pc,1,1,20.5,10", "w is not a whole number above 0"),
-        ("d,a,1.0,,first,a_______1.0,pc,1,1,20,10", "object_stem is not digits or nothing"),
-        (",a,,,first,a,pc,1,1,20,10", "dataset is not a name"),
-        ("d,,,,first,,pc,1,1,20,10", "image_stem is not a name"),
-        ("d,a,,,first,b,pc,1,1,20,10", "row 5: the full stem is not of the image 'a'"),
-        ("d,a,2,,first,a,pc,1,1,20,10", "row 5: the full stem is not of the image 'a' and the object '2'"),
-        ("d,a,,sam,fn,b_mivos_fn,pc,1,1,20,10", "row 5: the full stem is not of the image 'a'"),
-        ("d,a,,sam,fn,a_mivos_fp,pc,1,1,20,10", "row 5: a full stem of click type fp in a row of type fn"),
-        ("d,a,,sam,fn,a,pc,1,1,20,10", "row 5: no full stem of click type fn"),
+        ("d,a,,,second,a,pc,1,1,20,10", "row 5: expected click_type to be first or fn or fp, got 'second'"),
+        ("d,a,,,first,a,tablet,1,1,20,10", "row 5: expected device to be pc or mobile, got 'tablet'"),
+        ("d,a,,,first,a,pc,left,1,20,10", "row 5: expected x to be a finite number, got 'left'"),
+        ("d,a,,,first,a,pc,1,nan,20,10", "expected y to be a finite number"),
+        ("d,a,,,first,a,pc,inf,1,20,10", "expected x to be a finite number"),
+        ("d,a,,,first,a,pc,,1,20,10", "expected x to be a finite number"),
+        ("d,a,,,first,a,pc,1,1,20", "expected h to be a whole number above 0"),
+        ("d,a,,,first,a,pc,1,1,0,10", "expected w to be a whole number above 0"),
+        ("d,a,,,first,a,pc,1,1,20.5,10", "expected w to be a whole number above 0"),
+        ("d,a,1.0,,first,a_______1.0,pc,1,1,20,10", "expected object_stem to be digits or nothing"),
+        (",a,,,first,a,pc,1,1,20,10", "expected dataset to be a name"),
+        ("d,,,,first,,pc,1,1,20,10", "expected image_stem to be a name"),
+        ("d,a,,,first,b,pc,1,1,20,10", "row 5: the full stem does not belong to the image 'a'"),
+        ("d,a,2,,first,a,pc,1,1,20,10", "row 5: the full stem does not belong to the image 'a' and the object '2'"),
+        ("d,a,,sam,fn,b_mivos_fn,pc,1,1,20,10", "row 5: the full stem does not belong to the image 'a'"),
+        ("d,a,,sam,fn,a_mivos_fp,pc,1,1,20,10", "row 5: expected click type fn, got a full stem of type fp"),
+        ("d,a,,sam,fn,a,pc,1,1,20,10", "row 5: not a full stem of click type fn"),
         ("DAVIS,095,,,first,095,pc,1,1,20,11", r"several sizes: 20x10 \(row 1\), 20x11 \(row 5\)"),
         ("d,a,,,first,a,pc,1,1,20,10,more", "not a readable csv"),
     ],
@@ -94,7 +94,7 @@ def test_rows_that_cannot_be_are_named(tmp_path: Path, row: str, told: str) -> N
 
 def test_several_rows_with_one_fault_are_counted(tmp_path: Path) -> None:
     rows = [f"d,a,,,first,a,{device},1,1,20,10" for device in ("pc", "tablet", "phone")]
-    with pytest.raises(DataError, match="2 rows whose device is not pc or mobile; the first: row 2 with 'tablet'"):
+    with pytest.raises(DataError, match="2 rows: expected device to be pc or mobile, got 'tablet' in row 2"):
         read_clicks(_file(tmp_path, *rows))
 
 
@@ -138,11 +138,11 @@ def test_a_method_may_have_underscores_where_the_row_names_its_image(tmp_path: P
     ("row", "told"),
     [
         # The method of the row says that these names go on with the image's.
-        ("d,a,,ritm,fn,a_b_ritm_fn_pc_7,pc,1,1,20,10", "not of the image 'a'"),
-        ("d,a,,ritm,fn,a_______3_ritm_fn_pc_7,pc,1,1,20,10", "not of the image 'a' and the object ''"),
-        ("d,a,,cfr_icl,fn,a_______3_cfr_icl_fn_pc_7,pc,1,1,20,10", "not of the image 'a' and the object ''"),
-        ("d,a,,cfr_icl,fn,ab_cfr_icl_fn_pc_7,pc,1,1,20,10", "not of the image 'a'"),
-        ("d,a,,cfr_icl,fp,a_cfr_icl_fn_pc_7,pc,1,1,20,10", "click type fn in a row of type fp"),
+        ("d,a,,ritm,fn,a_b_ritm_fn_pc_7,pc,1,1,20,10", "not belong to the image 'a'"),
+        ("d,a,,ritm,fn,a_______3_ritm_fn_pc_7,pc,1,1,20,10", "not belong to the image 'a' and the object ''"),
+        ("d,a,,cfr_icl,fn,a_______3_cfr_icl_fn_pc_7,pc,1,1,20,10", "not belong to the image 'a' and the object ''"),
+        ("d,a,,cfr_icl,fn,ab_cfr_icl_fn_pc_7,pc,1,1,20,10", "not belong to the image 'a'"),
+        ("d,a,,cfr_icl,fp,a_cfr_icl_fn_pc_7,pc,1,1,20,10", "expected click type fp, got a full stem of type fn"),
     ],
 )
 def test_names_that_another_image_explains_are_refused(tmp_path: Path, row: str, told: str) -> None:

@@ -84,11 +84,11 @@ def test_everything_that_does_not_fit_is_listed_at_once(tmp_path: Path) -> None:
     with pytest.raises(DataError) as caught:
         read_instances(path)
     assert str(caught.value).splitlines()[:6] == [
-        "annotations that do not fit",
-        "  - annotation ids that come twice: 1",
+        "invalid annotations",
+        "  - duplicate annotation ids: 1",
         "  - boxes that are not x, y, width, height, of annotations: 1, 5",
         "  - unknown image ids: 8",
-        "  - category ids that are not listed: 99",
+        "  - unknown category ids: 99",
         "  - masks of another size than their image, of annotations: 6",
     ]
     assert "instances.json" in str(caught.value)
@@ -103,7 +103,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=words) as caught:
             read_instances(tmp_path / name)
         assert name in str(caught.value)
-    with pytest.raises(DataError, match="image ids that come twice"):
+    with pytest.raises(DataError, match="duplicate image ids"):
         parse_instances({**content(), "images": [PICTURE, PICTURE]})
 
 
@@ -199,15 +199,15 @@ def test_coco_results_everything_that_does_not_fit_is_listed_at_once(truth: Inst
     with pytest.raises(DataError) as caught:
         read(rows, truth, tmp_path)
     assert str(caught.value).splitlines()[:9] == [
-        "detections that do not fit the truth",
-        "  - image ids that the truth has not: 99, '1', [1]",
-        "  - category ids that the truth has not: 1",
+        "detections that do not match the ground truth",
+        "  - image ids that are not in the ground truth: 99, '1', [1]",
+        "  - category ids that are not in the ground truth: 1",
         "  - no score, at positions: 4",
-        "  - scores that are no numbers (NaN), at positions: 5",
+        "  - scores that are not numbers (NaN), at positions: 5",
         "  - boxes that are not x, y, width, height, at positions: 6",
         "  - no bbox, at positions: 7",
         "  - masks of another size than their image, at positions: 8",
-        "  - entries that are no detections, at positions: 9",
+        "  - entries that are not detections, at positions: 9",
     ]
     assert "results.json" in str(caught.value)
 

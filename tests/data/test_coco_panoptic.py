@@ -98,7 +98,7 @@ def test_bad_files_are_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "categories.json").write_text(json.dumps({**content, "categories": content["categories"][:3]}))
     for name, words in (
         ("text.json", "not JSON"), ("keys.json", "panoptic format"), ("list.json", "panoptic format"),
-        ("categories.json", "unlisted categories"), ("none.json", "does not exist"),
+        ("categories.json", "unknown categories"), ("none.json", "does not exist"),
     ):  # fmt: skip
         with pytest.raises(DataError, match=words) as caught:
             read_panoptic(tmp_path / name, folder / "panoptic", folder / "images")

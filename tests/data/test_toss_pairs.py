@@ -171,11 +171,11 @@ def listing(tmp_path: Path, tier: int, text: str) -> PairFile:
 @pytest.mark.parametrize(
     ("tier", "line", "what"),
     [
-        (1, "1_2007_000032", "1 columns where 2"),
-        (1, "1_2007_000032 1_2007_000033 1", "3 columns where 2"),
-        (1, "1_2007_000032 2_2007_000033", "two classes"),
+        (1, "1_2007_000032", "expected 2 columns, got 1"),
+        (1, "1_2007_000032 1_2007_000033 1", "expected 2 columns, got 3"),
+        (1, "1_2007_000032 2_2007_000033", "different classes"),
         (1, "1_2007_000032 aeroplane", "not a token"),
-        (2, "1_2007_000032 1_2007_000032 10", "3 columns where 4 or 5"),
+        (2, "1_2007_000032 1_2007_000032 10", "expected 4 or 5 columns, got 3"),
         (2, "1_2007_000032 1_2007_000033 10 1", "no level"),
         (2, "1_2007_000032 1_2007_000033 5 1", "no level"),
         (2, "aug/xf3_1_2007_000032 1_2007_000033 5 1", "no level"),
@@ -183,10 +183,10 @@ def listing(tmp_path: Path, tier: int, text: str) -> PairFile:
         (2, "1_2007_000032 aug/null_2_2007_000033 1 -1", "no level"),
         (2, "1_2007_000032 1_2007_000033 1 -1", "no level"),
         (2, "1_2007_000032 2_2007_000033 1 1", "no level"),
-        (2, "1_2007_000032 1_2007_000033 1 1 L4", "the level L4 where the pair is L2"),
+        (2, "1_2007_000032 1_2007_000033 1 1 L4", "expected the level L2\\+L3, got L4"),
         (2, "1_2007_000032 1_2007_000033 x y", "no level"),
         (3, "1_coin_1 1_coin", "not a token"),
-        (3, "1_coin_1 1_coin_2 1_coin_3", "3 columns where 2"),
+        (3, "1_coin_1 1_coin_2 1_coin_3", "expected 2 columns, got 3"),
     ],
 )
 def test_a_malformed_line_is_named(tmp_path: Path, tier: int, line: str, what: str) -> None:
@@ -202,13 +202,13 @@ def test_a_malformed_line_is_named(tmp_path: Path, tier: int, line: str, what: s
 def test_an_empty_file_is_refused_and_an_empty_list_is_not(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="the file is empty"):
         read_pairs(listing(tmp_path, 1, ""))
-    with pytest.raises(DataError, match="without a line"):
+    with pytest.raises(DataError, match="the pair list is empty"):
         read_pairs(listing(tmp_path, 1, "\n\n"))
     file = locate_tier_list(tmp_path, 1, 3, "hard_sal")
     write_pairs(file.path, [])
     assert read_pairs(file).pairs == ()
     file.path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(DataError, match="no text"):
+    with pytest.raises(DataError, match="not a text file"):
         read_pairs(file)
 
 

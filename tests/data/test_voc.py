@@ -47,7 +47,7 @@ def test_border_is_ignored_and_nothing_else_changes(devkit: Path, tmp_path: Path
 
 def test_what_is_missing_is_named(tmp_path: Path) -> None:
     kit = open_devkit(write_world(tmp_path / "kit", "voc", count=4, size=(96, 72)))
-    with pytest.raises(DataError, match="no list 'test'") as caught:
+    with pytest.raises(DataError, match="no split 'test'") as caught:
         kit.ids("test")
     assert "train, val" in str(caught.value.remedy)
     (kit.root / "SegmentationObject" / "2026_000001.png").unlink()

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hardlook.harness.benchmark import Dial
-from hardlook.harness.calibration import Calibration, DialCurve, calibration_section
+from hardlook.harness.calibration import Calibration, DialCurve, build_calibration_section
 from hardlook.harness.scorecard import Score
 
 
@@ -36,7 +36,7 @@ def test_others_fail(wrong):
 
 
 def test_the_section_says_what_each_dial_did():
-    section = calibration_section(Calibration("b", (MOVES, FLAT)))
+    section = build_calibration_section(Calibration("b", (MOVES, FLAT)))
     chart, table = section.blocks
     assert chart.controls == ("control",)
     assert chart.spearman == (-1.0, -0.5)

@@ -6,9 +6,8 @@ import polars as pl
 import pytest
 
 from hardlook.errors import DataError
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 

@@ -9,7 +9,7 @@ from hardlook.errors import ChangedRun, DataError
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.runs.launch import launch
 from hardlook.metacoco.options import MetaCocoOptions
-from hardlook.metacoco.units import make_source, open_images
+from hardlook.metacoco.units import load_images, make_source
 from hardlook.world.layouts import CONCEPT_SPLITS
 
 pytestmark = pytest.mark.usefixtures("own_cache")
@@ -36,7 +36,7 @@ def listed(world, folder):
 def test_a_changed_image_of_a_manifest_is_not_continued(world, tmp_path):
     manifest = listed(world, tmp_path / "list")
     run(manifest, tmp_path / "run")
-    assert run(manifest, tmp_path / "run").progressed.before == 8
+    assert run(manifest, tmp_path / "run").progress.before == 8
     images = sorted((world / "test").rglob("*.png"))
     shutil.copy(images[0], images[-1])
     with pytest.raises(ChangedRun, match="data images"):
@@ -52,9 +52,9 @@ def test_a_changed_split_file_is_not_continued(written, tmp_path):
 
     split({"cat", "owl", "pear"})
     run(written, tmp_path / "run", split_rule=str(rule), ways="2")
-    assert run(written, tmp_path / "run", split_rule=str(rule), ways="2").progressed.before == 8
+    assert run(written, tmp_path / "run", split_rule=str(rule), ways="2").progress.before == 8
     moved = rule.rename(tmp_path / "moved.csv")
-    assert run(written, tmp_path / "run", split_rule=str(moved), ways="2").progressed.before == 8
+    assert run(written, tmp_path / "run", split_rule=str(moved), ways="2").progress.before == 8
     split({"cat", "owl", "bus"})
     with pytest.raises(ChangedRun, match="data images") as caught:
         run(written, tmp_path / "run", split_rule=str(rule), ways="2")
@@ -63,12 +63,12 @@ def test_a_changed_split_file_is_not_continued(written, tmp_path):
 
 def test_tasks_listed_from_other_images_are_not_drawn(world):
     source = make_source(MetaCocoOptions(data={"root": world}))
-    assert open_images(source).fingerprint == source.fingerprint
-    open_images.cache_clear()
+    assert load_images(source).fingerprint == source.fingerprint
+    load_images.cache_clear()
     images = sorted((world / "test").rglob("*.png"))
     shutil.copy(images[0], images[-1])
     with pytest.raises(DataError, match="changed after the tasks were listed"):
-        open_images(source)
+        load_images(source)
 
 
 def test_classes_in_two_splits_are_refused_by_name(world):
@@ -79,7 +79,7 @@ def test_classes_in_two_splits_are_refused_by_name(world):
         rehearse(world)
     assert "--split-rule" in str(caught.value)
     # As one split they hold nothing out.
-    assert "cat" in open_images(make_source(rehearse(world, split="all").options)).table.concepts
+    assert "cat" in load_images(make_source(rehearse(world, split="all").options)).table.concepts
 
 
 def test_images_in_two_splits_are_left_out_and_counted(world):
@@ -93,13 +93,13 @@ def test_images_in_two_splits_are_left_out_and_counted(world):
     rehearsal = rehearse(world)
     [note] = rehearsal.left_out
     assert (note.what, note.count, set(note.examples)) == ("images in two splits", 2, names)
-    opened = open_images(make_source(rehearsal.options))
+    opened = load_images(make_source(rehearsal.options))
     assert not names & set(opened.names)
     assert len(opened.names) == len(list((world / "test").rglob("*.png"))) - 2
     # Together the splits hold nothing out.
     everything = rehearse(world, split="all")
     assert not everything.left_out
-    assert names <= set(open_images(make_source(everything.options)).names)
+    assert names <= set(load_images(make_source(everything.options)).names)
 
 
 def test_all_classes_that_cannot_take_part_are_named(world):

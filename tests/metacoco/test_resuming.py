@@ -4,8 +4,7 @@ import pytest
 from killed_runs import assert_alike, finish, kill_after_first_records, tear, whole_records
 
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 
 FAULTS = {"context": 0.5, "noise": 0.2}
 
@@ -41,7 +40,7 @@ def test_processes_answer_as_this_one_does(whole, tmp_path, forked_workers):
 def test_a_resumed_run_is_the_uninterrupted_one(whole, tmp_path):
     run(tmp_path / "torn")
     lost = tear(tmp_path / "torn", kept=7)
-    assert run(tmp_path / "torn").progressed.answered == lost > 0
+    assert run(tmp_path / "torn").progress.answered == lost > 0
     assert_alike(tmp_path / "torn", whole)
 
 

@@ -14,7 +14,7 @@ from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.evaluation import SCHEMA
 from hardlook.metacoco.options import MetaCocoOptions
-from hardlook.metacoco.scores import query_answers
+from hardlook.metacoco.scores import read_answers
 from hardlook.metacoco.tasks.images import MODES
 
 CONCEPTS, CONTEXTS = ("bus", "cat", "dog", "owl"), ("beach", "fog", "night")
@@ -79,7 +79,7 @@ def frame(listed):
 
 @given(st.lists(tasks(), min_size=1, max_size=5))
 def test_every_query_is_where_a_loop_puts_it(listed):
-    found = query_answers(frame(listed))
+    found = read_answers(frame(listed))
     names = [None if place < 0 else found.contexts[place] for place in range(-1, len(found.contexts))]
 
     def named(numbers):

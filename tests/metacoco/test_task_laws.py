@@ -10,7 +10,7 @@ from hardlook.harness.runs.launch import launch
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.options import MetaCocoOptions
 from hardlook.metacoco.tasks.images import MODES
-from hardlook.metacoco.units import make_source, open_images
+from hardlook.metacoco.units import load_images, make_source
 from hardlook.models.registry import build
 
 TASKS = {"tasks": 8, "resamples": 0, "modes": ",".join(MODES), "shots": "1,2", "ways": "5,2", "queries": 2}
@@ -37,7 +37,7 @@ def kept(own_cache, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def table(rehearsal):
-    return open_images(make_source(rehearsal.options)).table
+    return load_images(make_source(rehearsal.options)).table
 
 
 def wide(records, column):
@@ -179,6 +179,6 @@ def test_the_order_of_queries_tells_no_labels_and_is_undone_in_the_records(answe
 
 
 def _vectors(rows):
-    opened = open_images(make_source(MetaCocoOptions()))
+    opened = load_images(make_source(MetaCocoOptions()))
     encoder = build("planted-encoder", role="encoder", args={"context": 0.5})
     return np.concatenate([encoder.encode([opened.read(row)]).vectors for row in rows])

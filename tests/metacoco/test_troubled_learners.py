@@ -5,10 +5,9 @@ import polars as pl
 import pytest
 
 from hardlook.errors import ModelError, OptionError, RunError
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.options import MetaCocoOptions
 

@@ -3,7 +3,7 @@ from detection_scenes import accumulated, pycocotools_evaluation, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardlook.metrics.average_precision import match_table, soft_precision, vanilla_precision
+from hardlook.metrics.average_precision import build_match_table, soft_precision, vanilla_precision
 
 COCO_FIGURES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR", "ARs", "ARm", "ARl")
 
@@ -62,7 +62,7 @@ def test_no_detections_score_nothing():
 
 
 def test_no_images_and_no_objects_are_undefined_and_not_zero():
-    assert np.isnan(vanilla_precision(match_table([], 3)).summary()["AP"])
+    assert np.isnan(vanilla_precision(build_match_table([], 3)).summary()["AP"])
     truth, results = scene(5)
     truth["annotations"] = []
     assert np.isnan(soft_precision(accumulated(truth, results, np.eye(4), "bbox").table()).summary()["AP"])

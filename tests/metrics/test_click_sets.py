@@ -13,8 +13,8 @@ from hardlook.metrics import click_sets
 from hardlook.metrics.click_sets import (
     fasano_franceschini,
     fasano_franceschini_draws,
-    gaps_plainly,
     pairwise_l1,
+    quadrant_gaps_numpy,
     transport_cost,
     wasserstein,
 )
@@ -194,7 +194,7 @@ def test_the_distance_sees_only_the_order_along_each_axis(a, b):
 
 @given(points, points)
 def test_kernel_and_plain_count_alike(a, b):
-    assert quadrant_gaps(a[None], b).tolist() == gaps_plainly(a[None], b).tolist()
+    assert quadrant_gaps(a[None], b).tolist() == quadrant_gaps_numpy(a[None], b).tolist()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(2, 12))
@@ -251,7 +251,7 @@ def test_the_plain_version_counts_where_numba_is_absent(monkeypatch):
     for name in ("numba", "hardlook.metrics.kernels.compiled", "hardlook.metrics.kernels.click_ks"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setattr(builtins, "__import__", without_numba)
-    assert click_sets._fastest_gaps.__wrapped__() is gaps_plainly
+    assert click_sets._fastest_gaps.__wrapped__() is quadrant_gaps_numpy
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
-from hardlook.metrics.confusion import confusion_costs, confusion_counts, count_pairs_plainly
+from hardlook.metrics.confusion import confusion_costs, confusion_counts, count_pairs_numpy
 from hardlook.metrics.kernels.confusion import count_pairs
 from hardlook.metrics.mean_iou import class_counts
 from hardlook.metrics.open_miou import soft_counts
@@ -43,7 +43,7 @@ def test_kernel_equals_plain_numpy(types, classes, ignore):
         np.repeat(draw, rng.integers(1, 6, draw.size))[:9001].astype(dtype)
         for draw, dtype in zip(draws, types, strict=True)
     )
-    fast, plain = (count(truth, prediction, classes, ignore) for count in (count_pairs, count_pairs_plainly))
+    fast, plain = (count(truth, prediction, classes, ignore) for count in (count_pairs, count_pairs_numpy))
     assert fast.dtype == plain.dtype == np.int64
     assert (fast == plain).all()
     assert fast.sum() == truth.size
@@ -55,7 +55,7 @@ def test_the_plain_version_equals_a_loop():
     for true, called in zip(truth, prediction, strict=True):
         row = 3 if true == 9 else true if 0 <= true < 3 else 4
         expected[row, called if 0 <= called < 3 else 3] += 1
-    assert (count_pairs_plainly(np.array(truth), np.array(prediction), 3, 9) == expected).all()
+    assert (count_pairs_numpy(np.array(truth), np.array(prediction), 3, 9) == expected).all()
 
 
 def test_parts_of_an_image_and_read_only_arrays_are_counted_alike():

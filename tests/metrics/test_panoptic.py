@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 
 from hardlook.metrics.kernels.segment_overlaps import count_overlaps
 from hardlook.metrics.panoptic import (
-    NOBODY,
+    NO_PARTNER,
     Segments,
-    count_overlaps_plainly,
+    count_overlaps_numpy,
     join_matches,
     match_segments,
     segment_overlaps,
@@ -29,7 +29,10 @@ def rows(matches):
 
 
 def test_exactly_one_half_is_no_match():
-    assert rows(matched([1, 1, 1, 1], [0], [2, 2, 0, 0], [0])) == [(0, NOBODY, 0, 0, False), (NOBODY, 0, 0, 0, False)]
+    assert rows(matched([1, 1, 1, 1], [0], [2, 2, 0, 0], [0])) == [
+        (0, NO_PARTNER, 0, 0, False),
+        (NO_PARTNER, 0, 0, 0, False),
+    ]
     assert rows(matched([1, 1, 1], [0], [2, 2, 0], [0])) == [(0, 0, 2, 3, False)]
 
 
@@ -42,26 +45,29 @@ def test_void_is_taken_out_of_the_union_and_can_excuse_a_match():
 
 
 def test_half_on_void_is_not_excused():
-    assert rows(matched([1, 1, 0, 0], [0], [0, 2, 2, 0], [0])) == [(0, NOBODY, 0, 0, False), (NOBODY, 0, 0, 0, False)]
+    assert rows(matched([1, 1, 0, 0], [0], [0, 2, 2, 0], [0])) == [
+        (0, NO_PARTNER, 0, 0, False),
+        (NO_PARTNER, 0, 0, 0, False),
+    ]
 
 
 def test_crowds_match_nothing_and_excuse_their_own_class():
-    assert rows(matched([1, 1, 1], [0], [2, 2, 2], [0], crowd=[True])) == [(NOBODY, 0, 0, 0, True)]
-    assert rows(matched([1, 1, 1], [0], [2, 2, 2], [1], crowd=[True])) == [(NOBODY, 1, 0, 0, False)]
+    assert rows(matched([1, 1, 1], [0], [2, 2, 2], [0], crowd=[True])) == [(NO_PARTNER, 0, 0, 0, True)]
+    assert rows(matched([1, 1, 1], [0], [2, 2, 2], [1], crowd=[True])) == [(NO_PARTNER, 1, 0, 0, False)]
 
 
 def test_of_several_crowds_the_last_excuses_or_all_do():
     image = [1, 1, 2, 2], [0, 0], [3, 3, 3, 3], [0], [True, True]
-    assert rows(matched(*image)) == [(NOBODY, 0, 0, 0, False)]
-    assert rows(matched(*image, crowds="all")) == [(NOBODY, 0, 0, 0, True)]
+    assert rows(matched(*image)) == [(NO_PARTNER, 0, 0, 0, False)]
+    assert rows(matched(*image, crowds="all")) == [(NO_PARTNER, 0, 0, 0, True)]
 
 
 def test_images_without_segments():
     nothing = Segments([], [])
     blank = np.zeros((2, 2), int)
     assert len(match_segments(blank, nothing, blank, nothing)) == 0
-    assert rows(match_segments(blank + 1, Segments([1], [2]), blank, nothing)) == [(2, NOBODY, 0, 0, False)]
-    assert rows(match_segments(blank, nothing, blank + 1, Segments([1], [2]))) == [(NOBODY, 2, 0, 0, True)]
+    assert rows(match_segments(blank + 1, Segments([1], [2]), blank, nothing)) == [(2, NO_PARTNER, 0, 0, False)]
+    assert rows(match_segments(blank, nothing, blank + 1, Segments([1], [2]))) == [(NO_PARTNER, 2, 0, 0, True)]
 
 
 def test_joined_images_keep_their_order_and_their_number():
@@ -96,7 +102,7 @@ def test_kernel_and_plain_numpy_equal_a_count_of_each_pair(seed, pixels, dtype):
         for _ in range(2)
     )
     rows, columns = rng.permutation(ids)[:6].astype(np.int64), rng.permutation(ids)[:7].astype(np.int64)
-    fast, plain = (count(truth, prediction, rows, columns) for count in (count_overlaps, count_overlaps_plainly))
+    fast, plain = (count(truth, prediction, rows, columns) for count in (count_overlaps, count_overlaps_numpy))
     for i, one in enumerate(rows):
         for j, other in enumerate(columns):
             assert fast[i, j] == np.count_nonzero((truth == one) & (prediction == other))

@@ -11,14 +11,14 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import ndimage
 
 from hardlook.metrics import regions
-from hardlook.metrics.regions import Box, box_of, innermost, squared_distances
+from hardlook.metrics.regions import Box, find_bounding_box, find_innermost_pixel, squared_distances
 
 MASKS = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=9))
 
 
 @given(MASKS)
 def test_the_box_holds_all_and_cannot_be_smaller(mask):
-    box = box_of(mask)
+    box = find_bounding_box(mask)
     rows, columns = np.nonzero(mask)
     if box is None:
         assert not len(rows)
@@ -31,7 +31,7 @@ def test_the_box_holds_all_and_cannot_be_smaller(mask):
 
 @given(MASKS, st.integers(0, 4))
 def test_growing_stays_in_the_frame(mask, margin):
-    box = box_of(mask) or Box(0, 0, *mask.shape)
+    box = find_bounding_box(mask) or Box(0, 0, *mask.shape)
     grown = box.grown(margin, mask.shape)
     assert (grown.top, grown.left) == (max(0, box.top - margin), max(0, box.left - margin))
     assert grown.bottom - box.bottom == min(margin, mask.shape[0] - box.bottom)
@@ -90,7 +90,7 @@ def test_symmetric_shapes_at_any_size_and_number_of_threads(way, size, threads):
             assert np.array_equal(squared_distances(mask, frame_is_background=True), oracle(mask, True)), name
             if not mask.all():
                 assert np.array_equal(squared_distances(mask, frame_is_background=False), oracle(mask, False)), name
-            assert innermost(mask) == first_deepest(mask), name
+            assert find_innermost_pixel(mask) == first_deepest(mask), name
     finally:
         cv2.setNumThreads(before)
 
@@ -122,11 +122,11 @@ def test_the_innermost_free_pixel_is_the_first_of_the_deepest(mask, data):
     taken = data.draw(st.lists(st.tuples(rows, columns), max_size=5))
     beyond = [(-1, 0), (mask.shape[0], 2)]
     expected = first_deepest(mask, taken)
-    assert innermost(mask, np.array([*taken, *beyond])) == expected
+    assert find_innermost_pixel(mask, np.array([*taken, *beyond])) == expected
     kept = regions._kernel
     try:
         regions._kernel = lambda: None
-        assert innermost(mask, np.array([*taken, *beyond])) == expected
+        assert find_innermost_pixel(mask, np.array([*taken, *beyond])) == expected
     finally:
         regions._kernel = kept
 
@@ -135,14 +135,14 @@ def test_the_innermost_free_pixel_is_the_first_of_the_deepest(mask, data):
 def test_nothing_is_changed_and_views_serve(mask):
     before = mask.copy()
     assert np.array_equal(squared_distances(mask.T, frame_is_background=True), oracle(mask, True).T)
-    innermost(mask[::-1])
+    find_innermost_pixel(mask[::-1])
     assert np.array_equal(mask, before)
 
 
 def test_no_pixel_no_centre(way):
-    assert innermost(np.zeros((3, 4), bool)) is None
-    assert innermost(np.zeros((0, 4), bool)) is None
-    assert innermost(np.ones((1, 1), bool), np.array([[0, 0]])) is None
+    assert find_innermost_pixel(np.zeros((3, 4), bool)) is None
+    assert find_innermost_pixel(np.zeros((0, 4), bool)) is None
+    assert find_innermost_pixel(np.ones((1, 1), bool), np.array([[0, 0]])) is None
     assert squared_distances(np.zeros((0, 3), bool), frame_is_background=True).shape == (0, 3)
 
 

@@ -9,8 +9,8 @@ from hardlook.metrics import confusion, panoptic
 @pytest.mark.parametrize(
     ("module", "kernel", "plain"),
     [
-        (confusion, "confusion_kernel", confusion.count_pairs_plainly),
-        (panoptic, "segment_overlap_kernel", panoptic.count_overlaps_plainly),
+        (confusion, "kernels.confusion", confusion.count_pairs_numpy),
+        (panoptic, "kernels.segment_overlaps", panoptic.count_overlaps_numpy),
     ],
 )
 def test_the_plain_version_counts_where_numba_is_absent(monkeypatch, module, kernel, plain):

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hardlook.models.weights.install import status, where
-from hardlook.models.weights.loading import load_state_dict
+from hardlook.networks.loading import load_state_dict
 from hardlook.networks.sam import build_mask_decoder, build_prompt_encoder
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from hardlook.models.weights.install import status, where
-from hardlook.models.weights.loading import check_keys, load_state_dict
+from hardlook.networks.loading import check_keys, load_state_dict
 from hardlook.networks.tiny_vit import build_tiny_vit
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")

@@ -9,10 +9,9 @@ import pytest
 
 from hardlook.data.click_file import check_clicks, write_clicks
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.models.planted.disc import Disc
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions

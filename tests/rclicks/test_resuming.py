@@ -5,8 +5,7 @@ from killed_runs import assert_alike, finish, kill_after_first_records, tear, wh
 
 from hardlook.errors import ChangedRun
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 
 SMALL = {"scenes": 6, "rounds": 4, "resamples": 30}
 
@@ -43,7 +42,7 @@ def test_ray_answers_as_this_process_does(whole, tmp_path, ray_cluster):
 def test_a_resumed_run_is_the_uninterrupted_one(whole, tmp_path):
     run(tmp_path / "torn")
     lost = tear(tmp_path / "torn", kept=3)
-    assert run(tmp_path / "torn").progressed.answered == lost > 0
+    assert run(tmp_path / "torn").progress.answered == lost > 0
     assert_alike(tmp_path / "torn", whole)
 
 

@@ -78,13 +78,13 @@ def test_text_shapes(content, written):
     ("name", "content", "what", "where"),
     [
         ("a.csv", "id,label\n0,dog\n", "no column `name`", None),
-        ("a.csv", "name,sysnet\ndog,dog.n.01\n", "no column 'sysnet'", None),
-        ("a.csv", "name,synset,synset\ndog,dog.n.01,\n", "comes twice", None),
+        ("a.csv", "name,sysnet\ndog,dog.n.01\n", "unknown column 'sysnet'", None),
+        ("a.csv", "name,synset,synset\ndog,dog.n.01,\n", "duplicate column 'synset'", None),
         ("a.csv", "name,id\ndog,0\ncat\n", "2 cells", "line 3"),
         ("a.csv", "#\nname,id\ndog,0\n#\ncat,x\n", "'x' is not a whole number", "line 5, column id"),
         ("a.csv", "name,id\ndog,0\ncat,\n", "no id and others have", "line 3, column id"),
-        ("a.csv", "name,id\ndog,0\nDog,1\n", "comes twice, first at line 2", "line 3, column name"),
-        ("a.csv", "name,id\ndog,1\ncat,1\n", "comes twice, first at line 2", "line 3, column id"),
+        ("a.csv", "name,id\ndog,0\nDog,1\n", "is a duplicate, first at line 2", "line 3, column name"),
+        ("a.csv", "name,id\ndog,1\ncat,1\n", "is a duplicate, first at line 2", "line 3, column id"),
         ("a.csv", "name,isthing\ndog,maybe\n", "'maybe' is not 1 for a thing", "line 2, column isthing"),
         ("a.csv", "name,status\ndog,done\n", "'done' is not one of chosen", "line 2, column status"),
         ("a.csv", "name,id\n,1\n", "must have a name", "line 2, column name"),
@@ -134,7 +134,7 @@ def test_lvis_brings_its_synsets(written):
 
 @pytest.mark.parametrize(
     ("content", "what"),
-    [("{}", "no LVIS json"), ("nonsense", "no LVIS json"), ('{"categories": [{"id": 1}]}', "'name'")],
+    [("{}", "not an LVIS json"), ("nonsense", "not an LVIS json"), ('{"categories": [{"id": 1}]}', "'name'")],
 )
 def test_lvis_errors(content, what, written):
     with pytest.raises(DataError, match=what):

@@ -146,7 +146,7 @@ def test_a_bad_cell_is_named(cell, value, message):
 def test_labels_make_the_error_readable_and_are_counted():
     with pytest.raises(ValueError, match=r"row 1 \(dog\), column 1 \(dog\)"):
         check_similarity([[1, 0], [0, 0]], labels=["cat", "dog"])
-    with pytest.raises(ValueError, match="expected 3 rows, one a label, got 2"):
+    with pytest.raises(ValueError, match="expected 3 rows, one per label, got 2"):
         check_similarity(np.eye(2), labels=["a", "b", "c"])
     with pytest.raises(ValueError, match="expected a square matrix"):
         check_similarity([[1, 0]])

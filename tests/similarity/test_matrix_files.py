@@ -82,9 +82,9 @@ def fault(path, labels=None):
         (",a,b\na,1,1.2\nb,1.2,1\n", "values in [0, 1], got 1.2 at row 0 (a), column 1 (b)"),
         (",a,b\na,1,nan\nb,nan,1\n", "finite values, got nan at row 0 (a), column 1 (b)"),
         (",a,b\na,1,\nb,.2,1\n", "'' is not a number\n  file"),
-        (",a,b\na,1,.2\nb,.2\n", "expected 3 cells as in the header, came 2"),
+        (",a,b\na,1,.2\nb,.2\n", "expected 3 cells as in the header, got 2"),
         (",a,b\na,1,.2\nc,.2,1\n", "rows without a column: c"),
-        (",a,a\na,1,.2\na,.2,1\n", "names that come twice: a"),
+        (",a,a\na,1,.2\na,.2,1\n", "duplicate names: a"),
         ("", "not a readable CSV file"),
     ],
 )
@@ -93,7 +93,7 @@ def test_faults_name_the_cell(tmp_path, text, expected):
     assert expected in fault(tmp_path / "S.csv")
 
 
-def test_names_that_do_not_fit_are_listed_on_both_sides(tmp_path):
+def test_names_that_do_not_match_are_listed_on_both_sides(tmp_path):
     write_matrix(tmp_path / "S.csv", matrix(size=4), ["dog", "traffic light", "tram", "bus"])
     said = fault(tmp_path / "S.csv", LABELS)
     assert "labels of four that the file lacks: Möwe, a, b" in said
@@ -103,7 +103,7 @@ def test_names_that_do_not_fit_are_listed_on_both_sides(tmp_path):
 def test_other_faults(tmp_path):
     assert "does not exist" in fault(tmp_path / "S.npy")
     np.save(tmp_path / "S.npy", np.eye(3))
-    assert "expected 4 rows, one a label, got 3" in fault(tmp_path / "S.npy", LABELS)
+    assert "expected 4 rows, one per label, got 3" in fault(tmp_path / "S.npy", LABELS)
     (tmp_path / "T.npy").write_bytes(b"no array")
     assert "not a readable NumPy file" in fault(tmp_path / "T.npy")
     (tmp_path / "T.parquet").write_bytes(b"no table")

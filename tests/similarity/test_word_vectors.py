@@ -1,7 +1,4 @@
-"""Labels to vectors: the order of forms, phrases, hyphens, words left out, n-grams.
-
-Files of word vectors: every format against gensim, which reads and writes them too, and faults by name.
-"""
+"""Files of word vectors: every format against gensim, which reads and writes them too, and errors by name."""
 
 import json
 import struct
@@ -16,77 +13,7 @@ from hypothesis import strategies as st
 
 from hardlook.errors import DataError, OptionError
 from hardlook.models.weights.install import status, where
-from hardlook.similarity.label_vectors import label_vector, singulars, word_forms, words_to_read
-from hardlook.similarity.word_vectors import WordVectors, detect_format, read_word_vectors
-
-
-def known(*words, composed=()):
-    rows = dict(zip([*words, *composed], np.eye(len(words) + len(composed), dtype=np.float32), strict=True))
-    dimension = len(rows)
-    return WordVectors({w: rows[w] for w in words}, {w: rows[w] for w in composed}, dimension, "glove", ())
-
-
-@pytest.mark.parametrize(
-    ("plural", "singular"),
-    [
-        ("cats", "cat"), ("buses", "bus"), ("glasses", "glass"), ("houses", "house"), ("vases", "vase"),
-        ("boxes", "box"), ("benches", "bench"), ("dishes", "dish"), ("cherries", "cherry"), ("leaves", "leaf"),
-        ("tomatoes", "tomato"), ("shoes", "shoe"), ("horseshoes", "horseshoe"), ("people", "person"),
-        ("snowmen", "snowman"), ("mice", "mouse"), ("horses", "horse"), ("skis", None), ("grass", None), ("bus", None),
-    ],
-)  # fmt: skip
-def test_singulars_of_english(plural, singular):
-    assert (singulars(plural) or (None,))[0] == singular
-
-
-@pytest.mark.parametrize(
-    ("label", "vocabulary", "used", "how"),
-    [
-        ("cat", ["cat"], ["cat"], ""),
-        ("Cat", ["cat"], ["cat"], "as 'cat'"),
-        ("Cat", ["cat", "Cat"], ["Cat"], ""),
-        ("cats", ["cat"], ["cat"], "as 'cat'"),
-        ("cats", ["cat", "cats"], ["cats"], ""),
-        ("traffic light", ["traffic_light", "traffic", "light"], ["traffic_light"], "as 'traffic_light'"),
-        ("Traffic Lights", ["traffic_light", "light"], ["traffic_light"], "as 'traffic_light'"),
-        ("traffic light", ["traffic", "light"], ["traffic", "light"], "mean of 'traffic' and 'light'"),
-        ("wine, red, old", ["wine", "red", "old"], ["wine", "red", "old"], "mean of 'wine', 'red' and 'old'"),
-        ("t-shirt", ["t-shirt", "t", "shirt"], ["t-shirt"], ""),
-        ("t-shirt rack", ["t", "shirt", "rack"], ["t", "shirt", "rack"], "mean of 't', 'shirt' and 'rack'"),
-        ("bottle of wine", ["bottle", "wine"], ["bottle", "wine"], "mean of 'bottle' and 'wine', without 'of'"),
-        ("tree-merged", ["tree"], ["tree"], "as 'tree', without 'merged'"),
-    ],
-)
-def test_treatments(label, vocabulary, used, how):
-    vectors = known(*vocabulary)
-    found = label_vector(label, vectors)
-    assert found.how == how
-    assert found.vector == pytest.approx(np.mean([vectors.vectors[word] for word in used], axis=0))
-    assert set(used) <= words_to_read([label])
-
-
-def test_unknown_labels_have_no_vector():
-    for label, how in [("frobnicator", "'frobnicator'"), ("a-b", "'a' and 'b'"), ("  ", "an empty label")]:
-        found = label_vector(label, known("cat"))
-        assert found.vector is None and found.how == f"{how} not in the vocabulary"
-
-
-def test_ngrams_come_after_every_form_in_the_dictionary():
-    vectors = known("cat", composed=("Cats", "gnu", "traffic_light", "traffic", "light"))
-    assert label_vector("Cats", vectors).how == "as 'cat'"
-    assert label_vector("gnu", vectors).how == "as 'gnu' (from n-grams)"
-    # The whole phrase counts only where the dictionary has it: n-grams would make something of any phrase.
-    assert label_vector("traffic light", vectors).how == "mean of 'traffic' (from n-grams) and 'light' (from n-grams)"
-
-
-@given(st.text(max_size=12))
-def test_any_label_is_answered_and_its_forms_are_read(label):
-    wanted = words_to_read([label])
-    found = label_vector(label, known(*sorted(wanted)))
-    assert (found.vector is None) == (not wanted)
-    assert not found.missing
-    assert all(form in wanted for form in word_forms(label) if label.isalpha())
-
+from hardlook.similarity.word_vectors import detect_format, read_word_vectors
 
 WORDS = ["cat", "dog", "Traffic_Light", "naïve", "熊", "bus", "3", "nan"]
 
@@ -163,7 +90,7 @@ def test_glove_words_with_spaces_are_no_fault(tmp_path):
     assert read_word_vectors(path, {".", "at", "the"}).vectors["."].tolist() == [7, 8]
 
 
-def test_one_tensor_a_word(tmp_path):
+def test_one_tensor_per_word(tmp_path):
     safetensors = pytest.importorskip("safetensors.numpy")
     safetensors.save_file(dict(zip(WORDS, ROWS.astype(np.float16), strict=True)), tmp_path / "words.safetensors")
     read = read_word_vectors(tmp_path / "words.safetensors", {"dog", "gnu"})
@@ -195,13 +122,13 @@ def fault(path, format=None, words=frozenset({"absent"})):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("a 1 2 3\nb 1 2\n", "expected a word and 3 numbers, came 2 numbers @ line 2"),
-        ("a 1 2 3\nb 1 2 3 4\n", "expected a word and 3 numbers, came 4 numbers @ line 2"),
+        ("a 1 2 3\nb 1 2\n", "expected a word and 3 numbers, got 2 numbers @ line 2"),
+        ("a 1 2 3\nb 1 2 3 4\n", "expected a word and 3 numbers, got 4 numbers @ line 2"),
         ("3 2\na 1 2\nb 1 2\n", "the header says 3 words, there are 2 @ None"),
-        ("2 2\na 1 2\n\nb 1\n", "expected a word and 2 numbers, came 1 numbers @ line 4"),
+        ("2 2\na 1 2\n\nb 1\n", "expected a word and 2 numbers, got 1 numbers @ line 4"),
         ("a 1 2 3\nabsent 1 inf 2\n", "a number is not finite @ line 2"),
         ("a 1 2\nabsent 1 x\n", "not a number: could not convert string to float: b'x' @ line 2"),
-        ("one two three\n", "no format of word vectors that is known @ None"),
+        ("one two three\n", "unknown format of word vectors @ None"),
     ],
 )
 def test_faults_of_text_name_the_line(tmp_path, text, expected):
@@ -226,7 +153,7 @@ def test_a_binary_file_cut_off_anywhere_is_named(tmp_path, cut):
     assert "more data than 8 words of 5 numbers" in fault(path)
 
 
-def test_archives_empty_files_and_folders_are_told(tmp_path):
+def test_archives_empty_files_and_folders_are_named(tmp_path):
     for name, content, expected in [
         ("a.zip", b"PK\x03\x04rest", "a zip archive"),
         ("a.gz", b"\x1f\x8b\x08rest", "a gzip archive"),
@@ -242,7 +169,7 @@ def test_archives_empty_files_and_folders_are_told(tmp_path):
 
 def test_faults_of_arrays(tmp_path):
     np.save(tmp_path / "a.npy", ROWS)
-    assert "which list of words" in fault(tmp_path / "a.npy")
+    assert "no unambiguous list of words" in fault(tmp_path / "a.npy")
     (tmp_path / "words.txt").write_text("cat\n")
     assert "1 words for 8 vectors" in fault(tmp_path / "a.npy")
     head = json.dumps({"t": {"dtype": "F32", "shape": [9, 9], "data_offsets": [0, 324]}}).encode()

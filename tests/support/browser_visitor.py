@@ -68,7 +68,9 @@ class Visitor:
         who = served.store.join(None, language, now).id
         served.store.set_device(who, ("mobile" if self.touch else "pc") if kind == "clicks" else "any", now)
         sessions = Sessions(served.study.secret)
-        self.context.add_cookies([{"name": sessions.name, "value": sessions.make_cookie(who, now), "url": served.address}])
+        self.context.add_cookies(
+            [{"name": sessions.name, "value": sessions.make_cookie(who, now), "url": served.address}]
+        )
         self.page.goto(f"{served.address}/work")
         self.page.locator("[value=begin]").wait_for()
         self.press("[value=begin]")

@@ -3,19 +3,19 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from hardlook.metacoco.tasks.images import ImageTable, image_table
+from hardlook.metacoco.tasks.images import ImageTable, build_image_table
 
 
 def full_table(concepts, contexts, images):
     """Every concept in every context, `images` different images each."""
     rows = [(f"c{k:02}", f"x{x:02}") for k in range(concepts) for x in range(contexts) for _ in range(images)]
-    return image_table(*zip(*rows, strict=True), [str(number) for number in range(len(rows))])
+    return build_image_table(*zip(*rows, strict=True), [str(number) for number in range(len(rows))])
 
 
 def counted_table(counts):
     """As many different images of each concept and context as {concept: {context: count}} says."""
     rows = [(k, x) for k, cells in counts.items() for x, count in cells.items() for _ in range(count)]
-    return image_table(*zip(*rows, strict=True), [str(number) for number in range(len(rows))])
+    return build_image_table(*zip(*rows, strict=True), [str(number) for number in range(len(rows))])
 
 
 @st.composite

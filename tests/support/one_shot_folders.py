@@ -9,9 +9,8 @@ import polars as pl
 
 from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.toss.options import TossOptions
 from hardlook.toss.planted_pairs import list_planted_pairs
 from hardlook.world.layouts import write_world

@@ -3,9 +3,8 @@
 import polars as pl
 
 from hardlook.harness.runs.engines import EngineOptions
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 
 FAULTY = {"stranger": 0.3}
 

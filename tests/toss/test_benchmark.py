@@ -1,7 +1,4 @@
-"""TOSS on the planted world from end to end: what each fault of a model moves, options, resuming.
-
-The published pair lists on the VOC images that are there, checked against a plain count of the files.
-"""
+"""TOSS end to end: planted faults move their scores, runs resume, and the published lists count as their files say."""
 
 from __future__ import annotations
 
@@ -83,7 +80,7 @@ def test_a_resumed_run_is_the_uninterrupted_one(whole, tmp_path):
         part.unlink()
     together.sample(100, seed=0).write_parquet(parts[0])
     done = one_shot_run(tmp_path / "torn", args=FAULTS, scenes=24, folds=(0,), tiers=(1, 2))
-    assert done.progressed.answered == len(together) - 100
+    assert done.progress.answered == len(together) - 100
     assert whole_records(tmp_path / "torn").equals(whole_records(whole))
     assert RunFolder(tmp_path / "torn").scores_path.read_text() == RunFolder(whole).scores_path.read_text()
 

@@ -1,3 +1,5 @@
+"""Estimates as JSON, chart dots and text, with undefined values and intervals."""
+
 import math
 
 import numpy as np

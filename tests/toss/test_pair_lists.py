@@ -1,9 +1,4 @@
-"""TOSS on files: what is there is run, what is not is counted and named, what is broken fails alone.
-
-Folds: all that a folder has unless some are asked for, and none left out in silence.
-
-The truth from label maps, from binary masks beside a devkit, and from folders with names of classes.
-"""
+"""Pair lists and their files: tiers, folds and truth formats; missing files are counted, broken ones fail alone."""
 
 from __future__ import annotations
 
@@ -319,22 +314,22 @@ def test_all_folds_is_the_default():
     assert TossOptions(folds="0-3").folds == (0, 1, 2, 3)
 
 
-TRUTH_FILES_COUNTED = ["unit", "class", "query", "intersection", "predicted", "truth", "pixels"]
+COUNTED_COLUMNS = ["unit", "class", "query", "intersection", "predicted", "truth", "pixels"]
 
 
 @pytest.fixture(scope="module")
-def truth_files_folder(tmp_path_factory):
+def maps(tmp_path_factory):
     return write_one_shot_folder(tmp_path_factory.mktemp("maps"), folds=(0,))
 
 
 @pytest.fixture(scope="module")
-def from_maps(folder):
-    return counted(folder.data)
+def from_maps(maps):
+    return counted(maps.data)
 
 
 def counted(data, **given):
     rehearsal = InMemoryRun("toss", {"data": data, "fixed": True, "folds": "0", "resamples": 0, **given})
-    return rehearsal.records("planted-one-shot", {"saliency": 0.5}).select(TRUTH_FILES_COUNTED)
+    return rehearsal.records("planted-one-shot", {"saliency": 0.5}).select(COUNTED_COLUMNS)
 
 
 def write_binary(folder, out):
@@ -348,20 +343,20 @@ def write_binary(folder, out):
     return out
 
 
-def test_binary_masks_give_the_same_records(folder, from_maps, tmp_path):
-    binary = write_binary(folder, tmp_path / "binary")
+def test_binary_masks_give_the_same_records(maps, from_maps, tmp_path):
+    binary = write_binary(maps, tmp_path / "binary")
     images = tmp_path / "voc" / "JPEGImages"
     images.parent.mkdir()
-    images.symlink_to(folder.voc / "JPEGImages")
-    (tmp_path / "voc" / "classes.txt").write_text((folder.voc / "classes.txt").read_text())
-    found = counted({"voc": tmp_path / "voc", "binary": binary, "pairs": folder.pairs})
+    images.symlink_to(maps.voc / "JPEGImages")
+    (tmp_path / "voc" / "classes.txt").write_text((maps.voc / "classes.txt").read_text())
+    found = counted({"voc": tmp_path / "voc", "binary": binary, "pairs": maps.pairs})
     assert found.equals(from_maps)
-    labels = str(folder.voc / "classes.txt")
-    assert counted({"images": images, "binary": binary, "pairs": folder.pairs}, labels=labels).equals(from_maps)
+    labels = str(maps.voc / "classes.txt")
+    assert counted({"images": images, "binary": binary, "pairs": maps.pairs}, labels=labels).equals(from_maps)
 
 
-def test_plain_folders_with_a_list_of_classes_give_the_same_records(folder, from_maps):
+def test_plain_folders_with_a_list_of_classes_give_the_same_records(maps, from_maps):
     data = {
-        "images": folder.voc / "JPEGImages", "masks": folder.voc / "SegmentationClass", "pairs": folder.pairs,
+        "images": maps.voc / "JPEGImages", "masks": maps.voc / "SegmentationClass", "pairs": maps.pairs,
     }  # fmt: skip
-    assert counted(data, labels=str(folder.voc / "classes.txt")).equals(from_maps)
+    assert counted(data, labels=str(maps.voc / "classes.txt")).equals(from_maps)

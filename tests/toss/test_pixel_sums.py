@@ -1,9 +1,4 @@
-"""Single pairs: their credit and IoU by plain loops, and what is said about them.
-
-Tallies of the three benchmarks on pairs: they give the scorecard, and mix as the records of two models would.
-
-Intervals resample query images and nothing else.
-"""
+"""Credits and IoU of pairs by plain loops, tallies of the three benchmarks, and intervals over query images."""
 
 from __future__ import annotations
 
@@ -15,10 +10,10 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from toss_records import SPLITS as toss_records_SPLITS
 from toss_records import UNTOLD, frame_of, row
 
 from hardlook.harness.runs.in_memory import InMemoryRun
+from hardlook.metrics.one_shot import SPLITS as TIER_1_SPLITS
 from hardlook.toss.benchmark import TOSS
 from hardlook.toss.bias.saliency_study import BIAS_SALIENCY
 from hardlook.toss.bias.support_study import BIAS_SUPPORT
@@ -165,7 +160,7 @@ def test_pairs_of_the_studies_in_words():
 
 SMALL = {"scenes": 24, "resamples": 30}
 
-PAIR_TALLIES_GIVEN = {
+WITH_INTERVALS = {
     "toss": {**SMALL, "shots": "1,3"},
     "bias-support": {**SMALL, "pairs_a_class": 5},
     "bias-saliency": {**SMALL, "pairs_a_class": 5},
@@ -178,7 +173,7 @@ class Answered:
     """A benchmark's options with the records of a few models."""
 
     def __init__(self, name):
-        rehearsal = InMemoryRun(name, PAIR_TALLIES_GIVEN[name])
+        rehearsal = InMemoryRun(name, WITH_INTERVALS[name])
         self.benchmark, self.options = rehearsal.benchmark, rehearsal.options
         self.faulty = rehearsal.records("planted-one-shot", FAULTS)
         self.models = [self.faulty, rehearsal.records("empty"), rehearsal.records("whole-image")]
@@ -187,7 +182,7 @@ class Answered:
         return self.benchmark.tallies(records, self.options.model_copy(update=changes))
 
 
-@pytest.fixture(scope="module", params=PAIR_TALLIES_GIVEN)
+@pytest.fixture(scope="module", params=WITH_INTERVALS)
 def answered(request, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARDLOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
@@ -303,7 +298,7 @@ def test_a_score_without_pairs_keeps_its_column_and_is_told_as_undefined(answere
     assert (math.isnan(score.value), score.n, score.interval) == (True, 0, None)
 
 
-CELLS = [(0, 0, ""), (3, -1, "")] + [(1, fold, split) for fold in (0, 1) for split in toss_records_SPLITS[fold:]]
+CELLS = [(0, 0, ""), (3, -1, "")] + [(1, fold, split) for fold in (0, 1) for split in TIER_1_SPLITS[fold:]]
 
 CELLS += [(2, fold, level) for fold in (0, 1) for level in UNTOLD[fold:]]
 

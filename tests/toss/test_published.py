@@ -1,7 +1,4 @@
-"""The published numbers, cell by cell, how far they follow from one another, and which scores are comparable.
-
-Scores say whether they may stand beside the published table.
-"""
+"""The published numbers, cell by cell, how far they follow from one another, and which scores are comparable."""
 
 from __future__ import annotations
 
@@ -13,8 +10,14 @@ from one_shot_folders import write_one_shot_folder
 
 from hardlook.data import toss_pairs
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.metrics.one_shot import POOLED_LEVELS, class_scs_paper, class_scs_released, generalization_score, lca_hca
-from hardlook.metrics.one_shot import SPLITS as one_shot_SPLITS
+from hardlook.metrics.one_shot import (
+    POOLED_LEVELS,
+    SPLITS,
+    class_scs_paper,
+    class_scs_released,
+    generalization_score,
+    lca_hca,
+)
 from hardlook.toss import pair_lists
 from hardlook.toss.benchmark import TOSS
 from hardlook.toss.options import TossOptions
@@ -52,7 +55,7 @@ def check(ours, row, unit=1):
 
 
 def splits_of(method):
-    return np.array([TIER_1[method][split].folds for split in one_shot_SPLITS]).T
+    return np.array([TIER_1[method][split].folds for split in SPLITS]).T
 
 
 def levels_of(method):
@@ -252,9 +255,6 @@ def test_class_means_are_the_folds_of_the_first_table_where_the_paper_agrees_wit
         for method, attribute in (("Baseline", "base"), ("RPMM", "rpmm")):
             mean = np.mean([getattr(one, attribute) for one in classes])
             assert mean == pytest.approx(NUMBERS.remedies[method]["none"].folds[fold], abs=1.1e-4)
-
-
-SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 
 
 def records(kinds, folds=(0, 1, 2, 3)):

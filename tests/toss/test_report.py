@@ -1,7 +1,4 @@
-"""Published splits, levels and folds stand beside ours, cell for cell as printed.
-
-What the report shows can be made from any records that a run may leave.
-"""
+"""The report of TOSS: published cells as printed, and sections from any records that a run may leave."""
 
 import csv
 

@@ -1,4 +1,4 @@
-"""What masks follow where the target is not salient: asked, counted, scored and said."""
+"""What masks follow where the target is not salient: measured, counted, scored and described."""
 
 import numpy as np
 import pytest

@@ -1,3 +1,5 @@
+"""Saliency masks are cached by image content and model identity, and damaged files are replaced."""
+
 import numpy as np
 import pytest
 

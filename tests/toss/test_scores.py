@@ -1,9 +1,4 @@
-"""What a score lacks is counted and named: classes without a split or a level, pairs of two classes.
-
-L2 told from L3 by an encoder, where the lists do not tell them apart.
-
-TOSS's scores against the specification's text written out as loops.
-"""
+"""The scores of TOSS against the specification as plain loops, separated levels, and what is left out."""
 
 import math
 from dataclasses import replace

@@ -1,7 +1,4 @@
-"""K-shot supports: the pair's own first, others of its class, never the query, the same for any order.
-
-The order of units: by fold, class and query image, so that a class's images stay in memory.
-"""
+"""Units: K-shot supports of the class without the query, and the order by fold, class and query image."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def test_writing_twice_gives_the_same_bytes_and_a_record(layout: str, tmp_path: 
 
 def test_a_foreign_folder_is_refused_and_its_files_survive_overwriting(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(DataError, match="something else"):
+    with pytest.raises(DataError, match="holds other files"):
         write_world(tmp_path, "isegm", count=2, size=(96, 72))
     write_world(tmp_path, "isegm", count=2, size=(96, 72), overwrite=True)
     assert (tmp_path / "thesis.txt").read_text() == "mine"
@@ -115,7 +115,7 @@ def test_a_foreign_folder_is_refused_and_its_files_survive_overwriting(tmp_path:
 
 def test_a_world_replaces_a_world_without_leftovers(tmp_path: Path) -> None:
     write_world(tmp_path, "voc", count=3, size=(96, 72))
-    with pytest.raises(DataError, match="lies here already"):
+    with pytest.raises(DataError, match="already holds a planted world"):
         write_world(tmp_path, "isegm", count=2, size=(96, 72))
     write_world(tmp_path, "isegm", count=2, size=(96, 72), overwrite=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["boundary_GT", "data_GT", "world.json"]
@@ -156,5 +156,5 @@ def test_unknown_options_are_refused(tmp_path: Path) -> None:
     with pytest.raises(OptionError, match="border"):
         write_world(tmp_path, "isegm", border=2)
     (tmp_path / "file").write_text("")
-    with pytest.raises(DataError, match="a file of this name"):
+    with pytest.raises(DataError, match="a file of this name exists"):
         write_world(tmp_path / "file", "voc")

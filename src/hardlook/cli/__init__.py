@@ -1,1 +1,1 @@
-"""The command line: the verbs that all systems share; a system's own verbs are in its commands."""
+"""The command line: the commands that all systems share; a system's own commands are in its `commands` modules."""

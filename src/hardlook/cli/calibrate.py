@@ -1,4 +1,4 @@
-"""`hardlook calibrate BENCHMARK`: turn the dials of planted models and plot dial against score."""
+"""`hardlook calibrate BENCHMARK`: vary the faults of planted models and plot fault against score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.report.json_values import dump_json
 
@@ -15,12 +15,7 @@ if TYPE_CHECKING:
     from hardlook.harness.calibration import Calibration
 
 
-NOT_AS_MEANT = 4
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("calibrate")(calibrate)
+CALIBRATION_FAILED = 4
 
 
 def calibrate(
@@ -46,7 +41,7 @@ def calibrate(
     """
     from hardlook.harness.calibration import calibrate as turn_dials
 
-    given = {name.replace("-", "_"): value for name, value in grammar.pairs(option, "--set").items()}
+    given = {name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()}
     steps = [step / (settings - 1) for step in range(settings)]
     calibration = turn_dials(benchmark, given, steps)
     document = write_calibration(calibration, out)
@@ -62,14 +57,14 @@ def calibrate(
             )
         typer.echo(f"\npage: {out / 'calibration.html'}")
     if not calibration.passed:
-        raise typer.Exit(NOT_AS_MEANT)
+        raise typer.Exit(CALIBRATION_FAILED)
 
 
 def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.calibration import calibration_section
+    from hardlook.harness.calibration import build_calibration_section
     from hardlook.harness.registry import find_benchmark
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
 
     card = find_benchmark(calibration.benchmark).card
@@ -93,13 +88,13 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
         ],
     }
     page = render_study(
-        [calibration_section(calibration)],
+        [build_calibration_section(calibration)],
         kind="Calibration",
         title=f"Calibration: {card.title}",
         summary="Planted models have faults that can be turned up. A score that measures a fault must follow it, "
         "and must not follow what it is not meant to measure.",
         provenance=document,
     )
-    write_whole(out / "calibration.json", dump_json(document))
-    write_whole(out / "calibration.html", page)
+    write_atomically(out / "calibration.json", dump_json(document))
+    write_atomically(out / "calibration.html", page)
     return document

@@ -1,4 +1,4 @@
-"""`hardlook compare RUN RUN ...`: who is better, where, and whether these units can tell."""
+"""`hardlook compare RUN RUN ...`: which model is better, where, and whether the difference is significant."""
 
 from __future__ import annotations
 
@@ -11,12 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hardlook.cli import grammar
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("compare")(compare)
+from hardlook.cli import arguments
 
 
 def compare(
@@ -25,7 +20,7 @@ def compare(
         Path, typer.Option("--out", help="Folder for comparison.html and comparison.json, or the page as FILE.html.")
     ] = Path("comparison"),
     names: Annotated[
-        str | None, typer.Option("--names", help="What to call the models, with commas between.", show_default=False)
+        str | None, typer.Option("--names", help="Names of the models, separated by commas.", show_default=False)
     ] = None,
     alpha: Annotated[float, typer.Option("--alpha", help="Chance of a false claim in a family of comparisons.")] = 0.05,
     swaps: Annotated[
@@ -47,7 +42,7 @@ def compare(
 ) -> None:
     """Compare runs on the units that they share: differences, tests, ranking, and who wins where.
 
-    Scores get a sentence each: better, worse, or cannot be told apart with so many units, and how many it would take.
+    Each score gets a sentence: better, worse, or not significantly different, and how many units it would take.
 
     [bold]Examples[/bold]
 
@@ -63,11 +58,13 @@ def compare(
         raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
     if not 0 < alpha < 1:
         raise OptionError(f"--alpha {alpha}: expected a number between 0 and 1", remedy="for example --alpha .05")
-    changes: dict[str, Any] = {"reading": grammar.pairs(reading, "--reading")} if reading else {}
-    called = [word.strip() for word in names.split(",")] if names else None
+    changes: dict[str, Any] = {"reading": arguments.parse_pairs(reading, "--reading")} if reading else {}
+    model_names = [word.strip() for word in names.split(",")] if names else None
     scored = read_runs(runs, changes)
     with _progress(quiet) as show_progress:
-        compared = compare_runs(scored, names=called, swaps=swaps, alpha=alpha, seed=seed, show_progress=show_progress)
+        compared = compare_runs(
+            scored, names=model_names, swaps=swaps, alpha=alpha, seed=seed, show_progress=show_progress
+        )
     page = out if out.suffix in (".html", ".htm") else out / PAGE
     document = write_comparison(compared, scored, page, examples=examples)
     if as_json:
@@ -83,7 +80,7 @@ def compare(
 
 @contextlib.contextmanager
 def _progress(quiet: bool) -> Iterator[Callable[[int, int], Any] | None]:
-    """A bar of swaps on standard error, where that is a terminal."""
+    """A progress bar of swaps on standard error where that is a terminal."""
     if quiet or not sys.stderr.isatty():
         yield None
         return

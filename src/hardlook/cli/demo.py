@@ -18,11 +18,6 @@ if TYPE_CHECKING:
 SWAPS = 999
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("demo")(demo)
-
-
 def demo(
     out: Annotated[Path, typer.Option("--out", help="Folder for index.html and the runs.")] = Path("demo"),
     benchmark: Annotated[
@@ -39,27 +34,27 @@ def demo(
       hardlook demo --benchmark rclicks --out demo-rclicks
     """
     from hardlook.harness.registry import BUILT_IN, find_benchmark
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.index import render_index
 
     entries: list[IndexEntry] = []
-    for name in [find_benchmark(asked).card.name for asked in benchmark or BUILT_IN]:
-        entries += _benchmark(name, out)
+    for name in [find_benchmark(given).card.name for given in benchmark or BUILT_IN]:
+        entries += _run_benchmark(name, out)
     page = render_index(
         entries,
         title="hardlook on the planted world",
         text="Every benchmark, run on scenes whose truth is known, with planted models whose faults are known. "
         "Open a report to see which classes, contexts and images a mean hides.",
     )
-    write_whole(out / "index.html", page)
+    write_atomically(out / "index.html", page)
     where = (out / "index.html").resolve()
     pages = [entry.href for entry in entries]
     typer.echo(dump_json({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
 
 
-def _benchmark(name: str, out: Path) -> list[IndexEntry]:
+def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
     from hardlook.cli.calibrate import write_calibration
-    from hardlook.harness.calibration import calibrate, calibration_section
+    from hardlook.harness.calibration import build_calibration_section, calibrate
     from hardlook.harness.registry import find_benchmark
     from hardlook.report.charts import draw_svg
     from hardlook.report.index import IndexEntry, draw_preview
@@ -69,7 +64,7 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
     entries, runs = [], []
     for title, model, arguments in _models(card):
         folder = f"{name}-{title}"
-        typer.echo(f"{name}: {model} {_words(arguments)}", err=True)
+        typer.echo(f"{name}: {model} {_format_arguments(arguments)}", err=True)
         scored = _run(name, out / folder, model, arguments)
         write_report(scored)
         runs.append(scored)
@@ -77,14 +72,14 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
         scores = [
             replace(score, name=titles[score.name]) for score in scored.scorecard.headline if score.name in titles
         ]
-        sentence = f"{card.summary} Model: `{model}` {_words(arguments)}."
+        sentence = f"{card.summary} Model: `{model}` {_format_arguments(arguments)}."
         thumbnail = draw_preview(scored.benchmark.report(scored.records, scored.scorecard), key=folder)
         entries.append(IndexEntry(f"{card.title}: {title} model", sentence, f"{folder}/report.html", scores, thumbnail))
-    entries.append(_comparison(name, runs, out))
+    entries.append(_compare(name, runs, out))
     typer.echo(f"{name}: calibration", err=True)
     calibration = calibrate(name, card.calibrated)
     write_calibration(calibration, out / f"{name}-calibration")
-    chart: Any = calibration_section(calibration).blocks[0]
+    chart: Any = build_calibration_section(calibration).blocks[0]
     sentence = "Faults of planted models turned from 0 to 1: does the score follow them, and nothing else?"
     href = f"{name}-calibration/calibration.html"
     entries.append(
@@ -93,8 +88,8 @@ def _benchmark(name: str, out: Path) -> list[IndexEntry]:
     return entries
 
 
-def _comparison(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
-    """Does the faulty model lose: a sentence of the first headline score, and the page."""
+def _compare(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
+    """Compare the sound model with the faulty one; the entry has a sentence on the first headline score."""
     from hardlook.report.compare.comparison import compare_runs
     from hardlook.report.compare.differences import describe_difference, find_score_meaning
     from hardlook.report.compare.document import PAGE, write_comparison
@@ -114,17 +109,16 @@ def _comparison(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
 
 def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> ScoredRun:
     from hardlook.errors import ChangedRun
-    from hardlook.harness.runs.execution import RunSettings
-    from hardlook.harness.runs.launch import launch
-    from hardlook.harness.runs.progress import progress_for
+    from hardlook.harness.runs.launch import RunSettings, launch
+    from hardlook.harness.runs.progress import make_progress
 
     try:
-        done = launch(name, out=folder, model=model, model_args=arguments, show_progress=progress_for)
+        done = launch(name, out=folder, model=model, model_args=arguments, show_progress=make_progress)
     except ChangedRun:
-        # A demo of an earlier version lies here: it is set aside, as `--new` would.
+        # The folder holds a demo of an earlier version: set it aside, as `--new` does.
         settings = RunSettings(new=True)
         done = launch(
-            name, out=folder, model=model, model_args=arguments, settings=settings, show_progress=progress_for
+            name, out=folder, model=model, model_args=arguments, settings=settings, show_progress=make_progress
         )
     assert done.scored is not None
     return done.scored
@@ -135,5 +129,5 @@ def _models(card: Any) -> list[tuple[str, str, dict[str, Any]]]:
     return [("sound", first.model, dict(first.arguments(0.0))), ("faulty", first.model, dict(first.arguments(0.3)))]
 
 
-def _words(arguments: dict[str, Any]) -> str:
+def _format_arguments(arguments: dict[str, Any]) -> str:
     return ", ".join(f"{name}={value:g}" for name, value in arguments.items())

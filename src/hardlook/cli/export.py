@@ -12,11 +12,6 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("export")(export)
-
-
 def export(
     run: Annotated[Path | None, typer.Argument(help="A run folder.", show_default=False)] = None,
     out: Annotated[Path | None, typer.Option("--out", help="File to write; standard output without it.")] = None,
@@ -51,19 +46,19 @@ def export(
         sys.stdout.write(read_schema())
         return
     if run is None:
-        raise OptionError("which run?", remedy="give a run folder, or --schema for the schema alone")
+        raise OptionError("no run folder given", remedy="give a run folder, or --schema for the schema alone")
     if records_to is not None and not records:
         raise OptionError("--no-records and --records-to contradict each other", remedy="give one of them")
     if records_to is not None and out is not None and records_to.resolve() == out.resolve():
         raise OptionError("--out and --records-to are the same file", file=out, remedy="give them different names")
     if run.is_file():
         raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
-    _refuse_targets(run, {"--out": out, "--records-to": records_to})
+    _check_targets(run, {"--out": out, "--records-to": records_to})
     _write(score_run(RunFolder(run)), out, records_to, records=records, as_json=as_json)
 
 
-def _refuse_targets(run: Path, targets: dict[str, Path | None]) -> None:
-    """A folder cannot be written as a file, and the run's own files are not for us to replace."""
+def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:
+    """Raise an error for a target that is a folder or one of the run's own files."""
     from hardlook.errors import OptionError
     from hardlook.harness.runs.folder import OWN_NAMES
 
@@ -83,7 +78,7 @@ def _write(scored: ScoredRun, out: Path | None, records_to: Path | None, *, reco
 
     units = scored.scorecard.units
     if without := units.planned - units.scored:
-        typer.echo(f"note: {without} of {units.planned} units have no answer ({units.failed} failed)", err=True)
+        typer.echo(f"note: {without} of {units.planned} units have no record ({units.failed} failed)", err=True)
     if out is None:
         write_export(scored, sys.stdout, records=records, beside=records_to)
         return

@@ -1,12 +1,8 @@
-"""`hardlook figure RUN NAME`: one chart of a run as a file, for papers and slides.
-
-`hardlook table RUN NAME`: one table of a run as LaTeX, Markdown or CSV.
-
-The figures and tables of a run by their names, for `hardlook figure` and `hardlook table`.
-"""
+"""`hardlook figure RUN NAME` and `hardlook table RUN NAME`: one chart or table of a run as a file, for papers."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
@@ -23,18 +19,16 @@ if TYPE_CHECKING:
     from hardlook.harness.sections import Chart
 
 
+Part = TypeVar("Part")
+
+
 class FigureForm(StrEnum):
-    """What a figure can be written as."""
+    """The formats of figures."""
 
     svg = "svg"
     pdf = "pdf"
     png = "png"
     csv = "csv"
-
-
-def add_figure_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("figure")(figure)
 
 
 def figure(
@@ -45,11 +39,11 @@ def figure(
         typer.Option("--format", help="svg and csv always work, pdf and png need the extra figures (default svg)."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", help="The file; without one NAME.FORMAT here. Its ending says the format.")
+        Path | None, typer.Option("--out", help="The file; without one NAME.FORMAT here. Its suffix sets the format.")
     ] = None,
     width: Annotated[float, typer.Option("--width", help="Width in millimetres; 85 is a column of a paper.")] = 165.0,
     dark: Annotated[bool, typer.Option("--dark", help="Light on dark, for slides.")] = False,
-    ppi: Annotated[float, typer.Option("--ppi", min=36, max=1200, help="Pixels an inch of a png.")] = 300.0,
+    ppi: Annotated[float, typer.Option("--ppi", min=36, max=1200, help="Pixels per inch of a png.")] = 300.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the file, or the names, as JSON.")] = False,
 ) -> None:
     """Write one chart of a run's report as SVG, PDF, PNG or CSV.
@@ -62,40 +56,33 @@ def figure(
 
       hardlook figure runs/first iou-of-each-class --format pdf --width 85
     """
-    import json
-
     from hardlook.cli.report import warn_unanswered
-    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.folder import RunFolder, write_atomically
     from hardlook.harness.runs.scoring import score_run
 
     scored = score_run(RunFolder(run))
     warn_unanswered(scored)
     figures = list_figures(scored)
     if name is None:
-        titles = {known: chart.title for known, chart in figures.items()}
-        longest = max(map(len, titles), default=0)
-        lines = [f"{known:{longest}}  {title}" for known, title in titles.items()]
-        typer.echo(json.dumps({"figures": titles}) if as_json else "\n".join(lines))
+        _print_titles("figures", figures, as_json)
         return
     chosen = _figure_form(form, out)
     path = out or Path(f"{name}.{chosen}")
-    write_whole(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
+    write_atomically(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
     typer.echo(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
 
 
 def _figure_form(form: FigureForm | None, out: Path | None) -> FigureForm:
-    """The format that is asked for, by its flag or else by the ending of the file."""
-    from hardlook.errors import OptionError
-
+    """The format from its flag, else from the suffix of the file."""
     ending = out.suffix.lower().removeprefix(".") if out is not None else ""
     if form is not None:
         if ending in list(FigureForm) and ending != form:
-            raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="leave --format away")
+            raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
         return form
     if out is None:
         return FigureForm.svg
     if ending not in list(FigureForm):
-        raise OptionError(f"--out {out}: its ending names no format", remedy="give --format svg, pdf, png or csv")
+        raise OptionError(f"--out {out}: its suffix is no format", remedy="give --format svg, pdf, png or csv")
     return FigureForm(ending)
 
 
@@ -117,7 +104,7 @@ def _content(chart: Chart, form: FigureForm, width: float, dark: bool, ppi: floa
 
 
 class TableForm(StrEnum):
-    """What a table can be written as."""
+    """The formats of tables."""
 
     latex = "latex"
     markdown = "markdown"
@@ -129,11 +116,6 @@ class IntervalForm(StrEnum):
 
     brackets = "brackets"
     plus_minus = "plus-minus"
-
-
-def add_table_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("table")(table)
 
 
 def table(
@@ -149,7 +131,7 @@ def table(
     ] = IntervalForm.brackets,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Write to this file instead of printing; .tex, .md or .csv says the format."),
+        typer.Option("--out", help="Write to this file instead of printing; .tex, .md or .csv sets the format."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the table, or the names, as JSON.")] = False,
 ) -> None:
@@ -163,10 +145,8 @@ def table(
 
       hardlook table runs/first scores --out scores.tex
     """
-    import json
-
     from hardlook.cli.report import warn_unanswered
-    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.folder import RunFolder, write_atomically
     from hardlook.harness.runs.scoring import score_run
     from hardlook.report.formatting import is_number
     from hardlook.report.text_tables import format_table
@@ -175,15 +155,12 @@ def table(
     warn_unanswered(scored)
     tables = list_tables(scored)
     if name is None:
-        titles = {known: found.title for known, found in tables.items()}
-        longest = max(map(len, titles))
-        lines = [f"{known:{longest}}  {title}" for known, title in titles.items()]
-        typer.echo(json.dumps({"tables": titles}) if as_json else "\n".join(lines))
+        _print_titles("tables", tables, as_json)
         return
     found = find_named(tables, name, "table", run)
-    text = format_table(found, _form(form, out).value, intervals.value)
+    text = format_table(found, _table_form(form, out).value, intervals.value)
     if out is not None:
-        write_whole(out, text)
+        write_atomically(out, text)
     if as_json:
         rows = [[cell if isinstance(cell, str) or is_number(cell) else None for cell in row] for row in found.rows]
         document = {"table": name, "title": found.title, "columns": list(found.columns), "rows": rows}
@@ -192,18 +169,20 @@ def table(
         typer.echo(out if out is not None else text, nl=out is not None)
 
 
-def _form(form: TableForm | None, out: Path | None) -> TableForm:
-    """The format that is asked for, by its flag or else by the ending of the file; Markdown where neither says."""
-    from hardlook.errors import OptionError
-
+def _table_form(form: TableForm | None, out: Path | None) -> TableForm:
+    """The format from its flag, else from the suffix of the file, else Markdown."""
     endings = {".tex": TableForm.latex, ".md": TableForm.markdown, ".csv": TableForm.csv}
     named = endings.get(out.suffix.lower()) if out is not None else None
     if form is not None and named is not None and form is not named:
-        raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="leave --format away")
+        raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
     return form or named or TableForm.markdown
 
 
-Part = TypeVar("Part")
+def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], as_json: bool) -> None:
+    titles = {name: part.title for name, part in parts.items()}
+    longest = max(map(len, titles), default=0)
+    lines = [f"{name:{longest}}  {title}" for name, title in titles.items()]
+    typer.echo(json.dumps({kind: titles}) if as_json else "\n".join(lines))
 
 
 def list_figures(scored: ScoredRun) -> dict[str, Chart]:

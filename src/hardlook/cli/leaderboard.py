@@ -18,13 +18,8 @@ if TYPE_CHECKING:
 MOST_NAMED = 5
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("leaderboard")(leaderboard)
-
-
 def leaderboard(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder below which the runs lie.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder that contains the runs, at any depth.")],
     out: Annotated[
         Path | None, typer.Option("--out", help="Where the pages and the table go.", show_default="DIR itself")
     ] = None,
@@ -41,7 +36,7 @@ def leaderboard(
 
     Runs are ranked where they have the same units, data, settings and readings; all others are shown with what
     differs. Published results get a rank only where a run says that it can be compared with them. Writes
-    `leaderboard.html` and `leaderboard.parquet`; of several benchmarks a page each.
+    `leaderboard.html` and `leaderboard.parquet`; one page per benchmark where there are several.
 
     [bold]Examples[/bold]
 
@@ -64,7 +59,7 @@ def leaderboard(
         raise OptionError("this is a file, not a folder", file=out, remedy="choose a folder for --out")
     found = collect_runs(folder, benchmark)
     if not found.runs:
-        raise _nothing_to_rank(folder, benchmark, found.left_out)
+        raise _no_runs_error(folder, benchmark, found.left_out)
     if sort is not None and benchmark is None and len(found.runs) > 1:
         raise OptionError(
             f"--sort {sort}: there are runs of {', '.join(found.runs)}", remedy="choose one with --benchmark"
@@ -89,7 +84,7 @@ def leaderboard(
         typer.echo(str(path))
 
 
-def _nothing_to_rank(folder: Path, benchmark: str | None, left_out: Sequence[SkippedRun]) -> OptionError:
+def _no_runs_error(folder: Path, benchmark: str | None, left_out: Sequence[SkippedRun]) -> OptionError:
     from hardlook.errors import OptionError
 
     runs = f"run of {benchmark}" if benchmark else "run"

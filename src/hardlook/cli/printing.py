@@ -1,4 +1,4 @@
-"""What commands print on standard output: scorecards for people, JSON for scripts."""
+"""Standard output of commands: scorecards as tables, or JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, full: bool = False) -> None:
-    """The scorecard as tables of about 40 lines, as all tables when `full`, or as scores.json.
+    """Print the scorecard as tables of about 40 lines, as all tables when `full`, or as scores.json.
 
     There is no colour in a pipe, nor where the environment has NO_COLOR.
     """
@@ -28,5 +28,5 @@ def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, f
 
 
 def print_json(document: Any) -> None:
-    """A document of JSON, the only thing that a command with `--json` prints there; undefined numbers are null."""
+    """Print a JSON document, the only standard output of a command with `--json`; undefined numbers are null."""
     sys.stdout.write(dump_json(document) + "\n")

@@ -1,10 +1,6 @@
-"""`hardlook report RUN...`: draw the pages of runs again, and an index where there are several.
+"""`hardlook report RUN...` writes the pages of runs and an index of several; `hardlook score RUN` their scores.
 
-The page that links the reports of several runs.
-
-`hardlook score RUN`: scores from stored records, without the model, also under another reading.
-
-A word on standard error where scores rest on a part of a run's units.
+Both read the stored records and need no model. Where units have no record, a warning goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,18 +14,13 @@ from urllib.parse import quote
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
     from hardlook.harness.scorecard import UnitCounts
     from hardlook.report.index import IndexEntry
-
-
-def add_report_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("report")(report)
 
 
 def report(
@@ -47,8 +38,8 @@ def report(
 ) -> None:
     """Write `report.html` into run folders, from their records.
 
-    A page is one file that loads nothing. Several runs get a page each and an index that links them, in the folder
-    that holds them all.
+    A page is one file that loads nothing. Several runs get a page each, and an index with links to
+    them in the folder that contains them all.
 
     [bold]Examples[/bold]
 
@@ -58,7 +49,7 @@ def report(
     """
     import json
 
-    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.folder import RunFolder, write_atomically
     from hardlook.harness.runs.scoring import score_run
     from hardlook.report.index import render_index
     from hardlook.report.run_report import write_report
@@ -76,7 +67,7 @@ def report(
         if index is not None:
             entries.append(index_entry(scored, page, index))
     if index is not None:
-        write_whole(index, render_index(entries, text="Each report is one file that loads nothing."))
+        write_atomically(index, render_index(entries, text="Each report is one file that loads nothing."))
     if as_json:
         typer.echo(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
         return
@@ -91,7 +82,7 @@ INDEX = "reports.html"
 
 
 def index_path(runs: Sequence[Path]) -> Path:
-    """Where the index of these runs lies when nothing else is said: in the folder that holds them all.
+    """The default path of the index of these runs: in the folder that contains them all.
 
     >>> index_path([Path("runs/a"), Path("runs/b")]), index_path([Path("a/b"), Path("c")])
     (PosixPath('runs/reports.html'), PosixPath('reports.html'))
@@ -102,7 +93,7 @@ def index_path(runs: Sequence[Path]) -> Path:
 
 
 def page_path(out: Path, *, several: bool) -> Path:
-    """The page that `--out` names: itself where it ends like a page, else a page in the folder of that name.
+    """The page that `--out` names: `--out` itself where it ends in .html or .htm, else a page in that folder.
 
     >>> page_path(Path("small.html"), several=False), page_path(Path("pages"), several=True)
     (PosixPath('small.html'), PosixPath('pages/reports.html'))
@@ -113,7 +104,7 @@ def page_path(out: Path, *, several: bool) -> Path:
 
 
 def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
-    """A run's entry: its headline scores, a small chart, and a link that holds when both move together."""
+    """A run's entry in the index: its headline scores, a small chart and a relative link."""
     from hardlook.report.index import IndexEntry, draw_preview
 
     card = scored.benchmark.card
@@ -131,11 +122,6 @@ def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
     return IndexEntry(f"{card.title}: {scored.scorecard.model}", sentence, href, scores, drawn)
 
 
-def add_score_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("score")(score)
-
-
 def score(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     reading: Annotated[
@@ -151,8 +137,8 @@ def score(
 ) -> None:
     """Recompute the scores of a run from its records.
 
-    Without changes `scores.json` and `report.html` in the folder are written anew. With another reading or option
-    they are left alone: the scores are printed, and written where `--out` says.
+    Without changes `scores.json` and `report.html` in the folder are rewritten. With another reading or option
+    they stay as they are: the scores are printed, and written to `--out`.
 
     [bold]Examples[/bold]
 
@@ -162,33 +148,34 @@ def score(
     """
     from hardlook.cli.printing import print_scores
     from hardlook.errors import OptionError
-    from hardlook.harness.runs.folder import RunFolder, write_whole
+    from hardlook.harness.runs.folder import RunFolder, write_atomically
     from hardlook.harness.runs.scoring import score_run
     from hardlook.report.run_report import write_report
 
-    changes: dict[str, Any] = dict(grammar.pairs(option, "--set"))
-    changes = {name.replace("-", "_"): value for name, value in changes.items()}
+    changes: dict[str, Any] = {
+        name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()
+    }
     if "reading" in changes:
         raise OptionError("--set reading: readings have a flag of their own", remedy="--reading NAME=VALUE")
     if reading:
-        changes["reading"] = grammar.pairs(reading, "--reading")
+        changes["reading"] = arguments.parse_pairs(reading, "--reading")
     scored = score_run(RunFolder(run), changes)
     if not changes:
-        write_whole(scored.folder.scores_path, scored.scorecard.to_json())
+        write_atomically(scored.folder.scores_path, scored.scorecard.to_json())
         write_report(scored)
     if out is not None:
-        write_whole(out, scored.scorecard.to_json())
+        write_atomically(out, scored.scorecard.to_json())
     print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
 
 
 def warn_unanswered(scored: ScoredRun) -> None:
-    """Say how many units of the run have no answer; nothing where all have one."""
-    if words := describe_unanswered(scored.scorecard.units):
-        typer.echo(f"{scored.folder.path}: {words}", err=True)
+    """Warn on standard error where units of the run have no record."""
+    if text := describe_unanswered(scored.scorecard.units):
+        typer.echo(f"{scored.folder.path}: {text}", err=True)
 
 
 def describe_unanswered(counts: UnitCounts) -> str:
-    """How many units failed or wait, and what to do; empty where every unit is scored.
+    """How many units failed or are not evaluated yet, and what to do; empty where every unit is scored.
 
     >>> from hardlook.harness.scorecard import UnitCounts
     >>> describe_unanswered(UnitCounts(planned=24, scored=15, failed=1))

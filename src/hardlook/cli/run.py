@@ -1,9 +1,6 @@
-"""`hardlook run BENCHMARK`: make a run, or resume one.
+"""`hardlook run BENCHMARK`: start a run, or resume one.
 
-Each benchmark has its own flags, made from its options when the command is given; `hardlook run BENCHMARK --help`
-lists them.
-
-A run without `--model` takes its benchmark's default: whoever watches is told which that is, before it starts.
+The flags of a benchmark are made from its options when the command is called.
 """
 
 from __future__ import annotations
@@ -20,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli.arguments import parse_batch_size, parse_pairs, parse_shard
 from hardlook.cli.printing import print_json, print_scores
-from hardlook.cli.run_flags import given_options, shared_flags
+from hardlook.cli.run_flags import collect_options, shared_flags
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
-    from hardlook.harness.runs.execution import RunSettings
+    from hardlook.harness.runs.launch import RunSettings
 
 
 FINISHED_WITH_FAILURES = 3
@@ -34,55 +31,54 @@ FINISHED_WITH_FAILURES = 3
 PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("run", context_settings=PASSED_ON, help=__doc__)(_run)
-
-
-def add_study(app: typer.Typer, verb: str, name: str, help_text: str) -> None:
-    """Add a study that runs like a benchmark, such as `hardlook bias support`, under its own verb."""
+def add_study(app: typer.Typer, command: str, name: str, help_text: str) -> None:
+    """Add a study that runs like a benchmark under a command of its own, such as `hardlook bias support`."""
 
     def study(context: typer.Context) -> None:
-        run_named(name, list(context.args), context.command_path)
+        run_benchmark_command(name, list(context.args), context.command_path)
 
-    app.command(verb, context_settings=PASSED_ON, help=help_text)(study)
+    app.command(command, context_settings=PASSED_ON, help=help_text)(study)
 
 
-def _run(context: typer.Context) -> None:
-    from hardlook.harness.registry import benchmark_names, find_benchmark
+def run(context: typer.Context) -> None:
+    """Run a benchmark, or resume a run.
+
+    Each benchmark has its own options; `hardlook run BENCHMARK --help` lists them.
+    """
+    from hardlook.harness.registry import find_benchmark, list_benchmarks
 
     words = list(context.args)
     if words == ["--json"]:
-        cards = [find_benchmark(name).card for name in sorted(benchmark_names())]
+        cards = [find_benchmark(name).card for name in sorted(list_benchmarks())]
         print_json([{"name": card.name, "summary": card.summary, "role": card.role} for card in cards])
         raise typer.Exit(0)
     if not words or words[0] in ("-h", "--help"):
-        lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(benchmark_names())]
+        lines = [f"  {name:14} {find_benchmark(name).card.summary}" for name in sorted(list_benchmarks())]
         typer.echo("Usage: hardlook run BENCHMARK [OPTIONS]\n\nBenchmarks:\n" + "\n".join(lines))
         typer.echo("\nhardlook run BENCHMARK --help lists a benchmark's options.")
         raise typer.Exit(0)
-    run_named(words[0], words[1:], f"hardlook run {words[0]}")
+    run_benchmark_command(words[0], words[1:], f"hardlook run {words[0]}")
 
 
-def run_named(name: str, words: list[str], path: str) -> None:
-    """Run the benchmark of that name with the words that follow it; `path` is what help calls the command."""
+def run_benchmark_command(name: str, words: list[str], path: str) -> None:
+    """Run the benchmark of that name with the words that follow it; `path` is the command's name in help texts."""
     from hardlook.harness.registry import find_benchmark
 
     app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
     settings = {"help_option_names": ["-h", "--help"]}
-    app.command(context_settings=settings)(command_for(name, find_benchmark(name)))
+    app.command(context_settings=settings)(build_command(name, find_benchmark(name)))
     app(words, prog_name=path, standalone_mode=True)
 
 
-def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
+def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
     """The function that typer turns into this benchmark's command."""
-    from hardlook.cli.run_flags import flags
+    from hardlook.cli.run_flags import build_flags
 
     def command(**values: Any) -> None:
         execute_run(name, benchmark, values)
 
     shared = list(inspect.signature(shared_flags, eval_str=True).parameters.values())
-    parameters = [*shared, *flags(benchmark.options, f"Options of {benchmark.card.name}")]
+    parameters = [*shared, *build_flags(benchmark.options, f"Options of {benchmark.card.name}")]
     typed: Any = command
     typed.__signature__ = inspect.Signature(parameters)
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -92,19 +88,19 @@ def command_for(name: str, benchmark: Benchmark) -> Callable[..., None]:
 
 
 def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None:
-    """Launch, print, write the report; of several models one after the other, each in a folder of its name."""
-    from hardlook.cli.one_unit import evaluate_named_units
-    from hardlook.cli.several_models import arguments_of, model_names
+    """Run, print the scores and write the report; several models one after the other, each in a folder of its name."""
+    from hardlook.cli.run_units import evaluate_named_units
+    from hardlook.cli.several_models import parse_model_names, split_model_arguments
 
     if values["show"] and not values["unit"]:
         raise typer.BadParameter("--show shows the units that --unit names", param_hint="--show")
     if values["out"] is None and not values["unit"]:
         raise typer.BadParameter("a run needs a folder", param_hint="--out")
 
-    models = model_names(values["model"])
-    given = grammar.pairs(values["model_arg"], "--model-arg")
+    models = parse_model_names(values["model"])
+    given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
-    arguments = arguments_of(models or [benchmark.card.default_model], given)
+    arguments = split_model_arguments(models or [benchmark.card.default_model], given)
     if values["unit"]:
         failed = evaluate_named_units(name, benchmark, values, arguments)
     elif len(models) > 1:
@@ -119,7 +115,7 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
 def _several_runs(
     name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
 ) -> bool:
-    """One run a model; whether units failed. The overview shows what is scored, also when a run stops."""
+    """Run each model and return whether units failed; the overview page is written also when a run stops."""
     from rich.console import Console
 
     from hardlook.cli.several_models import check_models, read_scorecards, write_overview
@@ -144,7 +140,7 @@ def _several_runs(
 def _one_run(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
-    """One model's run; whether units failed. With `--json` a run that is not alone leaves printing to its caller."""
+    """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
     from hardlook.harness.runs.launch import launch
     from hardlook.report.run_report import write_report
 
@@ -155,25 +151,24 @@ def _one_run(
             out=out,
             model=values["model"],
             model_args=model_args,
-            given=given_options(benchmark, values),
+            given=collect_options(benchmark, values),
             settings=_run_settings(values, model_args),
-            batch_size=grammar.batch_size(values["batch_size"]),
+            batch_size=parse_batch_size(values["batch_size"]),
             threads=values["threads"],
             full_fingerprint=values["full_fingerprint"],
             show_progress=progress_with_note(benchmark.card, values),
         )
     except KeyboardInterrupt:
-        sys.stderr.write(f"\nstopped; what is answered is kept in {out}. Resume with the same command:\n  ")
+        sys.stderr.write(f"\nstopped; all records so far are kept in {out}. Resume with the same command:\n  ")
         sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
         raise typer.Exit(130) from None
     if done.scored is None:
-        waiting = f"{done.progressed.open} units of the run wait for other shards ({out})"
-        typer.echo(f"this part is done; {waiting}", err=True)
-        if done.progressed.failed:
-            typer.echo(f"{done.progressed.failed} units of this part failed", err=True)
+        typer.echo(f"this shard is done; {done.progress.open} units are left to other shards ({out})", err=True)
+        if done.progress.failed:
+            typer.echo(f"{done.progress.failed} units of this shard failed", err=True)
         if alone and values["as_json"]:
-            print_json(asdict(done.progressed))
-        return done.progressed.failed > 0
+            print_json(asdict(done.progress))
+        return done.progress.failed > 0
     write_report(done.scored)
     if alone or not values["as_json"]:
         print_scores(done.scored.scorecard, benchmark, as_json=values["as_json"], full=values["full"])
@@ -187,7 +182,7 @@ def _one_run(
 def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSettings:
     from hardlook.errors import OptionError
     from hardlook.harness.runs.engines import ENGINES, EngineOptions
-    from hardlook.harness.runs.execution import RunSettings
+    from hardlook.harness.runs.launch import RunSettings
 
     if values["engine"] not in ENGINES:
         raise OptionError(
@@ -198,26 +193,26 @@ def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSett
     on_gpu = str(model_args.get("device", "")).startswith("cuda")
     prefetch = values["prefetch"] if values["prefetch"] is not None else (2 if on_gpu else 0)
     engine = EngineOptions(values["engine"], values["workers"], prefetch, values["address"], values["gpus"])
-    shard = grammar.shard(values["shard"])
+    shard = parse_shard(values["shard"])
     return RunSettings(engine, values["on_error"], values["max_failures"], shard, values["new"])
 
 
 def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[[int, int], Any] | None:
-    """The progress of a run, or nothing with `--quiet`; where no model was named, a note on standard error first.
+    """The progress of a run, none with `--quiet`; without `--model`, a note first that names the default model.
 
-    The note comes with the progress and not before it, so that an error of the options stays one message.
+    The note comes with the progress and not before it, so that an error in the options stays one message.
     """
-    from hardlook.harness.runs.progress import Silent, progress_for
+    from hardlook.harness.runs.progress import NoProgress, make_progress
 
-    shown = None if values["quiet"] else progress_for
+    shown = None if values["quiet"] else make_progress
     if values["model"] or values["pred"] is not None or not card.default_model:
         return shown
-    note = f"no --model given: {card.default_model} answers; `hardlook models --role {card.role}` lists others"
+    note = f"no --model given: {card.default_model} is used; `hardlook models --role {card.role}` lists others"
     waiting = [note]
 
     def start(total: int, done: int) -> Any:
         while waiting:
             typer.echo(waiting.pop(), err=True)
-        return shown(total, done) if shown else nullcontext(Silent())
+        return shown(total, done) if shown else nullcontext(NoProgress())
 
     return start

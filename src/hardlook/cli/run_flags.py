@@ -1,10 +1,6 @@
-"""The flags that every run has: model, data, engine, shards, what to do about failures.
+"""The flags of `hardlook run`: those that all benchmarks share, and those made from a benchmark's options.
 
-A benchmark's options as flags of the command line, made from its pydantic model.
-
-Each field becomes `--its-name` with the field's sentence as help; nothing is said twice.
-
-Options as given on the command line.
+Each field of a benchmark's pydantic model becomes `--its-name` with the field's description as help.
 """
 
 from __future__ import annotations
@@ -17,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_
 import typer
 from pydantic.fields import FieldInfo
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.harness.options import BenchmarkOptions
 
 if TYPE_CHECKING:
@@ -31,11 +27,11 @@ def shared_flags(
     *,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="Run folder; the same command again resumes it. With --show: where the page goes."),
+        typer.Option("--out", help="Run folder; the same command again resumes it. With --show: the page's path."),
     ] = None,
     unit: Annotated[
         list[str] | None,
-        typer.Option("--unit", help="Answer this unit alone and print its record; no run is made; repeatable."),
+        typer.Option("--unit", help="Evaluate only this unit and print its record; makes no run; repeatable."),
     ] = None,
     show: Annotated[bool, typer.Option("--show", help="Draw the units of --unit on a page.")] = False,
     model: Annotated[
@@ -98,11 +94,11 @@ def shared_flags(
         typer.Option("--shard", help="i/N: this process's part of a run shared by N.", rich_help_panel=_RUN),
     ] = None,
     batch_size: Annotated[
-        str, typer.Option("--batch-size", help="Units a batch, or auto.", rich_help_panel=_RUN)
+        str, typer.Option("--batch-size", help="Units per batch, or auto.", rich_help_panel=_RUN)
     ] = "auto",
     threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of each worker.", rich_help_panel=_RUN)] = 1,
     on_error: Annotated[
-        str, typer.Option("--on-error", help="record a failed unit and go on, or stop.", rich_help_panel=_RUN)
+        str, typer.Option("--on-error", help="record a failed unit and continue, or stop.", rich_help_panel=_RUN)
     ] = "record",
     max_failures: Annotated[
         float,
@@ -121,22 +117,22 @@ def shared_flags(
     """The options that all benchmarks share; only its signature is used."""
 
 
-SHARED = set(BenchmarkOptions.model_fields)
+def build_flags(options: type[BenchmarkOptions], panel: str) -> list[inspect.Parameter]:
+    """One keyword parameter per field that the benchmark adds, None by default, for typer to read."""
+    return [_parameter(name, field, panel) for name, field in _own_fields(options).items()]
 
 
-def own_fields(options: type[BenchmarkOptions]) -> dict[str, FieldInfo]:
-    """The fields that a benchmark adds to those of all benchmarks."""
-    return {name: field for name, field in options.model_fields.items() if name not in SHARED}
+def collect_options(benchmark: Benchmark, values: dict[str, Any]) -> dict[str, Any]:
+    """The benchmark's options that the flags set."""
+    given = {name: values[name] for name in _own_fields(benchmark.options) if values.get(name) is not None}
+    given["data"] = arguments.parse_paths(values["data"], "--data", alone="root")
+    given["reading"] = arguments.parse_pairs(values["reading"], "--reading")
+    given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
+    return given
 
 
-def flags(options: type[BenchmarkOptions], panel: str) -> list[inspect.Parameter]:
-    """One keyword parameter a field, None by default, for typer to read."""
-    return [_parameter(name, field, panel) for name, field in own_fields(options).items()]
-
-
-def values_given(options: type[BenchmarkOptions], values: dict[str, Any]) -> dict[str, Any]:
-    """The flags that were given."""
-    return {name: values[name] for name in own_fields(options) if values.get(name) is not None}
+def _own_fields(options: type[BenchmarkOptions]) -> dict[str, FieldInfo]:
+    return {name: field for name, field in options.model_fields.items() if name not in BenchmarkOptions.model_fields}
 
 
 def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:
@@ -161,12 +157,3 @@ def _inner(annotation: Any) -> Any:
 
 def _shown(value: Any) -> str:
     return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def given_options(benchmark: Benchmark, values: dict[str, Any]) -> dict[str, Any]:
-    """The benchmark's options that the flags set."""
-    given = values_given(benchmark.options, values)
-    given["data"] = grammar.paths(values["data"], "--data", alone="root")
-    given["reading"] = grammar.pairs(values["reading"], "--reading")
-    given.update({key: values[key] for key in ("gt", "pred", "seed") if values[key] is not None})
-    return given

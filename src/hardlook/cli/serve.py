@@ -1,4 +1,4 @@
-"""`hardlook serve DIR`: look at runs in a browser, unit by unit."""
+"""`hardlook serve DIR`: explore runs in a browser, unit by unit."""
 
 from __future__ import annotations
 
@@ -6,11 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-
-
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("serve")(serve)
 
 
 def serve(

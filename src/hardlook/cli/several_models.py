@@ -1,7 +1,7 @@
-"""Several models of one command: which they are, with which arguments, and a page on which they are compared.
+"""Several models in one command: their names, their arguments, and a page that compares them.
 
->>> names = model_names("ridge, dn4")
->>> arguments_of(names, {"size": "9", "ridge.scale": "2"})
+>>> names = parse_model_names("ridge, dn4")
+>>> split_model_arguments(names, {"size": "9", "ridge.scale": "2"})
 {'ridge': {'size': '9', 'scale': '2'}, 'dn4': {'size': '9'}}
 """
 
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark
 
 
-def model_names(text: str | None) -> list[str]:
-    """The names in `--model`, with commas between; none where the flag is not given, and no name twice."""
+def parse_model_names(text: str | None) -> list[str]:
+    """The names in `--model`, separated by commas; none where the flag is not given."""
     names = [word.strip() for word in (text or "").split(",") if word.strip()]
     if text is not None and not names:
         raise OptionError("--model names no model", remedy="`hardlook models` lists them")
@@ -36,12 +36,12 @@ def model_names(text: str | None) -> list[str]:
     return names
 
 
-def arguments_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
-    """Each model's arguments: KEY goes to all of them, NAME.KEY to one and before KEY."""
+def split_model_arguments(names: Sequence[str], given: Mapping[str, str]) -> dict[str, dict[str, str]]:
+    """Each model's arguments: KEY=VALUE is for all models, NAME.KEY=VALUE for one and takes precedence."""
     own: dict[str, dict[str, str]] = {name: {} for name in names}
     shared: dict[str, str] = {}
     for key, value in given.items():
-        # The longest, since names may have dots: of `net` and `net.small` the second is meant by `net.small.size`.
+        # The longest name, since names may have dots: `net.small.size` is for `net.small`, not for `net`.
         owner = max((name for name in names if key.startswith(f"{name}.")), key=len, default=None)
         if owner is not None:
             own[owner][key.removeprefix(f"{owner}.")] = value
@@ -56,7 +56,7 @@ def arguments_of(names: Sequence[str], given: Mapping[str, str]) -> dict[str, di
 
 
 def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
-    """Refuse, before anything runs, a model that cannot be found, is of another role or lacks an argument."""
+    """Raise an error, before anything runs, for a model that is unknown, has another role or lacks an argument."""
     from hardlook.models.registry import resolve
 
     for name, given in arguments.items():
@@ -113,30 +113,30 @@ def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: 
     names = [folder.name for folder in folders]
     runs = read_runs(folders)
     compared = compare_runs(runs, names=[_label(name) for name in names])
-    write_comparison(compared, runs, page, summary=summary, more=(models_section(names),))
+    write_comparison(compared, runs, page, summary=summary, more=(build_models_section(names),))
     if console is not None:
         console.print()
         print_comparison(compared, console)
 
 
 def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page: Path, summary: str) -> None:
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
 
     html = render_study(
-        [*overview_sections(benchmark, cards), models_section(list(cards))],
+        [*build_overview_sections(benchmark, cards), build_models_section(list(cards))],
         kind="Comparison",
         title=f"{benchmark.card.title}: {len(cards)} models",
         summary=f"{benchmark.card.summary} {summary}",
         provenance={"benchmark": benchmark.card.name, "models": list(cards)},
     )
-    write_whole(page, html)
+    write_atomically(page, html)
 
 
-def models_section(names: Sequence[str]) -> Section:
+def build_models_section(names: Sequence[str]) -> Section:
     """The models with their marks and their own reports."""
     marks = {name: list_model_marks(name) for name in names}
-    legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in said for said in marks.values())]
+    legend = [f"{mark}: {MARKS[mark]}" for mark in MARKS if any(mark in own for own in marks.values())]
     table = Table(
         "The models of this run",
         f"Marks: {'; '.join(legend)}." if legend else "No model has a mark.",
@@ -146,8 +146,8 @@ def models_section(names: Sequence[str]) -> Section:
     return Section("The models", "", (table,))
 
 
-def overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list[Section]:
-    """One chart a score over all units, best model first, and one table of all of them."""
+def build_overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list[Section]:
+    """One chart per score over all units, best model first, and one table of all scores."""
     meanings = {score.name: score for score in benchmark.card.scores}
     known = [name for name in meanings if any(_headline(card, name) for card in cards.values())]
     charts = []
@@ -178,5 +178,5 @@ def _value(card: Scorecard, name: str) -> float | None:
 
 
 def _label(model: str) -> str:
-    """Scores of transductive models are not comparable with those of the others, so the chart says which they are."""
+    """The model's name, marked where it is transductive: such scores are not comparable with those of the others."""
     return f"{model} (transductive)" if "transductive" in list_model_marks(model) else model

@@ -17,7 +17,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.
 
 @app.command("list")
 def list_all(as_json: _Json = False) -> None:
-    """List the weights that hardlook knows, and whether they are here.
+    """List the weights that hardlook knows, and whether they are installed.
 
     [bold]Example[/bold]
 
@@ -62,7 +62,7 @@ def install(
 
     wanted = list(names or []) + ([row.name for row in list_weights() if row.small] if small else [])
     if not wanted:
-        raise OptionError("which weights?", remedy="name some, or give --small; `hardlook weights list` shows all")
+        raise OptionError("no weights given", remedy="name some, or pass --small; `hardlook weights list` shows all")
     placed = {name: {file: str(path) for file, path in install_one(name).items()} for name in wanted}
     if as_json:
         print_json(placed)
@@ -74,7 +74,7 @@ def install(
 
 @app.command("where")
 def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as_json: _Json = False) -> None:
-    """Print where weights lie, their hashes checked.
+    """Print the paths of weights after checking their hashes.
 
     [bold]Example[/bold]
 

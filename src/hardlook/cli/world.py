@@ -22,7 +22,7 @@ def make(
     directory: Annotated[Path, typer.Argument(help="A new or empty folder.")],
     layout: Annotated[str, typer.Option("--layout", help="voc, concept-context, coco-panoptic, isegm or fss.")] = "voc",
     scenes: Annotated[int, typer.Option("--scenes", min=1, help="How many pictures.")] = 96,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Another seed, another world.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the scenes.")] = 0,
     width: Annotated[int, typer.Option("--width", min=64, help="Pixels.")] = 160,
     height: Annotated[int, typer.Option("--height", min=48, help="Pixels.")] = 120,
     correlation: Annotated[

@@ -1,1 +1,1 @@
-"""Readers of images, masks and the layouts that datasets come in."""
+"""Readers of images, masks, annotations and the layouts of datasets."""

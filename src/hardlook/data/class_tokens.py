@@ -1,7 +1,7 @@
-"""Tokens: one class in one image, in one word, as the TOSS pair files write them.
+"""Tokens of the TOSS pair files: one class in one image.
 
-Numbered tokens are `C_image`: the class number from 1 and the image's id. Named tokens, of FSS-1000, are
-`X_class_n`: a number that says nothing, the class folder's name and the number of the image in it.
+Numbered tokens are `C_image`: the class number from 1 and the image's id. Named tokens, of FSS-1000, are `X_class_n`:
+an arbitrary number, the class folder's name and the number of the image in it.
 
 >>> parse_numbered_token("15_2007_000032"), parse_numbered_token("4_11149")
 ((15, '2007_000032'), (4, '11149'))
@@ -17,11 +17,10 @@ from functools import lru_cache
 from hardlook.errors import DataError
 
 _NUMBERED = re.compile(r"([1-9]\d*)_(\S+)")
-
 _NAMED = re.compile(r"\d+_(\S+)_(\d+)")
 
 
-# A pair list repeats its tokens some twenty times.
+# A pair list repeats each token about twenty times.
 @lru_cache(maxsize=1 << 16)
 def parse_numbered_token(token: str) -> tuple[int, str]:
     """Class number (from 1) and image id of `C_image`; a `DataError` for anything else."""

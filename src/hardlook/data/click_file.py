@@ -1,27 +1,20 @@
-"""`clicks.csv`: what people clicked, a row a click; `previews.csv` with a display mode for the dataset.
+"""`clicks.csv`: clicks of people, one row per click; `previews.csv` has a display mode in place of the dataset.
 
-Stems are text ("095" keeps its zero) and empty text stays empty. What cannot be is refused with the row's number
-(1 is the first after the header). Coordinates outside the image are moved to its edge and counted.
+Stems are text ("095" keeps its zero) and empty text stays empty. Invalid values are errors that name the row (1 is the
+first after the header). Coordinates outside the image are moved to its edge and counted.
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "clicks.csv"
 >>> table = check_clicks(pl.DataFrame({
-...     "dataset": ["DAVIS"], "image_stem": ["095"], "object_stem": [""], "model_type": [""], "click_type": ["first"],
-...     "full_stem": ["095"], "device": ["pc"], "x": [12.0], "y": [99.0], "w": [20], "h": [10]}))
+...     "dataset": ["GrabCut"] * 2, "image_stem": ["095"] * 2, "object_stem": [""] * 2, "model_type": [""] * 2,
+...     "click_type": ["first"] * 2, "full_stem": ["095"] * 2, "device": ["pc", "mobile"],
+...     "x": [12.0, 5.0], "y": [99.0, 4.0], "w": [20, 20], "h": [10, 10]}))
 >>> write_clicks(path, table)
->>> read = read_clicks(path)
->>> read.frame["image_stem"].to_list(), read.frame["y"].to_list(), table.clipped, read.clipped
-(['095'], [9.0], 1, 0)
-
-Clicks of people as a table that has been checked: whole, by round, by dataset, by what was clicked on.
-
->>> table = ClickTable(pl.DataFrame({
-...     "dataset": ["GrabCut"] * 2, "image_stem": ["llama"] * 2, "object_stem": [""] * 2, "model_type": [""] * 2,
-...     "click_type": ["first"] * 2, "full_stem": ["llama"] * 2, "device": ["pc", "mobile"],
-...     "x": [3.0, 5.0], "y": [4.0, 4.0], "w": [9, 9], "h": [8, 8]}))
->>> clicks = table.for_dataset("grabcut").first().by_full_stem()["llama"]
+>>> table.clipped, read_clicks(path).clipped
+(1, 0)
+>>> clicks = read_clicks(path).for_dataset("grabcut").first().by_full_stem()["095"]
 >>> clicks.points.tolist(), clicks.devices.tolist(), clicks.size
-([[3.0, 4.0], [5.0, 4.0]], ['pc', 'mobile'], (9, 8))
+([[12.0, 9.0], [5.0, 4.0]], ['pc', 'mobile'], (20, 10))
 """
 
 from __future__ import annotations
@@ -46,35 +39,36 @@ from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, OptionError
 
 TEXTS = ("dataset", "image_stem", "object_stem", "model_type", "click_type", "full_stem", "device")
-
 NUMBERS = ("x", "y", "w", "h")
-
 COLUMNS = TEXTS + NUMBERS
+_REMEDY = "correct or remove the row"
+_HEADER = f"the columns are {', '.join(COLUMNS)}"
+_ROW = "row"
+_DATASET = "normalized dataset"
+_GROUP = ("dataset", "full_stem", "image_stem", "object_stem", "model_type", "click_type", "w", "h")
 
 
-@dataclass(frozen=True, eq=False)
-class StemClicks:
-    """All clicks on one full stem: `points` (n, 2) float64 as x, y in pixels, `devices` (n,) of str, in file order.
+def read_clicks(path: Path | str) -> ClickTable:
+    """The checked clicks of a file."""
+    try:
+        # Everything as text first, so that an invalid number is reported with its row.
+        frame = pl.read_csv(read_bytes(path), infer_schema=False)
+    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
+        raise DataError(f"not a readable csv file: {error}", file=path, remedy=_HEADER) from error
+    return check_clicks(frame, file=path)
 
-    `size` is the width and height of the image that was clicked on.
-    """
 
-    dataset: str
-    full_stem: str
-    image_stem: str
-    object_stem: str
-    click_type: str
-    size: tuple[int, int]
-    points: NDArray[np.float64]
-    devices: NDArray[np.str_]
+def write_clicks(path: Path | str, table: ClickTable) -> None:
+    """Write a table as `clicks.csv`; reading it gives the same table."""
+    table.frame.write_csv(path)
 
 
 @dataclass(frozen=True, eq=False)
 class ClickTable:
-    """A checked table with the columns `COLUMNS`, a row a click.
+    """A checked table with the columns `COLUMNS`, one row per click.
 
-    `clipped` rows lay outside their image and were moved to its edge. `repeated` rows equal an earlier row in every
-    column: two people may hit one pixel, so they stay. Both count the whole file, also after rows were chosen.
+    `clipped` rows were outside their image and were moved to its edge. `repeated` rows equal an earlier row in every
+    column; they are kept, since two people may hit the same pixel. Both count the whole file, also after filtering.
     """
 
     frame: pl.DataFrame
@@ -97,7 +91,7 @@ class ClickTable:
         return self._where(pl.col("device") == device)
 
     def for_dataset(self, name: str) -> ClickTable:
-        """The clicks on a dataset (or in a display mode), however its name is spelt; empty where there are none."""
+        """The clicks on a dataset (or in a display mode), in any spelling of its name; empty if there are none."""
         spelt = [
             text
             for text in self.frame["dataset"].unique()
@@ -118,9 +112,9 @@ class ClickTable:
         return found
 
     def by_full_stem(self) -> Mapping[str, StemClicks]:
-        """The clicks by full stem, stems sorted; of one dataset, since GrabCut and Berkeley share stems.
+        """The clicks by full stem, stems sorted; of one dataset only, since GrabCut and Berkeley share stems.
 
-        Several spellings of one dataset count as one; the clicks carry the first spelling of their stem.
+        Several spellings of one dataset count as one; the clicks have the first spelling of their stem.
         """
         names = self.datasets()
         if len(set(map(normalize_dataset_name, names))) > 1:
@@ -140,34 +134,25 @@ class ClickTable:
         return replace(self, frame=self.frame.filter(condition))
 
 
-_REMEDY = "correct or remove the row; nothing is left out silently"
+@dataclass(frozen=True, eq=False)
+class StemClicks:
+    """All clicks on one full stem: `points` (n, 2) float64 as x, y in pixels, `devices` (n,) of str, in file order.
 
-_HEADER = f"the columns are {', '.join(COLUMNS)}"
+    `size` is the width and height of the image that was clicked on.
+    """
 
-_ROW = "row"
-
-_SET = "dataset by its one spelling"
-
-_KIND = ("dataset", "full_stem", "image_stem", "object_stem", "model_type", "click_type", "w", "h")
-
-
-def read_clicks(path: Path | str) -> ClickTable:
-    """The checked clicks of a file."""
-    try:
-        # Everything as text first: a number that is none is then told by its row.
-        frame = pl.read_csv(read_bytes(path), infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable csv file: {error}", file=path, remedy=_HEADER) from error
-    return check_clicks(frame, file=path)
-
-
-def write_clicks(path: Path | str, table: ClickTable) -> None:
-    """Write a table as `clicks.csv`; reading it again gives the same table."""
-    table.frame.write_csv(path)
+    dataset: str
+    full_stem: str
+    image_stem: str
+    object_stem: str
+    click_type: str
+    size: tuple[int, int]
+    points: NDArray[np.float64]
+    devices: NDArray[np.str_]
 
 
 def check_clicks(frame: pl.DataFrame, *, file: Path | str | None = None) -> ClickTable:
-    """A table of clicks from a frame with the columns of the file, in any order; `file` is what errors name."""
+    """A table of clicks from a frame with the columns of the file, in any order; errors name `file`."""
     missing = [name for name in COLUMNS if name not in frame.columns]
     unexpected = [name for name in frame.columns if name not in COLUMNS]
     if missing or unexpected:
@@ -183,25 +168,25 @@ def check_clicks(frame: pl.DataFrame, *, file: Path | str | None = None) -> Clic
         *(pl.col(name).cast(pl.Float64, strict=False) for name in NUMBERS),
     )
     numbered = frame.with_row_index(_ROW, 1)
-    _refuse_values(numbered, given, file)
-    # The long names are compared once for all checks, which then look at a few thousand rows.
-    kinds = numbered.group_by(*_KIND).agg(pl.col(_ROW).min()).sort(_ROW)
-    spelt = {name: normalize_dataset_name(name) for name in kinds["dataset"].unique()}
-    kinds = kinds.with_columns(pl.col("dataset").replace_strict(spelt, return_dtype=pl.String).alias(_SET))
-    _refuse_sizes(kinds, file)
-    _refuse_stems(kinds, file)
+    _check_values(numbered, given, file)
+    # Grouping by the long names once leaves a few thousand rows to check.
+    groups = numbered.group_by(*_GROUP).agg(pl.col(_ROW).min()).sort(_ROW)
+    spelt = {name: normalize_dataset_name(name) for name in groups["dataset"].unique()}
+    groups = groups.with_columns(pl.col("dataset").replace_strict(spelt, return_dtype=pl.String).alias(_DATASET))
+    _check_sizes(groups, file)
+    _check_stems(groups, file)
     inside = frame.with_columns(
         pl.col("x").clip(0, pl.col("w") - 1),
         pl.col("y").clip(0, pl.col("h") - 1),
         pl.col("w", "h").cast(pl.Int64),
     )
     clipped = ((frame["x"] != inside["x"]) | (frame["y"] != inside["y"])).sum()
-    # The other columns follow from these.
+    # The other columns are determined by these.
     different = frame.n_unique(["full_stem", "dataset", "model_type", "device", "x", "y"])
     return ClickTable(inside, int(clipped), frame.height - different)
 
 
-def _refuse_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | None) -> None:
+def _check_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | None) -> None:
     number = {name: pl.col(name).is_finite().fill_null(False) for name in NUMBERS}
     for name, right, expected in (
         *((name, number[name], "a finite number") for name in ("x", "y")),
@@ -217,25 +202,25 @@ def _refuse_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | N
         if wrong.height:
             row = int(wrong[_ROW][0])
             came = given[name][row - 1]
-            what = f"row {row}: its {name} is not {expected} but {came!r}"
+            what = f"row {row}: expected {name} to be {expected}, got {came!r}"
             if wrong.height > 1:
-                what = f"{wrong.height} rows whose {name} is not {expected}; the first: row {row} with {came!r}"
+                what = f"{wrong.height} rows: expected {name} to be {expected}, got {came!r} in row {row}"
             raise DataError(what, file=file, unit=wrong["full_stem"][0], remedy=_REMEDY)
 
 
-def _refuse_sizes(kinds: pl.DataFrame, file: Path | str | None) -> None:
-    of_stem = (_SET, "full_stem")
-    twice = kinds.filter(pl.struct("w", "h").n_unique().over(of_stem) > 1)
+def _check_sizes(groups: pl.DataFrame, file: Path | str | None) -> None:
+    of_stem = (_DATASET, "full_stem")
+    twice = groups.filter(pl.struct("w", "h").n_unique().over(of_stem) > 1)
     if twice.height:
         same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
-        told = ", ".join(f"{w:g}x{h:g} (row {row})" for w, h, row in same.select("w", "h", _ROW).iter_rows())
+        sizes = ", ".join(f"{w:g}x{h:g} (row {row})" for w, h, row in same.select("w", "h", _ROW).iter_rows())
         stem = twice["full_stem"][0]
-        raise DataError(f"one stem with images of several sizes: {told}", file=file, unit=stem, remedy=_REMEDY)
+        raise DataError(f"one stem has images of several sizes: {sizes}", file=file, unit=stem, remedy=_REMEDY)
 
 
-def _refuse_stems(kinds: pl.DataFrame, file: Path | str | None) -> None:
+def _check_stems(groups: pl.DataFrame, file: Path | str | None) -> None:
     names = ("full_stem", "click_type", "image_stem", "object_stem", "model_type", _ROW)
-    for stem, click_type, image, number, model, row in kinds.select(names).iter_rows():
+    for stem, click_type, image, number, model, row in groups.select(names).iter_rows():
         instance = format_instance_stem(image, number)
         try:
             parsed = parse_full_stem(stem, click_type) if click_type != "first" else None
@@ -243,15 +228,15 @@ def _refuse_stems(kinds: pl.DataFrame, file: Path | str | None) -> None:
             raise DataError(f"row {row}: {error.what}", file=file, unit=stem, remedy=error.remedy) from error
         if (format_instance_stem(parsed.image, parsed.object) if parsed else stem) == instance:
             continue
-        # A method with underscores in its name, unless the row's own method says that the image has them.
+        # The method's name has underscores, unless the row's own method shows that the image's name has them.
         if parsed and parsed.method != model and parse_later_stem(stem, instance):
             continue
-        what = f"row {row}: the full stem is not of the image {image!r} and the object {number!r}"
+        what = f"row {row}: the full stem does not belong to the image {image!r} and the object {number!r}"
         raise DataError(what, file=file, unit=stem, remedy=_REMEDY)
-    of_stem = (_SET, "full_stem")
-    twice = kinds.filter(pl.struct("image_stem", "object_stem", "click_type").n_unique().over(of_stem) > 1)
+    of_stem = (_DATASET, "full_stem")
+    twice = groups.filter(pl.struct("image_stem", "object_stem", "click_type").n_unique().over(of_stem) > 1)
     if twice.height:
         same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
         rows = ", ".join(map(str, same[_ROW]))
-        what = f"one full stem of several images, objects or click types (rows {rows})"
+        what = f"one full stem for several images, objects or click types (rows {rows})"
         raise DataError(what, file=file, unit=twice["full_stem"][0], remedy=_REMEDY)

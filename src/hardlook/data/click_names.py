@@ -1,7 +1,7 @@
-"""Names of what people clicked on: an image, an object of it, and the prediction whose error was shown.
+"""Names in click files: datasets, images, objects, and the predictions whose errors were clicked on.
 
-In the first round a name is `IMG` or `IMG_______OBJ` (seven underscores). Later rounds add the method whose mask was
-shown, the error, the device and a number: `..._ritm_fn_pc_7`; masks of MiVOS have neither device nor number:
+In the first round a full stem is `IMG` or `IMG_______OBJ` (seven underscores). Later rounds add the method whose mask
+was shown, the error type, the device and a number: `..._ritm_fn_pc_7`; masks of MiVOS have neither device nor number:
 `..._mivos_fp`.
 
 >>> parse_full_stem("llama_ritm_fn_pc_7")
@@ -19,29 +19,24 @@ from typing import Literal, cast
 from hardlook.errors import DataError
 
 ClickType = Literal["first", "fn", "fp"]
-
 CLICK_TYPES: tuple[ClickType, ...] = ("first", "fn", "fp")
-
 DEVICES = ("pc", "mobile")
-
 SEPARATOR = "_" * 7
-
 WITHOUT_DEVICE = "mivos"
+_OBJECT_STEM = re.compile(rf"(?P<image>.+){SEPARATOR}(?P<object>\d+)", re.DOTALL)
 
-_OBJECT = re.compile(rf"(?P<image>.+){SEPARATOR}(?P<object>\d+)", re.DOTALL)
-
-_ERROR = re.compile(
+_LATER_STEM = re.compile(
     r"(?P<instance>.+)_(?:(?P<method>[^_]+)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)"
     rf"|(?P<bare>{WITHOUT_DEVICE})_(?P<bare_type>fn|fp))",
     re.DOTALL,
 )
 
-_SHOWN = re.compile(r"(?P<method>[^_].*)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)", re.DOTALL)
+_LATER_ENDING = re.compile(r"(?P<method>[^_].*)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class FullStem:
-    """The parts of a name; `object` is "" or digits, `method`, `device` and `number` belong to later rounds alone."""
+    """The parts of a full stem; `object` is "" or digits; only later rounds have `method`, `device` and `number`."""
 
     image: str
     object: str = ""
@@ -59,7 +54,7 @@ class FullStem:
 
 
 def format_instance_stem(image: str, object_stem: str = "") -> str:
-    """The name of an object of an image, which is also its name in the first round.
+    """The stem of an object of an image, which is also its full stem in the first round.
 
     >>> format_instance_stem("llama"), format_instance_stem("street", "12")
     ('llama', 'street_______12')
@@ -68,70 +63,76 @@ def format_instance_stem(image: str, object_stem: str = "") -> str:
 
 
 def format_full_stem(parts: FullStem) -> str:
-    """The name of these parts; a `DataError` where it would be read as the name of something else.
+    """The full stem of these parts; a `DataError` if parsing it would not give the same parts.
 
     >>> format_full_stem(FullStem("llama", "3", "mivos", "fp"))
     'llama_______3_mivos_fp'
     """
     name = str(parts)
     if not parts.image or parse_full_stem(name, parts.click_type) != parts:
-        remedy = "name an image, an object of digits, a method without underscores, and pc or mobile with a number"
-        raise DataError(f"no full stem can be made of {parts}", unit=name, remedy=remedy)
+        remedy = "give an image, an object of digits, a method without underscores, and pc or mobile with a number"
+        raise DataError(f"{parts} has no full stem", unit=name, remedy=remedy)
     return name
 
 
 def parse_full_stem(name: str, click_type: str | None = None) -> FullStem:
-    """The parts of a name.
+    """The parts of a full stem.
 
-    Without `click_type` (first, fn or fp) the ending decides: an image that is itself called `x_mivos_fn` would be
-    taken for a later round. With it a first round has no such ending, and a later one must have it: else `DataError`.
+    Without `click_type` (first, fn or fp) the ending decides, so an image that is itself named `x_mivos_fn` is read as
+    a later round. With it, a name of the first round is never split, and one of a later round must have the ending.
 
     >>> parse_full_stem("x_mivos_fn").click_type, parse_full_stem("x_mivos_fn", "first").image
     ('fn', 'x_mivos_fn')
     """
-    found = _ERROR.fullmatch(name) if click_type != "first" else None
+    found = _LATER_STEM.fullmatch(name) if click_type != "first" else None
     if found is None:
         if not name or click_type not in (None, "first"):
             remedy = f"write IMG[{SEPARATOR}OBJ]_METHOD_{{fn|fp}}_{{pc|mobile}}_N or ..._{WITHOUT_DEVICE}_{{fn|fp}}"
-            raise DataError(f"no full stem of click type {click_type or 'first'}", unit=name, remedy=remedy)
-        return FullStem(*_instance(name))
+            raise DataError(f"not a full stem of click type {click_type or 'first'}", unit=name, remedy=remedy)
+        return FullStem(*_split_instance_stem(name))
     kind = found["type"] or found["bare_type"]
     if click_type not in (None, kind):
-        raise DataError(f"a full stem of click type {kind} in a row of type {click_type}", unit=name, remedy="mend it")
+        raise DataError(
+            f"expected click type {click_type}, got a full stem of type {kind}",
+            unit=name,
+            remedy="fix the name or type",
+        )
     number = None if found["number"] is None else int(found["number"])
     method = found["method"] or found["bare"]
-    return FullStem(*_instance(found["instance"]), method, cast("ClickType", kind), found["device"] or "", number)
+    return FullStem(
+        *_split_instance_stem(found["instance"]), method, cast("ClickType", kind), found["device"] or "", number
+    )
 
 
 def parse_later_stem(name: str, instance: str) -> FullStem | None:
-    """The parts of a later round's name on a known instance; None where it is no name of this form.
+    """The parts of a later round's full stem on a known instance; None if it does not have this form.
 
-    Where the instance is known, its method may contain underscores. Only names with device and number are read.
+    As the instance is known, the method may contain underscores. Only names with device and number are parsed.
 
     >>> parse_later_stem("llama_cfr_icl_fn_pc_7", "llama")
     FullStem(image='llama', object='', method='cfr_icl', click_type='fn', device='pc', number=7)
     """
-    found = _SHOWN.fullmatch(name.removeprefix(f"{instance}_")) if name.startswith(f"{instance}_") else None
+    found = _LATER_ENDING.fullmatch(name.removeprefix(f"{instance}_")) if name.startswith(f"{instance}_") else None
     if found is None:
         return None
     kind = cast("ClickType", found["type"])
-    return FullStem(*_instance(instance), found["method"], kind, found["device"], int(found["number"]))
+    return FullStem(*_split_instance_stem(instance), found["method"], kind, found["device"], int(found["number"]))
 
 
-def _instance(name: str) -> tuple[str, str]:
-    found = _OBJECT.fullmatch(name)
+def _split_instance_stem(name: str) -> tuple[str, str]:
+    found = _OBJECT_STEM.fullmatch(name)
     return (found["image"], found["object"]) if found else (name, "")
 
 
-# What the published files call COCO-MVal.
+# Names of COCO-MVal in the published files.
 _ALIASES = {"coco": "coco-mval", "cocomval": "coco-mval", "coco-mv": "coco-mval"}
 
 
 def normalize_dataset_name(text: str) -> str:
-    """The one spelling of a dataset's name, as instances carry it.
+    """A dataset's name in lower case with hyphens, without aliases.
 
-    >>> normalize_dataset_name("GrabCut")
-    'grabcut'
+    >>> normalize_dataset_name("GrabCut"), normalize_dataset_name("COCO"), normalize_dataset_name("Object CutOut")
+    ('grabcut', 'coco-mval', 'object-cutout')
     """
     plain = text.strip().lower().replace("_", "-").replace(" ", "-")
     return _ALIASES.get(plain, plain)

@@ -1,25 +1,18 @@
-"""COCO's instances.json: images, objects with boxes and masks, categories.
+"""COCO's detection format: instances.json with annotated objects, and results json with detections.
 
-Masks are decoded when asked for. Everything that does not fit is listed in one error.
+Masks are decoded on demand. A results file is parsed one detection at a time into columns, so that a large file is
+never a tree of objects in memory. All problems of a file are listed in one error.
 
->>> content = {
+>>> truth = parse_instances({
 ...     "images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 3}],
 ...     "categories": [{"id": 18, "name": "dog"}],
 ...     "annotations": [{"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0,
 ...                      "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2]]}],
-... }
->>> (image,) = parse_instances(content).images
+... })
+>>> (image,) = truth.images
 >>> image.boxes.tolist(), int(image.masks().sum())
 ([[0.0, 0.0, 2.0, 2.0]], 4)
-
-COCO's results json: a list of detections with image_id, category_id, score, and bbox or segmentation.
-
-The list is read one detection at a time into columns, so that a large file is never a tree of objects in memory.
-
->>> from hardlook.data.coco_detection import parse_instances
->>> image = {"id": 7, "width": 4, "height": 3}
->>> truth = parse_instances({"images": [image], "categories": [{"id": 1, "name": "cat"}], "annotations": []})
->>> rows = [{"image_id": 7, "category_id": 1, "score": 0.5, "bbox": [0, 0, 2, 2]}]
+>>> rows = [{"image_id": 7, "category_id": 18, "score": 0.5, "bbox": [0, 0, 2, 2]}]
 >>> parse_results(rows, truth, "bbox")[7].area("bbox")
 array([4.])
 """
@@ -44,7 +37,10 @@ from hardlook.data.images import read_bytes
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError
 
-FORMAT = "it needs images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
+FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
+IouType = Literal["segm", "bbox"]
+_SEPARATORS = re.compile(r"[\s,]*")
+_REMEDY = "expected a list of {image_id, category_id, score, bbox or segmentation} for images of the ground truth"
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +48,7 @@ class ImageObjects:
     """One annotated image with n objects in the file's order.
 
     `ids`, `category_ids` (n,); `boxes` (n, 4) as x, y, width, height; `area` (n,) pixels; `crowd` (n,) bool;
-    `segmentations` as the file has them (polygons or runs), None where there is none.
+    `segmentations` as in the file (polygons or runs), None if missing.
     """
 
     id: int
@@ -68,12 +64,12 @@ class ImageObjects:
 
     @cached_property
     def encoded(self) -> tuple[rle.Rle, ...]:
-        """The masks run-length encoded, as `rle.iou` takes them; made once, then kept."""
+        """The masks run-length encoded, as `rle.iou` takes them; cached."""
         return tuple(map(self._encoded, self.ids.tolist(), self.segmentations))
 
     def masks(self) -> NDArray[np.bool_]:
         """The masks (n, H, W) bool."""
-        return stack_masks(self.encoded, self.height, self.width)
+        return _stack_masks(self.encoded, self.height, self.width)
 
     def _encoded(self, annotation: int, segmentation: Any) -> rle.Rle:
         if segmentation is None:
@@ -92,17 +88,12 @@ class InstanceDataset:
     images: tuple[ImageObjects, ...]
 
     def class_indices(self, category_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(n,) places 0..K-1 of known category ids in ascending order.
+        """(n,) positions 0..K-1 of known category ids in ascending order.
 
         >>> InstanceDataset({3: "cat", 18: "dog"}, ()).class_indices(np.array([18, 3]))
         array([1, 0])
         """
         return np.searchsorted(np.array(list(self.categories), np.int64), category_ids)
-
-
-def stack_masks(encoded: tuple[rle.Rle, ...], height: int, width: int) -> NDArray[np.bool_]:
-    """The masks (n, height, width) bool of n encodings, also when n is 0."""
-    return np.stack([rle.decode(mask) for mask in encoded]) if encoded else np.zeros((0, height, width), bool)
 
 
 def read_instances(path: Path | str) -> InstanceDataset:
@@ -115,39 +106,24 @@ def read_instances(path: Path | str) -> InstanceDataset:
 
 
 def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDataset:
-    """The dataset of what an instances.json holds; `file` is what errors name."""
+    """The dataset from the content of an instances.json; errors name `file`."""
     try:
         names = {int(category["id"]): str(category["name"]) for category in content["categories"]}
         images = {int(image["id"]): image for image in content["images"]}
         sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
         problems = ProblemList()
         if len(images) < len(content["images"]):
-            problems.add("image ids that come twice", len(content["images"]) - len(images))
-        objects = _by_image(content["annotations"], sizes, names, problems)
-        remedy = "correct or remove these entries; nothing is left out silently"
-        problems.raise_if_any("annotations that do not fit", file=file, remedy=remedy)
-        found = [_image(i, image, objects.get(i, [])) for i, image in images.items()]
+            problems.add("duplicate image ids", len(content["images"]) - len(images))
+        objects = _group_by_image(content["annotations"], sizes, names, problems)
+        remedy = "correct or remove these entries"
+        problems.raise_if_any("invalid annotations", file=file, remedy=remedy)
+        found = [_make_image(i, image, objects.get(i, [])) for i, image in images.items()]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"not COCO's instance format: {error!r}", file=file, remedy=FORMAT) from error
     return InstanceDataset(dict(sorted(names.items())), tuple(found))
 
 
-def fits_image(segmentation: Any, size: tuple[int, int]) -> bool:
-    """Whether a segmentation is of the image's size (height, width); polygons always are."""
-    if not isinstance(segmentation, Mapping):
-        return True
-    stated = segmentation.get("size")
-    return isinstance(stated, list | tuple) and tuple(stated) == size
-
-
-def is_box(box: Any) -> bool:
-    """Whether this is x, y, width, height: four finite numbers, the sides not negative."""
-    if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(v, int | float) for v in box):
-        return False
-    return all(map(math.isfinite, box)) and box[2] >= 0 and box[3] >= 0
-
-
-def _by_image(
+def _group_by_image(
     annotations: Any, sizes: Mapping[int, tuple[int, int]], names: Mapping[int, str], problems: ProblemList
 ) -> dict[int, list[Any]]:
     grouped: defaultdict[int, list[Any]] = defaultdict(list)
@@ -155,22 +131,22 @@ def _by_image(
     for annotation in annotations:
         i, image = annotation["id"], annotation["image_id"]
         if i in seen:
-            problems.add("annotation ids that come twice", i)
+            problems.add("duplicate annotation ids", i)
         seen.add(i)
         if image not in sizes:
             problems.add("unknown image ids", image)
             continue
         if annotation["category_id"] not in names:
-            problems.add("category ids that are not listed", annotation["category_id"])
-        if not is_box(annotation["bbox"]):
+            problems.add("unknown category ids", annotation["category_id"])
+        if not _is_box(annotation["bbox"]):
             problems.add("boxes that are not x, y, width, height, of annotations", i)
-        if not fits_image(annotation.get("segmentation"), sizes[image]):
+        if not _has_image_size(annotation.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, of annotations", i)
         grouped[image].append(annotation)
     return grouped
 
 
-def _image(i: int, image: Mapping[str, Any], objects: list[Any]) -> ImageObjects:
+def _make_image(i: int, image: Mapping[str, Any], objects: list[Any]) -> ImageObjects:
     boxes = np.array([o["bbox"] for o in objects], np.float64).reshape(-1, 4)
     stated = [o.get("area") for o in objects]
     return ImageObjects(
@@ -182,19 +158,12 @@ def _image(i: int, image: Mapping[str, Any], objects: list[Any]) -> ImageObjects
     )  # fmt: skip
 
 
-IouType = Literal["segm", "bbox"]
-
-_BETWEEN = re.compile(r"[\s,]*")
-
-_REMEDY = "a results file is a list of {image_id, category_id, score, bbox or segmentation} for the truth's images"
-
-
 @dataclass(frozen=True, eq=False)
 class ImageDetections:
     """Detections of one image, n of them in the file's order.
 
-    `category_ids`, `scores` (n,); `boxes` (n, 4) as x, y, width, height, when boxes were read, else (0, 4);
-    `counts` n run-length strings of masks of the image's size, when masks were read, else none.
+    `category_ids`, `scores` (n,); `boxes` (n, 4) as x, y, width, height if boxes were read, else (0, 4);
+    `counts` n run-length strings of masks of the image's size if masks were read, else none.
     """
 
     id: int
@@ -212,24 +181,26 @@ class ImageDetections:
 
     def masks(self) -> NDArray[np.bool_]:
         """The masks (n, H, W) bool."""
-        return stack_masks(self.encoded, self.height, self.width)
+        return _stack_masks(self.encoded, self.height, self.width)
 
     def area(self, iou_type: IouType) -> NDArray[np.float64]:
-        """(n,) pixels of the masks or the boxes, whichever is scored."""
+        """(n,) areas in pixels of the masks or the boxes."""
         if iou_type == "bbox":
             return np.asarray(self.boxes[:, 2] * self.boxes[:, 3])
-        return np.array([self._whole(rle.area, mask) for mask in self.encoded], np.float64)
+        return np.array([self._measure(rle.area, mask) for mask in self.encoded], np.float64)
 
     def mask_overlap(self, truth: ImageObjects) -> NDArray[np.float64]:
-        """(n, objects) overlap of the masks with the image's objects; of a crowd, the detection's share in it."""
-        return np.asarray(self._whole(rle.iou, self.encoded, truth.encoded, truth.crowd.tolist()))
+        """(n, objects) IoU of the masks with the image's objects; for a crowd, the share of the detection inside it."""
+        return np.asarray(self._measure(rle.iou, self.encoded, truth.encoded, truth.crowd.tolist()))
 
-    def _whole(self, measure: Any, *masks: Any) -> Any:
+    def _measure(self, measure: Any, *masks: Any) -> Any:
         try:
             return measure(*masks)
         except (ValueError, TypeError) as error:
             remedy = "write masks as {'size': [H, W], 'counts': str}"
-            raise DataError(f"a mask's runs are damaged: {error}", unit=f"image {self.id}", remedy=remedy) from error
+            raise DataError(
+                f"damaged run-length encoding of a mask: {error}", unit=f"image {self.id}", remedy=remedy
+            ) from error
 
 
 @dataclass
@@ -241,13 +212,13 @@ class _Columns:
 
 
 def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) -> dict[int, ImageDetections]:
-    """Detections by image id, for every image of the truth, from a results json; boxes or masks, as they are scored."""
+    """Detections by image id, for every image of the ground truth, from a results json; boxes or masks as scored."""
     try:
         text = read_bytes(Path(path)).decode()
     except UnicodeDecodeError as error:
         raise DataError(f"not JSON: {error}", file=path, remedy=_REMEDY) from error
     try:
-        return parse_results(_elements(text), truth, iou_type, path)
+        return parse_results(_iterate_elements(text), truth, iou_type, path)
     except json.JSONDecodeError as error:
         raise DataError(f"not a JSON list: {error}", file=path, remedy=_REMEDY) from error
 
@@ -255,32 +226,32 @@ def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) ->
 def parse_results(
     rows: Iterable[Any], truth: InstanceDataset, iou_type: IouType, file: Path | str | None = None
 ) -> dict[int, ImageDetections]:
-    """Detections by image id from what a results json holds; `file` is what errors name.
+    """Detections by image id from the content of a results json; errors name `file`.
 
-    A box that is missing is taken from the mask; a mask that is missing is an error.
+    A missing box is computed from the mask; a missing mask is an error.
     """
     sizes = {image.id: (image.height, image.width) for image in truth.images}
     columns = {image: _Columns() for image in sizes}
     problems = ProblemList()
     for position, row in enumerate(rows):
         if not isinstance(row, dict):
-            problems.add("entries that are no detections, at positions", position)
+            problems.add("entries that are not detections, at positions", position)
         elif not isinstance(image := row.get("image_id"), int) or image not in sizes:
-            problems.add("image ids that the truth has not", repr(image))
+            problems.add("image ids that are not in the ground truth", repr(image))
         elif not isinstance(category := row.get("category_id"), int) or category not in truth.categories:
-            problems.add("category ids that the truth has not", repr(category))
+            problems.add("category ids that are not in the ground truth", repr(category))
         elif not isinstance(score := row.get("score"), int | float):
             problems.add("no score, at positions", position)
         elif not math.isfinite(score):
-            problems.add("scores that are no numbers (NaN), at positions", position)
-        elif not fits_image(row.get("segmentation"), sizes[image]):
+            problems.add("scores that are not numbers (NaN), at positions", position)
+        elif not _has_image_size(row.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, at positions", position)
         else:
             kept = columns[image]
-            _add_region(kept, row, sizes[image], iou_type, position, problems)
+            _add_box_or_mask(kept, row, sizes[image], iou_type, position, problems)
             kept.category_ids.append(category)
             kept.scores.append(score)
-    problems.raise_if_any("detections that do not fit the truth", file=file, remedy=_REMEDY)
+    problems.raise_if_any("detections that do not match the ground truth", file=file, remedy=_REMEDY)
     return {
         i: ImageDetections(
             i, sizes[i][1], sizes[i][0], np.array(c.category_ids, np.int64), np.array(c.scores, np.float64),
@@ -290,12 +261,12 @@ def parse_results(
     }  # fmt: skip
 
 
-def _add_region(
+def _add_box_or_mask(
     kept: _Columns, row: dict[str, Any], size: tuple[int, int], iou_type: IouType, position: int, problems: ProblemList
 ) -> None:
     segmentation, box = row.get("segmentation"), row.get("bbox")
     if iou_type == "bbox" and box:
-        if not is_box(box):
+        if not _is_box(box):
             problems.add("boxes that are not x, y, width, height, at positions", position)
         else:
             kept.boxes.append(box)
@@ -313,21 +284,41 @@ def _add_region(
         problems.add("masks that cannot be read, at positions", position)
 
 
-def _elements(text: str) -> Iterator[Any]:
-    """The elements of a JSON list, each parsed when its turn comes."""
-    place = _after_gap(text, 0)
+def _iterate_elements(text: str) -> Iterator[Any]:
+    """The elements of a JSON list, parsed one at a time."""
+    place = _skip_separators(text, 0)
     if text[place : place + 1] != "[":
         raise json.JSONDecodeError("expected a list", text, place)
     decode = json.JSONDecoder().raw_decode
-    place = _after_gap(text, place + 1)
+    place = _skip_separators(text, place + 1)
     while text[place : place + 1] != "]":
         element, place = decode(text, place)
         yield element
-        place = _after_gap(text, place)
+        place = _skip_separators(text, place)
     if text[place + 1 :].strip():
-        raise json.JSONDecodeError("more after the list's end", text, place + 1)
+        raise json.JSONDecodeError("unexpected text after the list", text, place + 1)
 
 
-def _after_gap(text: str, place: int) -> int:
-    gap = _BETWEEN.match(text, place)
+def _skip_separators(text: str, place: int) -> int:
+    gap = _SEPARATORS.match(text, place)
     return gap.end() if gap else place
+
+
+def _stack_masks(encoded: tuple[rle.Rle, ...], height: int, width: int) -> NDArray[np.bool_]:
+    """The masks (n, height, width) bool of n encodings, also when n is 0."""
+    return np.stack([rle.decode(mask) for mask in encoded]) if encoded else np.zeros((0, height, width), bool)
+
+
+def _has_image_size(segmentation: Any, size: tuple[int, int]) -> bool:
+    """Whether a segmentation has the image's size (height, width); polygons always do."""
+    if not isinstance(segmentation, Mapping):
+        return True
+    stated = segmentation.get("size")
+    return isinstance(stated, list | tuple) and tuple(stated) == size
+
+
+def _is_box(box: Any) -> bool:
+    """Whether this is x, y, width, height: four finite numbers, the sides not negative."""
+    if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(v, int | float) for v in box):
+        return False
+    return all(map(math.isfinite, box)) and box[2] >= 0 and box[3] >= 0

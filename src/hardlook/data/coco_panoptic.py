@@ -1,4 +1,4 @@
-"""COCO's panoptic format: one JSON with segments, one PNG an image whose colours are segment ids.
+"""COCO's panoptic format: one JSON with segments, and one PNG per image whose colours are segment ids.
 
 >>> int(decode_ids(np.array([[[1, 2, 0]]], np.uint8))[0, 0]), encode_ids(np.array([[513]], np.int32))[0, 0].tolist()
 (513, [1, 2, 0])
@@ -41,7 +41,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class PanopticImage:
-    """One annotated image; the arrays are read when asked for."""
+    """One annotated image; arrays are read on demand."""
 
     id: int
     path: Path
@@ -55,7 +55,7 @@ class PanopticImage:
         return read_image(self.path)
 
     def read_segments(self) -> NDArray[np.int32]:
-        """Segment ids (H, W) int32, 0 where nothing is labelled."""
+        """Segment ids (H, W) int32, 0 where unlabelled."""
         ids = decode_ids(read_image(self.segments_path))
         if ids.shape != (self.height, self.width):
             raise DataError(
@@ -67,13 +67,13 @@ class PanopticImage:
         return ids
 
     def read_classes(self) -> NDArray[np.int32]:
-        """Category ids (H, W) int32, 0 where nothing is labelled."""
+        """Category ids (H, W) int32, 0 where unlabelled."""
         ids, inverse = np.unique(self.read_segments(), return_inverse=True)
         classes = {segment.id: segment.category_id for segment in self.segments}
         return np.array([classes.get(int(i), 0) for i in ids], np.int32)[inverse].reshape(self.height, self.width)
 
     def problems(self) -> list[str]:
-        """What does not fit between PNG and JSON; empty when all fits."""
+        """Differences between PNG and JSON; empty if there are none."""
         ids, counts = np.unique(self.read_segments(), return_counts=True)
         drawn = {int(i): int(n) for i, n in zip(ids, counts, strict=True) if i}
         listed = {segment.id: segment for segment in self.segments}
@@ -115,12 +115,14 @@ def read_panoptic(annotations: Path | str, segments: Path | str, images: Path | 
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
     except (KeyError, TypeError) as error:
-        remedy = "it needs images, annotations with segments_info, and categories with isthing"
-        raise DataError(f"not COCO's panoptic format: {error!r} is missing or odd", file=path, remedy=remedy) from error
+        remedy = "expected images, annotations with segments_info, and categories with isthing"
+        raise DataError(
+            f"not COCO's panoptic format: {error!r} missing or invalid", file=path, remedy=remedy
+        ) from error
     unknown = {s.category_id for image in found for s in image.segments} - categories.keys()
     if unknown:
         listed = ", ".join(map(str, sorted(unknown)))
-        raise DataError(f"segments of unlisted categories {listed}", file=path, remedy="list every category")
+        raise DataError(f"segments of unknown categories {listed}", file=path, remedy="list every category")
     missing = [p for image in found for p in (image.path, image.segments_path) if not p.is_file()]
     if missing:
         names = ", ".join(str(p) for p in missing[:5]) + (", ..." if len(missing) > 5 else "")

@@ -1,10 +1,10 @@
 """Images as every model gets them: uint8 RGB, as stored in the file.
 
-An orientation note (EXIF) is not followed: the published masks of VOC, COCO and the interactive sets lie on the
-pixels as stored, and a turned image would no longer fit them. Alpha is dropped, palettes are looked up, 16-bit
-values keep their high byte. JPEG and plain PNG go through OpenCV (1.4 and 1.8 times faster than Pillow on VOC and
-COCO files, equal pixels), the rest through Pillow; OpenCV fills the missing part of a cut-off file with grey and
-says nothing, so only files with their proper end go that way.
+EXIF orientation is ignored: the published masks of VOC, COCO and the interactive datasets refer to the pixels as
+stored, and a rotated image would no longer match them. Alpha is dropped, palettes are resolved, 16-bit values keep
+their high byte. JPEG and plain PNG are decoded with OpenCV (1.4 and 1.8 times faster than Pillow on VOC and COCO files,
+equal pixels), the rest with Pillow; OpenCV silently fills the missing part of a truncated file with grey, so only files
+with a proper end are decoded with it.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -27,11 +27,8 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp", ".webp", ".tif", ".tiff", ".gif", ".ppm")
-
 _JPEG_START, _JPEG_END = b"\xff\xd8\xff", b"\xff\xd9"
-
 _PNG_START, _PNG_END = b"\x89PNG\r\n\x1a\n", b"IEND\xaeB`\x82"
-
 _PLAIN_RGB = b"\x08\x02"  # bit depth and colour type in a PNG's header
 
 
@@ -46,7 +43,7 @@ def read_image(path: Path | str) -> NDArray[np.uint8]:
 
 
 def find_image(folder: Path | str, stem: str) -> Path:
-    """The image file `stem` with any usual suffix in `folder`; a `DataError` lists what was tried."""
+    """The image file `stem` with any image suffix in `folder`; a `DataError` lists the suffixes."""
     folder = Path(folder)
     for suffix in (*SUFFIXES, *(suffix.upper() for suffix in SUFFIXES)):
         path = folder / f"{stem}{suffix}"
@@ -61,12 +58,12 @@ def find_image(folder: Path | str, stem: str) -> Path:
 
 
 def is_image_name(path: Path) -> bool:
-    """Whether the file's suffix is one of an image."""
+    """Whether the file has the suffix of an image."""
     return path.suffix.lower() in SUFFIXES
 
 
 def read_bytes(path: Path | str) -> bytes:
-    """The whole content of a file that must exist and hold something."""
+    """The content of a file that must exist and must not be empty."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:

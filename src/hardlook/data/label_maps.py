@@ -1,4 +1,4 @@
-"""Label maps: one integer a pixel, from PNG (grey, 16-bit, palette indices), BMP, TIFF, .npy or .npz.
+"""Label maps: one integer per pixel, from PNG (grey, 16-bit, palette indices), BMP, TIFF, .npy or .npz.
 
 >>> import tempfile
 >>> from pathlib import Path
@@ -24,15 +24,15 @@ _LIMITS = np.iinfo(np.int32)
 
 
 def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
-    """The labels (H, W) int32; with `size` (width, height) given, a map of another size is a `DataError`.
+    """The labels (H, W) int32; if `size` (width, height) is given, a map of another size is a `DataError`.
 
-    Of a palette PNG the indices count, not the colours. Three equal channels are read as one.
+    A palette PNG gives its indices, not its colours. Three equal channels are read as one.
     """
     path = Path(path)
     data = read_bytes(path)
     labels = _from_numpy(path, data) if path.suffix.lower() in (".npy", ".npz") else _from_image(path, data)
     if labels.ndim != 2:
-        raise DataError(f"a label map of shape {labels.shape}", file=path, remedy="store one (H, W) array a file")
+        raise DataError(f"a label map of shape {labels.shape}", file=path, remedy="store one (H, W) array per file")
     if size is not None and labels.shape != (size[1], size[0]):
         raise DataError(
             f"the label map is {labels.shape[1]}x{labels.shape[0]}, its image {size[0]}x{size[1]}",
@@ -74,5 +74,5 @@ def _from_numpy(path: Path, data: bytes) -> NDArray[np.generic]:
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
     raise DataError(
-        f"{len(names)} arrays in one file ({', '.join(names) or 'none'})", file=path, remedy="store one array a file"
+        f"{len(names)} arrays in one file ({', '.join(names) or 'none'})", file=path, remedy="store one array per file"
     )

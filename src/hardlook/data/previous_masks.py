@@ -1,7 +1,7 @@
-"""The masks that people saw before they clicked on an error, and the errors themselves.
+"""Masks that people saw before they clicked on an error, and the errors themselves.
 
-A folder holds single-channel images named by full stem. Datasets that share stems may each have a folder of their
-own in it: `DIR/GrabCut/106024_mivos_fn.png` goes before `DIR/106024_mivos_fn.png`.
+A folder holds single-channel images named by full stem. Datasets that share stems may each have a subfolder:
+`DIR/GrabCut/106024_mivos_fn.png` takes precedence over `DIR/106024_mivos_fn.png`.
 
 >>> import tempfile
 >>> import PIL.Image
@@ -32,9 +32,9 @@ Mask = NDArray[np.bool_]
 
 
 def compute_error_mask(truth: Mask, previous: Mask | None, click_type: str) -> Mask:
-    """What was to be clicked on, (H, W) bool: first: the truth; fn: what `previous` lacks; fp: what it has too much.
+    """The region to click on, (H, W) bool: the truth (first), missing pixels (fn) or excess pixels (fp) of `previous`.
 
-    `previous` (H, W) is not looked at in the first round. The result may be empty.
+    `previous` (H, W) is not used in the first round. The result may be empty.
 
     >>> compute_error_mask(np.array([[True, True]]), np.array([[True, False]]), "fn").tolist()
     [[False, True]]
@@ -42,29 +42,31 @@ def compute_error_mask(truth: Mask, previous: Mask | None, click_type: str) -> M
     if click_type == "first":
         return truth.copy()
     if previous is None or previous.shape != truth.shape or click_type not in ("fn", "fp"):
-        came = None if previous is None else previous.shape
-        raise DataError(f"click type {click_type!r}, previous mask {came}, truth {truth.shape}", remedy="give fn or fp")
+        shape = None if previous is None else previous.shape
+        raise DataError(
+            f"click type {click_type!r}, previous mask {shape}, truth {truth.shape}", remedy="pass fn or fp"
+        )
     return truth & ~previous if click_type == "fn" else previous & ~truth
 
 
 @dataclass(frozen=True)
 class PreviousMasks:
-    """The masks in a folder, read when asked for."""
+    """The masks in a folder, read on demand."""
 
     folder: Path
 
     def missing(self, full_stems: Iterable[str], dataset: str = "") -> tuple[str, ...]:
-        """Those of the stems that have no mask, in their order."""
-        folder = self._of(dataset)
-        there = {path.stem for where in {folder, self.folder} for path in where.iterdir()}
-        return tuple(stem for stem in full_stems if stem not in there)
+        """The stems that have no mask, in order."""
+        folder = self._folder_of(dataset)
+        present = {path.stem for where in {folder, self.folder} for path in where.iterdir()}
+        return tuple(stem for stem in full_stems if stem not in present)
 
     def read(self, full_stem: str, size: tuple[int, int] | None = None, dataset: str = "") -> Mask:
         """The mask (H, W) bool: values above half of the largest; another `size` (width, height) is a `DataError`.
 
-        Where `size` is that of an image limited to 2048 pixels, a mask of the stored size is made smaller with it.
+        If `size` is that of an image limited to 2048 pixels, a mask of the stored size is resized to it.
         """
-        own = self._of(dataset)
+        own = self._folder_of(dataset)
         try:
             path = find_image(own, full_stem)
         except DataError:
@@ -73,7 +75,7 @@ class PreviousMasks:
             stored = read_label_map(path)
         except DataError as error:
             raise error.at(unit=full_stem) from error
-        # 0 and 1, 0 and 255, and 255 blurred by JPEG all come out right.
+        # Works for 0 and 1, for 0 and 255, and for 255 blurred by JPEG.
         mask = np.asarray(2 * stored > max(int(stored.max()), 1))
         had = (mask.shape[1], mask.shape[0])
         if size is not None and max(size) == MAX_SIDE and limit_size(had) == size:
@@ -84,20 +86,20 @@ class PreviousMasks:
         return mask
 
     def error(self, full_stem: str, truth: Mask, click_type: str, dataset: str = "") -> Mask:
-        """The error (H, W) bool that was to be clicked on; an empty one is a `DataError`."""
+        """The error (H, W) bool to click on; an empty one is a `DataError`."""
         if click_type == "first":
             return compute_error_mask(truth, None, click_type)
         found = compute_error_mask(truth, self.read(full_stem, (truth.shape[1], truth.shape[0]), dataset), click_type)
         if not found.any():
             what = f"the previous mask has no error of type {click_type}"
-            raise DataError(what, file=self.folder, unit=full_stem, remedy="take mask and truth of one release")
+            raise DataError(what, file=self.folder, unit=full_stem, remedy="use mask and truth of the same release")
         return found
 
-    def _of(self, dataset: str) -> Path:
+    def _folder_of(self, dataset: str) -> Path:
         if not self.folder.is_dir():
             raise DataError("no folder of previous masks", file=self.folder, remedy="check --previous-masks")
-        return self._own.get(normalize_dataset_name(dataset), self.folder)
+        return self._subfolders.get(normalize_dataset_name(dataset), self.folder)
 
     @cached_property
-    def _own(self) -> dict[str, Path]:
+    def _subfolders(self) -> dict[str, Path]:
         return {normalize_dataset_name(path.name): path for path in sorted(self.folder.iterdir()) if path.is_dir()}

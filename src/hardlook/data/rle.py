@@ -1,9 +1,9 @@
-"""Run-length encoded masks, as COCO writes them.
+"""Run-length encoded masks in COCO's format.
 
-hotcoco rather than pycocotools: measured on 60 masks of 480x640 it encodes 3.5 times, decodes 8.8 times and
-intersects 2.7 times faster, its strings are byte-identical, and it needs only numpy. No other file imports it.
+This module wraps hotcoco and is its only importer. On 60 masks of 480x640 it encodes 3.5 times, decodes
+8.8 times and intersects 2.7 times faster than pycocotools; its strings are byte-identical, and it needs only numpy.
 
-An encoded mask is `{"size": [H, W], "counts": str}`, which goes into JSON as it is.
+An encoded mask is `{"size": [H, W], "counts": str}`, which can be written to JSON.
 
 >>> mask = np.zeros((4, 5), bool)
 >>> mask[1:3, 2:4] = True
@@ -54,7 +54,7 @@ def to_box(encoded: Mapping[str, Any]) -> tuple[float, float, float, float]:
 def iou(
     found: Sequence[Mapping[str, Any]], truth: Sequence[Mapping[str, Any]], crowd: Sequence[bool] | None = None
 ) -> NDArray[np.float64]:
-    """Intersection over union of every pair, (len(found), len(truth)); of a crowd, over the found mask's area."""
+    """IoU of every pair, (len(found), len(truth)); for a crowd, intersection over the area of the found mask."""
     if not found or not truth:
         return np.zeros((len(found), len(truth)))
     sizes = {tuple(mask["size"]) for mask in (*found, *truth)}
@@ -73,13 +73,13 @@ def merge(encoded: Sequence[Mapping[str, Any]], *, intersect: bool = False) -> R
 
 
 def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
-    """COCO's `segmentation` field, whichever it is: polygons, runs as a list, or an encoding."""
+    """The encoding of COCO's `segmentation` field: polygons, a list of runs, or an encoding."""
     try:
         if isinstance(segmentation, Mapping):
             if isinstance(segmentation["counts"], list):
                 return _as_text(hotcoco_mask.fr_py_objects(dict(segmentation), height, width))
             return _as_text(dict(segmentation))
-        # A two-point polygon would be taken for a box; it covers nothing.
+        # A two-point polygon would be read as a box; it covers no pixel.
         polygons = [list(map(float, polygon)) for polygon in segmentation if len(polygon) >= 6]
         if not polygons:
             return encode(np.zeros((height, width), bool))

@@ -1,4 +1,4 @@
-"""Pascal VOC's devkit: images, semantic and object masks, lists of ids.
+"""The Pascal VOC devkit: images, class masks, object masks and splits.
 
 >>> VOC_CLASSES[0], VOC_CLASSES[19], IGNORE
 ('aeroplane', 'tvmonitor', 255)
@@ -26,7 +26,7 @@ VOC_CLASSES = (
 
 @dataclass(frozen=True)
 class VocImage:
-    """One image of the devkit and its masks' paths; `object_path` is None where objects are not told apart."""
+    """One image of the devkit and the paths of its masks; `object_path` is None without an object mask."""
 
     id: str
     path: Path
@@ -38,11 +38,11 @@ class VocImage:
         return read_image(self.path)
 
     def read_classes(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
-        """Class indices (H, W): 0 background, 1 and up the classes in order, 255 to be ignored."""
+        """Class indices (H, W): 0 background, 1 and up the classes in order, 255 ignored."""
         return read_label_map(self.class_path, size=size)
 
     def read_objects(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
-        """Object numbers (H, W): 0 background, 1 and up the objects, 255 to be ignored."""
+        """Object numbers (H, W): 0 background, 1 and up the objects, 255 ignored."""
         if self.object_path is None:
             remedy = "use the devkit's own SegmentationObject folder"
             raise DataError("this devkit has no object masks", unit=self.id, remedy=remedy)
@@ -58,19 +58,19 @@ class VocDevkit:
     masks: str = "SegmentationClass"
 
     def splits(self) -> tuple[str, ...]:
-        """The names of the lists of ids, sorted."""
+        """The names of the splits, sorted."""
         return tuple(sorted(path.stem for path in (self.root / "ImageSets" / "Segmentation").glob("*.txt")))
 
     def ids(self, split: str) -> tuple[str, ...]:
-        """The ids of a split, in the list's order; an id that comes twice is a `DataError`."""
+        """The ids of a split in order; a duplicate id is a `DataError`."""
         path = self.root / "ImageSets" / "Segmentation" / f"{split}.txt"
         if not path.is_file():
-            known = ", ".join(self.splits()) or "none at all"
-            raise DataError(f"no list {split!r}", file=path, remedy=f"the devkit has {known}")
+            known = ", ".join(self.splits()) or "none"
+            raise DataError(f"no split {split!r}", file=path, remedy=f"the splits of the devkit are: {known}")
         ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
         if len(set(ids)) < len(ids):
             twice = next(name for i, name in enumerate(ids) if name in ids[:i])
-            raise DataError("an id comes twice", file=path, unit=twice, remedy="list every image once")
+            raise DataError("duplicate id", file=path, unit=twice, remedy="list every image once")
         return ids
 
     def image(self, name: str) -> VocImage:
@@ -83,7 +83,7 @@ class VocDevkit:
         return VocImage(name, image, labels, objects if objects.is_file() else None)
 
     def images(self, split: str) -> tuple[VocImage, ...]:
-        """All images of a split, in the list's order."""
+        """All images of a split in order."""
         return tuple(self.image(name) for name in self.ids(split))
 
 
@@ -91,18 +91,15 @@ def open_devkit(folder: Path | str, *, masks: str | None = None) -> VocDevkit:
     """The devkit at `folder`, or one level or two below it (`VOCdevkit/VOC2012`).
 
     `masks` names the folder of class masks: SegmentationClass where it exists, else SegmentationClassAug. A file
-    `classes.txt` (one name a line, index 1 first) replaces VOC's own twenty classes.
+    `classes.txt` (one name per line, index 1 first) replaces VOC's twenty classes.
     """
     folder = Path(folder)
-    for root in (folder, *sorted(folder.glob("VOC20*")), *sorted(folder.glob("VOCdevkit/VOC20*"))):
+    for root in list_devkit_roots(folder):
         if (root / "JPEGImages").is_dir() and (root / "ImageSets" / "Segmentation").is_dir():
             break
     else:
-        raise DataError(
-            "no VOC devkit here",
-            file=folder,
-            remedy="give the folder that holds JPEGImages, SegmentationClass and ImageSets/Segmentation",
-        )
+        remedy = "pass the folder that holds JPEGImages, SegmentationClass and ImageSets/Segmentation"
+        raise DataError("no VOC devkit here", file=folder, remedy=remedy)
     known = [name for name in ("SegmentationClass", "SegmentationClassAug") if (root / name).is_dir()]
     chosen = masks or next(iter(known), "SegmentationClass")
     if not (root / chosen).is_dir():
@@ -113,3 +110,8 @@ def open_devkit(folder: Path | str, *, masks: str | None = None) -> VocDevkit:
         return VocDevkit(root, masks=chosen)
     classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
     return VocDevkit(root, classes, chosen)
+
+
+def list_devkit_roots(folder: Path) -> tuple[Path, ...]:
+    """The folders that may be the devkit: `folder`, and those of VOC's years one or two levels below."""
+    return (folder, *sorted(folder.glob("VOC20*")), *sorted(folder.glob("VOCdevkit/VOC20*")))

@@ -204,7 +204,7 @@ def as_benchmark(value: Any) -> Benchmark:
     >>> as_benchmark(object())
     Traceback (most recent call last):
     ...
-    TypeError: a benchmark needs card, options, schema, list_units, evaluate, score, report; this object has none of them
+    TypeError: a benchmark needs card, options, schema, list_units, evaluate, score, report; this has none of them
     """
     if isinstance(value, Benchmark):
         return value
@@ -217,5 +217,5 @@ def as_benchmark(value: Any) -> Benchmark:
     missing = [name for name in needed if name not in given]
     if missing:
         lacks = "has none of them" if len(missing) == len(needed) else f"lacks {', '.join(missing)}"
-        raise TypeError(f"a benchmark needs {', '.join(needed)}; this object {lacks}")
+        raise TypeError(f"a benchmark needs {', '.join(needed)}; this {lacks}")
     return Benchmark(**given)

@@ -1,7 +1,7 @@
-"""Turning the dials of planted models, to see whether an instrument measures what it says.
+"""Calibration: vary the faults of planted models, and check that a benchmark's scores follow them.
 
-A dial that is meant to move a score must move it steadily: Spearman of dial and score at least .9 in size. A control
-must leave it flat: its whole range at most a fifth of what the weakest moving dial does.
+A dial that should move a score must do so monotonically: the absolute Spearman correlation of dial and score is at
+least .9. A control must leave it flat: its range is at most a fifth of that of the weakest moving dial.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 @dataclass(frozen=True)
 class DialCurve:
-    """One dial turned from 0 to 1: the score at each setting, and how steadily it follows."""
+    """One dial from 0 to 1: the score at each setting, and their rank correlation."""
 
     dial: Dial
     settings: Sequence[float]
@@ -50,7 +50,7 @@ class Calibration:
     curves: Sequence[DialCurve]
 
     def verdict(self, curve: DialCurve) -> bool:
-        """Whether this dial did what it is meant to do."""
+        """Whether this dial moved its score, or left it flat, as it should."""
         if curve.dial.moves:
             return abs(curve.spearman) >= STEADY
         moving = [other.span for other in self.curves if other.dial.moves and other.dial.score == curve.dial.score]
@@ -58,26 +58,26 @@ class Calibration:
 
     @property
     def passed(self) -> bool:
-        """Whether every dial did."""
+        """Whether every dial did as it should."""
         return all(self.verdict(curve) for curve in self.curves)
 
 
 def calibrate(
     benchmark: str, given: Mapping[str, Any] | None = None, settings: Sequence[float] = SETTINGS
 ) -> Calibration:
-    """Turn every dial that the benchmark's card names, on the planted world."""
-    rehearsal = InMemoryRun(benchmark, given)
+    """Vary every dial of the benchmark's card, on the planted world."""
+    run = InMemoryRun(benchmark, given)
     curves = []
-    answered: dict[str, Scorecard] = {}
+    scorecards: dict[str, Scorecard] = {}
 
     def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
-        """Of a fault that several scores are held against, or of none, one answer serves all."""
+        """Score a model once, though several dials may have equal arguments (all without a fault, say)."""
         key = fingerprints.of_value([model, {name: value for name, value in arguments.items() if value}])
-        if key not in answered:
-            answered[key] = rehearsal.score(model, arguments)
-        return answered[key]
+        if key not in scorecards:
+            scorecards[key] = run.score(model, arguments)
+        return scorecards[key]
 
-    for dial in rehearsal.benchmark.card.dials:
+    for dial in run.benchmark.card.dials:
         scores = [scorecard(dial.model, dial.arguments(v)).get(dial.score) for v in settings]
         values = np.array([score.value for score in scores])
         steady = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
@@ -85,8 +85,8 @@ def calibrate(
     return Calibration(benchmark, tuple(curves))
 
 
-def calibration_section(calibration: Calibration) -> Section:
-    """The proof as a picture and a table."""
+def build_calibration_section(calibration: Calibration) -> Section:
+    """The curves as charts, and a table of the verdicts."""
     scores = list(dict.fromkeys(curve.dial.score for curve in calibration.curves))
     charts = [_chart(calibration, score) for score in scores]
     rows = [

@@ -1,10 +1,10 @@
-"""Options of a benchmark: a pydantic model with a sentence on each field.
+"""Options of a benchmark: a pydantic model with a description of each field.
 
-Each field says what it changes: the `units`, the `answers` to them, or only the `scores`. A run folder is
-continued when nothing but score options differ, and refused otherwise.
+Each field declares what it changes: the `units`, their records (`answers`), or only the `scores`. A run can be resumed
+where only score options differ.
 
 >>> class Example(BenchmarkOptions):
-...     shots: int = option(1, "Supports a class.", changes="units")
+...     shots: int = option(1, "Supports per class.", changes="units")
 ...     level: float = option(0.95, "Confidence level.", changes="scores")
 >>> sorted(fields_that_change(Example, "scores"))
 ['level', 'reading']
@@ -24,16 +24,16 @@ Changes = Literal["units", "answers", "scores"]
 
 
 def option(default: Any, description: str, *, changes: Changes, **limits: Any) -> Any:
-    """A field with its default, its sentence, and what it changes; `limits` are pydantic's (ge, le...)."""
+    """A field with its default, its description and what it changes; `limits` are pydantic's (ge, le...)."""
     return Field(default, description=description, json_schema_extra={"changes": changes}, **limits)
 
 
 class BenchmarkOptions(BaseModel):
-    """What every benchmark takes; its own options come on top."""
+    """The options of every benchmark; a subclass adds its own."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     command: ClassVar[str] = "hardlook run BENCHMARK"
-    """Whose help lists the options, for errors."""
+    """The command whose help lists the options, for errors."""
 
     data: dict[str, Path] = option({}, "Datasets as NAME=PATH; none means the planted world.", changes="units")
     gt: Path | None = option(None, "Ground truth of stored predictions.", changes="units")
@@ -51,7 +51,7 @@ def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[st
 def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> BenchmarkOptions:
     """Build the options, with an error that names each option, what it got and what it takes.
 
-    A text for an option that takes several values is split at commas, as it comes from a command line.
+    A text for an option with several values is split at commas.
     """
     several = {name for name, field in kind.model_fields.items() if _takes_several(field.annotation)}
     split = {name: value.split(",") for name, value in given.items() if name in several and isinstance(value, str)}
@@ -66,7 +66,7 @@ def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> Benchm
 
 
 def _takes_several(annotation: Any) -> bool:
-    """Whether a list or tuple is meant, maybe beside None.
+    """Whether the type is a list or tuple, or one of these or None.
 
     >>> _takes_several(tuple[int, ...] | None), _takes_several(int | None)
     (True, False)
@@ -76,7 +76,7 @@ def _takes_several(annotation: Any) -> bool:
 
 
 def read_reading(options: BenchmarkOptions, name: str, choices: dict[str, str], default: str) -> str:
-    """The chosen value of a reading; an unknown one lists what there is."""
+    """The chosen value of a reading; the error for an unknown value lists the choices."""
     value = options.reading.get(name, default)
     if value not in choices:
         known = ", ".join(f"{key} ({meaning})" for key, meaning in choices.items())

@@ -1,4 +1,4 @@
-"""Published numbers: CSV files in a system's `published/` folder, one schema for all, one reader.
+r"""Published numbers: CSV files in a system's `published/` folder, one schema for all, one reader.
 
 `tables.csv` has a row per printed table: `paper,table,title,labels,columns,note`. `table` is what commands call it
 (`table-4`), `columns` are the printed columns with `|` between them, and the first `labels` of them name a row.
@@ -6,8 +6,8 @@
 `row` is made of the row's labels with `|` between them. An empty value is an empty cell; a row that is nothing but
 labels has one line with an empty column.
 
->>> tables = 'paper,table,title,labels,columns,note\\nA paper,table-1,Results,2,method|shots|mIoU|epochs,\\n'
->>> cells = 'paper,table,row,column,value\\nA paper,table-1,HSNet|1,mIoU,0.58\\nA paper,table-1,HSNet|1,epochs,\\n'
+>>> tables = 'paper,table,title,labels,columns,note\nA paper,table-1,Results,2,method|shots|mIoU|epochs,\n'
+>>> cells = 'paper,table,row,column,value\nA paper,table-1,HSNet|1,mIoU,0.58\nA paper,table-1,HSNet|1,epochs,\n'
 >>> published = parse_published(tables, cells)
 >>> published.cell("table-1", "HSNet|1", "mIoU"), published.tables["table-1"].rows
 (0.58, (('HSNet', 1, 0.58, None),))

@@ -1,4 +1,4 @@
-"""A record is one flat typed row a unit; its schema says what each column means.
+"""Records, one flat typed row per unit, and the schema that defines their columns.
 
 Integers where the truth is an integer (pixels, intersections, counts): scores can then be recomputed, merged,
 sliced and bootstrapped exactly.
@@ -40,9 +40,9 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column: what it holds and what for.
+    """A column of a record: its type and meaning.
 
-    A `slice` column groups scores; a `measurement` enters them; a `picture` is only read to show a unit.
+    A `slice` column groups scores; a `measurement` enters them; a `picture` is read only to show a unit.
     """
 
     name: str
@@ -68,17 +68,15 @@ class RecordSchema:
         return ("unit", *(column.name for column in self.columns if column.kind != "picture"))
 
     def check(self, record: Record) -> None:
-        """Raise when a record's names or types are not the schema's."""
+        """Raise an error where a record's names or types differ from the schema."""
         expected = {"unit", *(column.name for column in self.columns)}
         if set(record) != expected:
             missing, surplus = sorted(expected - set(record)), sorted(set(record) - expected)
             raise TypeError(f"record {record.get('unit')!r}: missing columns {missing}, unexpected {surplus}")
         for column in self.columns:
             value = record[column.name]
-            fits = isinstance(value, _PYTHON_TYPES[column.type])
-            if column.type in ("int", "float") and isinstance(value, bool):
-                fits = False
-            if not fits:
+            is_bool_number = column.type in ("int", "float") and isinstance(value, bool)
+            if is_bool_number or not isinstance(value, _PYTHON_TYPES[column.type]):
                 raise TypeError(
                     f"record {record['unit']!r}: column {column.name!r} holds {column.type}, "
                     f"got {type(value).__name__} {value!r:.80}"

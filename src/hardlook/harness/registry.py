@@ -1,4 +1,4 @@
-"""The benchmarks, one folder each, found by name.
+"""The benchmarks by name: built in, or installed as entry points.
 
 >>> sorted(BUILT_IN)
 ['closed-miou', 'metacoco', 'open-ap', 'open-miou', 'open-pq', 'rclicks', 'toss']
@@ -24,7 +24,7 @@ BUILT_IN: Mapping[str, str] = {
     "toss": "hardlook.toss.benchmark:TOSS",
 }
 
-# Studies run like benchmarks, under a verb of their own: `hardlook bias support` and `hardlook bias saliency`.
+# Studies run like benchmarks, under a command of their own: `hardlook bias support` and `hardlook bias saliency`.
 STUDIES: Mapping[str, str] = {
     "bias-saliency": "hardlook.toss.bias.saliency_study:BIAS_SALIENCY",
     "bias-support": "hardlook.toss.bias.support_study:BIAS_SUPPORT",
@@ -33,17 +33,17 @@ STUDIES: Mapping[str, str] = {
 ENTRY_POINTS = "hardlook.benchmarks"
 
 
-def benchmark_names() -> dict[str, str]:
-    """Every benchmark that can be named, built in or installed, and where it is defined."""
+def list_benchmarks() -> dict[str, str]:
+    """Every benchmark by name, built in or installed, with the place where it is defined."""
     installed = {point.name: point.value for point in entry_points(group=ENTRY_POINTS)}
     return {**installed, **BUILT_IN}
 
 
 def find_benchmark(name: str) -> Benchmark:
-    """The benchmark of that name, or of a `package.module:attribute`."""
-    # What is installed is looked through only for a name that is not ours: it takes 20 ms.
-    ours = {**BUILT_IN, **STUDIES}
-    names = ours if name in ours else {**benchmark_names(), **STUDIES}
+    """The benchmark with that name, or that a `package.module:attribute` refers to."""
+    # Entry points are searched only for a name that is not built in: it takes 20 ms.
+    built_in = {**BUILT_IN, **STUDIES}
+    names = built_in if name in built_in else {**list_benchmarks(), **STUDIES}
     place = names.get(name, name)
     module, _, attribute = place.partition(":")
     if not attribute:

@@ -1,6 +1,6 @@
-"""Scores with everything needed to trust them, and the file they are kept in.
+"""Scores with intervals, readings and what was left out, and `scores.json`, the file they are stored in.
 
-`scores.json` has stable keys (docs/run-folder.md). Two runs that answered alike have equal files: nothing in it
+`scores.json` has stable keys (docs/run-folder.md). Two runs with equal records have equal files: nothing in it
 depends on time, machine or engine.
 
 >>> score = Score("miou", 0.5, n=10, interval=Interval(0.4, 0.6, 0.95, "bootstrap", 10, "image"))
@@ -26,8 +26,8 @@ SCHEMA = "hardlook.scores/1"
 class Score:
     """One number over `n` units: of all units when `slice` is empty, else of those with these slice values.
 
-    `interval` says how it was made, what was resampled and how many of those there were. `comparable` is empty for
-    a number that stands on its own, else it says whether it may stand beside the paper's.
+    `interval` says how it was made, what was resampled and how many of those there were. `comparable` says
+    whether the number can be compared with the published one; empty where there is none.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Score:
 
 
 def make_score(name: str, estimate: Estimate, n: int, **more: Any) -> Score:
-    """A score from a bootstrap estimate; an interval that does not exist (one image, say) is left empty."""
+    """A score from a bootstrap estimate; an undefined interval (of one image, say) is None."""
     interval = estimate.interval if estimate.interval.defined else None
     return Score(name, estimate.value, n, interval, **more)
 
@@ -88,7 +88,7 @@ class Scorecard:
     units: UnitCounts = UnitCounts(0, 0, 0)
 
     def get(self, name: str, **slice_values: str) -> Score:
-        """The score of that name and slice; an error lists what there is."""
+        """The score of that name and slice; the error for a missing one lists all."""
         for score in self.scores:
             if score.name == name and dict(score.slice) == slice_values:
                 return score
@@ -124,7 +124,7 @@ class Scorecard:
 
 
 def find_score(scorecard: Scorecard, name: str, **where: str) -> Score | None:
-    """A score that is there and defined, else None.
+    """The score of that name and slice where it exists and is defined, else None.
 
     >>> card = Scorecard("toss", "1", "", (Score("lca", 0.5, 3), Score("hca", math.nan, 3)))
     >>> find_score(card, "hca"), find_score(card, "lca").value

@@ -1,7 +1,7 @@
-"""What a report shows, as plain values: a benchmark composes them, the report draws them.
+"""The content of a report as plain values: sections of charts, tables and galleries.
 
-Texts are plain sentences; `code` between back-ticks is the only markup. Every chart carries a caption that says
-how to read it, and the numbers themselves, so that a table can stand behind every picture.
+Texts are plain sentences; `code` between back-ticks is the only markup. Every chart has a caption that says how to read
+it, and the numbers themselves, so that every chart can also be shown as a table.
 
 >>> DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),), axis="IoU").rows[0].label
 'cat'
@@ -110,7 +110,7 @@ class ScatterChart:
 
 @dataclass(frozen=True)
 class Slope:
-    """One thing measured twice: at the left and at the right of a slope chart; NaN where it was not."""
+    """One row of a slope chart: a thing measured twice; NaN where it was not measured."""
 
     label: str
     left: float
@@ -120,7 +120,7 @@ class Slope:
 
 @dataclass(frozen=True)
 class SlopeChart:
-    """What changes from one model to another: a line a row between two columns, which `left` and `right` name."""
+    """Changes from one model to another: one line per row between two columns, named `left` and `right`."""
 
     title: str
     caption: str
@@ -132,7 +132,7 @@ class SlopeChart:
 
 @dataclass(frozen=True)
 class DistributionChart:
-    """How values spread: one histogram a group on a shared axis, with its mean and count."""
+    """Distributions of values: one histogram per group on a shared axis, with mean and count."""
 
     title: str
     caption: str
@@ -142,10 +142,10 @@ class DistributionChart:
 
 @dataclass(frozen=True)
 class DialChart:
-    """Dial against score: the proof that an instrument measures what it says.
+    """Dial against score, which shows that a benchmark measures what it claims.
 
     `lines` run over dial settings from 0 to 1; `spearman` gives each line's rank correlation with its dial;
-    a line whose name is in `controls` is meant to stay flat.
+    a line whose name is in `controls` should stay flat.
     """
 
     title: str
@@ -158,7 +158,7 @@ class DialChart:
 
 @dataclass(frozen=True)
 class Table:
-    """A sortable table; cells are texts or numbers, None where there is nothing to say."""
+    """A sortable table; cells are texts or numbers, None for an empty cell."""
 
     title: str
     caption: str
@@ -171,8 +171,8 @@ class Table:
 class Picture:
     """An image (H, W, 3) uint8 with an optional overlay.
 
-    The overlay is a bool mask, or an int label map with one colour a label (-1 is drawn as nothing). `points` are
-    (x, y, positive) clicks, numbered in their order, or small dots where there is no order, as for a crowd's.
+    The overlay is a bool mask, or an int label map with one colour per label (-1 is not drawn). `points` are
+    (x, y, positive) clicks, numbered in their order, or small dots where they are not `ordered`.
     """
 
     label: str
@@ -194,7 +194,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Gallery:
-    """Units worth looking at: the best, the worst, the most surprising."""
+    """A gallery of units, such as the best or the worst."""
 
     title: str
     caption: str

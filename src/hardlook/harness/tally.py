@@ -1,7 +1,7 @@
-"""Scores as functions of sums: one description that values, intervals and paired comparisons are all made from.
+"""Tallies: scores as functions of sums, from which values, intervals and paired comparisons are all computed.
 
-A benchmark tells what it adds up and which scores follow from the totals. Whoever holds that can give any subset of
-the units another weight: a bootstrap draws weights, and a permutation test takes some clusters from another model.
+A benchmark states the sums and the scores that follow from the totals. The units can then get other weights: a
+bootstrap draws weights, and a permutation test takes some clusters from another model.
 
 >>> from hardlook.harness.stats import ratio
 >>> hits = SumTally((Entry("accuracy", 4),), np.array([[1, 1], [0, 1], [1, 1], [1, 1]]), ratio, ("example",), "image")
@@ -25,15 +25,15 @@ from numpy.typing import NDArray
 
 from hardlook.harness.scorecard import Score, make_score
 from hardlook.harness.stats.bootstrap import Statistic, apply_statistic
-from hardlook.harness.stats.intervals import Estimate, Plan, summarise
+from hardlook.harness.stats.intervals import Estimate, ResamplingPlan, summarise
 from hardlook.harness.stats.resampling import (
     Clusters,
     Labels,
+    draw_multiplicities,
     find_clusters,
     finite_rows,
     finite_sparse_rows,
     is_sparse,
-    multiplicities,
     sparse_cluster_sums,
 )
 from hardlook.randomness import generator
@@ -43,9 +43,9 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Entry:
-    """One score of a tally, over `n` units; nobody is shown a score of no units.
+    """One score of a tally, over `n` units; a score of no units is left out.
 
-    `clusters` says how many of the things that are drawn the score is about, where those are not all of them.
+    `clusters` is the number of clusters that the score is about, where those are not all of them.
     """
 
     name: str
@@ -57,10 +57,10 @@ class Entry:
 
 
 class Tally(Protocol):
-    """Several scores of the same units, with what is needed to weigh these units anew.
+    """Several scores of the same units, computed under any weights of these units.
 
     `key` names the draws (see `randomness.generator`); equal keys, clusters and seeds draw equal resamples, so that
-    two models meet the same ones. `resampled` is the word for what is drawn.
+    two models get the same ones. `resampled` names what is drawn.
     """
 
     @property
@@ -98,7 +98,7 @@ class SumTally:
 
     `sums` (rows, columns) is dense or sparse. `statistic` maps totals (m, columns) to (m, entries), NaN where
     undefined. `labels` names the cluster of each row, `strata` the stratum that clusters are drawn within. Two runs
-    can be compared when the sums of both have the same rows and columns, so neither may depend on what was answered.
+    can be compared when the sums of both have the same rows and columns, so neither may depend on the predictions.
     """
 
     entries: tuple[Entry, ...]
@@ -137,7 +137,7 @@ class SumTally:
 
 
 class DrawOptions(Protocol):
-    """Options that say how intervals are made; those of every benchmark do."""
+    """The options of intervals, which every benchmark has."""
 
     @property
     def seed(self) -> int:
@@ -157,7 +157,7 @@ class DrawOptions(Protocol):
 
 @dataclass(frozen=True)
 class Draws:
-    """How intervals are made, where there are no options that say it."""
+    """The options of intervals on their own, without a benchmark's."""
 
     seed: int = 0
     resamples: int = 2_000
@@ -173,7 +173,7 @@ def score_tally(tally: Tally, options: DrawOptions) -> list[Score]:
 def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     """An estimate for each entry, all from the same resamples."""
     clusters = tally.clusters
-    plan = Plan(
+    plan = ResamplingPlan(
         rng=generator(options.seed, *tally.key),
         clusters=clusters,
         resamples=options.resamples if clusters.can_vary else 0,
@@ -182,13 +182,13 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
         resampled=tally.resampled,
     )
     replicates = [np.empty((0, len(tally.entries)))]
-    replicates += [tally.values(block) for block in multiplicities(clusters, plan.resamples, plan.rng)]
+    replicates += [tally.values(block) for block in draw_multiplicities(clusters, plan.resamples, plan.rng)]
     return summarise(plan, tally.values()[0], np.concatenate(replicates), None)
 
 
 def _score(entry: Entry, estimate: Estimate) -> Score:
     if entry.clusters is not None:
-        # All entries are drawn together; each says how many clusters are its own, and one alone has no interval.
+        # All entries are drawn together; each has its own number of clusters, and a single cluster has no interval.
         own = replace(estimate.interval, n=entry.clusters)
         own = own if entry.clusters > 1 else replace(own, low=math.nan, high=math.nan)
         estimate = replace(estimate, interval=own)

@@ -1,9 +1,8 @@
-"""MetaCoCo: few-shot classification when context goes along with the class, and when it does not."""
+"""MetaCoCo as a benchmark: its card, and the functions that list, evaluate, score and report its tasks."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.metacoco.evaluation import SCHEMA, encode_images, evaluate_units
@@ -13,12 +12,8 @@ from hardlook.metacoco.report import QUALITIES, build_sections, describe_unit, d
 from hardlook.metacoco.scores import SCORES, score_records, tally_records, unit_qualities
 from hardlook.metacoco.units import list_sources, list_units
 
-if TYPE_CHECKING:
-    pass
-
-
-# Without errors of another kind every error follows context, however few there are, and the share cannot move.
-GUESSES = 0.3
+# Without other errors every error follows context, however few there are, and the share could not move.
+NOISE = 0.3
 
 CARD = BenchmarkCard(
     name="metacoco",
@@ -36,15 +31,14 @@ CARD = BenchmarkCard(
     published_tables=list_tables,
     dials=(
         Dial("follows context", "planted-learner", lambda v: {"context": v}, "gap"),
-        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "excess-attraction"),
-        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": GUESSES}, "attraction"),
+        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": NOISE}, "excess-attraction"),
+        Dial("follows context", "planted-learner", lambda v: {"context": v, "noise": NOISE}, "attraction"),
         Dial("follows context", "planted-learner", lambda v: {"context": v}, "iid", moves=False),
         Dial("guesses", "planted-learner", lambda v: {"noise": v}, "iid"),
     ),
     calibrated={"tasks": 20, "resamples": 0},
     example="hardlook run metacoco --data root=PACS --model nearest-centroid --modes iid,ood --out runs/pacs",
 )
-
 
 METACOCO = Benchmark(
     card=CARD,

@@ -1,7 +1,6 @@
-"""Numbers from arrays: no files, no models, nothing else of ours.
+"""Metrics from arrays: numpy arrays or torch tensors in, numbers out; no files, no models.
 
-The pure function first, the class only accumulates (update, merge, compute, reset). numpy arrays and torch tensors
-both serve.
+Each metric is a pure function; the class beside it only accumulates (update, merge, compute, reset).
 
 >>> from hardlook.metrics import open_miou
 >>> round(open_miou([[3, 1], [1, 2]], [[1, 0.5], [0.5, 1]]).open.miou, 3)

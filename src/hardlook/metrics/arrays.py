@@ -1,7 +1,4 @@
-"""Arrays as they come: numpy arrays, nested lists, or tensors of a library that is not imported here.
-
-The matrix that says how alike two labels are, checked before anything is scored by it.
-"""
+"""Input arrays of the metrics: conversion of numpy arrays, nested lists and tensors, and the check of similarities."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class Tensor(Protocol):
-    """What a torch tensor offers and this package needs of it."""
+    """The methods of a torch tensor that this package uses."""
 
     def detach(self) -> Tensor:
         """The same values without a history of gradients."""
@@ -39,7 +36,7 @@ def as_numpy(values: Values) -> NDArray[Any]:
 
 
 def integer_array(values: Values, name: str) -> NDArray[np.integer]:
-    """The values as a numpy array of some integer type; truth values count as 0 and 1.
+    """The values as a numpy array of some integer type; bools count as 0 and 1.
 
     `name` is what an error calls them.
 
@@ -61,7 +58,7 @@ def integer_array(values: Values, name: str) -> NDArray[np.integer]:
 def flat_row(values: NDArray[np.integer]) -> NDArray[np.integer]:
     """The values in one contiguous, read-only row of native byte order, without a copy where none is needed.
 
-    Compiled kernels are made once for each spelling of their input; this leaves one spelling a type.
+    Numba compiles once per memory layout of its input; this leaves one layout per type.
 
     >>> flat_row(np.array([[1, 2], [3, 4]]).T)
     array([1, 3, 2, 4])
@@ -72,15 +69,15 @@ def flat_row(values: NDArray[np.integer]) -> NDArray[np.integer]:
     return row
 
 
-# Cosines of 32-bit embeddings miss 0 and 1 by about this much; more is another matrix than was meant.
+# Cosines of 32-bit embeddings miss 0 and 1 by about this much; more is an error.
 ROUNDING = 1e-6
 
 
 def checked_similarity(similarity: Values, classes: int) -> NDArray[np.float64]:
     """(classes, classes) similarities in 0..1 with ones on the diagonal, or an error that names the wrong cell.
 
-    Row = true label, column = label given. What misses the range by rounding is put on its edge, so that a label
-    costs nothing against itself, exactly.
+    Row = true label, column = label given. Values outside the range by rounding are clipped to it, so that
+    the diagonal is exactly 1.
 
     >>> checked_similarity([[1, 0.5], [1.5, 1]], classes=2)
     Traceback (most recent call last):

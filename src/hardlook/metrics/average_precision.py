@@ -1,29 +1,22 @@
 """Average precision and recall as COCO defines them, from a table of matches: hard, or soft under a similarity.
 
 For each class with ground truth, in descending score: a detection that found an object of the class is a true
-positive by the similarity of its label; one that bears the label but found another class is a false positive by one
-minus the similarity; one that found nothing, a whole one. Recall is over all objects of the class; precision is
-interpolated at 101 levels of recall.
+positive by the similarity of its label; one that has the label but found another class is a false positive by one
+minus the similarity; one that found nothing is a whole false positive. Recall is over all objects of the class;
+precision is interpolated at 101 levels of recall.
+
+The table holds the matches of many images, sorted once by score. A resample of images changes only how often an image
+counts, so it costs one pass over the table and no sorting.
 
 >>> from hardlook.metrics.detection import Detections, Objects
 >>> from hardlook.metrics.detection_matching import match_image
->>> from hardlook.metrics.average_precision import match_table
 >>> image = match_image(Objects([0], area=[9]), Detections([1], [0.9], area=[9]), overlap=[[0.52]])
->>> soft = soft_precision(match_table([image], classes=2), np.array([[1, 0.5], [0.5, 1]]))
+>>> table = build_match_table([image], classes=2)
+>>> soft = soft_precision(table, np.array([[1, 0.5], [0.5, 1]]))
 >>> round(soft.summary()["AP50"], 6), round(soft.summary()["AP"], 6)
 (0.50495, 0.050495)
-
-Matches of many images in one table, sorted once by score: what every AP, and every resample of it, is read from.
-
-A resample of images changes how often an image counts and nothing else, so it costs one pass over the table and no
-sorting. Copies of an image stand side by side in the order of scores.
-
->>> from hardlook.metrics.detection import Detections, Objects
->>> from hardlook.metrics.detection_matching import match_image
->>> image = match_image(Objects([0], area=[9]), Detections([1], [0.9], area=[9]), overlap=[[0.8]])
->>> table = match_table([image, image], classes=2)
 >>> table.objects()[0].tolist(), table.resampled([0, 0, 0]).objects()[0].tolist(), table.label_counts()[0].tolist()
-([2, 0], [3, 0], [0, 2])
+([1, 0], [3, 0], [0, 1])
 """
 
 from __future__ import annotations
@@ -39,6 +32,13 @@ from hardlook.metrics.arrays import Values, checked_similarity
 from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches
 
 SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
+
+RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
+
+# The indices of thresholds .5 and .75 among the ten.
+_AT_50, _AT_75 = 0, 5
+
+_SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,7 @@ class MatchTable:
         return counts.astype(np.int64).reshape(self.classes, self.classes)
 
 
-def match_table(images: Sequence[ImageMatches], classes: int) -> MatchTable:
+def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTable:
     """One table of the images' matches; equal scores stand in the order image, class, file."""
     labels = _joined([image.labels for image in images], np.int16)
     scores = _joined([image.scores for image in images], np.float64)
@@ -111,39 +111,12 @@ def match_table(images: Sequence[ImageMatches], classes: int) -> MatchTable:
     )  # fmt: skip
 
 
-def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]) -> NDArray[np.int16]:
-    # The last two entries of the lookup stand for UNMATCHED = -1 and IGNORED = -2, which index from the end.
-    codes = np.array([-2, -1], np.int16)
-    found = [np.concatenate([classes, codes])[matches].reshape(SETTINGS, -1) for matches, classes in images]
-    return np.concatenate(found or [np.zeros((SETTINGS, 0), np.int16)], axis=1)
-
-
-def _ranks(labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    order = np.lexsort((-scores, labels, image))
-    group = image[order].astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels[order]
-    ranks = np.empty(len(order), np.int32)
-    ranks[order] = np.arange(len(order)) - np.searchsorted(group, group)
-    return ranks
-
-
-def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
-    return np.concatenate(parts) if parts else np.zeros(0, dtype)
-
-
-RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
-
-# Where thresholds .5 and .75 stand among the ten.
-_AT_50, _AT_75 = 0, 5
-
-_SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
-
-
 @dataclass(frozen=True, eq=False)
 class ApTable:
     """Every AP of one kind.
 
     `precision` and `recall` (4 area ranges, 10 thresholds, K), NaN for a class without objects in the range;
-    `few_recall` maps a number of detections an image and class to recall (10, K).
+    `few_recall` maps a number of detections per image and class to recall (10, K).
     """
 
     precision: NDArray[np.float64]
@@ -166,7 +139,7 @@ class ApTable:
 
 
 def vanilla_precision(table: MatchTable) -> ApTable:
-    """COCO's AP, as pycocotools: matched within classes, all labels alike strange to each other."""
+    """COCO's AP, as pycocotools: matched within classes; other labels get no credit."""
     few = {most: _recall_of_few(table, most) for most in (1, 10)}
     precision, recall = _accumulated(table, table.by_class, np.eye(table.classes))
     return ApTable(precision, recall, few)
@@ -204,3 +177,22 @@ def _recall_of_few(table: MatchTable, most: int) -> NDArray[np.float64]:
 def _mean(values: NDArray[np.float64]) -> float:
     defined = values[~np.isnan(values)]
     return float(defined.mean()) if defined.size else float("nan")
+
+
+def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]) -> NDArray[np.int16]:
+    # The last two entries of the lookup stand for UNMATCHED = -1 and IGNORED = -2, which index from the end.
+    codes = np.array([-2, -1], np.int16)
+    found = [np.concatenate([classes, codes])[matches].reshape(SETTINGS, -1) for matches, classes in images]
+    return np.concatenate(found or [np.zeros((SETTINGS, 0), np.int16)], axis=1)
+
+
+def _ranks(labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:
+    order = np.lexsort((-scores, labels, image))
+    group = image[order].astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels[order]
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order)) - np.searchsorted(group, group)
+    return ranks
+
+
+def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype)

@@ -1,20 +1,17 @@
-"""Clicks as points: the checks that all comparisons of point sets share.
+"""Comparison of two sets of clicks: PL1, the 1-Wasserstein distance and the two-dimensional Kolmogorov-Smirnov test.
 
-How far apart two sets of clicks are, in units of the object: PL1 and the 1-Wasserstein distance.
-
-From "RClicks: Realistic Click Simulation for Benchmarking Interactive Segmentation" (2024). Both are 0 or more, and
-lower is more alike; `box` is the width and height in pixels of the target object's box.
+PL1 and the Wasserstein distance are from "RClicks: Realistic Click Simulation for Benchmarking Interactive
+Segmentation" (2024). Both are 0 or more, and lower is more alike; `box` is the width and height in pixels of the target
+object's box.
 
 >>> a, b = [(0, 0), (10, 0), (10, 20)], [(0, 10), (20, 20)]
 >>> round(pairwise_l1(a, b, (20, 40)), 7), round(wasserstein(a, b, (20, 40)), 7)
 (0.7916667, 0.2851092)
 
-Whether two sets of clicks look alike: the two-sample, two-dimensional Kolmogorov-Smirnov test.
-
-G. Fasano and A. Franceschini, "A multidimensional version of the Kolmogorov-Smirnov test" (1987), with the centre's own
-weight moved to where it counts most, as the published results of RClicks have it. Each point cuts the plane into four
-quadrants; D is the largest difference between the shares of both sets in a quadrant, averaged over centres from the one
-and from the other set. Counts are integers, so D has one rounding only.
+The test is that of G. Fasano and A. Franceschini, "A multidimensional version of the Kolmogorov-Smirnov test" (1987),
+with the centre's own weight moved to where it counts most, as the published results of RClicks have it. Each point cuts
+the plane into four quadrants; D is the largest difference between the shares of both sets in a quadrant, averaged over
+centres from the one and from the other set. Counts are integers, so D has one rounding only.
 
 >>> result = fasano_franceschini([(1, 1), (2, 3), (4, 2), (5, 5)], [(1, 4), (3, 3), (6, 1), (6, 6)])
 >>> result.d, round(result.lambda_, 6), round(result.p, 6), result.passes
@@ -61,7 +58,7 @@ def box_size(box: tuple[float, float]) -> NDArray[np.float64]:
 
 WassersteinReading = Literal["released", "paper"]
 
-# Up to this many copies a side the assignment is faster than the linear programme.
+# Up to this many copies per side the assignment is faster than the linear programme.
 LARGEST_ASSIGNMENT = 300
 
 
@@ -113,13 +110,13 @@ def transport_cost(costs: NDArray[np.float64]) -> float:
     n, m = costs.shape
     copies = math.lcm(n, m)
     if copies > LARGEST_ASSIGNMENT and n != m:
-        return _programme_cost(costs)
+        return _solve_transport(costs)
     if n != m:
         costs = np.repeat(np.repeat(costs, copies // n, axis=0), copies // m, axis=1)
     return float(costs[linear_sum_assignment(costs)].mean())
 
 
-def _programme_cost(costs: NDArray[np.float64]) -> float:
+def _solve_transport(costs: NDArray[np.float64]) -> float:
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
 
@@ -173,7 +170,7 @@ class KsDraws:
 
 
 def fasano_franceschini(a: ArrayLike, b: ArrayLike) -> KsResult:
-    """The test of (n, 2) points against (m, 2) points; it passes where p > .05. Order of sets and points is all one.
+    """The test of (n, 2) points against (m, 2) points; it passes where p > .05. Their order does not matter.
 
     A set with a constant coordinate has no correlation and so no p.
 
@@ -202,12 +199,12 @@ def fasano_franceschini_draws(draws: ArrayLike, b: ArrayLike) -> KsDraws:
     return _tests(sets, click_points(b, "b"))
 
 
-def gaps_plainly(draws: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(draws,) numerators of D over 2 n m, by numpy alone, for where numba is absent.
+def quadrant_gaps_numpy(draws: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
+    """(draws,) numerators of D over 2 n m, by numpy alone, used where numba is not installed.
 
     `draws` is (draws, n, 2), `points` (m, 2).
 
-    >>> gaps_plainly(np.array([[[1.0, 1.0]]]), np.array([[2.0, 2.0]]))
+    >>> quadrant_gaps_numpy(np.array([[[1.0, 1.0]]]), np.array([[2.0, 2.0]]))
     array([2])
     """
     return np.array([_gap_around(one, points) + _gap_around(points, one) for one in draws])
@@ -231,7 +228,7 @@ def _fastest_gaps() -> Gaps:
     try:
         from hardlook.metrics.kernels.click_ks import quadrant_gaps
     except ImportError:
-        return gaps_plainly
+        return quadrant_gaps_numpy
     return quadrant_gaps
 
 

@@ -1,11 +1,9 @@
-"""Which label was given where another was true: pixel counts.
+"""Confusion of labels: pixel counts of (true, predicted) pairs, and which confusions cost the most.
 
 >>> import numpy as np
 >>> confusion_counts(np.array([0, 0, 1, 255]), np.array([0, 1, -1, 0]), classes=2, ignore=255)
 array([[1, 1, 0],
        [0, 0, 1]])
-
-Which confusions cost the most: pairs of labels, in pixels, hard and soft.
 """
 
 from __future__ import annotations
@@ -44,14 +42,14 @@ def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore:
     return counts[:classes]
 
 
-def count_pairs_plainly(
+def count_pairs_numpy(
     truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
 ) -> NDArray[np.int64]:
-    """(classes + 2, classes + 1) counts by numpy alone, for where numba is absent, and to check its kernel by.
+    """(classes + 2, classes + 1) counts by numpy alone, used where numba is not installed and to test the kernel.
 
     Rows are the true classes, then ignored, then any other truth; the last column is "no such label".
 
-    >>> count_pairs_plainly(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9).tolist()
+    >>> count_pairs_numpy(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9).tolist()
     [[1, 1], [1, 0], [0, 0]]
     """
     rows, columns = truth.astype(np.int64), prediction.astype(np.int64)
@@ -68,15 +66,15 @@ def _fastest_count() -> CountPairs:
     try:
         from hardlook.metrics.kernels.confusion import count_pairs
     except ImportError:
-        return count_pairs_plainly
+        return count_pairs_numpy
     return count_pairs
 
 
 @dataclass(frozen=True)
 class ConfusionCosts:
-    """One entry a confused pair, dearest first: `true` called `called`, which is K for "no such label".
+    """One entry per confused pair, highest cost first: class `true` predicted as `called`, K for "no such label".
 
-    `hard` is the pixels so confused, `soft` the share 1 - S of them that is not forgiven.
+    `hard` counts the confused pixels, `soft` the share 1 - S of them.
     """
 
     true: NDArray[np.int64]
@@ -91,9 +89,9 @@ class ConfusionCosts:
 def confusion_costs(
     confusion: Values, similarity: Values, *, by: Literal["soft", "hard"] = "soft", most: int | None = None
 ) -> ConfusionCosts:
-    """The confusions of a (K, K + 1) or (K, K) confusion matrix, dearest first; the `most` dearest of them.
+    """The confusions of a (K, K + 1) or (K, K) confusion matrix, highest cost first; at most `most` of them.
 
-    Pairs that never meet are left out. Equal costs go by the other cost, then by label.
+    Pairs without a pixel are left out. Equal costs are ordered by the other cost, then by label.
 
     >>> costs = confusion_costs([[9, 4, 0], [3, 9, 1]], [[1, 0.75], [0.75, 1]])
     >>> list(zip(costs.true.tolist(), costs.called.tolist(), costs.hard.tolist(), costs.soft.tolist()))

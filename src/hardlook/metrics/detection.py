@@ -1,21 +1,14 @@
-"""Objects and detections of one image, as arrays.
+"""Objects and detections of one image as arrays, and how much they overlap.
 
-Fields may come as lists, numpy arrays or torch tensors; torch is never imported. Classes are indices 0..K-1, in the
-order of their category ids, because equal scores are settled in that order.
+Fields may come as lists, numpy arrays or torch tensors; torch is never imported. Classes are indices 0..K-1 in the
+order of their category ids, because equal scores are ordered by class. A crowd's overlap is the share of the detection
+that lies in it, as in COCO.
 
 >>> found = Detections([1, 0], [0.9, 0.5], boxes=[[0, 0, 10, 10], [5, 5, 4, 4]])
->>> areas(found, "bbox").tolist(), len(found.classes)
+>>> compute_areas(found, "bbox").tolist(), len(found.classes)
 ([100.0, 16.0], 2)
-
-How much detections and objects overlap: boxes or masks, every pair.
-
-A crowd's overlap is the share of the detection that lies in it, as COCO has it.
-
->>> import numpy as np
 >>> box_overlap(np.array([[0.0, 0, 2, 2]]), np.array([[1.0, 0, 2, 2], [0, 0, 9, 9]]), np.array([False, True])).round(3)
 array([[0.333, 1.   ]])
-
-Codes of matches.
 """
 
 from __future__ import annotations
@@ -30,6 +23,11 @@ from hardlook.metrics.arrays import Values, as_numpy
 
 IouType = Literal["segm", "bbox"]
 
+# Codes of matches, in place of the index of an object.
+UNMATCHED = -1
+
+IGNORED = -2
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Objects:
@@ -37,7 +35,7 @@ class Objects:
 
     `classes` (n,); `boxes` (n, 4) as x, y, width, height; `masks` (n, H, W) bool; `area` (n,) pixels as the dataset
     states them; `crowd` (n,) bool marks regions of many objects; `ignore` (n,) bool marks further objects that
-    neither count nor harm; `ids` (n,) annotation ids, which only the reading `released` looks at.
+    neither count nor harm; `ids` (n,) annotation ids, which only the reading `released` uses.
 
     >>> Objects([0, 2], boxes=[[0, 0, 4, 4], [1, 1, 2, 2]], crowd=[False, True]).ignore.tolist()
     [False, True]
@@ -56,12 +54,12 @@ class Objects:
         area: Values | None = None, crowd: Values | None = None, ignore: Values | None = None,
         ids: Values | None = None,
     ) -> None:  # fmt: skip
-        _take_regions(self, classes, boxes, masks, area)
+        _set_regions(self, classes, boxes, masks, area)
         n = len(self.classes)
         crowds = np.zeros(n, bool) if crowd is None else _vector(crowd, np.bool_, "crowd", n)
-        _take(self, "crowd", crowds)
-        _take(self, "ignore", crowds if ignore is None else crowds | _vector(ignore, np.bool_, "ignore", n))
-        _take(self, "ids", None if ids is None else _vector(ids, np.int64, "ids", n))
+        _set(self, "crowd", crowds)
+        _set(self, "ignore", crowds if ignore is None else crowds | _vector(ignore, np.bool_, "ignore", n))
+        _set(self, "ids", None if ids is None else _vector(ids, np.int64, "ids", n))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -84,17 +82,17 @@ class Detections:
         self, classes: Values, scores: Values, *, boxes: Values | None = None, masks: Values | None = None,
         area: Values | None = None,
     ) -> None:  # fmt: skip
-        _take_regions(self, classes, boxes, masks, area)
-        _take(self, "scores", _vector(scores, np.float64, "scores", len(self.classes)))
+        _set_regions(self, classes, boxes, masks, area)
+        _set(self, "scores", _vector(scores, np.float64, "scores", len(self.classes)))
         odd = np.isnan(self.scores)
         if odd.any():
             raise ValueError(f"scores: expected numbers, got NaN at detection {int(odd.argmax())}")
 
 
-def areas(shapes: Objects | Detections, iou_type: IouType) -> NDArray[np.float64]:
+def compute_areas(shapes: Objects | Detections, iou_type: IouType) -> NDArray[np.float64]:
     """(n,) pixels: as given, else of the masks (`segm`) or the boxes (`bbox`).
 
-    >>> areas(Detections([0], [0.5], masks=[[[True, True, False]]]), "segm")
+    >>> compute_areas(Detections([0], [0.5], masks=[[[True, True, False]]]), "segm")
     array([2.])
     """
     if shapes.area is not None:
@@ -106,39 +104,7 @@ def areas(shapes: Objects | Detections, iou_type: IouType) -> NDArray[np.float64
     if len(shapes.classes) == 0:
         return np.zeros(0)
     wanted = "masks" if iou_type == "segm" else "boxes"
-    raise ValueError(f"{type(shapes).__name__} for {iou_type}: expected area or {wanted}, neither came")
-
-
-def _take(record: object, name: str, value: object) -> None:
-    object.__setattr__(record, name, value)
-
-
-def _take_regions(
-    record: object, classes: Values, boxes: Values | None, masks: Values | None, area: Values | None
-) -> None:
-    vector = _vector(classes, np.int64, "classes", None)
-    n = len(vector)
-    _take(record, "classes", vector)
-    _take(record, "boxes", None if boxes is None else _shaped(boxes, np.float64, "boxes", (n, 4)))
-    _take(record, "masks", None if masks is None else _shaped(masks, np.bool_, "masks", (n, None, None)))
-    _take(record, "area", None if area is None else _vector(area, np.float64, "area", n))
-
-
-def _vector(values: Values, dtype: Any, name: str, n: int | None) -> NDArray[Any]:
-    return _shaped(values, dtype, name, (n,))
-
-
-def _shaped(values: Values, dtype: Any, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
-    array = np.asarray(as_numpy(values), dtype)
-    if array.shape == shape:
-        return array
-    if array.size == 0 and shape[0] in (0, None) and array.ndim != len(shape):
-        # An empty list has lost its further axes.
-        array = array.reshape(tuple(side or 0 for side in shape))
-    if array.ndim != len(shape) or any(e not in (None, s) for e, s in zip(shape, array.shape, strict=True)):
-        wanted = ", ".join("any" if side is None else str(side) for side in shape)
-        raise ValueError(f"{name}: expected shape ({wanted}), got {array.shape}")
-    return array
+    raise ValueError(f"{type(shapes).__name__} for {iou_type}: expected area or {wanted}, got neither")
 
 
 def box_overlap(
@@ -172,10 +138,10 @@ def mask_overlap(found: NDArray[np.bool_], truth: NDArray[np.bool_], crowd: NDAr
     return _share(common, found_area[:, None], truth_area, crowd)
 
 
-def overlap_of(found: Detections, truth: Objects, iou_type: IouType) -> NDArray[np.float64]:
+def compute_overlaps(found: Detections, truth: Objects, iou_type: IouType) -> NDArray[np.float64]:
     """(D, G) overlaps of one image's detections and objects, of their boxes or their masks.
 
-    >>> overlap_of(Detections([0], [0.5], boxes=[[0, 0, 2, 2]]), Objects([0], boxes=[[0, 0, 2, 4]]), "bbox")
+    >>> compute_overlaps(Detections([0], [0.5], boxes=[[0, 0, 2, 2]]), Objects([0], boxes=[[0, 0, 2, 4]]), "bbox")
     array([[0.5]])
     """
     if len(found.classes) == 0 or len(truth.classes) == 0:
@@ -185,7 +151,39 @@ def overlap_of(found: Detections, truth: Objects, iou_type: IouType) -> NDArray[
     if iou_type == "segm" and found.masks is not None and truth.masks is not None:
         return mask_overlap(found.masks, truth.masks, truth.crowd)
     wanted = "boxes" if iou_type == "bbox" else "masks"
-    raise ValueError(f"{iou_type}: expected {wanted} of objects and detections, or their overlap; neither came")
+    raise ValueError(f"{iou_type}: expected {wanted} of objects and detections, or their overlap; got neither")
+
+
+def _set(record: object, name: str, value: object) -> None:
+    object.__setattr__(record, name, value)
+
+
+def _set_regions(
+    record: object, classes: Values, boxes: Values | None, masks: Values | None, area: Values | None
+) -> None:
+    vector = _vector(classes, np.int64, "classes", None)
+    n = len(vector)
+    _set(record, "classes", vector)
+    _set(record, "boxes", None if boxes is None else _shaped(boxes, np.float64, "boxes", (n, 4)))
+    _set(record, "masks", None if masks is None else _shaped(masks, np.bool_, "masks", (n, None, None)))
+    _set(record, "area", None if area is None else _vector(area, np.float64, "area", n))
+
+
+def _vector(values: Values, dtype: Any, name: str, n: int | None) -> NDArray[Any]:
+    return _shaped(values, dtype, name, (n,))
+
+
+def _shaped(values: Values, dtype: Any, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    array = np.asarray(as_numpy(values), dtype)
+    if array.shape == shape:
+        return array
+    if array.size == 0 and shape[0] in (0, None) and array.ndim != len(shape):
+        # An empty list has lost its further axes.
+        array = array.reshape(tuple(side or 0 for side in shape))
+    if array.ndim != len(shape) or any(e not in (None, s) for e, s in zip(shape, array.shape, strict=True)):
+        wanted = ", ".join("any" if side is None else str(side) for side in shape)
+        raise ValueError(f"{name}: expected shape ({wanted}), got {array.shape}")
+    return array
 
 
 def _share(
@@ -197,8 +195,3 @@ def _share(
     # Two regions without a pixel have no union; they overlap by nothing.
     union[common == 0] = 1
     return common / union
-
-
-UNMATCHED = -1
-
-IGNORED = -2

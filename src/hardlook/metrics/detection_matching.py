@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import Values, as_numpy
-from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, areas, overlap_of
+from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, compute_areas, compute_overlaps
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 
@@ -67,11 +67,11 @@ def match_image(
     >>> match_image(truth, found, iou_type="bbox", released=True).pooled[0, 0].tolist()
     [-1]
     """
-    from hardlook.metrics.kernels.matching import greedy
+    from hardlook.metrics.kernels.matching import match_greedily
 
     detections, objects = len(found.classes), len(truth.classes)
-    overlap = overlap_of(found, truth, iou_type) if overlap is None else _checked(overlap, detections, objects)
-    object_area, area = areas(truth, iou_type), areas(found, iou_type)
+    overlap = compute_overlaps(found, truth, iou_type) if overlap is None else _checked(overlap, detections, objects)
+    object_area, area = compute_areas(truth, iou_type), compute_areas(found, iou_type)
     ignored = truth.ignore | (object_area < _LOW) | (object_area > _HIGH)
     outside = (area < _LOW) | (area > _HIGH)
     no_trap = np.zeros(objects, bool)
@@ -88,7 +88,7 @@ def match_image(
         ),
     ):  # fmt: skip
         # Copies, because numba compiles anew for arrays that are read-only or strided.
-        greedy(
+        match_greedily(
             overlap, order, columns, found_group, truth_group, truth.crowd.copy(),
             ignored, outside, trapped, IOU_THRESHOLDS, matches,
         )  # fmt: skip
@@ -97,7 +97,7 @@ def match_image(
     )
 
 
-def only_classes(
+def select_classes(
     truth: Objects, found: Detections, overlap: NDArray[np.float64], kept: NDArray[np.bool_]
 ) -> tuple[Objects, Detections, NDArray[np.float64]]:
     """The image with only the classes for which `kept` (K,) is true: objects, detections and their overlap.
@@ -105,7 +105,7 @@ def only_classes(
     Regions are left behind; their areas must have been given.
 
     >>> truth, found = Objects([0, 1], area=[9, 9]), Detections([1], [0.5], area=[9])
-    >>> few, none, overlap = only_classes(truth, found, np.ones((1, 2)), np.array([True, False]))
+    >>> few, none, overlap = select_classes(truth, found, np.ones((1, 2)), np.array([True, False]))
     >>> len(few.classes), len(none.classes), overlap.shape
     (1, 0, (0, 1))
     """

@@ -1,10 +1,10 @@
-"""What makes a mask easy or hard: its size, its place, its pieces and what else the image holds.
+"""Attributes that make a mask easy or hard: its size, its position, its pieces and the other objects in the image.
 
 The attributes of "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D&B), as in its
 published table. Box and pieces are those of the mask at 512 x 512 (nearest neighbour), whatever the image's shape.
 
-The paper speaks of the box of the class mask, and `area_ratio` and `offset_ratio` take any mask. The published
-columns hold one value an image, whatever the class: they behave as the box of the authors' saliency mask.
+The paper describes the box of the class mask, and `area_ratio` and `offset_ratio` take any mask. The published
+columns have one value per image, whatever the class: they fit the box of the authors' saliency mask.
 
 >>> import numpy as np
 >>> mask = np.zeros((512, 512), bool)

@@ -1,6 +1,6 @@
 """Intersection over union by class and its mean, from counts that add up over images.
 
-Three counts a class are all it takes: pixels hit (true and predicted), true pixels, predicted pixels. They are
+It takes three counts per class: pixels hit (true and predicted), true pixels, predicted pixels. They are
 integers that add over images, so scores of any subset, and their bootstrap, come from sums.
 
 >>> import numpy as np

@@ -1,28 +1,22 @@
-"""Scores of one-shot segmentation from pixel counts: class IoU, LCA, HCA, GS and FB-IoU.
+"""Scores of one-shot segmentation from pixel counts: class IoU, LCA, HCA, GS, FB-IoU and SCS.
 
 From "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D&B). Counts are sums over pairs, so
-everything here works on totals with any leading axes, such as resamples. SCS is in `support_cognizance`.
+everything here works on totals with any leading axes, such as resamples.
 
-What is absent: a class without pixels has IoU NaN and leaves the mean over classes. A split without any class is
-NaN, and so are the LCA and HCA of its fold: weights are not shared out anew. LCA and HCA of several folds are the
-`mean_of_defined` of theirs: who reports it names the folds that have none. GS asks for the models of all folds and is
-NaN when one has no score.
+Missing values: a class without pixels has IoU NaN and is left out of the mean over classes. A split without any class
+is NaN, and so are the LCA and HCA of its fold: weights are not redistributed. LCA and HCA of several folds are the
+`mean_of_defined` of theirs. GS needs the models of all folds and is NaN when one has no score.
 
 >>> lca, hca = lca_hca({"easy_sal": 0.5, "easy_nsal": 0.35, "hard_sal": 0.38, "hard_nsal": 0.13})
 >>> round(float(lca), 4), round(float(hca), 4)
 (0.4225, 0.2375)
 
-SCS, the support cognizance score: how far the prediction follows the support.
-
-From "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D&B). A good score needs high IoU
-where the support shows the query's class (L0 identical, L1 transformed, L2 similar, L3 dissimilar) and low IoU where
-it does not (L4 other class, L5 null mask, L6 empty image). Two readings:
+SCS, the support cognizance score, says how far the prediction follows the support. A good score needs high IoU where
+the support shows the query's class (L0 identical, L1 transformed, L2 similar, L3 dissimilar) and low IoU where it does
+not (L4 other class, L5 null mask, L6 empty image). A class that lacks a level has no score (NaN). Two readings:
 
 - `paper`: per class (4 L0 + 2 L1 + 2 L2 + L3 + (1 - L4) + (1 - L5) + (1 - L6)) / 12.
 - `released`: four groups of pairs with weights 4 (L0), 3 (L1), 1 (L2 and L3) and 1 (L4 to L6 pooled, inverted) over 9.
-
-A class that lacks a level has no score (NaN) and leaves the mean over classes: its weights are not shared out anew.
-Who reports the mean counts such classes.
 
 >>> round(float(scs_paper([[0.8, 0.7, 0.6, 0.5, 0.4, 0.2, 0.3]])), 4)
 0.7
@@ -41,6 +35,20 @@ SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 LOW_COMPLEXITY_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
 
 HIGH_COMPLEXITY_WEIGHTS = LOW_COMPLEXITY_WEIGHTS[::-1]
+
+LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
+
+POOLED_LEVELS = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
+
+RELEASED_GROUPS = (("L0",), ("L1",), ("L2", "L3"), ("L4", "L5", "L6"))
+
+# Negative weights invert: w (1 - IoU) = w - w IoU.
+PAPER_WEIGHTS = {
+    7: np.array([4.0, 2.0, 2.0, 1.0, -1.0, -1.0, -1.0]),
+    6: np.array([4.0, 2.0, 3.0, -1.0, -1.0, -1.0]),
+}
+
+RELEASED_WEIGHTS = np.array([4.0, 3.0, 1.0, -1.0])
 
 
 def class_iou(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
@@ -121,21 +129,6 @@ def fb_iou(intersection: ArrayLike, union: ArrayLike, pixels: ArrayLike) -> NDAr
     """
     hits, either, every = (np.asarray(counts, np.float64) for counts in (intersection, union, pixels))
     return (class_iou(hits, either) + class_iou(every - either, every - hits)) / 2
-
-
-LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
-
-POOLED_LEVELS = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
-
-RELEASED_GROUPS = (("L0",), ("L1",), ("L2", "L3"), ("L4", "L5", "L6"))
-
-# Negative weights invert: w (1 - IoU) = w - w IoU.
-PAPER_WEIGHTS = {
-    7: np.array([4.0, 2.0, 2.0, 1.0, -1.0, -1.0, -1.0]),
-    6: np.array([4.0, 2.0, 3.0, -1.0, -1.0, -1.0]),
-}
-
-RELEASED_WEIGHTS = np.array([4.0, 3.0, 1.0, -1.0])
 
 
 def class_scs_paper(levels: ArrayLike) -> NDArray[np.float64]:

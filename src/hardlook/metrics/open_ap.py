@@ -1,4 +1,4 @@
-"""Open AP beside AP-dagger and COCO's AP: how much of the loss is a wrong word, and how wrong a word.
+"""Open AP beside AP-dagger and COCO's AP: how much of a low AP is due to wrong labels, and how wrong they are.
 
 Zhou et al., "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", 2023. AP-dagger pools the classes of an
 image in matching and keeps hard labels; Open AP scores labels by similarity on top of that.
@@ -9,18 +9,14 @@ image in matching and keeps hard labels; Open AP scores labels by similarity on 
 >>> {kind: round(figures["AP"], 4) for kind, figures in result.summary().items()}
 {'vanilla': 0.0, 'dagger': 0.0, 'open': 0.505}
 
-Every AP of one table of matches under many weightings of its images, each to the last bit as if made alone.
+A bootstrap or a permutation test weighs the same images a thousand times. `WeightedPrecision` computes every AP under
+many weights, each equal to the last bit to one computed alone: it finds once, for each area range and threshold, the
+detections that can matter. Ignored detections never do, nor does a detection that found nothing once its class has had
+its last hit. That leaves a sixth to a half of the table.
 
-A bootstrap or a permutation test weighs the same images a thousand times. What no weighting changes is made once: for
-each area range and threshold the detections that can matter. Those that are ignored never do, nor does a detection
-that found nothing once its class has had its last hit. That leaves a sixth to a half of the table.
-
->>> from hardlook.metrics.detection import Detections, Objects
->>> from hardlook.metrics.detection_matching import match_image
->>> from hardlook.metrics.average_precision import match_table
 >>> good = match_image(Objects([0], area=[9]), Detections([0], [0.9], area=[9]), overlap=[[1.0]])
 >>> bad = match_image(Objects([0], area=[9]), Detections([1], [0.8], area=[9]), overlap=[[1.0]])
->>> precision = WeightedPrecision(match_table([good, bad], classes=2), [[1, 0.5], [0.5, 1]])
+>>> precision = WeightedPrecision(build_match_table([good, bad], classes=2), [[1, 0.5], [0.5, 1]])
 >>> [round(float(precision.result(weights).open.per_class()[0]), 3) for weights in ([1, 1], [2, 0], [0, 2])]
 [0.752, 1.0, 0.505]
 """
@@ -38,12 +34,12 @@ from hardlook.metrics.average_precision import (
     RECALL_LEVELS,
     ApTable,
     MatchTable,
-    match_table,
+    build_match_table,
     soft_precision,
     vanilla_precision,
 )
-from hardlook.metrics.detection import UNMATCHED, Detections, IouType, Objects, areas, overlap_of
-from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches, match_image, only_classes
+from hardlook.metrics.detection import UNMATCHED, Detections, IouType, Objects, compute_areas, compute_overlaps
+from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches, match_image, select_classes
 
 ImageKey = int | str
 
@@ -67,7 +63,7 @@ def open_average_precision(matches: MatchTable, similarity: Values) -> OpenApRes
     """All three kinds of AP from a table of matches (or a resample of it) under a similarity (K, K).
 
     >>> image = match_image(Objects([1], area=[9]), Detections([1], [0.9], area=[9]), overlap=[[1.0]])
-    >>> result = open_average_precision(match_table([image], classes=2), np.eye(2))
+    >>> result = open_average_precision(build_match_table([image], classes=2), np.eye(2))
     >>> result.open.per_class()
     array([nan,  1.])
     """
@@ -125,14 +121,14 @@ class OpenAP:
                     f"got {classes.min()} to {classes.max()}"
                 )
         given = None if overlap is None else np.asarray(as_numpy(overlap), np.float64)
-        shared = overlap_of(found, truth, self.iou_type) if given is None else given
+        shared = compute_overlaps(found, truth, self.iou_type) if given is None else given
         self._images[key] = {"": self._matched(truth, found, shared)}
         if len(self._kept) > 1:
-            sized = Objects(truth.classes, area=areas(truth, self.iou_type), crowd=truth.crowd, ignore=truth.ignore,
-                            ids=truth.ids)  # fmt: skip
-            scored = Detections(found.classes, found.scores, area=areas(found, self.iou_type))
+            truth_area = compute_areas(truth, self.iou_type)
+            sized = Objects(truth.classes, area=truth_area, crowd=truth.crowd, ignore=truth.ignore, ids=truth.ids)
+            scored = Detections(found.classes, found.scores, area=compute_areas(found, self.iou_type))
             for name, kept in list(self._kept.items())[1:]:
-                self._images[key][name] = self._matched(*only_classes(sized, scored, shared, kept))
+                self._images[key][name] = self._matched(*select_classes(sized, scored, shared, kept))
 
     def merge(self, other: OpenAP) -> None:
         """Add another's images; merging parts equals one pass, exactly, where images have keys."""
@@ -149,7 +145,7 @@ class OpenAP:
     def table(self, class_set: str = "") -> MatchTable:
         """All matches, or those among the classes of one set, in one table to score, resample or count pairs of."""
         keys = sorted(self._images, key=lambda key: (isinstance(key, str), key))
-        return match_table([self._images[key][class_set] for key in keys], len(self.labels))
+        return build_match_table([self._images[key][class_set] for key in keys], len(self.labels))
 
     def compute(self, class_set: str = "") -> OpenApResult:
         """The scores so far, or the constrained scores of one class set."""

@@ -1,7 +1,7 @@
 """Open PQ: panoptic quality where a similar label is partly right.
 
 After "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation" (2023). The state is the matches of the
-segments, a few integers an image, so one pass over the images is scored under any number of similarity matrices.
+segments, a few integers per image, so one pass over the images is scored under any number of similarity matrices.
 
 >>> metric = OpenPQ(["cat", "dog"], [[1, 0.5], [0.5, 1]], things=[True, True])
 >>> image = np.array([[1, 1, 2]])
@@ -10,22 +10,13 @@ segments, a few integers an image, so one pass over the images is scored under a
 >>> round(result.open.all.pq, 3), round(result.vanilla.all.pq, 3)
 (0.733, 0.333)
 
-Panoptic quality from sums that add up over images, with part of the credit for a similar label.
+All scores come from four sums per class that add up over images: IoU of matches, true positives, false positives, false
+negatives. A match between classes that are both things or both stuff counts for S of a true positive of the true class;
+the rest, 1 - S, is a false negative of the true class and a false positive of the other. With the identity for S this
+is the closed metric.
 
-Four sums a class, in this order: IoU of matches, true positives, false positives, false negatives. A match between
-classes that are both things or both stuff counts for S of a true positive of the true class; the rest, 1 - S, is
-missed by the true class and falsely claimed by the other. With the identity for S this is the closed metric.
-
->>> import numpy as np
->>> sums = np.array([[0.9, 0.4], [1, 0.5], [1.5, 0], [0, 0.5]])
->>> class_quality(sums).round(3)
-array([[0.514, 0.533],
-       [0.9  , 0.8  ],
-       [0.571, 0.667]])
->>> mean_quality(sums).round(3)
+>>> mean_quality(np.array([[0.9, 0.4], [1, 0.5], [1.5, 0], [0, 0.5]])).round(3)
 array([0.524, 0.85 , 0.619])
-
-Which confusions of whole segments cost the most: pairs of labels, in segments, hard and soft.
 """
 
 from __future__ import annotations
@@ -40,101 +31,6 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.metrics.arrays import Values, as_numpy, checked_similarity
 from hardlook.metrics.confusion import ConfusionCosts, confusion_costs
 from hardlook.metrics.panoptic import Crowds, SegmentMatches, Segments, join_matches, match_segments
-
-
-def quality_sums_by_image(matches: SegmentMatches, similarity: Values, things: Values) -> NDArray[np.float64]:
-    """(images, 4, K) sums of each image and class, which is what a bootstrap over images resamples.
-
-    `similarity` is (K, K), row = true; `things` is a (K,) mask, the others are stuff. Similarity between a thing and
-    stuff is not used: such a match is no match.
-
-    >>> from hardlook.metrics.panoptic import Segments, match_segments
-    >>> image = np.array([[1, 2]])
-    >>> same = match_segments(image, Segments([1, 2], [0, 1]), image, Segments([1, 2], [0, 0]))
-    >>> quality_sums_by_image(same, [[1, 0.25], [0.25, 1]], [True, True]).tolist()
-    [[[1.0, 0.25], [1.0, 0.25], [0.75, 0.0], [0.0, 0.75]]]
-    """
-    return _sums(matches, similarity, things, matches.image, matches.images)
-
-
-def quality_sums(matches: SegmentMatches, similarity: Values, things: Values) -> NDArray[np.float64]:
-    """(4, K) sums of each class over all images, the same to the last bit in whatever order the images came.
-
-    >>> from hardlook.metrics.panoptic import join_matches
-    >>> quality_sums(join_matches([]), [[1]], [True]).tolist()
-    [[0.0], [0.0], [0.0], [0.0]]
-    """
-    keys = (matches.excused, matches.union, matches.intersection, matches.called, matches.true)
-    order = np.lexsort(keys)
-    sorted_matches = SegmentMatches(
-        matches.image[order],
-        matches.true[order],
-        matches.called[order],
-        matches.intersection[order],
-        matches.union[order],
-        matches.excused[order],
-        matches.images,
-    )
-    return np.asarray(_sums(sorted_matches, similarity, things, np.zeros(len(matches), np.int64), 1)[0])
-
-
-def class_quality(sums: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(..., 3, K) PQ, SQ and RQ of each class from (..., 4, K) sums; NaN for a class that does not occur.
-
-    SQ is 0 for a class that occurs and has no true positive.
-
-    >>> class_quality(np.array([[0.0, 0.0], [0, 0], [2, 0], [0, 0]]))
-    array([[ 0., nan],
-           [ 0., nan],
-           [ 0., nan]])
-    """
-    iou, tp, fp, fn = np.moveaxis(np.asarray(sums, np.float64), -2, 0)
-    weight = tp + fp / 2 + fn / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
-        quality = np.stack([iou / weight, np.where(tp > 0, iou / tp, 0.0), tp / weight], axis=-2)
-    return np.where((weight > 0)[..., None, :], quality, np.nan)
-
-
-def mean_quality(sums: NDArray[np.float64], within: ArrayLike | None = None) -> NDArray[np.float64]:
-    """(..., 3) mean PQ, SQ and RQ over the classes that occur, NaN where none does, from (..., 4, K) sums.
-
-    `within` is a (K,) mask of classes to take.
-
-    >>> mean_quality(np.array([[0.8, 0.0], [1, 0], [0, 2], [0, 0]]), within=[True, False])
-    array([0.8, 0.8, 1. ])
-    """
-    taken = sums if within is None else np.asarray(sums)[..., np.asarray(within, np.bool_)]
-    quality = class_quality(taken)
-    occurs = ~np.isnan(quality)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(occurs, quality, 0.0).sum(-1) / occurs.sum(-1))
-
-
-def _sums(
-    matches: SegmentMatches, similarity: Values, things: Values, group: NDArray[np.int64], groups: int
-) -> NDArray[np.float64]:
-    is_thing = as_numpy(things).astype(np.bool_)
-    classes = len(is_thing)
-    shared = checked_similarity(similarity, classes)
-    largest = max(matches.true.max(initial=-1), matches.called.max(initial=-1))
-    if largest >= classes:
-        raise ValueError(f"matches: expected classes from 0 to {classes - 1}, got {largest}")
-    # One more row and column of zeros for "nobody", which -1 indexes.
-    credit = np.zeros((classes + 1, classes + 1))
-    credit[:classes, :classes] = np.where(is_thing[:, None] == is_thing, shared, 0.0)
-    share = credit[matches.true, matches.called]
-    iou = share * matches.intersection / np.maximum(matches.union, 1)
-    slots = classes + 1
-    true, called = group * slots + matches.true % slots, group * slots + matches.called % slots
-    sums = [
-        np.bincount(true, iou, groups * slots),
-        np.bincount(true, share, groups * slots),
-        np.bincount(called, np.where(matches.excused, 0.0, 1 - share), groups * slots),
-        np.bincount(true, 1 - share, groups * slots),
-    ]
-    # Of nothing at all bincount makes integers, whatever the weights.
-    stack = np.stack(sums).astype(np.float64, copy=False)
-    return np.moveaxis(stack.reshape(4, groups, slots), 0, 1)[..., :classes]
 
 
 @dataclass(frozen=True)
@@ -170,6 +66,61 @@ class OpenPqResult:
 
     open: PanopticScores
     vanilla: PanopticScores
+
+
+class OpenPQ:
+    """Accumulates matches over images: update, merge, compute, reset.
+
+    `labels` are the K names, in the order of the classes 0..K-1; `things` says which of them are things.
+
+    >>> metric = OpenPQ(["sky"], [[1]], things=[False])
+    >>> metric.update([[4, 4]], Segments([4], [0]), [[1, 1]], Segments([1], [0]))
+    >>> metric.compute().open.stuff.pq
+    1.0
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        similarity: Values,
+        things: Values,
+        *,
+        known: ArrayLike | None = None,
+        crowds: Crowds = "last",
+    ) -> None:
+        self.labels, self.known, self.crowds = tuple(labels), known, crowds
+        self.similarity = checked_similarity(similarity, len(self.labels))
+        self.things = as_numpy(things).astype(np.bool_)
+        if self.things.shape != (len(self.labels),):
+            raise ValueError(f"things: expected shape ({len(self.labels)},), got {self.things.shape}")
+        self.reset()
+
+    def reset(self) -> None:
+        """Delete all matches."""
+        self._parts: list[SegmentMatches] = []
+
+    def update(self, truth: Values, truth_segments: Segments, prediction: Values, predicted_segments: Segments) -> None:
+        """Add one image: (H, W) maps of segment ids, 0 = void, and the tables of their segments."""
+        maps = truth, truth_segments, prediction, predicted_segments
+        self._parts.append(match_segments(*maps, classes=len(self.labels), crowds=self.crowds))
+
+    def merge(self, other: OpenPQ) -> None:
+        """Add another's matches; merging parts equals one pass, exactly."""
+        if other.labels != self.labels:
+            raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
+        if other.crowds != self.crowds or not np.array_equal(other.things, self.things):
+            raise ValueError("other: expected the same things and the same rule for crowds")
+        self._parts += other._parts
+
+    @property
+    def matches(self) -> SegmentMatches:
+        """All matches so far, images in the order they came."""
+        self._parts = [join_matches(self._parts)]
+        return self._parts[0]
+
+    def compute(self) -> OpenPqResult:
+        """The scores so far."""
+        return open_pq(self.matches, self.similarity, self.things, known=self.known)
 
 
 def open_pq(
@@ -215,64 +166,94 @@ def panoptic_scores(
     )
 
 
-class OpenPQ:
-    """Accumulates matches over images: update, merge, compute, reset.
-
-    `labels` are the K names, in the order of the classes 0..K-1; `things` says which of them are things.
-
-    >>> metric = OpenPQ(["sky"], [[1]], things=[False])
-    >>> metric.update([[4, 4]], Segments([4], [0]), [[1, 1]], Segments([1], [0]))
-    >>> metric.compute().open.stuff.pq
-    1.0
-    """
-
-    def __init__(
-        self,
-        labels: Sequence[str],
-        similarity: Values,
-        things: Values,
-        *,
-        known: ArrayLike | None = None,
-        crowds: Crowds = "last",
-    ) -> None:
-        self.labels, self.known, self.crowds = tuple(labels), known, crowds
-        self.similarity = checked_similarity(similarity, len(self.labels))
-        self.things = as_numpy(things).astype(np.bool_)
-        if self.things.shape != (len(self.labels),):
-            raise ValueError(f"things: expected shape ({len(self.labels)},), got {self.things.shape}")
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self._parts: list[SegmentMatches] = []
-
-    def update(self, truth: Values, truth_segments: Segments, prediction: Values, predicted_segments: Segments) -> None:
-        """Add one image: (H, W) maps of segment ids, 0 = void, and the tables of their segments."""
-        maps = truth, truth_segments, prediction, predicted_segments
-        self._parts.append(match_segments(*maps, classes=len(self.labels), crowds=self.crowds))
-
-    def merge(self, other: OpenPQ) -> None:
-        """Add another's matches; merging parts equals one pass, exactly."""
-        if other.labels != self.labels:
-            raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
-        if other.crowds != self.crowds or not np.array_equal(other.things, self.things):
-            raise ValueError("other: expected the same things and the same rule for crowds")
-        self._parts += other._parts
-
-    @property
-    def matches(self) -> SegmentMatches:
-        """All matches so far, images in the order they came."""
-        self._parts = [join_matches(self._parts)]
-        return self._parts[0]
-
-    def compute(self) -> OpenPqResult:
-        """The scores so far."""
-        return open_pq(self.matches, self.similarity, self.things, known=self.known)
-
-
 def _quality(sums: NDArray[np.float64], within: NDArray[np.bool_]) -> Quality:
     pq, sq, rq = (float(mean) for mean in mean_quality(sums, within))
     return Quality(pq, sq, rq, int((sums[1:, within].sum(0) > 0).sum()))
+
+
+def quality_sums_by_image(matches: SegmentMatches, similarity: Values, things: Values) -> NDArray[np.float64]:
+    """(images, 4, K) sums of each image and class, which is what a bootstrap over images resamples.
+
+    `similarity` is (K, K), row = true; `things` is a (K,) mask, the others are stuff. Similarity between a thing and
+    stuff is not used: such a match is no match.
+
+    >>> image = np.array([[1, 2]])
+    >>> same = match_segments(image, Segments([1, 2], [0, 1]), image, Segments([1, 2], [0, 0]))
+    >>> quality_sums_by_image(same, [[1, 0.25], [0.25, 1]], [True, True]).tolist()
+    [[[1.0, 0.25], [1.0, 0.25], [0.75, 0.0], [0.0, 0.75]]]
+    """
+    return _sums(matches, similarity, things, matches.image, matches.images)
+
+
+def quality_sums(matches: SegmentMatches, similarity: Values, things: Values) -> NDArray[np.float64]:
+    """(4, K) sums of each class over all images, the same to the last bit in whatever order the images came.
+
+    >>> quality_sums(join_matches([]), [[1]], [True]).tolist()
+    [[0.0], [0.0], [0.0], [0.0]]
+    """
+    columns = (matches.true, matches.called, matches.intersection, matches.union, matches.excused)
+    order = np.lexsort(columns[::-1])
+    sorted_matches = SegmentMatches(matches.image[order], *(column[order] for column in columns), matches.images)
+    return np.asarray(_sums(sorted_matches, similarity, things, np.zeros(len(matches), np.int64), 1)[0])
+
+
+def class_quality(sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(..., 3, K) PQ, SQ and RQ of each class from (..., 4, K) sums; NaN for a class that does not occur.
+
+    SQ is 0 for a class that occurs and has no true positive.
+
+    >>> class_quality(np.array([[0.0, 0.0], [0, 0], [2, 0], [0, 0]]))
+    array([[ 0., nan],
+           [ 0., nan],
+           [ 0., nan]])
+    """
+    iou, tp, fp, fn = np.moveaxis(np.asarray(sums, np.float64), -2, 0)
+    weight = tp + fp / 2 + fn / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quality = np.stack([iou / weight, np.where(tp > 0, iou / tp, 0.0), tp / weight], axis=-2)
+    return np.where((weight > 0)[..., None, :], quality, np.nan)
+
+
+def mean_quality(sums: NDArray[np.float64], within: ArrayLike | None = None) -> NDArray[np.float64]:
+    """(..., 3) mean PQ, SQ and RQ over the classes that occur, NaN where none does, from (..., 4, K) sums.
+
+    `within` is a (K,) mask of classes to take.
+
+    >>> mean_quality(np.array([[0.8, 0.0], [1, 0], [0, 2], [0, 0]]), within=[True, False])
+    array([0.8, 0.8, 1. ])
+    """
+    taken = sums if within is None else np.asarray(sums)[..., np.asarray(within, np.bool_)]
+    quality = class_quality(taken)
+    occurs = ~np.isnan(quality)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(occurs, quality, 0.0).sum(-1) / occurs.sum(-1))
+
+
+def _sums(
+    matches: SegmentMatches, similarity: Values, things: Values, group: NDArray[np.int64], groups: int
+) -> NDArray[np.float64]:
+    is_thing = as_numpy(things).astype(np.bool_)
+    classes = len(is_thing)
+    shared = checked_similarity(similarity, classes)
+    largest = max(matches.true.max(initial=-1), matches.called.max(initial=-1))
+    if largest >= classes:
+        raise ValueError(f"matches: expected classes from 0 to {classes - 1}, got {largest}")
+    # One more row and column of zeros for NO_PARTNER, which is -1 and so indexes the last.
+    credit = np.zeros((classes + 1, classes + 1))
+    credit[:classes, :classes] = np.where(is_thing[:, None] == is_thing, shared, 0.0)
+    share = credit[matches.true, matches.called]
+    iou = share * matches.intersection / np.maximum(matches.union, 1)
+    slots = classes + 1
+    true, called = group * slots + matches.true % slots, group * slots + matches.called % slots
+    sums = [
+        np.bincount(true, iou, groups * slots),
+        np.bincount(true, share, groups * slots),
+        np.bincount(called, np.where(matches.excused, 0.0, 1 - share), groups * slots),
+        np.bincount(true, 1 - share, groups * slots),
+    ]
+    # For empty input bincount returns integers, whatever the weights.
+    stack = np.stack(sums).astype(np.float64, copy=False)
+    return np.moveaxis(stack.reshape(4, groups, slots), 0, 1)[..., :classes]
 
 
 def segment_costs(
@@ -283,12 +264,11 @@ def segment_costs(
     by: Literal["soft", "hard"] = "soft",
     most: int | None = None,
 ) -> ConfusionCosts:
-    """The pairs of labels of matched segments, dearest first; the `most` dearest of them.
+    """The pairs of labels of matched segments, highest cost first; at most `most` of them.
 
-    `hard` counts segments, `soft` the share 1 - S of them; between a thing and stuff nothing is forgiven. Segments
-    that match nothing are no confusion of labels and cost nothing here.
+    `hard` counts segments, `soft` the share 1 - S of them; between a thing and stuff S is 0. Segments
+    without a match are no confusion of labels and are left out.
 
-    >>> from hardlook.metrics.panoptic import Segments, match_segments
     >>> image = np.array([[1, 2]])
     >>> matches = match_segments(image, Segments([1, 2], [0, 1]), image, Segments([1, 2], [1, 1]))
     >>> segment_costs(matches, [[1, 0.75], [0.75, 1]], [True, True]).soft

@@ -1,8 +1,8 @@
-"""Which predicted segment is which true one: all that panoptic quality needs to know of an image.
+"""Matching of true and predicted segments: all that panoptic quality needs from an image.
 
 A pair matches where intersection over union is above one half, whatever the classes: segments do not overlap, so
-there is at most one match each. Void pixels are taken out of the union, crowd segments match nothing. What is kept
-is a handful of integers an image, to which any similarity of labels can be applied later.
+there is at most one match each. Void pixels are taken out of the union, crowd segments match nothing. The result is a
+few integers per image, to which any similarity of labels can be applied later.
 
 >>> import numpy as np
 >>> truth = np.array([[1, 1, 1, 1], [2, 2, 0, 0]])
@@ -12,8 +12,6 @@ is a handful of integers an image, to which any similarity of labels can be appl
 ([0, 1, -1], [0, -1, 0], [3, 0, 0], [4, 0, 0])
 >>> matches.excused.tolist()  # segment 9 lies mostly on void
 [False, False, True]
-
-How many pixels each true segment shares with each predicted one.
 """
 
 from __future__ import annotations
@@ -32,92 +30,10 @@ Ids = NDArray[np.int64]
 
 CountOverlaps = Callable[[NDArray[np.integer], NDArray[np.integer], Ids, Ids], NDArray[np.int64]]
 
-
-def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicted_ids: Ids) -> NDArray[np.int64]:
-    """(T + 1, P + 1) shared pixels; row and column 0 are void, the others follow `truth_ids` and `predicted_ids`.
-
-    The maps are (H, W) segment ids of any integer type, 0 = void. Every other id in a map must be listed, and every
-    listed id must be in its map: an error names those that are not.
-
-    >>> segment_overlaps([[0, 7, 7]], [[5, 5, 0]], np.array([7]), np.array([5]))
-    array([[0, 1],
-           [1, 1]])
-    """
-    true_map, predicted_map = integer_array(truth, "true map"), integer_array(prediction, "predicted map")
-    if true_map.shape != predicted_map.shape:
-        raise ValueError(f"true map has shape {true_map.shape}, predicted map {predicted_map.shape}")
-    _check_ids(truth_ids, "true")
-    _check_ids(predicted_ids, "predicted")
-    void = np.zeros(1, np.int64)
-    with_void = np.concatenate([void, truth_ids]), np.concatenate([void, predicted_ids])
-    counted = _fastest_count()(true_map, predicted_map, *with_void)
-    for name, there, ids, unlisted in (
-        ("true", true_map, truth_ids, counted[-1]),
-        ("predicted", predicted_map, predicted_ids, counted[:, -1]),
-    ):
-        if unlisted.any():
-            found = np.setdiff1d(there, np.append(0, ids))
-            raise ValueError(f"{name} map holds segment {_first(found)}, which its table does not list")
-    table = counted[:-1, :-1]
-    for name, ids, held in (("true", truth_ids, table[1:].any(1)), ("predicted", predicted_ids, table[:, 1:].any(0))):
-        if not held.all():
-            raise ValueError(f"table of {name} segments lists {_first(ids[~held])}, which its map does not hold")
-    return table
-
-
-def count_overlaps_plainly(
-    truth: NDArray[np.integer], prediction: NDArray[np.integer], truth_ids: Ids, predicted_ids: Ids
-) -> NDArray[np.int64]:
-    """(T + 1, P + 1) shared pixels by numpy alone, for where numba is absent, and to check its kernel by.
-
-    The ids come in any order; the last row and column hold ids that are not listed.
-
-    >>> count_overlaps_plainly(np.array([0, 7, 7]), np.array([5, 5, 9]), np.array([0, 7]), np.array([0, 5])).tolist()
-    [[0, 1, 0], [0, 1, 1], [0, 0, 0]]
-    """
-    true, called = truth.ravel(), prediction.ravel()
-    changes = (true[1:] != true[:-1]) | (called[1:] != called[:-1])
-    ends = np.append(np.flatnonzero(changes), true.size - 1)[: true.size]
-    table = np.zeros((len(truth_ids) + 1, len(predicted_ids) + 1), np.int64)
-    places = _places(true[ends], truth_ids), _places(called[ends], predicted_ids)
-    np.add.at(table, places, np.diff(ends, prepend=-1))
-    return table
-
-
-def _places(values: NDArray[np.integer], ids: Ids) -> NDArray[np.intp]:
-    order = np.argsort(ids)
-    ascending = ids[order]
-    place = np.searchsorted(ascending, values.astype(np.int64)).clip(max=len(ids) - 1)
-    return np.where(ascending[place] == values.astype(np.int64), order[place], len(ids))
-
-
-def _check_ids(ids: Ids, name: str) -> None:
-    # A set of sixty is ten times faster than np.unique of sixty, and this runs for each image.
-    distinct = set(ids.tolist())
-    if len(distinct) < len(ids):
-        values, times = np.unique(ids, return_counts=True)
-        raise ValueError(f"table of {name} segments lists id {_first(values[times > 1])} more than once")
-    if 0 in distinct:
-        raise ValueError(f"table of {name} segments lists id 0, which is void")
-
-
-def _first(ids: NDArray[np.integer]) -> str:
-    return str(ids[0]) if len(ids) == 1 else f"{ids[0]} (and {len(ids) - 1} more)"
-
-
-@cache
-def _fastest_count() -> CountOverlaps:
-    try:
-        from hardlook.metrics.kernels.segment_overlaps import count_overlaps
-    except ImportError:
-        return count_overlaps_plainly
-    return count_overlaps
-
-
 Crowds = Literal["last", "all"]
 
-# Stands for the class of a partner that is not there.
-NOBODY = -1
+# In place of the class of a partner, where a segment has none.
+NO_PARTNER = -1
 
 
 @dataclass(frozen=True)
@@ -133,7 +49,7 @@ class Segments:
 class SegmentMatches:
     """Six parallel arrays, one entry for a matched pair, a missed true segment or a spare predicted one.
 
-    `image` is 0..images-1. `true` and `called` are classes, NOBODY where there is no partner; `intersection` and
+    `image` is 0..images-1. `true` and `called` are classes, NO_PARTNER where there is no partner; `intersection` and
     `union` are pixels, 0 without a partner. `excused` predictions lie mostly on void, or on crowd of their class, and
     are never false positives.
     """
@@ -187,7 +103,7 @@ def match_segments(
     missed[true] = False
     spare[predicted] = False
     missed_classes, spare_classes = true_classes[missed], predicted_classes[spare]
-    nobody = np.full(len(missed_classes) + len(spare_classes), NOBODY)
+    nobody = np.full(len(missed_classes) + len(spare_classes), NO_PARTNER)
     nothing = np.zeros(len(nobody), np.int64)
     return SegmentMatches(
         image=np.zeros(len(true) + len(nobody), np.int64),
@@ -247,3 +163,84 @@ def _columns(
         allowed = "from 0" if end is None else f"from 0 to {end - 1}"
         raise ValueError(f"{name}: expected classes {allowed}, got {low if low < 0 else high}")
     return ids.astype(np.int64), classes.astype(np.int64), crowd
+
+
+def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicted_ids: Ids) -> NDArray[np.int64]:
+    """(T + 1, P + 1) shared pixels; row and column 0 are void, the others follow `truth_ids` and `predicted_ids`.
+
+    The maps are (H, W) segment ids of any integer type, 0 = void. Every other id in a map must be listed, and every
+    listed id must be in its map: an error names those that are not.
+
+    >>> segment_overlaps([[0, 7, 7]], [[5, 5, 0]], np.array([7]), np.array([5]))
+    array([[0, 1],
+           [1, 1]])
+    """
+    true_map, predicted_map = integer_array(truth, "true map"), integer_array(prediction, "predicted map")
+    if true_map.shape != predicted_map.shape:
+        raise ValueError(f"true map has shape {true_map.shape}, predicted map {predicted_map.shape}")
+    _check_ids(truth_ids, "true")
+    _check_ids(predicted_ids, "predicted")
+    void = np.zeros(1, np.int64)
+    with_void = np.concatenate([void, truth_ids]), np.concatenate([void, predicted_ids])
+    counted = _fastest_count()(true_map, predicted_map, *with_void)
+    for name, there, ids, unlisted in (
+        ("true", true_map, truth_ids, counted[-1]),
+        ("predicted", predicted_map, predicted_ids, counted[:, -1]),
+    ):
+        if unlisted.any():
+            found = np.setdiff1d(there, np.append(0, ids))
+            raise ValueError(f"{name} map holds segment {_first(found)}, which its table does not list")
+    table = counted[:-1, :-1]
+    for name, ids, held in (("true", truth_ids, table[1:].any(1)), ("predicted", predicted_ids, table[:, 1:].any(0))):
+        if not held.all():
+            raise ValueError(f"table of {name} segments lists {_first(ids[~held])}, which its map does not hold")
+    return table
+
+
+def count_overlaps_numpy(
+    truth: NDArray[np.integer], prediction: NDArray[np.integer], truth_ids: Ids, predicted_ids: Ids
+) -> NDArray[np.int64]:
+    """(T + 1, P + 1) shared pixels by numpy alone, used where numba is not installed and to test the kernel.
+
+    The ids come in any order; the last row and column hold ids that are not listed.
+
+    >>> count_overlaps_numpy(np.array([0, 7, 7]), np.array([5, 5, 9]), np.array([0, 7]), np.array([0, 5])).tolist()
+    [[0, 1, 0], [0, 1, 1], [0, 0, 0]]
+    """
+    true, called = truth.ravel(), prediction.ravel()
+    changes = (true[1:] != true[:-1]) | (called[1:] != called[:-1])
+    ends = np.append(np.flatnonzero(changes), true.size - 1)[: true.size]
+    table = np.zeros((len(truth_ids) + 1, len(predicted_ids) + 1), np.int64)
+    places = _places(true[ends], truth_ids), _places(called[ends], predicted_ids)
+    np.add.at(table, places, np.diff(ends, prepend=-1))
+    return table
+
+
+@cache
+def _fastest_count() -> CountOverlaps:
+    try:
+        from hardlook.metrics.kernels.segment_overlaps import count_overlaps
+    except ImportError:
+        return count_overlaps_numpy
+    return count_overlaps
+
+
+def _places(values: NDArray[np.integer], ids: Ids) -> NDArray[np.intp]:
+    order = np.argsort(ids)
+    ascending = ids[order]
+    place = np.searchsorted(ascending, values.astype(np.int64)).clip(max=len(ids) - 1)
+    return np.where(ascending[place] == values.astype(np.int64), order[place], len(ids))
+
+
+def _check_ids(ids: Ids, name: str) -> None:
+    # A set of sixty is ten times faster than np.unique of sixty, and this runs for each image.
+    distinct = set(ids.tolist())
+    if len(distinct) < len(ids):
+        values, times = np.unique(ids, return_counts=True)
+        raise ValueError(f"table of {name} segments lists id {_first(values[times > 1])} more than once")
+    if 0 in distinct:
+        raise ValueError(f"table of {name} segments lists id 0, which is void")
+
+
+def _first(ids: NDArray[np.integer]) -> str:
+    return str(ids[0]) if len(ids) == 1 else f"{ids[0]} (and {len(ids) - 1} more)"

@@ -1,37 +1,17 @@
-"""The box around a mask, so that work on a region need not touch the rest of the frame.
-
->>> mask = np.zeros((6, 9), bool)
->>> mask[2:4, 3:8] = True
->>> box = box_of(mask)
->>> box, box.height, box.width, bool(mask[box.slices].all())
-(Box(top=2, left=3, bottom=4, right=8), 2, 5, True)
->>> box.grown(2, mask.shape)
-Box(top=0, left=1, bottom=6, right=9)
-
-Exact squared distances inside a mask, and its innermost pixel.
+"""Regions of masks: bounding boxes, exact squared distances, the innermost pixel, and crops around objects.
 
 Distances are whole numbers, squared, so that equal ones compare equal: OpenCV's precise transform is one unit in the
-last place off in some pixels, differently with one thread and with two, and would leave ties to noise. Where numba is
-not installed scipy's exact transform does the same, more slowly.
+last place off in some pixels, differently with one thread and with two, and would decide ties by noise. Where numba is
+not installed scipy's exact transform gives the same, more slowly.
 
 >>> mask = np.zeros((7, 9), bool)
 >>> mask[1:6, 1:6] = True
+>>> find_bounding_box(mask)
+Box(top=1, left=1, bottom=6, right=6)
 >>> squared_distances(mask, frame_is_background=True)[3].tolist()
 [0, 1, 4, 9, 4, 1, 0, 0, 0]
->>> innermost(mask)
-(3, 3, 9)
->>> innermost(mask, taken=np.array([[3, 3]]))
-(2, 2, 4)
-
-The part of a frame around an object, enlarged where it is small, with points moved along.
-
->>> mask = np.zeros((400, 600), bool)
->>> mask[100:130, 200:240] = True
->>> close = close_up(mask)
->>> close.cut(mask).shape, close.moved([(200.0, 100.0)])
-((248, 288), [(65.5, 65.5)])
->>> close_up(mask, points=[(0, 0)]).box
-Box(top=0, left=0, bottom=146, right=256)
+>>> find_innermost_pixel(mask), find_innermost_pixel(mask, taken=np.array([[3, 3]]))
+((3, 3, 9), (2, 2, 4))
 """
 
 from __future__ import annotations
@@ -49,7 +29,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Box:
-    """Rows `top` to `bottom` and columns `left` to `right`, in pixels, the far edges exclusive."""
+    """Rows `top` to `bottom` and columns `left` to `right`, in pixels, the far edges exclusive.
+
+    >>> box = Box(top=2, left=3, bottom=4, right=8)
+    >>> box.height, box.width, box.grown(2, (6, 9))
+    (2, 5, Box(top=0, left=1, bottom=6, right=9))
+    """
 
     top: int
     left: int
@@ -58,7 +43,7 @@ class Box:
 
     @property
     def slices(self) -> tuple[slice, slice]:
-        """What cuts the box out of an array (H, W, ...)."""
+        """The index of the box in an array (H, W, ...)."""
         return slice(self.top, self.bottom), slice(self.left, self.right)
 
     @property
@@ -90,10 +75,10 @@ class Box:
         )
 
 
-def box_of(mask: NDArray[np.bool_]) -> Box | None:
+def find_bounding_box(mask: NDArray[np.bool_]) -> Box | None:
     """The smallest box around the True pixels of a mask (H, W); None where there are none.
 
-    >>> box_of(np.zeros((2, 2), bool)) is None
+    >>> find_bounding_box(np.zeros((2, 2), bool)) is None
     True
     """
     rows = np.asarray(mask.any(axis=1))
@@ -131,7 +116,9 @@ def squared_distances(mask: NDArray[np.bool_], *, frame_is_background: bool) -> 
     return _by_scipy(mask, frame_is_background)
 
 
-def innermost(mask: NDArray[np.bool_], taken: NDArray[np.integer] | None = None) -> tuple[int, int, int] | None:
+def find_innermost_pixel(
+    mask: NDArray[np.bool_], taken: NDArray[np.integer] | None = None
+) -> tuple[int, int, int] | None:
     """Row, column and squared distance of the pixel farthest from the background; None where there is none.
 
     The frame's outside is background; of equal pixels the first in rows, then columns. Pixels in `taken` (k, 2), rows
@@ -178,8 +165,8 @@ LARGE_ENOUGH = 256  # pixels: smaller parts are enlarged
 
 
 @dataclass(frozen=True)
-class CloseUp:
-    """A part of the frame, every pixel of it a square of `factor` a side."""
+class Crop:
+    """A part of the frame, every pixel of it enlarged to a square of `factor` per side."""
 
     box: Box
     factor: int
@@ -200,14 +187,23 @@ class CloseUp:
         ]
 
 
-def close_up(*masks: NDArray[np.bool_], points: Iterable[tuple[float, float]] = ()) -> CloseUp:
-    """The part of the frame around all of the masks (H, W) and points (x, y); all of it where the masks are empty."""
-    together = np.logical_or.reduce(masks)
-    height, width = together.shape
-    box = box_of(together) or Box(0, 0, height, width)
+def crop_around(*masks: NDArray[np.bool_], points: Iterable[tuple[float, float]] = ()) -> Crop:
+    """The part of the frame around all masks (H, W) and points (x, y); the whole frame where the masks are empty.
+
+    >>> mask = np.zeros((400, 600), bool)
+    >>> mask[100:130, 200:240] = True
+    >>> crop = crop_around(mask)
+    >>> crop.cut(mask).shape, crop.moved([(200.0, 100.0)])
+    ((248, 288), [(65.5, 65.5)])
+    >>> crop_around(mask, points=[(0, 0)]).box
+    Box(top=0, left=0, bottom=146, right=256)
+    """
+    union = np.logical_or.reduce(masks)
+    height, width = union.shape
+    box = find_bounding_box(union) or Box(0, 0, height, width)
     margin = round(MARGIN * max(box.height, box.width, LEAST_SHOWN))
     for x, y in points:
         row, column = round(y), round(x)
         box = Box(min(box.top, row), min(box.left, column), max(box.bottom, row + 1), max(box.right, column + 1))
     shown = box.grown(margin, (height, width))
-    return CloseUp(shown, max(1, -(-LARGE_ENOUGH // max(shown.height, shown.width))))
+    return Crop(shown, max(1, -(-LARGE_ENOUGH // max(shown.height, shown.width))))

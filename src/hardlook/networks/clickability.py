@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
-from hardlook.models.weights.loading import LoadedWeights, load_into, load_state_dict
+from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict
 from hardlook.networks.segnext import SEGNEXT_B, Architecture, build_light_ham, build_mscan
 from hardlook.randomness import generator
 

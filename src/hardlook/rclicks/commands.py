@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
 from hardlook.cli.printing import print_json
 from hardlook.errors import DataError, OptionError
 from hardlook.report.json_values import dump_json
@@ -69,9 +69,9 @@ def evaluate(
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="wd=released|paper, maps=released|paper; repeatable.")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Evaluate click models on people's clicks: KS, PL1, WD, NSS and PDE, by dataset, click type and device.
 
@@ -100,9 +100,9 @@ def evaluate(
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD, load_clicked_data
     from hardlook.rclicks.user_clicks.readings import EVALUATION, choose_readings
 
-    readings: dict[str, Any] = choose_readings(grammar.pairs(reading, "--reading"), EVALUATION)
+    readings: dict[str, Any] = choose_readings(parse_pairs(reading, "--reading"), EVALUATION)
     named = build_click_models(models, model_arg)
-    paths = grammar.paths(data, "--data")
+    paths = parse_paths(data, "--data")
     clicked = load_clicked_data(
         user_clicks, paths, previous_masks, previews, split=split, scenes=scenes, seed=seed, wd=readings["wd"]
     )
@@ -120,7 +120,7 @@ def evaluate(
     )
     given = {
         "user_clicks": str(user_clicks) if user_clicks else None,
-        "data": grammar.pairs(data, "--data"),
+        "data": parse_pairs(data, "--data"),
         "previous_masks": str(previous_masks) if previous_masks else None,
         "split": split,
         "previews": str(previews) if previews else None,
@@ -157,8 +157,8 @@ def show(
     groups: Annotated[int, typer.Option("--groups", min=2, max=100, help="Clicking groups.")] = 10,
     group_rule: Annotated[str, typer.Option("--group-rule", help="threshold (as published) or exact.")] = "threshold",
     samples: Annotated[int, typer.Option("--samples", min=1, help="Clicks to draw.")] = 50,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
+    seed: Seed = 0,
+    as_json: Json = False,
 ) -> None:
     """Draw where click models say that people click: heat maps, clicking groups in ordered colours, samples.
 
@@ -252,9 +252,9 @@ def train(
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="mask-sigma=released|paper, of the click maps.")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
     """Train the clickability network; the best epoch by SIM on validation is kept.
 
@@ -269,7 +269,7 @@ def train(
 
       hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
     """
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.harness.runs.progress import open_progress
     from hardlook.rclicks.training.loop import train as train_network
     from hardlook.rclicks.training.preparation import (
@@ -294,7 +294,7 @@ def train(
     _check_choice("--width", width, ("base", "small"))
     _check_choice("--precision", precision, ("auto", "float32", "bfloat16", "float16"))
     check_device(device)
-    readings: dict[str, Any] = choose_readings(grammar.pairs(reading, "--reading"), TRAINING)
+    readings: dict[str, Any] = choose_readings(parse_pairs(reading, "--reading"), TRAINING)
     settings = TrainingSettings(
         epochs=epochs,
         batch=batch_size,
@@ -308,7 +308,7 @@ def train(
         seed=seed,
     )
     used_threads = choose_threads(device, threads)
-    paths = grammar.paths(data, "--data")
+    paths = parse_paths(data, "--data")
     parts = split_samples(user_clicks, paths, previous_masks, validation, split=split, scenes=scenes, seed=seed)
     given = {
         **asdict(settings),
@@ -323,7 +323,7 @@ def train(
     parts = drop_unusable(parts, settings, workers=workers, quiet=quiet)
     given |= parts.facts()
     check_same_settings(out, given)
-    write_whole(out / SETTINGS_FILE, dump_json(given))
+    write_atomically(out / SETTINGS_FILE, dump_json(given))
     with open_progress(quiet) as start:
         advance = start(epochs, len(read_history(out / HISTORY)))
         result = train_network(
@@ -348,7 +348,7 @@ def train(
 def difficulty(
     runs: Annotated[list[Path], typer.Argument(help="Folders of finished `hardlook run rclicks`.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for page.html, difficulty.csv and difficulty.json.")],
-    as_json: grammar.Json = False,
+    as_json: Json = False,
 ) -> None:
     """How hard each instance is to click on: the spread of the IoU after one click over its mean, over several models.
 
@@ -374,8 +374,8 @@ def build_click_models(models: str, model_arg: list[str] | None) -> dict[str, Na
     from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
     from hardlook.rclicks.click_models import registered_name
 
-    names = several_models.model_names(models)
-    arguments = several_models.arguments_of(names, grammar.pairs(model_arg, "--model-arg"))
+    names = several_models.parse_model_names(models)
+    arguments = several_models.split_model_arguments(names, parse_pairs(model_arg, "--model-arg"))
     several_models.check_models("click-model", {registered_name(name): args for name, args in arguments.items()})
     found = {}
     for name, args in arguments.items():

@@ -112,12 +112,12 @@ class JoinedRuns:
 
 def read_run(folder: Path) -> ClickRun:
     """The answers of a run of RClicks; one without answers, or of another benchmark, is a `RunError`."""
-    from hardlook.harness.runs.scoring import model_name, read_run_records
+    from hardlook.harness.runs.scoring import get_model_name, read_run_records
 
     manifest, records = read_run_records(folder, "rclicks")
     if not len(records):
         raise RunError("the run has no answer yet", file=folder, remedy="give its command again to finish it")
-    model = model_name(manifest)
+    model = get_model_name(manifest)
     options = manifest["options"]
     people = str(manifest["answers"].get("parts", {}).get("data user_clicks", ""))
     clicks = options.get("clicks", "")
@@ -170,7 +170,7 @@ def _unique_names(runs: Sequence[ClickRun]) -> list[str]:
 
 def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
     """Write the table, the numbers and the page; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
 
     document = difficulty_document(joined)
@@ -182,9 +182,9 @@ def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
         provenance={name: document[name] for name in ("schema", "hardlook", "runs", "clicks_of")},
         pictures=draw_examples(joined, sections),
     )
-    write_whole(out / "difficulty.csv", _format_csv(joined))
-    write_whole(out / "difficulty.json", dump_json(document))
-    write_whole(out / "page.html", page)
+    write_atomically(out / "difficulty.csv", _format_csv(joined))
+    write_atomically(out / "difficulty.json", dump_json(document))
+    write_atomically(out / "page.html", page)
     return document
 
 

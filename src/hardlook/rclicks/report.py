@@ -31,7 +31,7 @@ from hardlook.harness.sections import (
 )
 from hardlook.harness.tally import Draws, Entry, estimate_tally
 from hardlook.metrics.click_robustness import clicks_to_reach, failures
-from hardlook.metrics.regions import close_up
+from hardlook.metrics.regions import crop_around
 from hardlook.models.roles import Mask
 from hardlook.rclicks.clicks.courses import BASE, HALVES
 from hardlook.rclicks.evaluation import decode_shares, worst_group
@@ -349,7 +349,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
 def _crop(picture: Picture, target: Mask) -> Picture:
     """The part of a picture around the object, wide enough for all clicks on it."""
     places = [(x, y) for x, y, _ in picture.points]
-    close = close_up(target, points=places)
+    close = crop_around(target, points=places)
     signs = [positive for _, _, positive in picture.points]
     return replace(
         picture,

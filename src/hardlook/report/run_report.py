@@ -25,8 +25,8 @@ EXAMPLES = 6
 
 def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | None = None) -> Path:
     """Write the page to `out`, or as `report.html` into the run folder; at most `examples` units per gallery."""
-    from hardlook.harness.runs.folder import write_whole
-    from hardlook.harness.runs.rerun_command import rerun_command
+    from hardlook.harness.runs.folder import write_atomically
+    from hardlook.harness.runs.rerun_command import build_rerun_command
     from hardlook.report.page import render_page
 
     card = scored.benchmark.card
@@ -48,10 +48,10 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
         failures=scored.failures.select("unit", "stage", "error", "at").to_dicts(),
         date=scored.manifest["created"][:10],
         records=_build_unit_records(scored, shown),
-        again=rerun_command(scored.manifest),
+        again=build_rerun_command(scored.manifest),
     )
     path = out or scored.folder.report_path
-    write_whole(path, page)
+    write_atomically(path, page)
     return path
 
 
@@ -82,11 +82,11 @@ def _limit_galleries(section: Section, examples: int) -> Section | None:
 
 def _build_unit_records(scored: ScoredRun, units: Sequence[str]) -> dict[str, UnitRecord]:
     """What opens below each example: the record without pictures, and the command that evaluates the unit again."""
-    from hardlook.harness.runs.rerun_command import rerun_command
+    from hardlook.harness.runs.rerun_command import build_rerun_command
     from hardlook.report.galleries import UnitRecord, format_record_fields
 
     return {
-        unit: UnitRecord(format_record_fields(record), rerun_command(scored.manifest, unit))
+        unit: UnitRecord(format_record_fields(record), build_rerun_command(scored.manifest, unit))
         for unit, record in get_light_records(scored, units).items()
     }
 

@@ -1,12 +1,8 @@
-"""`hardlook similarity LABELS`, `hardlook similarity analyse LABELS`, `hardlook similarity measures`.
-
-`hardlook labels list|show|differences|map`: label sets, their senses, and help with a new vocabulary.
-"""
+"""`hardlook similarity LABELS|analyse|measures` and `hardlook labels list|show|differences|map`."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,18 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from typer.core import TyperGroup
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 
 if TYPE_CHECKING:
-    pass
-
+    from hardlook.similarity.label_synsets import UnknownPolicy
 
 _MAKE = "make"
 
 
 class _LabelsOrVerb(TyperGroup):
-    """A first word that is no verb of this group is the LABELS of `make`, which needs no name then."""
+    """A first word that is no verb of this group is the LABELS argument of `make`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
@@ -46,17 +41,16 @@ similarity_app = typer.Typer(
         "  hardlook similarity measures"
     ),
 )
+labels_app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode="rich", help="Label sets: list, show, compare and map them."
+)
 
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
-
 _Labels = Annotated[str, typer.Argument(help="A name from `hardlook labels list`, or a file of labels.")]
-
 _Variant = Annotated[str, typer.Option("--variant", help="Senses of a shipped set: corrected or published.")]
-
 _Unknown = Annotated[
-    str, typer.Option("--unknown", help="Labels the measure does not know: hypernym, zero, error or random.")
+    str, typer.Option("--unknown", help="Labels that the measure does not know: hypernym, zero, error or random.")
 ]
-
 _Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of --unknown random.")]
 
 
@@ -84,22 +78,26 @@ def make(
 
       hardlook similarity my-labels.csv --measure word2vec --source vectors.bin --out S.npy
     """
-    from hardlook.errors import OptionError
     from hardlook.similarity.label_sets import load_label_set
-    from hardlook.similarity.matrix_files import SUFFIXES, write_matrix
+    from hardlook.similarity.matrix_files import check_suffix, write_matrix
     from hardlook.similarity.measures import compute_similarity
-    from hardlook.similarity.report import describe_matrix, print_matrix
+    from hardlook.similarity.report import describe_matrix
+    from hardlook.similarity.terminal import print_matrix
 
-    if out is not None and out.suffix not in SUFFIXES:
-        raise OptionError(f"--out {out}: no format for that name", remedy=f"end it in {', '.join(SUFFIXES)}")
-    found = load_label_set(labels, variant)
-    arguments = grammar.pairs(model_arg, "--model-arg")
+    if out is not None:
+        check_suffix(out)
+    label_set = load_label_set(labels, variant)
     result = compute_similarity(
-        found, measure, source=source, unknown=cast("UnknownPolicy", unknown), seed=seed, arguments=arguments
+        label_set,
+        measure,
+        source=source,
+        unknown=cast("UnknownPolicy", unknown),
+        seed=seed,
+        arguments=arguments.parse_pairs(model_arg, "--model-arg"),
     )
     if out is not None:
         write_matrix(out, result.matrix, result.names)
-    document = describe_matrix(found, result, out)
+    document = describe_matrix(label_set, result, out)
     if as_json:
         print_json(document)
     else:
@@ -111,7 +109,7 @@ def analyse(
     labels: _Labels,
     out: Annotated[Path, typer.Option("--out", help="Folder for analysis.html and analysis.json.")] = Path("analysis"),
     measures: Annotated[
-        str | None, typer.Option("--measures", help="Names between commas; default: all that is at hand.")
+        str | None, typer.Option("--measures", help="Names separated by commas; default: all that are available.")
     ] = None,
     variant: _Variant = "corrected",
     source: Annotated[
@@ -132,53 +130,48 @@ def analyse(
 
       hardlook similarity analyse ade150 --measures path,wup,word2vec --source word2vec=vectors.bin --neighbours palm
     """
-    from hardlook.similarity.analysis import analyse_labels as compare
+    from hardlook.similarity.analysis import analyse_labels
     from hardlook.similarity.label_sets import load_label_set
-    from hardlook.similarity.report import study_labels, write_study
+    from hardlook.similarity.report import write_analysis
+    from hardlook.similarity.terminal import print_analysis
 
-    names = None if measures is None else [name.strip() for name in measures.split(",") if name.strip()]
-    found = load_label_set(labels, variant)
-    rows = [found.labels.index(found.find(name)) for name in neighbours or []]
-    chosen = cast("UnknownPolicy", unknown)
-    analysis = compare(found, names, sources=grammar.paths(source, "--source"), unknown=chosen, seed=seed)
-    document = write_study(study_labels(analysis, rows, chosen), out)
+    label_set = load_label_set(labels, variant)
+    analysis = analyse_labels(
+        label_set,
+        None if measures is None else [name.strip() for name in measures.split(",") if name.strip()],
+        sources=arguments.parse_paths(source, "--source"),
+        unknown=cast("UnknownPolicy", unknown),
+        seed=seed,
+        neighbours_of=[label_set.labels.index(label_set.find(name)) for name in neighbours or []],
+    )
+    document = write_analysis(analysis, out)
     if as_json:
         print_json(document)
         return
-    typer.echo(f"{found.name} ({found.variant}), {len(found)} labels; means with the diagonal")
-    for name, view in analysis.views.items():
-        typer.echo(f"  {name:10} mean {view.summary.mean:.4f}  std {view.summary.std:.4f}")
-    for left in analysis.left_out:
-        typer.echo(f"  {left.name:10} left out: {left.why}")
+    print_analysis(analysis)
     typer.echo(f"\npage: {out / 'analysis.html'}")
 
 
 @similarity_app.command("measures")
 def measures(as_json: _Json = False) -> None:
-    """List the measures: what each is, what it needs, and whether that is here.
+    """List the measures: their definitions and requirements, and which are available.
 
     [bold]Example[/bold]
 
       hardlook similarity measures
     """
-    from hardlook.similarity.report import measure_rows, print_measures
+    from hardlook.similarity.measures import list_measures
+    from hardlook.similarity.terminal import print_measures
 
-    rows = measure_rows()
+    rows = list_measures()
     if as_json:
         print_json(rows)
     else:
         print_measures(rows)
 
 
-labels_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="Label sets: list, show, compare and map them."
-)
-
-_Set = Annotated[str, typer.Argument(help="A name from `hardlook labels list`, or a file of labels.")]
-
-
 @labels_app.command("list")
-def list_all(as_json: _Json = False) -> None:
+def list_sets(as_json: _Json = False) -> None:
     """List the label sets that ship with hardlook.
 
     [bold]Example[/bold]
@@ -186,29 +179,21 @@ def list_all(as_json: _Json = False) -> None:
       hardlook labels list
     """
     from hardlook.similarity.label_sets import list_label_sets
+    from hardlook.similarity.terminal import print_table
 
     sets = list_label_sets()
     if as_json:
-        print_json([asdict(shipped) for shipped in sets])
+        print_json([asdict(one) for one in sets])
         return
-    rows = [
-        (
-            shipped.name,
-            shipped.title,
-            ", ".join(shipped.variants),
-            "; ".join(_numbering(shipped.numbering, shipped.category_numbering)),
-        )
-        for shipped in sets
-    ]
-    _print_table(("name", "labels", "senses", "ids"), rows)
+    rows = []
+    for one in sets:
+        numbering = "; ".join(filter(None, (f"id: {one.numbering}", one.category_numbering)))
+        rows.append((one.name, one.title, ", ".join(one.variants), numbering))
+    print_table(("name", "labels", "senses", "ids"), rows)
 
 
 @labels_app.command("show")
-def show(
-    labels: _Set,
-    variant: Annotated[str, typer.Option("--variant", help="corrected or published senses.")] = "corrected",
-    as_json: _Json = False,
-) -> None:
+def show(labels: _Labels, variant: _Variant = "corrected", as_json: _Json = False) -> None:
     """Show the labels of a set with their senses and glosses.
 
     [bold]Examples[/bold]
@@ -218,24 +203,22 @@ def show(
       hardlook labels show ade150 --variant published --json
     """
     from hardlook.similarity.label_sets import load_label_set
+    from hardlook.similarity.terminal import print_table
     from hardlook.similarity.wordnet.nouns import load_nouns
 
     nouns = load_nouns()
     rows = []
     for label in load_label_set(labels, variant, nouns=nouns):
-        synset = label.synset or label.hypernym
-        about = nouns.sense(nouns.index(synset)) if synset else None
-        rows.append(
-            {**asdict(label), "offset": about.offset if about else None, "gloss": about.gloss if about else None}
-        )
+        sense = nouns.sense(nouns.index(label.sense)) if label.sense else None
+        rows.append((label, sense.offset if sense else None, sense.gloss if sense else None))
     if as_json:
-        print_json(rows)
+        print_json([{**asdict(label), "offset": offset, "gloss": gloss} for label, offset, gloss in rows])
         return
-    _print_table(
+    print_table(
         ("id", "name", "sense", "gloss"),
         [
-            (str(row["id"]), str(row["name"]), _sense(row["synset"], row["hypernym"]), str(row["gloss"] or ""))
-            for row in rows
+            (str(label.id), label.name, _format_sense(label.synset, label.hypernym), gloss or "")
+            for label, _, gloss in rows
         ],
     )
 
@@ -249,18 +232,19 @@ def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], a
       hardlook labels differences ade150
     """
     from hardlook.similarity.label_sets import find_differences
+    from hardlook.similarity.terminal import print_table
 
-    found = find_differences(labels)
+    listed = find_differences(labels)
     if as_json:
-        print_json([asdict(difference) for difference in found])
+        print_json([asdict(one) for one in listed])
         return
-    rows = [(one.label, one.published or "none", _sense(one.synset, one.hypernym), one.reason) for one in found]
-    _print_table(("label", "published", "corrected", "why"), rows)
+    rows = [(one.label, one.published or "none", _format_sense(one.synset, one.hypernym), one.reason) for one in listed]
+    print_table(("label", "published", "corrected", "why"), rows)
 
 
 @labels_app.command("map")
 def map_names(
-    names: Annotated[Path, typer.Argument(help="Labels: a name a line, `id: name`, or CSV, TSV, JSON.")],
+    names: Annotated[Path, typer.Argument(help="Labels: one name per line, `id: name`, or CSV, TSV, JSON.")],
     out: Annotated[
         Path | None,
         typer.Option("--out", help="The table to write (default: NAMES-senses.csv); choices already in it are kept."),
@@ -279,49 +263,20 @@ def map_names(
       hardlook labels map objectInfo847.txt --out ade847.csv --no-ask
     """
     from hardlook.errors import OptionError
-    from hardlook.similarity.label_sets import load_label_set
-    from hardlook.similarity.sense_mapping import find_candidates, format_mapping, prompt_for_senses, restore_choices
-    from hardlook.similarity.wordnet.nouns import load_nouns
+    from hardlook.similarity.sense_mapping import map_label_file
 
     out = out or names.with_name(f"{names.stem}-senses.csv")
     if out.suffix.lower() != ".csv":
         raise OptionError(f"--out {out} must be a .csv file", remedy=f"--out {out.with_suffix('.csv')}")
-    nouns = load_nouns()
-    labels = load_label_set(names, nouns=nouns).labels
-    if out.is_file():
-        labels = restore_choices(labels, load_label_set(out, nouns=nouns).labels)
-    questions = find_candidates(labels, nouns)
-    if ask or (ask is None and not as_json and sys.stdin.isatty() and sys.stdout.isatty()):
-        questions = prompt_for_senses(questions, nouns)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(format_mapping(questions), encoding="utf-8")
-    counts = {state: 0 for state in ("chosen", "proposed", "choose", "absent")}
-    for question in questions:
-        counts[question.state] += 1
+    on_terminal = not as_json and sys.stdin.isatty() and sys.stdout.isatty()
+    counts = map_label_file(names, out, interactive=on_terminal if ask is None else ask)
     if as_json:
         print_json({"out": str(out), **counts})
         return
     typer.echo(f"{out}: {', '.join(f'{count} {state}' for state, count in counts.items())}")
-    if counts["chosen"] < len(questions):
-        typer.echo("Open labels have their candidates below them as comments: edit the table, or run this again.")
+    if counts["chosen"] < sum(counts.values()):
+        typer.echo("Candidates of open labels follow as comments: edit the table, or run this command again.")
 
 
-def _numbering(ids: str, categories: str | None) -> tuple[str, ...]:
-    return (f"id: {ids}",) if categories is None else (f"id: {ids}", categories)
-
-
-def _sense(synset: object, hypernym: object) -> str:
-    return str(synset) if synset else f"under {hypernym}" if hypernym else "none"
-
-
-def _print_table(titles: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
-
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for title in titles:
-        table.add_column(title, overflow="fold", no_wrap=title != titles[-1])
-    for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
-    Console().print(table)
+def _format_sense(synset: str | None, hypernym: str | None) -> str:
+    return synset or (f"under {hypernym}" if hypernym else "none")

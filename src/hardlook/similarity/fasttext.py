@@ -1,8 +1,8 @@
-"""fastText's binary model (.bin): a dictionary, then a matrix with a row for each word and each bucket of n-grams.
+"""Read fastText's binary model (.bin): a dictionary, then a matrix with a row per word and per bucket of n-grams.
 
 Bojanowski et al., "Enriching word vectors with subword information", TACL 2017. A word's vector is the mean of its
-own row and the rows of its character n-grams; a word outside the dictionary has n-grams only, and a vector still.
-The dictionary is read through once, and of the matrix only the rows needed.
+own row and the rows of its character n-grams; a word outside the dictionary is composed from its n-grams alone. The
+dictionary is read once, and of the matrix only the rows needed.
 
 >>> [gram.decode() for gram in character_ngrams("cat", 3, 4)]
 ['<ca', '<cat', 'cat', 'cat>', 'at>']
@@ -22,27 +22,20 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError
 
 MAGIC = 793_712_314
-
 VERSIONS = (11, 12)
-
 END_OF_SENTENCE = "</s>"
 
-BLOCK = 1 << 20
-
+_BLOCK_BYTES = 1 << 20
 _SUPERVISED = 3
-
-_AGAIN = "the file is cut off or damaged: download it again"
-
+_DAMAGED = "the file is cut off or damaged: download it again"
 _ARGUMENTS = struct.Struct("<12id")
-
 _COUNTS = struct.Struct("<3i2q")
-
 _ENTRY = struct.Struct("<qb")
 
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """What is needed of a model: n-gram lengths, buckets, rows of the words asked for, and where the matrix lies.
+    """The header of a model: n-gram lengths, buckets, rows of the requested words, offset and shape of the matrix.
 
     `pruned` maps kept buckets to rows; None where every bucket is kept.
     """
@@ -82,30 +75,30 @@ def read_fasttext_binary(
         if numbers:
             vector = np.asarray(matrix[numbers].mean(axis=0, dtype=np.float64), np.float32)
             if not np.isfinite(vector).all():
-                raise DataError("a number is not finite", file=path, unit=word, remedy=_AGAIN)
+                raise DataError("a number is not finite", file=path, unit=word, remedy=_DAMAGED)
             (known if word in model.rows else composed)[word] = vector
     return model.dimension, known, composed
 
 
 def read_fasttext_header(path: Path, words: Set[str]) -> FastTextModel:
-    """Read the head and the dictionary; a `DataError` where the file is no such model, quantised or cut off."""
+    """Read the header and the dictionary; a `DataError` where the file is no such model, quantised or cut off."""
     with path.open("rb") as stream:
-        magic, version = struct.unpack("<2i", _take(stream, 8, path))
+        magic, version = struct.unpack("<2i", _read_bytes(stream, 8, path))
         if magic != MAGIC or version not in VERSIONS:
             remedy = "give a .bin model of fastText; vectors as text (.vec) are read too"
             raise DataError(f"no fastText model of version {VERSIONS}", file=path, remedy=remedy)
-        arguments = _ARGUMENTS.unpack(_take(stream, _ARGUMENTS.size, path))
+        arguments = _ARGUMENTS.unpack(_read_bytes(stream, _ARGUMENTS.size, path))
         dimension, kind, buckets, shortest, longest = (arguments[place] for place in (0, 7, 8, 9, 10))
         if version == 11 and kind == _SUPERVISED:
             longest = 0  # classifiers of that version say otherwise and use no n-grams
-        entries, count, _, _, kept = _COUNTS.unpack(_take(stream, _COUNTS.size, path))
+        entries, count, _, _, kept = _COUNTS.unpack(_read_bytes(stream, _COUNTS.size, path))
         rows, offset = _read_dictionary(stream, entries, words, path)
         stream.seek(offset)
         pruned = None
         if kept >= 0:
-            pairs = np.frombuffer(_take(stream, 8 * kept, path), "<i4").reshape(-1, 2)
+            pairs = np.frombuffer(_read_bytes(stream, 8 * kept, path), "<i4").reshape(-1, 2)
             pruned = dict(pairs.tolist())
-        quantised, height, width = struct.unpack("<?2q", _take(stream, 17, path))
+        quantised, height, width = struct.unpack("<?2q", _read_bytes(stream, 17, path))
         if quantised:
             remedy = "give the full .bin model, or its vectors as text (.vec)"
             raise DataError("the model is quantised (.ftz)", file=path, remedy=remedy)
@@ -113,7 +106,7 @@ def read_fasttext_header(path: Path, words: Set[str]) -> FastTextModel:
     size = path.stat().st_size
     if width != dimension or height < count or offset + 4 * height * width > size:
         what = f"a matrix of {height} x {width} numbers is announced, {size - offset} bytes follow"
-        raise DataError(what, file=path, remedy=_AGAIN)
+        raise DataError(what, file=path, remedy=_DAMAGED)
     return FastTextModel(path, dimension, shortest, longest, buckets, count, rows, offset, (height, width), pruned)
 
 
@@ -128,7 +121,7 @@ def character_ngrams(word: str, shortest: int, longest: int) -> Iterator[bytes]:
 
 
 def hash_ngram(gram: bytes) -> int:
-    """FNV-1a in 32 bits, each byte taken as signed: a slip of fastText's that its models are trained with.
+    """FNV-1a in 32 bits, each byte taken as signed: a bug of fastText that its models are trained with.
 
     >>> hash_ngram(b"a"), hash_ngram("é".encode()) == hash_ngram(b"e")
     (3826002220, False)
@@ -150,9 +143,9 @@ def _read_dictionary(stream: BinaryIO, entries: int, words: Set[str], path: Path
             end = buffer.find(b"\0", start)
             if 0 <= end and end + 1 + _ENTRY.size <= len(buffer):
                 break
-            block = stream.read(BLOCK)
+            block = stream.read(_BLOCK_BYTES)
             if not block:
-                raise DataError("the dictionary ends early", file=path, unit=f"entry {row + 1}", remedy=_AGAIN)
+                raise DataError("the dictionary ends early", file=path, unit=f"entry {row + 1}", remedy=_DAMAGED)
             begins += start
             buffer, start = buffer[start:] + block, 0
         word = buffer[start:end]
@@ -162,8 +155,8 @@ def _read_dictionary(stream: BinaryIO, entries: int, words: Set[str], path: Path
     return rows, begins + start
 
 
-def _take(stream: BinaryIO, size: int, path: Path) -> bytes:
+def _read_bytes(stream: BinaryIO, size: int, path: Path) -> bytes:
     data = stream.read(size)
     if len(data) < size:
-        raise DataError(f"the file ends at byte {stream.tell()}", file=path, remedy=_AGAIN)
+        raise DataError(f"the file ends at byte {stream.tell()}", file=path, remedy=_DAMAGED)
     return data

@@ -1,64 +1,19 @@
-"""A graph of hypernyms: each node points to the more general nodes above it.
+"""Similarity over a graph of hypernyms and over glosses, as arrays: path, Wu-Palmer, Lin and Lesk.
+
+In a graph of hypernyms, each node points to the more general nodes above it.
 
 >>> animals = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])  # 2 and 3 are kinds of 1, which is a kind of 0
 >>> animals.hypernyms(2).tolist(), animals.ancestors(2).tolist(), animals.max_depth.tolist()
 ([1], [0, 1, 2], [0, 1, 2, 2])
+>>> path_matrix(animals, [2, 3]).round(3).tolist()
+[[1.0, 0.333], [0.333, 1.0]]
 
-The part of a hypernym graph that some nodes share: those nodes and everything above them.
+The common hypernyms of two nodes are above both. So one sweep up, from the given nodes to the roots, and one sweep
+down again give the result of every pair at once, in time edges x nodes instead of pairs x ancestors.
 
-What two nodes have in common lies above both. So one sweep up, from the asked nodes to the roots, and one sweep down
-again give every pair's answer at once, in time edges x nodes instead of pairs x ancestors.
-
->>> from hardlook.similarity.graph_measures import HypernymGraph
 >>> shared = find_ancestry(HypernymGraph.from_edges(6, [(1, 0), (2, 1), (3, 1), (4, 3), (5, 0)]), np.array([2, 4]))
->>> shared.members.tolist(), shared.rows.tolist()
-([0, 1, 2, 3, 4], [2, 4])
->>> shared.distances[shared.rows].tolist()
-[[0, 3], [3, 0]]
-
-Path similarity: 1 / (1 + d), d the number of edges on the shortest way through a common hypernym.
-
->>> from hardlook.similarity.graph_measures import HypernymGraph
->>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])
->>> path_matrix(graph, [2, 3, 0, -1]).round(3)
-array([[1.   , 0.333, 0.333, 0.   ],
-       [0.333, 1.   , 0.333, 0.   ],
-       [0.333, 0.333, 1.   , 0.   ],
-       [0.   , 0.   , 0.   , 1.   ]])
-
-Wu-Palmer similarity: how deep the lowest common hypernym lies, beside how deep the two nodes lie (Wu, Palmer 1994).
-
->>> from hardlook.similarity.graph_measures import HypernymGraph
->>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])
->>> wu_palmer_matrix(graph, [2, 3, 0]).round(3)
-array([[1.   , 0.667, 0.5  ],
-       [0.667, 1.   , 0.5  ],
-       [0.5  , 0.5  , 1.   ]])
-
-Lin similarity: the information that two nodes share, beside the information in each (Lin 1998).
-
-The information content of a node is -ln p, with p the share of all occurrences in a corpus that name the node or
-something below it.
-
->>> import numpy as np
->>> from hardlook.similarity.graph_measures import HypernymGraph
->>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])
->>> content = information_content(graph, np.array([4, 0, 2, 2]), smoothing=0)
->>> content.round(3)
-array([0.   , 0.693, 1.386, 1.386])
->>> lin_matrix(graph, [2, 3, 0], content).round(3)
-array([[1. , 0.5, 0. ],
-       [0.5, 1. , 0. ],
-       [0. , 0. , 1. ]])
-
-Lesk similarity: the words that two dictionary entries share (after Lesk 1986).
-
->>> cat = ("feline", "mammal", "fur")
->>> dog = ("canine", "mammal", "fur", "pack")
->>> lesk_matrix([cat, dog, ()]).round(3)
-array([[1.   , 0.571, 0.   ],
-       [0.571, 1.   , 0.   ],
-       [0.   , 0.   , 1.   ]])
+>>> shared.members.tolist(), shared.rows.tolist(), shared.distances[shared.rows].tolist()
+([0, 1, 2, 3, 4], [2, 4], [[0, 3], [3, 0]])
 """
 
 from __future__ import annotations
@@ -79,8 +34,8 @@ class HypernymGraph:
     """Nodes 0..n-1 and their hypernyms in compressed rows; instance hypernyms count as hypernyms.
 
     The hypernyms of node i are `indices[indptr[i]:indptr[i + 1]]`, in the order that a dictionary lists them. `indptr`
-    has shape (n + 1,), `indices` one entry an edge; both become int64. Several roots are allowed, cycles are not: they
-    are found, and named, at the first use of a depth.
+    has shape (n + 1,), `indices` one entry per edge; both become int64. Several roots are allowed, cycles are not: the
+    first use of a depth raises an error that names a node on one.
     """
 
     indptr: NDArray[np.int64]
@@ -101,7 +56,7 @@ class HypernymGraph:
 
     @classmethod
     def from_edges(cls, size: int, edges: Iterable[tuple[int, int]]) -> HypernymGraph:
-        """The graph of `size` nodes with edges (hyponym, hypernym); a node's hypernyms keep the order they come in."""
+        """The graph of `size` nodes with edges (hyponym, hypernym); a node's hypernyms keep their order."""
         pairs = np.array(list(edges), np.int64).reshape(-1, 2)
         pairs = pairs[np.argsort(pairs[:, 0], kind="stable")]
         indptr = np.zeros(size + 1, np.int64)
@@ -115,10 +70,10 @@ class HypernymGraph:
         """The hypernyms of one node, in order."""
         return self.indices[self.indptr[node] : self.indptr[node + 1]]
 
-    def hypernyms_of(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def gather_hypernyms(self, nodes: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """The hypernyms of many nodes, one after the other, and how many each has: shapes (edges,) and (len(nodes),).
 
-        >>> HypernymGraph.from_edges(3, [(1, 0), (2, 0), (2, 1)]).hypernyms_of(np.array([2, 0, 1]))
+        >>> HypernymGraph.from_edges(3, [(1, 0), (2, 0), (2, 1)]).gather_hypernyms(np.array([2, 0, 1]))
         (array([0, 1, 0]), array([2, 0, 1]))
         """
         starts = self.indptr[nodes]
@@ -127,18 +82,18 @@ class HypernymGraph:
         return self.indices[shift + np.arange(len(shift))], counts
 
     def ancestors(self, nodes: ArrayLike) -> NDArray[np.int64]:
-        """One node's ancestors or several nodes' together, the nodes included, ascending."""
+        """The ancestors of one node or of several, the nodes included, ascending."""
         found = np.zeros(len(self), bool)
         front = np.unique(np.atleast_1d(np.asarray(nodes, np.int64)))
         while len(front):
             found[front] = True
-            above = self.hypernyms_of(front)[0]
+            above = self.gather_hypernyms(front)[0]
             front = np.unique(above[~found[above]])
         return np.flatnonzero(found)
 
     @cached_property
     def max_depth(self) -> NDArray[np.int64]:
-        """(n,) edges on the longest way up from each node to a root; a cycle is a ValueError that names a node."""
+        """(n,) edges on the longest path from each node up to a root; a cycle is a ValueError that names a node."""
         hyponyms = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         order = np.argsort(self.indices, kind="stable")
         starts = np.searchsorted(self.indices[order], np.arange(len(self) + 1))
@@ -146,27 +101,27 @@ class HypernymGraph:
         depth = np.full(len(self), -1, np.int64)
         waiting = np.diff(self.indptr)
         front, level = np.flatnonzero(waiting == 0), 0
-        # A node's turn comes when the last of its hypernyms has had its own: that one lies on the longest way.
+        # A node is reached after the last of its hypernyms, which lies on the longest path.
         while len(front):
             depth[front] = level
-            reached, times = np.unique(below.hypernyms_of(front)[0], return_counts=True)
+            reached, times = np.unique(below.gather_hypernyms(front)[0], return_counts=True)
             waiting[reached] -= times
             front, level = reached[waiting[reached] == 0], level + 1
         if (depth < 0).any():
-            raise ValueError(f"graph: expected no cycle, but node {self._on_cycle(depth)} is above itself")
+            raise ValueError(f"graph: expected no cycle, but node {self._find_cycle(depth)} is above itself")
         return depth
 
     @cached_property
     def min_depth(self) -> NDArray[np.int64]:
-        """(n,) edges on the shortest way up from each node to a root."""
+        """(n,) edges on the shortest path from each node up to a root."""
         depth = np.zeros(len(self), np.int64)
         order = np.argsort(self.max_depth, kind="stable")
         for nodes in np.split(order, np.cumsum(np.bincount(self.max_depth)))[1:-1]:
-            above, counts = self.hypernyms_of(nodes)
+            above, counts = self.gather_hypernyms(nodes)
             depth[nodes] = 1 + np.minimum.reduceat(depth[above], np.cumsum(counts) - counts)
         return depth
 
-    def _on_cycle(self, depth: NDArray[np.int64]) -> int:
+    def _find_cycle(self, depth: NDArray[np.int64]) -> int:
         node, seen = int(np.flatnonzero(depth < 0)[0]), set[int]()
         while node not in seen:
             seen.add(node)
@@ -174,13 +129,13 @@ class HypernymGraph:
         return node
 
 
-# Stands for "no way there"; a sum of two still fits into int32.
+# The distance where there is no path; a sum of two still fits into int32.
 UNREACHABLE = 1 << 29
 
 
 @dataclass(frozen=True, eq=False)
 class Sweep:
-    """One level's step: each row of `targets` receives from its group of `sources`; groups begin at `starts`."""
+    """The edges of one level: each row of `targets` receives from its group of `sources`; groups begin at `starts`."""
 
     targets: NDArray[np.int64]
     sources: NDArray[np.int64]
@@ -191,8 +146,8 @@ class Sweep:
 class Ancestry:
     """K distinct nodes with their M ancestors (themselves included), hypernyms before hyponyms.
 
-    `members` (M,) are node numbers of the graph, `rows` (K,) the places of the asked nodes in it. `upward` leads from
-    the deepest level to the roots, `downward` back.
+    `members` (M,) are node numbers of the graph, `rows` (K,) the positions of the given nodes in it. `upward` leads
+    from the deepest level to the roots, `downward` back.
     """
 
     members: NDArray[np.int64]
@@ -202,19 +157,19 @@ class Ancestry:
 
     @cached_property
     def climbs(self) -> NDArray[np.int32]:
-        """(M, K) edges on the shortest way up from each asked node to each member; FAR or more if it is no ancestor."""
+        """(M, K) edges on the shortest path from each given node up to each member; UNREACHABLE or more if none."""
         steps = np.full((len(self.members), len(self.rows)), UNREACHABLE, np.int32)
         steps[self.rows, np.arange(len(self.rows))] = 0
-        return _shorten(steps, self.upward)
+        return _relax(steps, self.upward)
 
     @cached_property
     def distances(self) -> NDArray[np.int32]:
-        """(M, K) edges on the shortest way up and down again between asked nodes and members; FAR or more if none."""
-        return _shorten(self.climbs.copy(), self.downward)
+        """(M, K) edges on the shortest path, up and down, from given nodes to members; UNREACHABLE or more if none."""
+        return _relax(self.climbs.copy(), self.downward)
 
-    def best_shared(self, worth: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(K, K) the greatest `worth` (M,) among the members above both nodes of a pair; -inf where there is none."""
-        best = np.where(self.climbs < UNREACHABLE, worth[:, None], -np.inf)
+    def max_over_common(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(K, K) the greatest of `values` (M,) over the common ancestors of each pair; -inf where there are none."""
+        best = np.where(self.climbs < UNREACHABLE, values[:, None], -np.inf)
         for level in self.downward:
             inherited = np.maximum.reduceat(best[level.sources], level.starts, axis=0)
             best[level.targets] = np.maximum(best[level.targets], inherited)
@@ -228,17 +183,17 @@ def find_ancestry(graph: HypernymGraph, nodes: NDArray[np.int64]) -> Ancestry:
     depth = graph.max_depth[members]
     place = np.empty(len(graph), np.int64)
     place[members] = np.arange(len(members))
-    above, counts = graph.hypernyms_of(members)
+    above, counts = graph.gather_hypernyms(members)
     hyponyms, hypernyms = np.repeat(np.arange(len(members)), counts), place[above]
     return Ancestry(
         members=members,
         rows=place[nodes],
-        upward=tuple(reversed(_sweeps(hypernyms, hyponyms, depth))),
-        downward=tuple(_sweeps(hyponyms, hypernyms, depth)),
+        upward=tuple(reversed(_group_by_level(hypernyms, hyponyms, depth))),
+        downward=tuple(_group_by_level(hyponyms, hypernyms, depth)),
     )
 
 
-def _sweeps(targets: NDArray[np.int64], sources: NDArray[np.int64], depth: NDArray[np.int64]) -> list[Sweep]:
+def _group_by_level(targets: NDArray[np.int64], sources: NDArray[np.int64], depth: NDArray[np.int64]) -> list[Sweep]:
     """Edges towards `targets`, grouped by the target's level, from the roots down."""
     order = np.argsort(targets, kind="stable")
     targets, sources = targets[order], sources[order]
@@ -252,7 +207,7 @@ def _sweeps(targets: NDArray[np.int64], sources: NDArray[np.int64], depth: NDArr
     return sweeps
 
 
-def _shorten(steps: NDArray[np.int32], sweeps: tuple[Sweep, ...]) -> NDArray[np.int32]:
+def _relax(steps: NDArray[np.int32], sweeps: tuple[Sweep, ...]) -> NDArray[np.int32]:
     for level in sweeps:
         nearest = np.minimum.reduceat(steps[level.sources], level.starts, axis=0) + np.int32(1)
         steps[level.targets] = np.minimum(steps[level.targets], nearest)
@@ -260,10 +215,16 @@ def _shorten(steps: NDArray[np.int32], sweeps: tuple[Sweep, ...]) -> NDArray[np.
 
 
 def path_matrix(graph: HypernymGraph, nodes: ArrayLike) -> NDArray[np.float64]:
-    """(K, K) path similarity of K nodes, in [0, 1].
+    """(K, K) path similarity 1 / (1 + d) of K nodes, in [0, 1]; d is the number of edges on the shortest path.
 
-    A way goes up from one node to a hypernym of both and down to the other; either part may be empty. Where there is
+    A path goes up from one node to a hypernym of both and down to the other; either part may be empty. Where there is
     none, as for the unknown node -1, the similarity is 0. The diagonal is 1.
+
+    >>> path_matrix(HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)]), [2, 3, 0, -1]).round(3)
+    array([[1.   , 0.333, 0.333, 0.   ],
+           [0.333, 1.   , 0.333, 0.   ],
+           [0.333, 0.333, 1.   , 0.   ],
+           [0.   , 0.   , 0.   , 1.   ]])
     """
     distinct, places = distinct_nodes(nodes, len(graph))
     if len(distinct) == 0:
@@ -276,18 +237,23 @@ def path_matrix(graph: HypernymGraph, nodes: ArrayLike) -> NDArray[np.float64]:
 def wu_palmer_matrix(
     graph: HypernymGraph, nodes: ArrayLike, *, tie_rank: NDArray[np.int64] | None = None
 ) -> NDArray[np.float64]:
-    """(K, K) Wu-Palmer similarity of K nodes, in [0, 1]; 0 where two nodes share no hypernym, and for the node -1.
+    """(K, K) Wu-Palmer similarity (1994) of K nodes, in [0, 1]; 0 without a common hypernym, and for the node -1.
 
     For nodes a and b, s is the common hypernym (a and b themselves may be it) of the greatest `min_depth`. Of several,
     it is a or b where one of them qualifies, else the one of the lowest `tie_rank` (n,), by default the lowest
-    number. With D = max_depth(s) + 1 and p the shortest way through common hypernyms,
+    number. With D = max_depth(s) + 1 and p the length of the shortest path through common hypernyms,
 
         similarity = 2 D / (2 D + p(a, s) + p(b, s)).
 
-    This is nltk's `wup_similarity` on nouns, ties by name, with two repairs. nltk gives some nodes less than 1 with
-    themselves, namely those with one short and one long way to the root; here the diagonal is 1. And where a is above
-    b, nltk may give (a, b) and (b, a) different values, because it looks for the first of the two among the tied
-    hypernyms and not for the second; here both have the value of (a, b).
+    This is nltk's `wup_similarity` on nouns, ties by name, with two corrections. nltk gives some nodes less than 1
+    with themselves, namely those with one short and one long path to the root; here the diagonal is 1. And where a is
+    above b, nltk may give (a, b) and (b, a) different values, because it prefers the first of the two among the tied
+    hypernyms and not the second; here both have the value of (a, b).
+
+    >>> wu_palmer_matrix(HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)]), [2, 3, 0]).round(3)
+    array([[1.   , 0.667, 0.5  ],
+           [0.667, 1.   , 0.5  ],
+           [0.5  , 0.5  , 1.   ]])
     """
     distinct, places = distinct_nodes(nodes, len(graph))
     if len(distinct) == 0:
@@ -297,10 +263,10 @@ def wu_palmer_matrix(
     min_depth = graph.min_depth[members]
     rank = members if tie_rank is None else np.asarray(tie_rank)[members]
     ascending = np.lexsort((-rank, min_depth))
-    worth = np.empty(len(members))
-    worth[ascending] = np.arange(len(members))
+    order = np.empty(len(members))
+    order[ascending] = np.arange(len(members))
 
-    best = ancestry.best_shared(worth)
+    best = ancestry.max_over_common(order)
     shared = np.isfinite(best)
     lowest = ascending[np.where(shared, best, 0).astype(np.int64)]
     row_is_above = ancestry.climbs[ancestry.rows] < UNREACHABLE
@@ -309,9 +275,9 @@ def wu_palmer_matrix(
     lowest = np.where(itself.T, ancestry.rows[None, :], lowest)
 
     distance = ancestry.distances
-    ways = distance[lowest, own[:, None]] + distance[lowest, own[None, :]]
+    lengths = distance[lowest, own[:, None]] + distance[lowest, own[None, :]]
     doubled = 2.0 * (graph.max_depth[members][lowest] + 1)
-    similarity = np.where(shared, doubled / (doubled + ways), 0.0)
+    similarity = np.where(shared, doubled / (doubled + lengths), 0.0)
     np.fill_diagonal(similarity, 1.0)
     return restrict_matrix(similarity, places)
 
@@ -319,10 +285,15 @@ def wu_palmer_matrix(
 def information_content(graph: HypernymGraph, counts: ArrayLike, *, smoothing: float = 1.0) -> NDArray[np.float64]:
     """(n,) information content of every node in nats, from (n,) counts of occurrences of the node itself.
 
-    An occurrence weighs 1 for the node and for each of its ancestors, however many ways lead there. As in nltk's `ic`,
-    `smoothing` is added once to every node's sum and once to the total of all occurrences, and does not travel
+    The information content is -ln p, p the share of all occurrences that name the node or something below it. An
+    occurrence counts 1 for the node and for each of its ancestors, however many paths lead there. As in nltk's `ic`,
+    `smoothing` is added once to every node's sum and once to the total of all occurrences, and is not propagated
     upwards; with 0, a node that never occurs, nor anything below it, has infinite content. (nltk's `ic` differs where
-    two ways of one length lead to an ancestor: it counts the occurrence twice from there up.)
+    two paths of one length lead to an ancestor: it counts the occurrence twice from there up.)
+
+    >>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])
+    >>> information_content(graph, np.array([4, 0, 2, 2]), smoothing=0).round(3)
+    array([0.   , 0.693, 1.386, 1.386])
     """
     weights = np.asarray(counts, np.float64)
     if weights.shape != (len(graph),) or not np.isfinite(weights).all() or (weights < 0).any() or smoothing < 0:
@@ -334,23 +305,24 @@ def information_content(graph: HypernymGraph, counts: ArrayLike, *, smoothing: f
     content = np.full(len(graph), np.inf)
     occurs = sums > 0
     content[occurs] = np.log(total / sums[occurs])
-    # Sums in floating point may pass the total by a rounding error.
+    # Sums in floating point may exceed the total by a rounding error.
     return np.asarray(np.maximum(content, 0.0))
 
 
 def sum_over_hyponyms(graph: HypernymGraph, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """(n,) sum of the weights of each node and of all distinct nodes below it.
 
-    >>> sum_over_hyponyms(HypernymGraph.from_edges(4, [(1, 0), (2, 0), (3, 1), (3, 2)]), np.array([1.0, 0, 0, 5])).tolist()
+    >>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 0), (3, 1), (3, 2)])
+    >>> sum_over_hyponyms(graph, np.array([1.0, 0, 0, 5])).tolist()
     [6.0, 5.0, 5.0, 5.0]
     """
     sources = np.flatnonzero(weights)
     depth = graph.max_depth.max(initial=0)
-    # A pair (source, ancestor) is one number: duplicates, from several ways to one ancestor, fall to np.unique.
+    # A pair (source, ancestor) is one number; np.unique removes duplicates, from several paths to one ancestor.
     front = sources * len(graph) + sources
     pairs = [front]
     for _ in range(depth):
-        above, times = graph.hypernyms_of(front % len(graph))
+        above, times = graph.gather_hypernyms(front % len(graph))
         front = np.unique(np.repeat(front // len(graph), times) * len(graph) + above)
         pairs.append(front)
     distinct = np.unique(np.concatenate(pairs))
@@ -359,12 +331,18 @@ def sum_over_hyponyms(graph: HypernymGraph, weights: NDArray[np.float64]) -> NDA
 
 
 def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(K, K) Lin similarity 2 IC(s) / (IC(a) + IC(b)) of K nodes, in [0, 1], from the (n,) content of all nodes.
+    """(K, K) Lin similarity (1998) 2 IC(s) / (IC(a) + IC(b)) of K nodes, in [0, 1], from the (n,) content of all nodes.
 
     s is the common hypernym (a and b themselves may be it) of the greatest content. The diagonal is 1. The similarity
     is 0 for the node -1, where two nodes share no hypernym, where both have content 0, and where one has infinite
-    content (nltk, which puts 1e300 for infinity, has 1 there if s has infinite content too). A content that grows
-    upwards could give more than 1 and is cut to 1.
+    content (nltk, which uses 1e300 for infinity, has 1 there if s has infinite content too). A content that grows
+    upwards could give more than 1 and is clipped to 1.
+
+    >>> graph = HypernymGraph.from_edges(4, [(1, 0), (2, 1), (3, 1)])
+    >>> lin_matrix(graph, [2, 3, 0], np.log([1.0, 2, 4, 4])).round(3)
+    array([[1. , 0.5, 0. ],
+           [0.5, 1. , 0. ],
+           [0. , 0. , 1. ]])
     """
     content = np.asarray(information_content, np.float64)
     if content.shape != (len(graph),) or np.isnan(content).any() or (content < 0).any():
@@ -373,7 +351,7 @@ def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDAr
     if len(distinct) == 0:
         return np.eye(len(places))
     ancestry = find_ancestry(graph, distinct)
-    shared = ancestry.best_shared(content[ancestry.members])
+    shared = ancestry.max_over_common(content[ancestry.members])
     own = content[distinct]
     both = own[:, None] + own[None, :]
     defined = np.isfinite(both) & (both > 0) & np.isfinite(shared)
@@ -387,10 +365,14 @@ def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDAr
 def lesk_matrix(tokens: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     """(K, K) gloss overlap of K entries, in [0, 1]: 2 |A & B| / (|A| + |B|), A and B the sets of their words.
 
-    `tokens` holds one sequence of words an entry; the caller has cut the text into words and left out those that say
-    nothing. A word counts once however often it comes, and words are equal only if spelled alike. The overlap (Dice's
-    coefficient) is 1 for equal sets and 0 for disjoint ones. An entry without words has 0 with every other entry; the
-    diagonal is 1.
+    After Lesk (1986). `tokens` holds one sequence of words per dictionary entry, without stop words. A word counts
+    once however often it occurs, and words are equal only if spelled alike. The overlap (Dice's coefficient) is 1 for
+    equal sets and 0 for disjoint ones. An entry without words has 0 with every other entry; the diagonal is 1.
+
+    >>> lesk_matrix([("feline", "mammal", "fur"), ("canine", "mammal", "fur", "pack"), ()]).round(3)
+    array([[1.   , 0.571, 0.   ],
+           [0.571, 1.   , 0.   ],
+           [0.   , 0.   , 1.   ]])
     """
     entries = [frozenset(words) for words in tokens]
     sizes = np.array([len(words) for words in entries], np.float64)
@@ -399,7 +381,7 @@ def lesk_matrix(tokens: Sequence[Sequence[str]]) -> NDArray[np.float64]:
         (row, column.setdefault(word, len(column))) for row, words in enumerate(entries) for word in sorted(words)
     ]
     rows, columns = np.array(filled, np.int64).reshape(-1, 2).T
-    # A word of one entry only adds nothing to any overlap; without those the product is several times smaller.
+    # A word of only one entry adds nothing to any overlap; without those the product is several times smaller.
     kept, place = np.unique(columns, return_inverse=True)
     several = np.bincount(place, minlength=len(kept)) > 1
     narrow = np.cumsum(several) - 1

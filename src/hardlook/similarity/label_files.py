@@ -1,11 +1,11 @@
-r"""A user's own labels from CSV, TSV, JSON or plain text.
+r"""Read a user's own labels from CSV, TSV, JSON or plain text.
 
-| file | holds |
+| file | content |
 |---|---|
-| `.csv`, `.tsv` | a header with `name`; also `id`, `category_id`, `aliases` (between them |), `isthing`, `synset`, |
+| `.csv`, `.tsv` | a header with `name`; also `id`, `category_id`, `aliases` (separated by |), `isthing`, `synset`, |
 | | `offset`, `hypernym`, and the `status` that `hardlook labels map` writes |
 | `.json` | a list of names or of objects with those keys, `{"categories": [...]}` (COCO, LVIS), or `{"0": "wall"}` |
-| `.txt` | a name a line, or `id: name`; further words after commas or semicolons are aliases |
+| `.txt` | one name per line, or `id: name`; further words after commas or semicolons are aliases |
 
 Lines that begin with `#` are comments. Ids default to the order of the rows, from 0.
 
@@ -14,21 +14,6 @@ Lines that begin with `#` are comments. Ids default to the order of the rows, fr
 >>> _ = file.write_text("7: door, double door\n9: wall\n")
 >>> [(label.id, label.name, label.aliases) for label in read_label_file(file)]
 [(7, 'door', ('double door',)), (9, 'wall', ())]
-
-Rows of text into labels, every cell checked.
-
->>> rows = [Row("line 2", {"name": "dog", "synset": "hound.n.01", "isthing": "yes"})]
->>> make_labels(rows, Path("pets.csv"))
-(Label(id=0, name='dog', aliases=(), synset='hound.n.01', hypernym=None, isthing=True, ...),)
-
-LVIS's labels from its own json, which carries a synset for each category.
-
->>> import json, tempfile, pathlib
->>> file = pathlib.Path(tempfile.mkdtemp()) / "lvis.json"
->>> dog = {"id": 3, "name": "dog", "synset": "dog.n.01", "synonyms": ["dog", "hound"]}
->>> _ = file.write_text(json.dumps({"categories": [dog]}))
->>> read_lvis_labels(file).labels
-(Label(id=0, name='dog', aliases=('hound',), synset='dog.n.01', hypernym=None, isthing=True, category_id=3, ...),)
 """
 
 from __future__ import annotations
@@ -44,133 +29,63 @@ from hardlook.errors import DataError, OptionError
 from hardlook.similarity.labels import Label, LabelSet, normalise_name
 from hardlook.similarity.wordnet.nouns import Nouns, load_nouns
 
-COLUMNS = ("id", "category_id", "name", "aliases", "isthing", "synset", "offset", "hypernym", "status", "trainId")
-
+_COLUMNS = ("id", "category_id", "name", "aliases", "isthing", "synset", "offset", "hypernym", "status", "trainId")
 STATUSES = ("chosen", "proposed", "choose", "absent")
-
-_YES_NO = {"1": True, "true": True, "yes": True, "thing": True, "0": False, "false": False, "no": False, "stuff": False}
+_THINGS = {"1": True, "true": True, "yes": True, "thing": True, "0": False, "false": False, "no": False, "stuff": False}
 
 
 @dataclass(frozen=True)
-class Row:
-    """Cells of one label as the file has them, and where they stand in it."""
+class _Row:
+    """Cells of one label as in the file, and the line or item that they come from."""
 
     place: str
     cells: dict[str, str]
 
 
-def make_labels(rows: list[Row], path: Path, nouns: Nouns | None = None) -> tuple[Label, ...]:
-    """Labels from rows; a `DataError` names the row and the column of the first thing that cannot be."""
-    if not rows:
-        raise DataError("no labels in this file", file=path, remedy="give at least one name")
-    numbered = [bool(row.cells.get("id")) for row in rows]
-    if any(numbered) and not all(numbered):
-        lacking = rows[numbered.index(False)].place
-        raise DataError("this row has no id and others have", file=path, unit=f"{lacking}, column id")
-    if any(row.cells.get(column) for row in rows for column in ("synset", "offset", "hypernym")):
-        nouns = nouns or load_nouns()
-    labels = tuple(_row_label(number, row, path, nouns) for number, row in enumerate(rows))
-    _refuse_twins(rows, [normalise_name(label.name) for label in labels], "name", path)
-    _refuse_twins(rows, [str(label.id) for label in labels], "id", path)
-    return labels
-
-
-def _row_label(number: int, row: Row, path: Path, nouns: Nouns | None) -> Label:
-    cells = row.cells
-    if not cells.get("name"):
-        raise DataError("a label must have a name", file=path, unit=f"{row.place}, column name")
-    status = cells.get("status", "").lower()
-    if status and status not in STATUSES:
-        raise _wrong(row, path, "status", f"one of {', '.join(STATUSES)}")
-    identity = _integer(row, path, "id")
-    return Label(
-        id=number if identity is None else identity,
-        name=cells["name"],
-        aliases=tuple(word.strip() for word in cells.get("aliases", "").split("|") if word.strip()),
-        synset=_synset(row, path, nouns),
-        hypernym=_named_synset(row, path, "hypernym", nouns),
-        isthing=_yes_no(row, path),
-        category_id=_integer(row, path, "category_id"),
-        proposed=status == "proposed",
-    )
-
-
-def _synset(row: Row, path: Path, nouns: Nouns | None) -> str | None:
-    named, by_offset = (_named_synset(row, path, column, nouns) for column in ("synset", "offset"))
-    if named and by_offset and named != by_offset:
-        remedy = f"the offset is {by_offset}: correct one of the two"
-        raise DataError(f"synset {named} and the offset differ", file=path, unit=row.place, remedy=remedy)
-    return named or by_offset
-
-
-def _named_synset(row: Row, path: Path, column: str, nouns: Nouns | None) -> str | None:
-    text = row.cells.get(column)
-    if not text or nouns is None:
-        return None
+def read_label_file(path: Path, *, nouns: Nouns | None = None) -> LabelSet:
+    """The labels of a file; a `DataError` names the row, the column and the remedy."""
     try:
-        nouns.index(text)
-    except OptionError as error:
-        where = f"{row.place}, column {column} ({row.cells.get('name')})"
-        raise DataError(error.what, file=path, unit=where, remedy=error.remedy) from error
-    # Any of a synset's words may name it in a file; one name each keeps tables comparable.
-    return nouns.name(nouns.index(text))
-
-
-def _integer(row: Row, path: Path, column: str) -> int | None:
-    text = row.cells.get(column)
-    if not text:
-        return None
-    if not text.isdecimal():
-        raise _wrong(row, path, column, "a whole number from 0")
-    return int(text)
-
-
-def _yes_no(row: Row, path: Path) -> bool | None:
-    text = row.cells.get("isthing", "").lower()
-    if text and text not in _YES_NO:
-        raise _wrong(row, path, "isthing", "1 for a thing, 0 for stuff, or nothing")
-    return _YES_NO.get(text)
-
-
-def _wrong(row: Row, path: Path, column: str, expected: str) -> DataError:
-    came = row.cells[column]
-    return DataError(f"{came!r} is not {expected}", file=path, unit=f"{row.place}, column {column}")
-
-
-def _refuse_twins(rows: list[Row], values: list[str], column: str, path: Path) -> None:
-    first: dict[str, Row] = {}
-    for row, value in zip(rows, values, strict=True):
-        if value in first:
-            what = f"{row.cells.get(column, value)!r} comes twice, first at {first[value].place}"
-            raise DataError(
-                what, file=path, unit=f"{row.place}, column {column}", remedy=f"give every label one {column}"
-            )
-        first[value] = row
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError("not UTF-8 text", file=path, remedy="save the file as UTF-8") from error
+    if path.suffix.lower() == ".json":
+        try:
+            content = json.loads(text)
+        except json.JSONDecodeError as error:
+            raise DataError(f"not JSON: {error.msg}", file=path, unit=f"line {error.lineno}") from error
+        if _is_lvis(content):
+            return read_lvis_labels(path, nouns)
+        rows = _read_json(content, path)
+    elif path.suffix.lower() in (".csv", ".tsv"):
+        rows = _read_table(text, path, "\t" if path.suffix.lower() == ".tsv" else ",")
+    else:
+        rows = _read_text(text, path)
+    return LabelSet(path.stem, "file", _make_labels(rows, path, nouns))
 
 
 def read_lvis_labels(path: Path | str, nouns: Nouns | None = None) -> LabelSet:
     """The labels of an LVIS annotation file, by category id; all are things.
 
     `id` counts from 0, `category_id` is LVIS's own. A synset that WordNet 3.0 does not have is left empty and kept in
-    `stated`, so that `place` treats and counts it like any other label without a sense.
+    `stated`, so that it is treated and counted like any other label without a sense.
     """
     path = Path(path)
     nouns = nouns or load_nouns()
     try:
         categories = json.loads(path.read_text(encoding="utf-8"))["categories"]
     except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise DataError("this is no LVIS json", file=path, remedy="give a file with a list `categories`") from error
+        raise DataError("not an LVIS json", file=path, remedy="give a file with a list `categories`") from error
     labels = []
     for row, category in enumerate(sorted(categories, key=lambda category: int(category["id"]))):
         for field in ("name", "synset"):
             if field not in category:
                 remedy = "read a file without synsets with load_label_set"
                 raise DataError(f"a category has no {field!r}", file=path, unit=f"id {category['id']}", remedy=remedy)
-        labels.append(_label(row, category, nouns))
+        labels.append(_make_lvis_label(row, category, nouns))
     return LabelSet(path.stem, "file", tuple(labels))
 
 
-def _label(row: int, category: dict[str, object], nouns: Nouns) -> Label:
+def _make_lvis_label(row: int, category: dict[str, object], nouns: Nouns) -> Label:
     name, stated = str(category["name"]), str(category["synset"])
     synonyms = category.get("synonyms")
     aliases = [str(word) for word in synonyms] if isinstance(synonyms, list) else []
@@ -189,28 +104,7 @@ def _label(row: int, category: dict[str, object], nouns: Nouns) -> Label:
     )
 
 
-def read_label_file(path: Path, *, nouns: Nouns | None = None) -> LabelSet:
-    """The labels of a file, checked: a `DataError` names the row, the column and what would do."""
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError("this is no UTF-8 text", file=path, remedy="save the file as UTF-8") from error
-    if path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"not JSON: {error.msg}", file=path, unit=f"line {error.lineno}") from error
-        if _is_lvis(content):
-            return read_lvis_labels(path, nouns)
-        rows = _json_rows(content, path)
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        rows = _table_rows(text, path, "\t" if path.suffix.lower() == ".tsv" else ",")
-    else:
-        rows = _text_rows(text, path)
-    return LabelSet(path.stem, "file", make_labels(rows, path, nouns))
-
-
-def _table_rows(text: str, path: Path, delimiter: str) -> list[Row]:
+def _read_table(text: str, path: Path, delimiter: str) -> list[_Row]:
     lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip() and line[0] != "#"]
     reader = csv.DictReader([line for _, line in lines], delimiter=delimiter, skipinitialspace=True)
     header = [column.strip().lower() for column in reader.fieldnames or []]
@@ -227,7 +121,7 @@ def _table_rows(text: str, path: Path, delimiter: str) -> list[Row]:
                 f"a row must have {len(header)} cells, as the header has", file=path, unit=place,
                 remedy="quote a cell that contains the separator",
             )  # fmt: skip
-        rows.append(Row(place, {column: value.strip() for column, value in values.items()}))
+        rows.append(_Row(place, {column: value.strip() for column, value in values.items()}))
     return rows
 
 
@@ -235,15 +129,15 @@ def _check_header(header: list[str], path: Path) -> None:
     from difflib import get_close_matches
 
     for column in header:
-        meant = get_close_matches(column, [known for known in COLUMNS if known not in header], n=1, cutoff=0.8)
-        if column not in COLUMNS and meant:
-            raise DataError(f"no column {column!r} is known", file=path, remedy=f"did you mean {meant[0]!r}?")
+        meant = get_close_matches(column, [known for known in _COLUMNS if known not in header], n=1, cutoff=0.8)
+        if column not in _COLUMNS and meant:
+            raise DataError(f"unknown column {column!r}", file=path, remedy=f"did you mean {meant[0]!r}?")
     twice = sorted({column for column in header if header.count(column) > 1})
     if twice:
-        raise DataError(f"the column {twice[0]!r} comes twice", file=path, remedy="keep one")
+        raise DataError(f"duplicate column {twice[0]!r}", file=path, remedy="keep one")
 
 
-def _json_rows(content: Any, path: Path) -> list[Row]:
+def _read_json(content: Any, path: Path) -> list[_Row]:
     if isinstance(content, dict) and isinstance(content.get("categories"), list):
         # In COCO's files `id` is the category id, and the order of the categories counts the labels.
         items = [
@@ -255,26 +149,28 @@ def _json_rows(content: Any, path: Path) -> list[Row]:
     elif isinstance(content, list):
         items = [{"name": item} if isinstance(item, str) else item for item in content]
     else:
-        raise DataError("no list of labels here", file=path, remedy="give a list, `categories`, or id: name pairs")
+        raise DataError(
+            "no list of labels in this file", file=path, remedy="give a list, `categories`, or id: name pairs"
+        )
     rows = []
     for number, item in enumerate(items):
         if not isinstance(item, dict):
             raise DataError(f"a label must be a name or an object, not {item!r}", file=path, unit=f"item {number}")
         if "trainId" in item:  # ADE20K's full list counts its classes by trainId, its masks by id
             item = {**item, "id": item["trainId"], "category_id": item.get("id")}
-        cells = {str(key): _cell(value) for key, value in item.items() if key in COLUMNS}
-        rows.append(_with_aliases(f"item {number}", cells))
+        cells = {str(key): _to_text(value) for key, value in item.items() if key in _COLUMNS}
+        rows.append(_split_aliases(f"item {number}", cells))
     return rows
 
 
-def _text_rows(text: str, path: Path) -> list[Row]:
+def _read_text(text: str, path: Path) -> list[_Row]:
     rows = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith("#"):
             continue
         numbered = re.fullmatch(r"\s*(\d+)\s*[:\t,]\s*(.+)", line)
         cells = {"id": numbered[1], "name": numbered[2].strip()} if numbered else {"name": line.strip()}
-        rows.append(_with_aliases(f"line {number}", cells))
+        rows.append(_split_aliases(f"line {number}", cells))
     bare = [row.place for row in rows if "id" not in row.cells]
     if 0 < len(bare) < len(rows):
         remedy = "write `id: name` on every line, or on none"
@@ -282,14 +178,14 @@ def _text_rows(text: str, path: Path) -> list[Row]:
     return rows
 
 
-def _with_aliases(place: str, cells: dict[str, str]) -> Row:
+def _split_aliases(place: str, cells: dict[str, str]) -> _Row:
     words = [word.strip() for word in re.split(r"[,;]", cells.get("name", "")) if word.strip()]
     if len(words) > 1 and not cells.get("aliases"):
         cells = {**cells, "name": words[0], "aliases": "|".join(words[1:])}
-    return Row(place, cells)
+    return _Row(place, cells)
 
 
-def _cell(value: object) -> str:
+def _to_text(value: object) -> str:
     if isinstance(value, list | tuple):
         return "|".join(str(part) for part in value)
     if isinstance(value, bool):
@@ -300,3 +196,91 @@ def _cell(value: object) -> str:
 def _is_lvis(content: object) -> bool:
     categories = content.get("categories") if isinstance(content, dict) else None
     return isinstance(categories, list) and any(isinstance(item, dict) and "synset" in item for item in categories)
+
+
+def _make_labels(rows: list[_Row], path: Path, nouns: Nouns | None = None) -> tuple[Label, ...]:
+    """Labels from rows; a `DataError` names the row and the column of the first wrong cell."""
+    if not rows:
+        raise DataError("no labels in this file", file=path, remedy="give at least one name")
+    numbered = [bool(row.cells.get("id")) for row in rows]
+    if any(numbered) and not all(numbered):
+        lacking = rows[numbered.index(False)].place
+        raise DataError("this row has no id and others have", file=path, unit=f"{lacking}, column id")
+    if any(row.cells.get(column) for row in rows for column in ("synset", "offset", "hypernym")):
+        nouns = nouns or load_nouns()
+    labels = tuple(_make_label(number, row, path, nouns) for number, row in enumerate(rows))
+    _check_unique(rows, [normalise_name(label.name) for label in labels], "name", path)
+    _check_unique(rows, [str(label.id) for label in labels], "id", path)
+    return labels
+
+
+def _make_label(number: int, row: _Row, path: Path, nouns: Nouns | None) -> Label:
+    cells = row.cells
+    if not cells.get("name"):
+        raise DataError("a label must have a name", file=path, unit=f"{row.place}, column name")
+    status = cells.get("status", "").lower()
+    if status and status not in STATUSES:
+        raise _describe_wrong_cell(row, path, "status", f"one of {', '.join(STATUSES)}")
+    identity = _parse_integer(row, path, "id")
+    return Label(
+        id=number if identity is None else identity,
+        name=cells["name"],
+        aliases=tuple(word.strip() for word in cells.get("aliases", "").split("|") if word.strip()),
+        synset=_find_synset(row, path, nouns),
+        hypernym=_resolve_synset(row, path, "hypernym", nouns),
+        isthing=_parse_thing(row, path),
+        category_id=_parse_integer(row, path, "category_id"),
+        proposed=status == "proposed",
+    )
+
+
+def _find_synset(row: _Row, path: Path, nouns: Nouns | None) -> str | None:
+    named, by_offset = (_resolve_synset(row, path, column, nouns) for column in ("synset", "offset"))
+    if named and by_offset and named != by_offset:
+        remedy = f"the offset is {by_offset}: correct one of the two"
+        raise DataError(f"synset {named} and the offset differ", file=path, unit=row.place, remedy=remedy)
+    return named or by_offset
+
+
+def _resolve_synset(row: _Row, path: Path, column: str, nouns: Nouns | None) -> str | None:
+    text = row.cells.get(column)
+    if not text or nouns is None:
+        return None
+    try:
+        nouns.index(text)
+    except OptionError as error:
+        where = f"{row.place}, column {column} ({row.cells.get('name')})"
+        raise DataError(error.what, file=path, unit=where, remedy=error.remedy) from error
+    # Any of a synset's words may name it in a file; one name each keeps tables comparable.
+    return nouns.name(nouns.index(text))
+
+
+def _parse_integer(row: _Row, path: Path, column: str) -> int | None:
+    text = row.cells.get(column)
+    if not text:
+        return None
+    if not text.isdecimal():
+        raise _describe_wrong_cell(row, path, column, "a whole number from 0")
+    return int(text)
+
+
+def _parse_thing(row: _Row, path: Path) -> bool | None:
+    text = row.cells.get("isthing", "").lower()
+    if text and text not in _THINGS:
+        raise _describe_wrong_cell(row, path, "isthing", "1 for a thing, 0 for stuff, or nothing")
+    return _THINGS.get(text)
+
+
+def _describe_wrong_cell(row: _Row, path: Path, column: str, expected: str) -> DataError:
+    return DataError(f"{row.cells[column]!r} is not {expected}", file=path, unit=f"{row.place}, column {column}")
+
+
+def _check_unique(rows: list[_Row], values: list[str], column: str, path: Path) -> None:
+    first: dict[str, _Row] = {}
+    for row, value in zip(rows, values, strict=True):
+        if value in first:
+            what = f"{row.cells.get(column, value)!r} is a duplicate, first at {first[value].place}"
+            raise DataError(
+                what, file=path, unit=f"{row.place}, column {column}", remedy=f"give every label one {column}"
+            )
+        first[value] = row

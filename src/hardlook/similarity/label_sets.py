@@ -1,14 +1,13 @@
-"""The label sets inside the package: one CSV each, with the published and the corrected senses side by side.
+"""Load a label set by its name or from a file.
 
+The sets of the package are one CSV each, with the published and the corrected senses side by side.
+
+>>> len(load_label_set("ade150")), load_label_set("ade150").find("palm tree").synset
+(150, 'palm.n.03')
 >>> [shipped.name for shipped in list_label_sets() if "published" in shipped.variants]
 ['voc20', 'pc59', 'pc459', 'ade150', 'coco80', 'coco133']
 >>> load_shipped_set("voc20", "published").find("motorbike").synset
 'minibike.n.01'
-
-A label set by its name or from a file.
-
->>> len(load_label_set("ade150")), load_label_set("ade150").find("palm tree").synset
-(150, 'palm.n.03')
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ _BOTH = ("corrected", "published")
 
 @dataclass(frozen=True)
 class ShippedSet:
-    """A label set of the package: how many labels, what their ids count, and which variants of senses it has."""
+    """A label set of the package: its size, the numbering of its ids, and its variants of senses."""
 
     name: str
     title: str
@@ -63,68 +62,7 @@ _SETS = (
     ShippedSet("cityscapes19", "Cityscapes, 19", 19, "train ids, 0-18", "category_id: label ids, 7-33", ("corrected",)),
 )
 
-
-def list_label_sets() -> tuple[ShippedSet, ...]:
-    """The label sets of the package."""
-    return _SETS
-
-
-@cache
-def load_shipped_set(name: str, variant: str = "corrected") -> LabelSet:
-    """A label set of the package; an `OptionError` for a name or a variant that it does not have."""
-    known = find_shipped_set(name)
-    if variant not in known.variants:
-        missing = f"{name} has no variant {variant!r}"
-        raise OptionError(missing, remedy=f"it has {', '.join(known.variants)}")
-    column = "published" if variant == "published" else "synset"
-    labels = tuple(
-        Label(
-            id=int(row["id"]),
-            name=row["name"],
-            aliases=tuple(row["aliases"].split("|")) if row["aliases"] else (),
-            synset=row[column] or None,
-            hypernym=(row["hypernym"] or None) if variant == "corrected" else None,
-            isthing=row["isthing"] == "1" if row["isthing"] else None,
-            category_id=int(row["category_id"]) if row["category_id"] else None,
-        )
-        for row in _rows(name)
-    )
-    return LabelSet(name, variant, labels)
-
-
-def find_differences(name: str) -> tuple[SenseDifference, ...]:
-    """Where the corrected senses of a set differ from the published ones, by row.
-
-    >>> find_differences("voc20")[0].reason
-    'cattle; cow.n.02 is the female of any large mammal'
-    """
-    known = find_shipped_set(name)
-    if "published" not in known.variants:
-        have = ", ".join(shipped.name for shipped in _SETS if "published" in shipped.variants)
-        raise OptionError(f"{name} has no published senses to compare with", remedy=f"one of {have}")
-    return tuple(
-        SenseDifference(
-            row["name"], row["published"] or None, row["synset"] or None, row["hypernym"] or None, row["reason"]
-        )
-        for row in _rows(name)
-        if (row["published"], "") != (row["synset"], row["hypernym"])
-    )
-
-
-def find_shipped_set(name: str) -> ShippedSet:
-    """What the package says about a set of its own; an `OptionError` that lists all for another name."""
-    for shipped in _SETS:
-        if shipped.name == name:
-            return shipped
-    raise OptionError(f"no label set {name!r}", remedy=f"one of {', '.join(shipped.name for shipped in _SETS)}")
-
-
-def _rows(name: str) -> list[dict[str, str]]:
-    text = files("hardlook.similarity").joinpath("tables", f"{name}.csv").read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
-
-
-_OWN_FILE = {
+_NOT_SHIPPED = {
     "ade847": "give ADE20K's own class list as a file (names, or `id: name` lines), its senses chosen with "
     "`hardlook labels map LIST --out TABLE.csv`",
     "lvis": "give LVIS's annotation json: its categories carry their synsets",
@@ -136,15 +74,73 @@ def load_label_set(name_or_path: str | Path, variant: str = "corrected", *, noun
 
     `variant` chooses the senses of a shipped set; a file has its own. An unknown name is an `OptionError`.
     """
-    asked = str(name_or_path)
-    shipped = [known.name for known in list_label_sets()]
-    if asked in shipped:
-        return load_shipped_set(asked, variant)
-    if Path(asked).is_file():
-        return read_label_file(Path(asked), nouns=nouns)
-    if asked.lower() in _OWN_FILE:
-        raise OptionError(f"the labels {asked!r} do not ship", remedy=_OWN_FILE[asked.lower()])
+    name = str(name_or_path)
+    shipped = [one.name for one in _SETS]
+    if name in shipped:
+        return load_shipped_set(name, variant)
+    if Path(name).is_file():
+        return read_label_file(Path(name), nouns=nouns)
+    if name.lower() in _NOT_SHIPPED:
+        raise OptionError(f"the labels {name!r} do not ship", remedy=_NOT_SHIPPED[name.lower()])
     from difflib import get_close_matches
 
-    near = get_close_matches(asked.lower(), shipped, n=3) or shipped
-    raise OptionError(f"no label set and no file {asked!r}", remedy=f"a file, or one of {', '.join(near)}")
+    close = get_close_matches(name.lower(), shipped, n=3) or shipped
+    raise OptionError(f"no label set and no file {name!r}", remedy=f"a file, or one of {', '.join(close)}")
+
+
+def list_label_sets() -> tuple[ShippedSet, ...]:
+    """The label sets of the package."""
+    return _SETS
+
+
+@cache
+def load_shipped_set(name: str, variant: str = "corrected") -> LabelSet:
+    """A label set of the package; an `OptionError` for a name or a variant that it does not have."""
+    variants = find_shipped_set(name).variants
+    if variant not in variants:
+        raise OptionError(f"{name} has no variant {variant!r}", remedy=f"it has {', '.join(variants)}")
+    column = "published" if variant == "published" else "synset"
+    labels = tuple(
+        Label(
+            id=int(row["id"]),
+            name=row["name"],
+            aliases=tuple(row["aliases"].split("|")) if row["aliases"] else (),
+            synset=row[column] or None,
+            hypernym=(row["hypernym"] or None) if variant == "corrected" else None,
+            isthing=row["isthing"] == "1" if row["isthing"] else None,
+            category_id=int(row["category_id"]) if row["category_id"] else None,
+        )
+        for row in _read_rows(name)
+    )
+    return LabelSet(name, variant, labels)
+
+
+def find_differences(name: str) -> tuple[SenseDifference, ...]:
+    """Where the corrected senses of a set differ from the published ones, by row.
+
+    >>> find_differences("voc20")[0].reason
+    'cattle; cow.n.02 is the female of any large mammal'
+    """
+    if "published" not in find_shipped_set(name).variants:
+        have = ", ".join(shipped.name for shipped in _SETS if "published" in shipped.variants)
+        raise OptionError(f"{name} has no published senses to compare with", remedy=f"one of {have}")
+    return tuple(
+        SenseDifference(
+            row["name"], row["published"] or None, row["synset"] or None, row["hypernym"] or None, row["reason"]
+        )
+        for row in _read_rows(name)
+        if (row["published"], "") != (row["synset"], row["hypernym"])
+    )
+
+
+def find_shipped_set(name: str) -> ShippedSet:
+    """The entry of a shipped set; an `OptionError` that lists all for another name."""
+    for shipped in _SETS:
+        if shipped.name == name:
+            return shipped
+    raise OptionError(f"no label set {name!r}", remedy=f"one of {', '.join(shipped.name for shipped in _SETS)}")
+
+
+def _read_rows(name: str) -> list[dict[str, str]]:
+    text = files("hardlook.similarity").joinpath("tables", f"{name}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

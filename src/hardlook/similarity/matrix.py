@@ -1,36 +1,14 @@
-"""Similarity matrices: what makes one valid, and how labels without a place in it are treated.
+"""Similarity matrices as arrays: validity, cosine similarity, summary, neighbours, and agreement of two matrices.
 
 A similarity matrix is symmetric, its diagonal is 1, and every value lies in [0, 1].
 
->>> import numpy as np
->>> restrict_matrix(np.array([[1.0, 0.3], [0.3, 1.0]]), [1, -1, 0])
-array([[1. , 0. , 0.3],
-       [0. , 1. , 0. ],
-       [0.3, 0. , 1. ]])
-
-Cosine similarity of vectors, negatives to 0.
-
->>> cosine_matrix([[1, 0], [1, 1], [-1, 0], [0, 0]]).round(3)
-array([[1.   , 0.707, 0.   , 0.   ],
-       [0.707, 1.   , 0.   , 0.   ],
-       [0.   , 0.   , 1.   , 0.   ],
-       [0.   , 0.   , 0.   , 1.   ]])
-
-What a similarity matrix looks like: its mean and spread, its density, a label's neighbours.
-
->>> import numpy as np
 >>> matrix = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.2], [0.2, 0.2, 1.0]])
 >>> summary = summarise_matrix(matrix)
 >>> round(summary.mean, 3), round(summary.mean_off_diagonal, 3)
 (0.533, 0.3)
 >>> rank_neighbours(matrix, 2, count=1)
 (Neighbour(place=0, similarity=0.2),)
-
-Whether two similarity matrices over the same labels agree: on the order of all pairs, and on neighbours.
-
->>> import numpy as np
->>> a = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.1], [0.2, 0.1, 1.0]])
->>> round(rank_agreement(a, a**2), 6), neighbour_overlap(a, a**2, count=1)
+>>> round(rank_agreement(matrix, matrix**2), 6), neighbour_overlap(matrix, matrix**2, count=1)
 (1.0, 1.0)
 """
 
@@ -43,8 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 UNKNOWN = -1
-
-"""The place of a label that is not known: similarity 0 to every other label, 1 to itself."""
+"""The number of an unknown label: similarity 0 to every other label, 1 to itself."""
 
 
 def check_similarity(
@@ -52,8 +29,8 @@ def check_similarity(
 ) -> NDArray[np.float64]:
     """The matrix as float64 (K, K) if it is a similarity matrix, else a ValueError that names the first bad cell.
 
-    Deviations up to `tolerance`, as rounding to a text file or float32 leaves them, are mended: values are clipped to
-    [0, 1], the diagonal set to 1, and the two halves averaged. `labels` (K names) make the error readable.
+    Deviations up to `tolerance`, such as rounding errors of text files or float32, are corrected: values are clipped
+    to [0, 1], the diagonal set to 1, and the two halves averaged. `labels` (K names) make the error readable.
 
     >>> check_similarity([[1, 0.2], [0.3, 1]], labels=["cat", "dog"])
     Traceback (most recent call last):
@@ -64,29 +41,34 @@ def check_similarity(
     if values.ndim != 2 or values.shape[0] != values.shape[1]:
         raise ValueError(f"similarity: expected a square matrix, got shape {values.shape}")
     if labels is not None and len(labels) != len(values):
-        raise ValueError(f"similarity: expected {len(labels)} rows, one a label, got {len(values)}")
+        raise ValueError(f"similarity: expected {len(labels)} rows, one per label, got {len(values)}")
 
-    def refuse(wrong: NDArray[np.bool_], expected: str, mirrored: bool = False) -> None:
+    def check(wrong: NDArray[np.bool_], expected: str, mirrored: bool = False) -> None:
         if wrong.any():
             row, column = (int(place) for place in np.argwhere(wrong)[0])
             first, second = (f"{i} ({labels[i]})" if labels is not None else f"{i}" for i in (row, column))
             ending = f" and {values[column, row]:.9g} mirrored" if mirrored else ""
-            came = f"{values[row, column]:.9g} at row {first}, column {second}"
-            raise ValueError(f"similarity: expected {expected}, got {came}{ending}")
+            cell = f"{values[row, column]:.9g} at row {first}, column {second}"
+            raise ValueError(f"similarity: expected {expected}, got {cell}{ending}")
 
-    refuse(~np.isfinite(values), "finite values")
-    refuse((values < -tolerance) | (values > 1 + tolerance), "values in [0, 1]")
-    refuse(np.eye(len(values), dtype=bool) & (np.abs(values - 1) > tolerance), "1 on the diagonal")
-    refuse(np.abs(values - values.T) > tolerance, "a symmetric matrix", mirrored=True)
-    mended = np.clip((values + values.T) / 2, 0.0, 1.0)
-    np.fill_diagonal(mended, 1.0)
-    return mended
+    check(~np.isfinite(values), "finite values")
+    check((values < -tolerance) | (values > 1 + tolerance), "values in [0, 1]")
+    check(np.eye(len(values), dtype=bool) & (np.abs(values - 1) > tolerance), "1 on the diagonal")
+    check(np.abs(values - values.T) > tolerance, "a symmetric matrix", mirrored=True)
+    corrected = np.clip((values + values.T) / 2, 0.0, 1.0)
+    np.fill_diagonal(corrected, 1.0)
+    return corrected
 
 
 def restrict_matrix(matrix: NDArray[np.float64], places: ArrayLike) -> NDArray[np.float64]:
-    """The similarity matrix of a list of labels (L,), given by their places in `matrix`; -1 is an unknown label.
+    """The similarity matrix of a list of labels (L,), given by their rows in `matrix`; -1 is an unknown label.
 
-    A place may come twice: two labels of one meaning have similarity 1 to each other. Two unknown labels have 0.
+    A row may occur twice: two labels of one meaning have similarity 1 to each other. Two unknown labels have 0.
+
+    >>> restrict_matrix(np.array([[1.0, 0.3], [0.3, 1.0]]), [1, -1, 0])
+    array([[1. , 0. , 0.3],
+           [0. , 1. , 0. ],
+           [0.3, 0. , 1. ]])
     """
     chosen = np.asarray(places, np.int64)
     if chosen.ndim != 1 or (len(chosen) and not UNKNOWN <= chosen.min() <= chosen.max() < len(matrix)):
@@ -113,8 +95,14 @@ def distinct_nodes(nodes: ArrayLike, size: int) -> tuple[NDArray[np.int64], NDAr
 def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
     """(K, K) cosine of K vectors (K, D), in [0, 1]; a negative cosine becomes 0.
 
-    A zero vector, which stands for an unknown word, has 0 with every other vector. The diagonal is 1. A value that is
-    not finite is a ValueError that names its row.
+    A zero vector, that of an unknown word, has 0 with every other vector. The diagonal is 1. A value that is not
+    finite is a ValueError that names its row.
+
+    >>> cosine_matrix([[1, 0], [1, 1], [-1, 0], [0, 0]]).round(3)
+    array([[1.   , 0.707, 0.   , 0.   ],
+           [0.707, 1.   , 0.   , 0.   ],
+           [0.   , 0.   , 1.   , 0.   ],
+           [0.   , 0.   , 0.   , 1.   ]])
     """
     rows = np.array(vectors, np.float64)
     if rows.ndim != 2:
@@ -124,7 +112,7 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(
             f"vectors: expected finite values, got {rows[bad[0]][~np.isfinite(rows[bad[0]])][0]} in row {bad[0]}"
         )
-    # The largest entry goes first, so that squares neither overflow nor vanish.
+    # Divided by the largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     np.divide(rows, largest, out=rows, where=largest > 0)
     length = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -139,7 +127,7 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
 class SimilaritySummary:
     """Mean and standard deviation (of the population) over all K x K cells, and over those off the diagonal.
 
-    Without two labels nothing is off the diagonal: those two are NaN.
+    With one label, the latter two are NaN.
     """
 
     labels: int
@@ -151,7 +139,7 @@ class SimilaritySummary:
 
 @dataclass(frozen=True)
 class Neighbour:
-    """Another label by its place in the matrix, and the similarity to it."""
+    """Another label by its row in the matrix, and the similarity to it."""
 
     place: int
     similarity: float
@@ -197,7 +185,7 @@ def density_curve(matrix: NDArray[np.float64], *, bins: int = 50, diagonal: bool
 
 
 def rank_neighbours(matrix: NDArray[np.float64], place: int, *, count: int | None = None) -> tuple[Neighbour, ...]:
-    """The other labels, most similar first, equals in their order; the first `count` of them, or all."""
+    """The other labels, most similar first, ties in their order; the first `count` of them, or all."""
     order = np.argsort(-matrix[place], kind="stable")
     ranked = [Neighbour(int(other), float(matrix[place, other])) for other in order if other != place]
     return tuple(ranked[:count])
@@ -206,7 +194,7 @@ def rank_neighbours(matrix: NDArray[np.float64], place: int, *, count: int | Non
 def rank_agreement(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
     """Spearman's correlation of two matrices (K, K) over the pairs of different labels, in [-1, 1].
 
-    Equal similarities share their mean rank. NaN where a matrix has but one value off the diagonal.
+    Equal similarities share their mean rank. NaN where a matrix has only one value off the diagonal.
     """
     return float(agreement_table([first, second])[0, 1])
 
@@ -234,19 +222,19 @@ def agreement_table(matrices: Sequence[NDArray[np.float64]]) -> NDArray[np.float
 def neighbour_overlap(first: NDArray[np.float64], second: NDArray[np.float64], *, count: int = 5) -> float:
     """The share of each label's `count` nearest labels that two matrices have in common, averaged over labels; [0, 1].
 
-    Labels that are equally near at the border share the places left: three labels for the last place hold a third
-    each. So the order of labels has no effect, and a matrix agrees with itself completely.
+    Labels tied for the last places share them: three labels tied for one place count a third each. So the order of
+    labels has no effect, and a matrix agrees with itself completely.
     """
     if first.shape != second.shape or not 0 < count < len(first):
         raise ValueError(
             f"neighbours: expected two matrices of one shape and a count below their size, "
             f"got {first.shape}, {second.shape} and {count}"
         )
-    both = np.minimum(_membership(first, count), _membership(second, count))
+    both = np.minimum(_neighbour_weights(first, count), _neighbour_weights(second, count))
     return float(both.sum(axis=1).mean() / count)
 
 
-def _membership(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+def _neighbour_weights(matrix: NDArray[np.float64], count: int) -> NDArray[np.float64]:
     others = matrix.copy()
     np.fill_diagonal(others, -np.inf)
     border = -np.partition(-others, count - 1, axis=1)[:, [count - 1]]

@@ -1,8 +1,8 @@
-"""Similarity matrices in files: CSV, Parquet, or .npy with the names beside it.
+"""Read and write similarity matrices: CSV, Parquet, or .npy with the names beside it.
 
 A CSV has the labels' names as its header and its first column; Parquet has them in its first column and as the names
-of the others. Beside `S.npy` lie the names as `S.txt` (one a line) or `S.json`; without them rows are taken in the
-label set's order.
+of the others. The names of `S.npy` are in `S.txt` (one per line) or `S.json`; without them rows are in the label
+set's order.
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "S.csv"
@@ -16,7 +16,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,8 +28,7 @@ from hardlook.similarity.labels import LabelSet
 from hardlook.similarity.matrix import check_similarity
 
 SUFFIXES = (".csv", ".npy", ".parquet")
-
-SHOWN = 12
+_LISTED_NAMES = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,12 +39,19 @@ class NamedMatrix:
     names: tuple[str, ...] | None
 
 
+def check_suffix(path: Path) -> None:
+    """An `OptionError` where the file name does not end in one of `SUFFIXES`."""
+    if path.suffix not in SUFFIXES:
+        what = f"no format for {path.suffix or 'a name without an ending'}"
+        raise OptionError(what, unit=path.name, remedy=f"end the name in {', '.join(SUFFIXES)}")
+
+
 def write_matrix(path: Path | str, matrix: NDArray[np.float64], names: Sequence[str]) -> None:
-    """Write a similarity matrix (K, K) with its K names; the suffix chooses the format. Numbers are kept exactly."""
+    """Write a similarity matrix (K, K) with its K names; the suffix determines the format. Numbers are kept exactly."""
     path = Path(path)
-    _known_suffix(path)
-    values = _checked(matrix, names, path)
-    _unique(names, path)
+    check_suffix(path)
+    values = _check_values(matrix, names, path)
+    _check_unique(names, path)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.suffix == ".npy":
         np.save(path, values)
@@ -67,28 +73,28 @@ def read_matrix(path: Path | str, labels: LabelSet | None = None) -> NamedMatrix
     """Read and check a similarity matrix; with `labels` given, in their order.
 
     A matrix that is not symmetric, not 1 on the diagonal, out of [0, 1] or not finite is a `DataError` that names the
-    cell; names that do not fit the labels are one that lists them. Rounding up to 1e-6 is mended.
+    cell; names that do not match the labels are one that lists them. Rounding errors up to 1e-6 are corrected.
     """
     path = Path(path)
-    _known_suffix(path)
+    check_suffix(path)
     if not path.is_file():
         raise DataError("the similarity matrix does not exist", file=path, remedy="check the path")
     values, names = {".csv": _read_csv, ".npy": _read_npy, ".parquet": _read_parquet}[path.suffix](path)
     if names is not None:
-        _unique(names, path)
+        _check_unique(names, path)
     elif labels is not None:
         names = labels.names
-    matrix = _checked(values, names, path)
+    matrix = _check_values(values, names, path)
     if labels is None or names is None:
         return NamedMatrix(matrix, None if names is None else tuple(names))
-    order = _places(names, labels, path)
+    order = _match_labels(names, labels, path)
     return NamedMatrix(matrix[np.ix_(order, order)], labels.names)
 
 
-Read = tuple[NDArray[np.float64], Sequence[str] | None]
+MatrixAndNames = tuple[NDArray[np.float64], Sequence[str] | None]
 
 
-def _read_csv(path: Path) -> Read:
+def _read_csv(path: Path) -> MatrixAndNames:
     try:
         with path.open(encoding="utf-8-sig", newline="") as stream:
             header, *lines = [row for row in csv.reader(stream) if row]
@@ -97,13 +103,20 @@ def _read_csv(path: Path) -> Read:
     names = [name.strip() for name in header[1:]]
     for number, line in enumerate(lines, 2):
         if len(line) != len(header):
-            what = f"expected {len(header)} cells as in the header, came {len(line)}"
-            raise DataError(what, file=path, unit=f"row {number}", remedy="write one row and one column a label")
-    values = np.array([[_number(cell, line[0], name, path) for cell, name in _cells(line, names)] for line in lines])
-    return _rows_as_columns(values.reshape(len(lines), len(names)), [line[0].strip() for line in lines], names, path)
+            what = f"expected {len(header)} cells as in the header, got {len(line)}"
+            raise DataError(what, file=path, unit=f"row {number}", remedy="write one row and one column per label")
+    values = np.array(
+        [
+            [_parse_number(cell, line[0], name, path) for cell, name in zip(line[1:], names, strict=True)]
+            for line in lines
+        ]
+    )
+    return _order_rows_as_columns(
+        values.reshape(len(lines), len(names)), [line[0].strip() for line in lines], names, path
+    )
 
 
-def _read_parquet(path: Path) -> Read:
+def _read_parquet(path: Path) -> MatrixAndNames:
     import polars as pl
 
     try:
@@ -112,12 +125,12 @@ def _read_parquet(path: Path) -> Read:
         raise DataError(f"not a readable Parquet file: {error}", file=path, remedy="write it again") from error
     first, *names = table.columns
     if table.schema[first] != pl.String or not all(table.schema[name].is_numeric() for name in names):
-        remedy = "the first column holds the labels' names, the others numbers, one column a label"
+        remedy = "the first column holds the labels' names, the others numbers, one column per label"
         raise DataError("the columns are not those of a similarity matrix", file=path, remedy=remedy)
-    return _rows_as_columns(table.select(names).cast(pl.Float64).to_numpy(), table[first].to_list(), names, path)
+    return _order_rows_as_columns(table.select(names).cast(pl.Float64).to_numpy(), table[first].to_list(), names, path)
 
 
-def _read_npy(path: Path) -> Read:
+def _read_npy(path: Path) -> MatrixAndNames:
     try:
         values = np.load(path, allow_pickle=False).astype(np.float64)
     except (ValueError, EOFError, OSError, AttributeError) as error:
@@ -130,11 +143,7 @@ def _read_npy(path: Path) -> Read:
     return values, None
 
 
-def _cells(line: Sequence[str], names: Sequence[str]) -> list[tuple[str, str]]:
-    return list(zip(line[1:], names, strict=True))
-
-
-def _number(cell: str, row: str, column: str, path: Path) -> float:
+def _parse_number(cell: str, row: str, column: str, path: Path) -> float:
     try:
         return float(cell)
     except ValueError:
@@ -142,64 +151,60 @@ def _number(cell: str, row: str, column: str, path: Path) -> float:
         raise DataError(f"{cell!r} is not a number", file=path, unit=where, remedy="fill in every cell") from None
 
 
-def _rows_as_columns(values: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], path: Path) -> Read:
+def _order_rows_as_columns(
+    values: NDArray[np.float64], rows: Sequence[str], columns: Sequence[str], path: Path
+) -> MatrixAndNames:
     """The matrix with its rows in the order of its columns."""
-    _unique(rows, path)
-    if set(rows) != set(columns):
-        _refuse_names(
-            "rows without a column", set(rows) - set(columns), "columns without a row", set(columns) - set(rows), path
-        )
+    _check_unique(rows, path)
+    without = {
+        "rows without a column": set(rows) - set(columns),
+        "columns without a row": set(columns) - set(rows),
+    }
+    _check_names(without, path)
     places = {name: place for place, name in enumerate(rows)}
     return values[[places[name] for name in columns]], columns
 
 
-def _places(names: Sequence[str], labels: LabelSet, path: Path) -> list[int]:
-    """For each label, its row in the file; exact names first, then as `LabelSet.find` takes them."""
+def _match_labels(names: Sequence[str], labels: LabelSet, path: Path) -> list[int]:
+    """For each label, its row in the file; exact names first, then as `LabelSet.find` matches them."""
     exact = {name: place for place, name in enumerate(names)}
-    found = {label.id: exact[label.name] for label in labels if label.name in exact}
-    strangers = set()
+    rows = {label.id: exact[label.name] for label in labels if label.name in exact}
+    extra = set()
     for name in exact.keys() - set(labels.names):
-        place = exact[name]
         try:
             label = labels.find(name)
         except OptionError:
-            strangers.add(name)
+            extra.add(name)
         else:
-            if found.setdefault(label.id, place) != place:
-                strangers.add(name)
-    missing = {label.name for label in labels if label.id not in found}
-    if strangers or missing:
-        _refuse_names(
-            f"labels of {labels.name} that the file lacks", missing, "names that it does not have", strangers, path
-        )
-    return [found[label.id] for label in labels]
+            if rows.setdefault(label.id, exact[name]) != exact[name]:
+                extra.add(name)
+    missing = {label.name for label in labels if label.id not in rows}
+    _check_names({f"labels of {labels.name} that the file lacks": missing, "names that it does not have": extra}, path)
+    return [rows[label.id] for label in labels]
 
 
-def _refuse_names(first: str, some: set[str], second: str, others: set[str], path: Path) -> None:
+def _check_names(wrong: Mapping[str, set[str]], path: Path) -> None:
     lines = []
-    for what, names in ((first, some), (second, others)):
+    for what, names in wrong.items():
         if names:
-            more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-            lines.append(f"    {what}: {', '.join(sorted(names)[:SHOWN])}{more}")
-    what = "\n".join(["the names do not fit", *lines])
-    raise DataError(what, file=path, remedy="name rows and columns as the labels are named, each once")
+            more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
+            lines.append(f"    {what}: {', '.join(sorted(names)[:_LISTED_NAMES])}{more}")
+    if lines:
+        what = "\n".join(["the names do not match", *lines])
+        raise DataError(what, file=path, remedy="name rows and columns as the labels are named, each once")
 
 
-def _unique(names: Sequence[str], path: Path) -> None:
-    twice = sorted(name for name, count in Counter(names).items() if count > 1)
-    if twice:
-        raise DataError(f"names that come twice: {', '.join(twice[:SHOWN])}", file=path, remedy="name each label once")
+def _check_unique(names: Sequence[str], path: Path) -> None:
+    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
+    if duplicates:
+        raise DataError(
+            f"duplicate names: {', '.join(duplicates[:_LISTED_NAMES])}", file=path, remedy="name each label once"
+        )
 
 
-def _checked(values: NDArray[np.float64], names: Sequence[str] | None, path: Path) -> NDArray[np.float64]:
+def _check_values(values: NDArray[np.float64], names: Sequence[str] | None, path: Path) -> NDArray[np.float64]:
     try:
-        return check_similarity(values, labels=None if names is None else list(names))
+        return check_similarity(values, labels=names)
     except ValueError as error:
         remedy = "a similarity matrix is square, symmetric, 1 on its diagonal, and within [0, 1]"
         raise DataError(str(error), file=path, remedy=remedy) from error
-
-
-def _known_suffix(path: Path) -> None:
-    if path.suffix not in SUFFIXES:
-        what = f"no format for {path.suffix or 'a name without an ending'}"
-        raise OptionError(what, unit=path.name, remedy=f"end the name in {', '.join(SUFFIXES)}")

@@ -141,20 +141,22 @@ def compute_similarity(
         fingerprint, treated = vectors.fingerprint, vectors.treated
         matrix[np.ix_(rows, rows)] = cosine_matrix(vectors.vectors)
     matrix.flags.writeable = False
-    void = [(label_set.names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)]
+    void = [
+        (label_set.names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)
+    ]
     return SimilarityResult(label_set.names, matrix, measure, description, (*void, *treated), fingerprint)
 
 
 def list_measures() -> list[dict[str, Any]]:
     """Every measure with `state`: `ready`, `source` (a file or folder must be given) or `install`, and the commands."""
-    from hardlook.extras import installed
+    from hardlook.extras import is_installed
     from hardlook.models.weights.install import status
 
     rows = []
     for measure in MEASURES.values():
         commands = []
         modules = ("torch", "tokenizers" if measure.weights else "transformers")
-        if measure.extra and not all(installed(module) for module in modules):
+        if measure.extra and not all(is_installed(module) for module in modules):
             commands.append(f'pip install "hardlook[{measure.extra}]"')
         if measure.weights and status(measure.weights) != "installed":
             commands.append(f"hardlook weights install {measure.weights}")

@@ -1,16 +1,14 @@
-r"""Help with a new vocabulary: the senses a name may have, and which labels already chosen lie nearest to each.
+r"""Map a new vocabulary to WordNet senses: candidates per label, a table to edit, and questions on a terminal.
 
 >>> from hardlook.similarity.wordnet.nouns import load_nouns
->>> questions = find_candidates([Label(0, "crane"), Label(1, "forklift")], load_nouns())
->>> [(question.label.name, question.state) for question in questions]
+>>> labels = find_candidates([Label(0, "crane"), Label(1, "forklift")], load_nouns())
+>>> [(one.label.name, one.state) for one in labels]
 [('crane', 'choose'), ('forklift', 'proposed')]
->>> questions[0].candidates[3].sense.name, questions[0].candidates[3].neighbours
+>>> labels[0].candidates[3].sense.name, labels[0].candidates[3].neighbours
 ('crane.n.04', (('forklift', 0.125),))
 
-A table of labels to edit: one row each, the candidates of open ones as comments below it.
+The table has one row per label, the candidates of open ones as comments below it.
 
->>> from hardlook.similarity.sense_mapping import find_candidates
->>> from hardlook.similarity.wordnet.nouns import load_nouns
 >>> text = format_mapping(find_candidates([Label(0, "forklift"), Label(1, "wheel loader")], load_nouns()))
 >>> print("\n".join(line[:60] for line in text.splitlines()[2:]))
 id,category_id,name,aliases,isthing,synset,hypernym,status
@@ -19,10 +17,6 @@ id,category_id,name,aliases,isthing,synset,hypernym,status
 1,,wheel loader,,,,,choose
 #   hypernym stevedore.n.01: a laborer who loads and unloads
 #   hypernym loader.n.02: an attendant who loads guns for so
-
-The questions of `hardlook labels map` on a terminal: candidates with glosses and neighbours, one choice a name.
-
-They go to standard error, so that standard output holds the result alone.
 """
 
 from __future__ import annotations
@@ -32,23 +26,32 @@ import io
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import typer
 
 from hardlook.errors import OptionError
 from hardlook.similarity.graph_measures import path_matrix
+from hardlook.similarity.label_files import STATUSES
+from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import Label
-from hardlook.similarity.wordnet.nouns import Nouns, Sense
+from hardlook.similarity.wordnet.nouns import Nouns, Sense, load_nouns
 
 _NEIGHBOURS = 3
+_COLUMNS = ("id", "category_id", "name", "aliases", "isthing", "synset", "hypernym", "status")
+_INSTRUCTIONS = (
+    "# Fill in `synset`, or `hypernym` where WordNet has no such thing, and set `status` to chosen.\n"
+    "# proposed: the only sense WordNet has, confirm it; choose: several, none taken; absent: none found.\n"
+)
+_PROMPT = "number, synset name, `h` before either for a hypernym, enter to leave open, q to stop"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A sense a name may have, with the nearest labels already chosen and their path similarity.
+    """A possible sense of a name, with the nearest labels that have a sense and their path similarity.
 
-    `as_hypernym`: the name itself is not in WordNet, and this is a sense of its last words, so at most its hypernym.
+    `as_hypernym`: the name itself is not in WordNet; this is a sense of its last words, so at most its hypernym.
     """
 
     sense: Sense
@@ -69,42 +72,146 @@ class LabelCandidates:
     candidates: tuple[Candidate, ...]
 
 
+def map_label_file(names: Path, out: Path, *, interactive: bool) -> dict[str, int]:
+    """Write the table of the labels in the file `names` to `out`, keeping choices already there; count the states."""
+    nouns = load_nouns()
+    labels = load_label_set(names, nouns=nouns).labels
+    if out.is_file():
+        labels = restore_choices(labels, load_label_set(out, nouns=nouns).labels)
+    mapped = find_candidates(labels, nouns)
+    if interactive:
+        mapped = prompt_for_senses(mapped, nouns)
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(format_mapping(mapped), encoding="utf-8")
+    states = [one.state for one in mapped]
+    return {state: states.count(state) for state in STATUSES}
+
+
 def find_candidates(labels: Iterable[Label], nouns: Nouns) -> tuple[LabelCandidates, ...]:
-    """A question for each label; what it proposes and what was chosen count as neighbours of the others."""
-    asked = [_question(label, nouns) for label in labels]
-    settled = [question.label for question in asked if question.label.synset or question.label.hypernym]
-    return tuple(add_neighbours(question, settled, nouns) for question in asked)
+    """The candidates of every label; labels with a chosen or proposed sense are neighbours of the others."""
+    found = [_find_label_candidates(label, nouns) for label in labels]
+    with_sense = [one.label for one in found if one.label.sense]
+    return tuple(add_neighbours(one, with_sense, nouns) for one in found)
 
 
-def add_neighbours(question: LabelCandidates, settled: Sequence[Label], nouns: Nouns) -> LabelCandidates:
-    """The same question with the nearest of the settled labels, by path similarity, beside each candidate."""
-    others = [label for label in settled if label.name != question.label.name]
-    if not others or question.state in ("chosen", "absent"):
-        return question
-    own = [candidate.sense.index for candidate in question.candidates]
-    nodes = [nouns.index(label.synset or label.hypernym or "") for label in others]
-    similar = path_matrix(nouns.graph, np.array([*own, *nodes]))[: len(own), len(own) :]
+def add_neighbours(open_label: LabelCandidates, with_sense: Sequence[Label], nouns: Nouns) -> LabelCandidates:
+    """The same label with the nearest of the labels that have a sense, by path similarity, beside each candidate."""
+    others = [label for label in with_sense if label.name != open_label.label.name]
+    if not others or open_label.state in ("chosen", "absent"):
+        return open_label
+    own = [candidate.sense.index for candidate in open_label.candidates]
+    nodes = [nouns.index(label.sense or "") for label in others]
+    similarity = path_matrix(nouns.graph, np.array([*own, *nodes]))[: len(own), len(own) :]
     candidates = []
-    for candidate, row in zip(question.candidates, similar, strict=True):
+    for candidate, row in zip(open_label.candidates, similarity, strict=True):
         nearest = np.argsort(-row, kind="stable")[:_NEIGHBOURS]
         names = tuple((others[place].name, float(row[place])) for place in nearest)
         candidates.append(replace(candidate, neighbours=names))
-    return replace(question, candidates=tuple(candidates))
+    return replace(open_label, candidates=tuple(candidates))
 
 
-def _question(label: Label, nouns: Nouns) -> LabelCandidates:
-    settled = label.synset or label.hypernym
-    if settled and not label.proposed:
+def restore_choices(labels: Sequence[Label], earlier: Iterable[Label]) -> tuple[Label, ...]:
+    """The labels with the senses that an earlier table gives to the same names."""
+    known = {label.name: label for label in earlier}
+    restored = []
+    for label in labels:
+        before = known.get(label.name)
+        if before is not None and not label.sense:
+            label = replace(label, synset=before.synset, hypernym=before.hypernym, proposed=before.proposed)
+        restored.append(label)
+    return tuple(restored)
+
+
+def format_mapping(labels: Iterable[LabelCandidates]) -> str:
+    """The text of the table; `load_label_set` reads it, and `hardlook labels map` resumes from it."""
+    out = io.StringIO()
+    out.write(_INSTRUCTIONS)
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(_COLUMNS)
+    for one in labels:
+        label = one.label
+        thing = "" if label.isthing is None else int(label.isthing)
+        category = "" if label.category_id is None else label.category_id
+        cells = (label.id, category, label.name, "|".join(label.aliases), thing, label.synset, label.hypernym)
+        writer.writerow((*cells, one.state))
+        if one.state != "chosen":
+            out.writelines(f"#   {describe_candidate(candidate)}\n" for candidate in one.candidates)
+    return out.getvalue()
+
+
+def describe_candidate(candidate: Candidate) -> str:
+    """One line: the synset, its gloss, its words, its count in tagged texts, and the nearest labels."""
+    sense = candidate.sense
+    words = ", ".join(word.replace("_", " ") for word in sense.lemmas)
+    near = ", ".join(f"{name} {f'{value:.2f}'.removeprefix('0')}" for name, value in candidate.neighbours)
+    about = f"{words}; used {sense.count} times" + (f"; near {near}" if near else "")
+    return f"{'hypernym ' if candidate.as_hypernym else ''}{sense.name}: {sense.gloss} ({about})"
+
+
+def prompt_for_senses(labels: Sequence[LabelCandidates], nouns: Nouns) -> tuple[LabelCandidates, ...]:
+    """Ask the user for the sense of every open label, on standard error: standard output holds the result alone.
+
+    Labels left open, and all after `q` or Ctrl-C, are returned unchanged.
+    """
+    answered = list(labels)
+    open_places = [place for place, one in enumerate(answered) if one.state != "chosen"]
+    for number, place in enumerate(open_places, 1):
+        chosen = [one.label for one in answered if one.state == "chosen"]
+        one = add_neighbours(answered[place], chosen, nouns)
+        aliases = f" ({', '.join(one.label.aliases)})" if one.label.aliases else ""
+        typer.echo(f"\n{number}/{len(open_places)}  {one.label.name}{aliases}: {one.state}", err=True)
+        for rank, candidate in enumerate(one.candidates, 1):
+            typer.echo(f"  {rank}  {describe_candidate(candidate)}", err=True)
+        try:
+            label = _prompt_for_sense(one, nouns)
+        except (typer.Abort, KeyboardInterrupt):
+            break
+        if label is not None:
+            answered[place] = LabelCandidates(label, "chosen", ())
+    return tuple(answered)
+
+
+def _prompt_for_sense(one: LabelCandidates, nouns: Nouns) -> Label | None:
+    while True:
+        answer = str(typer.prompt(_PROMPT, default="", show_default=False, err=True)).strip()
+        if answer == "q":
+            raise typer.Abort
+        if not answer:
+            return None
+        try:
+            return _apply_answer(one, answer, nouns)
+        except OptionError as error:
+            typer.echo(f"{error.what}: {error.remedy}", err=True)
+
+
+def _apply_answer(one: LabelCandidates, answer: str, nouns: Nouns) -> Label:
+    # "h2" and "h street_sign.n.01" mean a hypernym; a plain "hat.n.01" begins with h too and is a name.
+    as_hypernym = answer[:1] == "h" and (answer[1:].isdecimal() or answer[1:2] == " ")
+    wanted = answer[1:].strip() if as_hypernym else answer
+    if wanted.isdecimal():
+        if not 1 <= int(wanted) <= len(one.candidates):
+            raise OptionError(f"no candidate {wanted}", remedy=f"1 to {len(one.candidates)}, or a synset's name")
+        candidate = one.candidates[int(wanted) - 1]
+        synset, as_hypernym = candidate.sense.name, as_hypernym or candidate.as_hypernym
+    else:
+        synset = nouns.name(nouns.index(wanted))
+    if as_hypernym:
+        return replace(one.label, synset=None, hypernym=synset, proposed=False)
+    return replace(one.label, synset=synset, hypernym=None, proposed=False)
+
+
+def _find_label_candidates(label: Label, nouns: Nouns) -> LabelCandidates:
+    if label.sense and not label.proposed:
         return LabelCandidates(label, "chosen", ())
-    candidates = _own_senses(label, nouns) or _senses_of_last_words(label, nouns)
-    if settled:
+    candidates = _find_own_senses(label, nouns) or _find_senses_of_last_words(label, nouns)
+    if label.sense:
         return LabelCandidates(label, "proposed", candidates)
     if len(candidates) == 1 and not candidates[0].as_hypernym:
         return LabelCandidates(replace(label, synset=candidates[0].sense.name, proposed=True), "proposed", candidates)
     return LabelCandidates(label, "choose" if candidates else "absent", candidates)
 
 
-def _own_senses(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
+def _find_own_senses(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
     # A sense that several of a label's words share is likelier meant: ADE20K's names are lists of synonyms.
     votes: dict[int, int] = {}
     senses: dict[int, Sense] = {}
@@ -115,113 +222,9 @@ def _own_senses(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
     return tuple(Candidate(senses[index]) for index in sorted(senses, key=lambda index: -votes[index]))
 
 
-def _senses_of_last_words(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
+def _find_senses_of_last_words(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
     words = re.split(r"[\s_-]+", label.name)
     for start in range(1, len(words)):
-        if found := nouns.senses(" ".join(words[start:])):
-            return tuple(Candidate(sense, as_hypernym=True) for sense in found)
+        if senses := nouns.senses(" ".join(words[start:])):
+            return tuple(Candidate(sense, as_hypernym=True) for sense in senses)
     return ()
-
-
-_COLUMNS = ("id", "category_id", "name", "aliases", "isthing", "synset", "hypernym", "status")
-
-_HEAD = (
-    "# Fill in `synset`, or `hypernym` where WordNet has no such thing, and set `status` to chosen.\n"
-    "# proposed: the only sense WordNet has, confirm it; choose: several, none taken; absent: none found.\n"
-)
-
-
-def format_mapping(questions: Iterable[LabelCandidates]) -> str:
-    """The text of the table; `load_label_set` reads it, and `hardlook labels map` goes on from it."""
-    out = io.StringIO()
-    out.write(_HEAD)
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_COLUMNS)
-    for question in questions:
-        label = question.label
-        thing = "" if label.isthing is None else int(label.isthing)
-        category = "" if label.category_id is None else label.category_id
-        cells = (label.id, category, label.name, "|".join(label.aliases), thing, label.synset, label.hypernym)
-        writer.writerow((*cells, question.state))
-        if question.state != "chosen":
-            out.writelines(f"#   {describe_candidate(candidate)}\n" for candidate in question.candidates)
-    return out.getvalue()
-
-
-def describe_candidate(candidate: Candidate) -> str:
-    """One line: the synset, its gloss, its words, how often texts use it, and the nearest labels."""
-    sense = candidate.sense
-    words = ", ".join(word.replace("_", " ") for word in sense.lemmas)
-    near = ", ".join(f"{name} {_short(value)}" for name, value in candidate.neighbours)
-    about = f"{words}; used {sense.count} times" + (f"; near {near}" if near else "")
-    return f"{'hypernym ' if candidate.as_hypernym else ''}{sense.name}: {sense.gloss} ({about})"
-
-
-def restore_choices(labels: Sequence[Label], earlier: Iterable[Label]) -> tuple[Label, ...]:
-    """The labels with the senses that an earlier table gives to the same names."""
-    known = {label.name: label for label in earlier}
-    kept = []
-    for label in labels:
-        before = known.get(label.name)
-        if before is None or label.synset or label.hypernym:
-            kept.append(label)
-        else:
-            kept.append(replace(label, synset=before.synset, hypernym=before.hypernym, proposed=before.proposed))
-    return tuple(kept)
-
-
-def _short(value: float) -> str:
-    return f"{value:.2f}".removeprefix("0")
-
-
-_HOW = "number, synset name, `h` before either for a hypernym, enter to leave open, q to stop"
-
-
-def prompt_for_senses(questions: Sequence[LabelCandidates], nouns: Nouns) -> tuple[LabelCandidates, ...]:
-    """The questions after the user's choices; those left open, and all after `q` or Ctrl-C, stay as they were."""
-    answered = list(questions)
-    waiting = [place for place, question in enumerate(answered) if question.state != "chosen"]
-    for turn, place in enumerate(waiting, 1):
-        settled = [question.label for question in answered if question.state == "chosen"]
-        question = add_neighbours(answered[place], settled, nouns)
-        aliases = f" ({', '.join(question.label.aliases)})" if question.label.aliases else ""
-        typer.echo(f"\n{turn}/{len(waiting)}  {question.label.name}{aliases}: {question.state}", err=True)
-        for number, candidate in enumerate(question.candidates, 1):
-            typer.echo(f"  {number}  {describe_candidate(candidate)}", err=True)
-        try:
-            label = _choose(question, nouns)
-        except (typer.Abort, KeyboardInterrupt):
-            break
-        if label is None:
-            continue
-        answered[place] = LabelCandidates(label, "chosen", ())
-    return tuple(answered)
-
-
-def _choose(question: LabelCandidates, nouns: Nouns) -> Label | None:
-    while True:
-        answer = str(typer.prompt(_HOW, default="", show_default=False, err=True)).strip()
-        if answer == "q":
-            raise typer.Abort
-        if not answer:
-            return None
-        try:
-            return _apply(question, answer, nouns)
-        except OptionError as error:
-            typer.echo(f"{error.what}: {error.remedy}", err=True)
-
-
-def _apply(question: LabelCandidates, answer: str, nouns: Nouns) -> Label:
-    # "h2" and "h street_sign.n.01" ask for a hypernym; a plain "hat.n.01" begins with h too and is a name.
-    as_hypernym = answer[:1] == "h" and (answer[1:].isdecimal() or answer[1:2] == " ")
-    wanted = answer[1:].strip() if as_hypernym else answer
-    if wanted.isdecimal():
-        if not 1 <= int(wanted) <= len(question.candidates):
-            raise OptionError(f"no candidate {wanted}", remedy=f"1 to {len(question.candidates)}, or a synset's name")
-        candidate = question.candidates[int(wanted) - 1]
-        synset, as_hypernym = candidate.sense.name, as_hypernym or candidate.as_hypernym
-    else:
-        synset = nouns.name(nouns.index(wanted))
-    if as_hypernym:
-        return replace(question.label, synset=None, hypernym=synset, proposed=False)
-    return replace(question.label, synset=synset, hypernym=None, proposed=False)

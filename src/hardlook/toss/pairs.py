@@ -29,7 +29,7 @@ from hardlook.toss.tiers.rigid_transforms import draw_visible_transform, transfo
 from hardlook.world.signature import has_signature
 
 SupportContent = Literal["as it is", "no mask", "no image", "nothing"]
-"""What the supports contain: image and mask; a black mask; a black image; neither."""
+"""What the supports contain: image and mask; an empty mask; a black image; both empty."""
 
 Labels = Mapping[str, str | int | float | bool]
 

@@ -23,7 +23,6 @@ from hardlook.world.appearance import Appearance, darken, lighten
 from hardlook.world.pen import Pen, box_points, oval_points, smooth
 
 _PINK = (236, 140, 140)
-
 _INK = (34, 28, 36)
 
 
@@ -127,7 +126,6 @@ def _draw_dog_face(pen: Pen, look: Appearance, x: float, y: float) -> None:
 
 
 _BIRD_INK = (30, 26, 34)
-
 _WHITE = (252, 252, 250)
 
 
@@ -350,7 +348,6 @@ def bottle(pen: Pen, look: Appearance) -> None:
 
 
 _GLASS = (176, 214, 232)
-
 _TYRE = (44, 42, 48)
 
 
@@ -437,7 +434,6 @@ def bus(pen: Pen, look: Appearance) -> None:
 
 
 _LIT = (255, 226, 130)
-
 _FRAME = (250, 248, 240)
 
 

@@ -1,78 +1,29 @@
-"""A planted world on disk, in the layout of a dataset people know.
+"""Writing a planted world to disk in the layout of a well-known dataset.
+
+| layout | files |
+|---|---|
+| `voc` | a Pascal VOC devkit: `JPEGImages/`, `SegmentationClass/`, `SegmentationObject/`, `ImageSets/Segmentation/{train,val}.txt` (every fourth scene is in val) and `classes.txt`, index 1 first |
+| `coco-panoptic` | `images/`, `panoptic/` (PNG, id = R + 256 G + 65536 B), `panoptic.json`, `instances.json` (things only), `semantic/` (grey PNG of category ids, 0 unlabelled), `semantic_classes.yaml`; category ids are the vocabulary's codes, void pixels belong to no segment |
+| `concept-context` | `split/concept/context/<id>.png` and `manifest.csv`; splits share no concept and siblings are in one split |
+| `fss` | as FSS-1000: one folder per concept with `<n>.bmp` and its mask `<n>.png` (255 on all visible pixels of the concept), n from 1; 120 scenes give ten images per concept |
+| `isegm` | as GrabCut: `data_GT/<id>.png` and `boundary_GT/<id>.png`, one target per image: 255 object, 0 background, 128 an ignored band along the object's outer edge |
+
+FSS-1000 names the mask `.png`, so the image is a `.bmp`, which keeps the signature that planted models read.
 
 >>> import tempfile
->>> folder = Path(tempfile.mkdtemp()) / "world"
->>> written = write_world(folder, "voc", seed=0, count=4)
+>>> folder = Path(tempfile.mkdtemp())
+>>> written = write_world(folder / "voc", "voc", seed=0, count=4)
 >>> sorted(path.name for path in written.iterdir())
 ['ImageSets', 'JPEGImages', 'SegmentationClass', 'SegmentationObject', 'classes.txt', 'world.json']
-
-Pictures to files: images, label maps in grey, label maps with VOC's colours.
-
->>> voc_palette()[:9]
-[0, 0, 0, 128, 0, 0, 0, 128, 0]
-
-COCO's compressed run lengths, written from their definition, so that they can check the library that reads them.
-
->>> import numpy as np
->>> encode_rle(np.array([[0, 1], [0, 1]], bool))
-{'size': [2, 2], 'counts': '22'}
-
-The world as a Pascal VOC devkit.
-
-`JPEGImages/<id>.png`, `SegmentationClass/<id>.png`, `SegmentationObject/<id>.png` (palette PNG), the lists
-`ImageSets/Segmentation/{train,val}.txt`, and `classes.txt`, index 1 first. Every fourth scene is validation.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> write_voc(PlantedWorld(seed=0, count=4), folder, "png")
->>> (folder / "ImageSets" / "Segmentation" / "val.txt").read_text().split()
+>>> (written / "ImageSets" / "Segmentation" / "val.txt").read_text().split()
 ['2026_000004']
-
-The world as COCO: panoptic segments, instances and semantic label maps.
-
-`images/`, `panoptic/` (PNG, id = R + 256 G + 65536 B) with `panoptic.json`, `instances.json` (things only, compressed
-run lengths), `semantic/` (grey PNG of category ids, 0 unlabelled) with `semantic_classes.yaml`. Category ids are
-the vocabulary's codes; void pixels belong to no segment.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> write_coco_panoptic(PlantedWorld(seed=0, count=2), folder, "png")
->>> sorted(json.loads((folder / "panoptic.json").read_text()))
-['annotations', 'categories', 'images', 'info']
-
-The world as concepts in contexts: `split/concept/context/<id>.png` and `manifest.csv`.
-
-The splits share no concept, as few-shot evaluation asks, and siblings stay together.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> write_concept_context(PlantedWorld(seed=0, count=3), folder, "png")
->>> (folder / "manifest.csv").read_text().splitlines()[0]
+>>> written = write_world(folder / "contexts", "concept-context", seed=0, count=3)
+>>> (written / "manifest.csv").read_text().splitlines()[0]
 'path,concept,context,split'
-
-The world as FSS-1000: a folder a concept, `<n>.bmp` with the mask `<n>.png`, n from 1 in the order of the scenes.
-
-FSS-1000 gives `.png` to the mask, so the picture is a `.bmp`, which keeps the signature that planted models read; with
-"jpg" it is a `.jpg`, as in FSS-1000 itself. The mask is 255 on every visible pixel of the scene's concept. Ten images
-a concept, as there, take 120 scenes.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> write_fss(PlantedWorld(seed=0, count=12), folder, "png")
->>> sorted(path.name for path in (folder / "owl").iterdir())
+>>> written = write_world(folder / "fss", "fss", seed=0, count=12)
+>>> sorted(path.name for path in (written / "owl").iterdir())
 ['1.bmp', '1.png']
-
-The world as GrabCut: `data_GT/<id>.png` and `boundary_GT/<id>.png`, one target an image.
-
-255 is the object, 0 the rest, and 128 a band of `BAND` pixels along its outer edge, which is not judged: as in
-GrabCut, nobody can say where exactly an outline ends.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> write_isegm(PlantedWorld(seed=0, count=2), folder, "png")
->>> sorted(path.name for path in (folder / "boundary_GT").iterdir())
-['000001.png', '000002.png']
-"""
+"""  # noqa: E501 - a table
 
 from __future__ import annotations
 
@@ -96,17 +47,106 @@ from hardlook.errors import DataError, OptionError
 from hardlook.world.planted import VERSION, PlantedWorld
 from hardlook.world.render import RenderedScene
 from hardlook.world.scene import DEFAULT_SIZE
-from hardlook.world.vocabulary import BY_CODE, BY_NAME, CONCEPTS, LABELS, VOID
+from hardlook.world.vocabulary import BY_CODE, CONCEPTS, LABELS, VOID
 
 IMAGE_FORMATS = ("png", "jpg")
+RECORD = "world.json"
+
+
+def write_world(
+    directory: Path | str,
+    layout: str,
+    seed: int = 0,
+    count: int = 96,
+    size: tuple[int, int] = DEFAULT_SIZE,
+    image_format: str = "png",
+    *,
+    correlation: float = 0.0,
+    salient: bool | None = None,
+    distractors: int | None = None,
+    border: int = 0,
+    overwrite: bool = False,
+) -> Path:
+    """Write `count` scenes to `directory` in a layout of `LAYOUTS` and return the directory.
+
+    `image_format` "png" keeps the signature that planted models read; "jpg" does not. `border` is VOC's ring of
+    ignored pixels. In "concept-context" subjects are salient by default, since an image labelled cat should be
+    about the cat. A directory with other content is an error unless `overwrite`, which replaces only what the layout
+    itself writes. The record `world.json` is written last, so a directory without it is incomplete.
+    """
+    directory = Path(directory)
+    if layout not in LAYOUTS:
+        raise OptionError(f"no layout {layout!r}", remedy=f"one of {', '.join(LAYOUTS)}")
+    if image_format not in IMAGE_FORMATS:
+        raise OptionError(f"no image format {image_format!r}", remedy=f"one of {', '.join(IMAGE_FORMATS)}")
+    if border and layout != "voc":
+        raise OptionError(f"a border of ignored pixels in layout {layout!r}", remedy="only the layout voc has a border")
+    if layout == "concept-context" and salient is None:
+        salient = True
+    world = PlantedWorld(seed, count, size, correlation, salient, distractors)
+    _check_directory(directory, overwrite)
+    write, _ = LAYOUTS[layout]
+    if border:
+        write = partial(write_voc, border=border)
+    directory.mkdir(parents=True, exist_ok=True)
+    # Beside the target, not in the system's temporary folder, since a rename must not cross file systems.
+    draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.resolve().parent))
+    try:
+        write(world, draft, image_format)
+        _replace_entries(directory, draft, layout)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    record = {
+        "world": "planted", "version": VERSION, "layout": layout, "image_format": image_format, "border": border,
+        "options": asdict(world), "fingerprint": world.fingerprint(),
+    }  # fmt: skip
+    (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    return directory
+
+
+def _find_layout(directory: Path) -> str | None:
+    """The layout of the planted world in the directory, None if there is none."""
+    try:
+        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
+        return str(record["layout"]) if record["world"] == "planted" and record["layout"] in LAYOUTS else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _check_directory(directory: Path, overwrite: bool) -> None:
+    if directory.exists() and not directory.is_dir():
+        raise DataError("a file of this name exists", file=directory, remedy="choose another folder")
+    if overwrite or not directory.is_dir() or not any(directory.iterdir()):
+        return
+    if found := _find_layout(directory):
+        raise DataError(
+            f"the folder already holds a planted world ({found})", file=directory, remedy="pass --overwrite"
+        )
+    raise DataError(
+        "the folder holds other files", file=directory, remedy="choose an empty folder, or pass --overwrite"
+    )
+
+
+def _replace_entries(directory: Path, draft: Path, layout: str) -> None:
+    """Replace the entries of this layout and of the previous world by the draft's; other files stay."""
+    stale = {layout, _find_layout(directory) or layout}
+    (directory / RECORD).unlink(missing_ok=True)
+    for name in sorted({name for known in stale for name in LAYOUTS[known][1]}):
+        old = directory / name
+        if old.is_dir() and not old.is_symlink():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)
+    for new in sorted(draft.iterdir()):
+        new.rename(directory / new.name)
 
 
 def save_image(path: Path, image: NDArray[np.uint8]) -> None:
-    """Write an RGB image (H, W, 3) uint8; the suffix says how. JPEG loses the signature."""
+    """Write an RGB image (H, W, 3) uint8 in the format of the suffix. JPEG loses the signature."""
     stored = cv2.cvtColor(image, cv2.COLOR_RGB2BGR)
     options = [cv2.IMWRITE_JPEG_QUALITY, 95] if path.suffix == ".jpg" else []
     if not cv2.imwrite(str(path), stored, options):
-        raise DataError("the picture could not be written", file=path, remedy="check space and rights")
+        raise DataError("the image could not be written", file=path, remedy="check disk space and permissions")
 
 
 def save_labels(path: Path, labels: NDArray[np.uint8], *, colours: bool = False) -> None:
@@ -118,7 +158,11 @@ def save_labels(path: Path, labels: NDArray[np.uint8], *, colours: bool = False)
 
 
 def voc_palette() -> list[int]:
-    """VOC's 256 colours, flat: bit k of an index goes, by k modulo 3, to red, green or blue, highest bit first."""
+    """VOC's 256 colours, flat: bit k of an index goes, by k modulo 3, to red, green or blue, highest bit first.
+
+    >>> voc_palette()[:9]
+    [0, 0, 0, 128, 0, 0, 0, 128, 0]
+    """
     palette = []
     for index in range(256):
         for channel in range(3):
@@ -127,15 +171,21 @@ def voc_palette() -> list[int]:
 
 
 def encode_rle(mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """The encoding of a mask (H, W): runs down the columns, background first, as text."""
+    """COCO's compressed run-length encoding of a mask (H, W): runs down the columns, background first.
+
+    Written from the definition and not with the library that `hardlook.data.rle` uses, so that one checks the other.
+
+    >>> encode_rle(np.array([[0, 1], [0, 1]], bool))
+    {'size': [2, 2], 'counts': '22'}
+    """
     flat = mask.ravel(order="F")
     edges = np.flatnonzero(np.diff(flat, prepend=False, append=~flat[-1:]))
     runs = [int(run) for run in np.diff(edges, prepend=0)]
-    return {"size": list(mask.shape), "counts": "".join(_word(runs, i) for i in range(len(runs)))}
+    return {"size": list(mask.shape), "counts": "".join(_encode_run(runs, i) for i in range(len(runs)))}
 
 
-def _word(runs: list[int], position: int) -> str:
-    """One run as characters of five bits; from the fourth on, the difference to the run before the last."""
+def _encode_run(runs: list[int], position: int) -> str:
+    """One run as characters of five bits; from the fourth run on, the difference to the run two before."""
     value = runs[position] - (runs[position - 2] if position > 2 else 0)
     word = ""
     while True:
@@ -147,7 +197,6 @@ def _word(runs: list[int], position: int) -> str:
 
 
 VOC_ENTRIES = ("JPEGImages", "SegmentationClass", "SegmentationObject", "ImageSets", "classes.txt")
-
 VOC_IGNORE = 255
 
 
@@ -157,7 +206,7 @@ def voc_id(index: int) -> str:
 
 
 def write_voc(world: PlantedWorld, directory: Path, image_format: str, *, border: int = 0) -> None:
-    """Write all scenes; `border` pixels on either side of objects' edges become 255, as in VOC."""
+    """Write all scenes; `border` pixels on either side of object edges become 255, as in VOC."""
     lists = directory / "ImageSets" / "Segmentation"
     for folder in (directory / "JPEGImages", directory / "SegmentationClass", directory / "SegmentationObject", lists):
         folder.mkdir(parents=True)
@@ -175,7 +224,7 @@ def write_voc(world: PlantedWorld, directory: Path, image_format: str, *, border
 
 def voc_masks(rendered: RenderedScene, border: int = 0) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Class indices (concepts 1-12, all else 0) and object numbers (1 and up, back to front), (H, W) uint8 each."""
-    codes = np.array([BY_NAME[label.name].code for label in CONCEPTS])
+    codes = [label.code for label in CONCEPTS]
     classes = np.where(np.isin(rendered.classes, codes), rendered.classes, 0).astype(np.uint8)
     objects = np.zeros_like(classes)
     for number, thing in enumerate(rendered.scene.objects, start=1):
@@ -188,12 +237,11 @@ def voc_masks(rendered: RenderedScene, border: int = 0) -> tuple[NDArray[np.uint
 
 
 COCO_ENTRIES = ("images", "panoptic", "semantic", "panoptic.json", "instances.json", "semantic_classes.yaml")
-
 _INFO = {"description": f"planted world, version {VERSION}", "year": 2026}
 
 
 def segment_id(code: int, instance: int) -> int:
-    """The id of a segment: one to one with class and instance, and apart from its neighbours as a colour."""
+    """The id of a segment: unique per class and instance, with colours that are easy to tell apart."""
     return 7 * code + 256 * (30 + 60 * instance) + 65536 * (53 * code % 256)
 
 
@@ -207,7 +255,7 @@ def write_coco_panoptic(world: PlantedWorld, directory: Path, image_format: str)
     for index, rendered in enumerate(world):
         name, number = f"{index + 1:012d}", index + 1
         height, width = rendered.classes.shape
-        ids, segments = _segments(rendered)
+        ids, segments = _make_segments(rendered)
         save_image(directory / "images" / f"{name}.{image_format}", rendered.image)
         save_image(directory / "panoptic" / f"{name}.png", ids)
         save_labels(directory / "semantic" / f"{name}.png", rendered.classes)
@@ -218,18 +266,23 @@ def write_coco_panoptic(world: PlantedWorld, directory: Path, image_format: str)
             category = int(rendered.classes[mask][0])
             instances.append({
                 "id": len(instances) + 1, "image_id": number, "category_id": category,
-                "segmentation": encode_rle(mask), "area": int(mask.sum()), "bbox": _box(mask), "iscrowd": 0,
+                "segmentation": encode_rle(mask), "area": int(mask.sum()), "bbox": _bounding_box(mask), "iscrowd": 0,
             })  # fmt: skip
     shared = {"info": _INFO, "images": images}
-    _write_json(directory / "panoptic.json", {**shared, "annotations": panoptic, "categories": _categories()})
-    things = [category for category in _categories() if category["isthing"]]
-    _write_json(directory / "instances.json", {**shared, "annotations": instances, "categories": things})
+    categories = [
+        {"id": code, "name": label.name, "isthing": int(label.thing), "supercategory": label.family}
+        for code, label in sorted(BY_CODE.items())
+    ]
+    things = [category for category in categories if category["isthing"]]
+    for name, annotated, listed in (("panoptic", panoptic, categories), ("instances", instances, things)):
+        content = {**shared, "annotations": annotated, "categories": listed}
+        (directory / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     lines = ["classes:", f"  {VOID}: unlabeled", *(f"  {label.code}: {label.name}" for label in LABELS)]
     (directory / "semantic_classes.yaml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _segments(rendered: RenderedScene) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
-    """The id picture (H, W, 3) and its `segments_info`."""
+def _make_segments(rendered: RenderedScene) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
+    """The image of segment ids (H, W, 3) and its `segments_info`."""
     keys = rendered.classes.astype(np.int32) * 4 + rendered.instances
     picture = np.zeros((*keys.shape, 3), np.uint8)
     segments = []
@@ -240,29 +293,18 @@ def _segments(rendered: RenderedScene) -> tuple[NDArray[np.uint8], list[dict[str
         mask = keys == key
         number = segment_id(code, instance)
         picture[mask] = (number & 255, number >> 8 & 255, number >> 16)
-        box, area = _box(mask), int(mask.sum())
+        box, area = _bounding_box(mask), int(mask.sum())
         segments.append({"id": number, "category_id": code, "iscrowd": 0, "bbox": box, "area": area})
     return picture, segments
 
 
-def _box(mask: NDArray[np.bool_]) -> list[int]:
+def _bounding_box(mask: NDArray[np.bool_]) -> list[int]:
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     left, top = int(columns[0]), int(rows[0])
     return [left, top, int(columns[-1]) + 1 - left, int(rows[-1]) + 1 - top]
 
 
-def _categories() -> list[dict[str, Any]]:
-    return [
-        {"id": code, "name": label.name, "isthing": int(label.thing), "supercategory": label.family}
-        for code, label in sorted(BY_CODE.items())
-    ]
-
-
-def _write_json(path: Path, content: dict[str, Any]) -> None:
-    path.write_text(json.dumps(content), encoding="utf-8")
-
-
-# Six test concepts, so that a 5-way task can choose.
+# Six test concepts, so that 5-way tasks can be sampled.
 CONCEPT_SPLITS: dict[str, str] = {
     "cat": "test", "dog": "test", "car": "test", "bus": "test", "house": "test", "barn": "test",
     "apple": "train", "pear": "train", "cup": "train", "bottle": "train", "duck": "val", "owl": "val",
@@ -272,7 +314,7 @@ CONCEPT_CONTEXT_ENTRIES = ("train", "val", "test", "manifest.csv")
 
 
 def concept_context_path(world: PlantedWorld, index: int, image_format: str) -> str:
-    """Where scene `index` lies, relative to the dataset's folder, with forward slashes."""
+    """The path of scene `index` relative to the dataset's folder, with forward slashes."""
     concept, context = world.concept(index), world.context(index)
     return f"{CONCEPT_SPLITS[concept]}/{concept}/{context}/{index + 1:06d}.{image_format}"
 
@@ -293,7 +335,6 @@ def write_concept_context(world: PlantedWorld, directory: Path, image_format: st
 
 
 FSS_ENTRIES = tuple(label.name for label in CONCEPTS)
-
 FSS_SUFFIXES = {"png": "bmp", "jpg": "jpg"}
 
 
@@ -311,9 +352,7 @@ def write_fss(world: PlantedWorld, directory: Path, image_format: str) -> None:
 
 
 ISEGM_ENTRIES = ("data_GT", "boundary_GT")
-
 BAND = 1
-
 ISEGM_OBJECT, ISEGM_IGNORE = 255, 128
 
 
@@ -328,13 +367,11 @@ def write_isegm(world: PlantedWorld, directory: Path, image_format: str) -> None
 
 
 def make_trimap(mask: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Object, ignored band and background (H, W) of a mask."""
+    """255 object, 128 ignored band of `BAND` pixels around it, 0 background (H, W) of a mask."""
     inside = mask.astype(np.uint8)
     grown = cv2.dilate(inside, np.ones((2 * BAND + 1, 2 * BAND + 1), np.uint8))
     return np.where(mask, ISEGM_OBJECT, np.where(grown > 0, ISEGM_IGNORE, 0)).astype(np.uint8)
 
-
-RECORD = "world.json"
 
 LAYOUTS: dict[str, tuple[Callable[[PlantedWorld, Path, str], None], tuple[str, ...]]] = {
     "voc": (write_voc, VOC_ENTRIES),
@@ -343,90 +380,3 @@ LAYOUTS: dict[str, tuple[Callable[[PlantedWorld, Path, str], None], tuple[str, .
     "isegm": (write_isegm, ISEGM_ENTRIES),
     "fss": (write_fss, FSS_ENTRIES),
 }
-
-
-def write_world(
-    directory: Path | str,
-    layout: str,
-    seed: int = 0,
-    count: int = 96,
-    size: tuple[int, int] = DEFAULT_SIZE,
-    image_format: str = "png",
-    *,
-    correlation: float = 0.0,
-    salient: bool | None = None,
-    distractors: int | None = None,
-    border: int = 0,
-    overwrite: bool = False,
-) -> Path:
-    """Write `count` scenes to `directory` in a layout of `LAYOUTS` and return the directory.
-
-    `image_format` "png" keeps the signature that planted models read; "jpg" does not. `border` is VOC's ring of
-    ignored pixels. In "concept-context" subjects are salient unless asked otherwise: a picture filed under cat
-    should be about the cat. A directory that holds something else is refused unless `overwrite`, and even then
-    only what the layout itself writes is replaced. The record `world.json` comes last, so a directory without it
-    is not a finished world.
-    """
-    directory = Path(directory)
-    if layout not in LAYOUTS:
-        raise OptionError(f"no layout {layout!r}", remedy=f"one of {', '.join(LAYOUTS)}")
-    if image_format not in IMAGE_FORMATS:
-        raise OptionError(f"no image format {image_format!r}", remedy=f"one of {', '.join(IMAGE_FORMATS)}")
-    if border and layout != "voc":
-        raise OptionError(f"a border of ignored pixels in layout {layout!r}", remedy="only voc has one")
-    if layout == "concept-context" and salient is None:
-        salient = True
-    world = PlantedWorld(seed, count, size, correlation, salient, distractors)
-    _refuse_foreign(directory, overwrite)
-    write, _ = LAYOUTS[layout]
-    if border:
-        write = partial(write_voc, border=border)
-    directory.mkdir(parents=True, exist_ok=True)
-    # Beside the target, not in the system's temporary folder: a rename must not cross file systems.
-    draft = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.resolve().parent))
-    try:
-        write(world, draft, image_format)
-        _replace(directory, draft, layout)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
-    record = {
-        "world": "planted", "version": VERSION, "layout": layout, "image_format": image_format, "border": border,
-        "options": asdict(world), "fingerprint": world.fingerprint(),
-    }  # fmt: skip
-    (directory / RECORD).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    return directory
-
-
-def _layout_found(directory: Path) -> str | None:
-    """The layout of the planted world that the directory holds, if it holds one."""
-    try:
-        record = json.loads((directory / RECORD).read_text(encoding="utf-8"))
-        return str(record["layout"]) if record["world"] == "planted" and record["layout"] in LAYOUTS else None
-    except (OSError, ValueError, KeyError, TypeError):
-        return None
-
-
-def _refuse_foreign(directory: Path, overwrite: bool) -> None:
-    if directory.exists() and not directory.is_dir():
-        raise DataError("there is a file of this name", file=directory, remedy="choose another folder")
-    if overwrite or not directory.is_dir() or not any(directory.iterdir()):
-        return
-    if found := _layout_found(directory):
-        raise DataError(f"a planted world ({found}) lies here already", file=directory, remedy="give --overwrite")
-    raise DataError(
-        "the folder holds something else", file=directory, remedy="choose an empty folder, or allow overwriting"
-    )
-
-
-def _replace(directory: Path, draft: Path, layout: str) -> None:
-    """Put the draft's entries in place of this layout's and of those of the world that was here; the rest stays."""
-    stale = {layout, _layout_found(directory) or layout}
-    (directory / RECORD).unlink(missing_ok=True)
-    for name in sorted({name for known in stale for name in LAYOUTS[known][1]}):
-        old = directory / name
-        if old.is_dir() and not old.is_symlink():
-            shutil.rmtree(old)
-        else:
-            old.unlink(missing_ok=True)
-    for new in sorted(draft.iterdir()):
-        new.rename(directory / new.name)

@@ -1,8 +1,8 @@
 """Vector drawing on a supersampled canvas: `Pen` draws shapes given in an object's own coordinates.
 
-In object coordinates x points right and y down; the object stands at (0, 0) and reaches y = -1 at its full height. Colour
-is drawn on a canvas of three times the resolution and averaged down, which smooths edges; the ground truth is the layer
-of the supersampled canvas at each pixel's centre, so it stays unambiguous.
+In object coordinates x points right and y down; the object stands at (0, 0) and reaches y = -1 at its full height.
+Colour is drawn on a canvas of three times the resolution and averaged down, which smooths edges; the ground truth is
+the layer of the supersampled canvas at each pixel's centre, so it stays unambiguous.
 
 >>> canvas = Canvas.blank((16, 12))
 >>> Pen(canvas, layer=40, x=8, y=11, height=8).oval(0, -0.5, 0.4, 0.4, (200, 40, 40))
@@ -21,19 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 Colour = tuple[float, float, float]
-
 Points = Sequence[tuple[float, float]] | NDArray[np.float64]
-
 SUPERSAMPLING = 3  # odd, so that a pixel has a central sample
-
 _SHIFT = 4  # fractional bits of OpenCV's polygon corners
-
 _ANGLES = np.linspace(0, 2 * np.pi, 40, endpoint=False)
-
 _CIRCLE = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
-
 _STEPS = np.linspace(0, 1, 8, endpoint=False)[:, None]
-
 _NEIGHBOURS = np.array([-1, 0, 1, 2])
 
 _SPLINE = np.concatenate([_STEPS**0, _STEPS, _STEPS**2, _STEPS**3], axis=1) @ (

@@ -22,9 +22,7 @@ from hardlook.world.signature import write_signature
 from hardlook.world.vocabulary import BY_NAME
 
 _FIRST_OBJECT_LAYER = 64  # class codes end at 31
-
 _SALIENT_GLOW = 140
-
 _SHADOW_STRENGTH = {"night": 0.3, "fog": 0.1, "winter": 0.16, "dusk": 0.3}
 
 

@@ -30,6 +30,16 @@ from hardlook.world.drawings import HALF_WIDTH, RELATIVE_HEIGHT
 from hardlook.world.objects import SceneObject, render_silhouette
 from hardlook.world.vocabulary import CONCEPTS, CONTEXTS
 
+DEFAULT_SIZE = (160, 120)
+SIZE_LIMITS = (64, 1024)
+MAX_INSTANCES = 4  # per class: the signature has two bits for the instance
+MIN_VISIBLE_SHARE = 0.6
+MIN_VISIBLE_SHARE_OF_TARGET = 0.8
+MIN_VISIBLE_PIXELS = 60
+_ATTEMPTS = 8
+_SHORE = 0.2  # share of the height below the horizon where the beach is dry
+_MAX_TILT = {"house": 0.0, "barn": 0.0, "car": 0.04, "bus": 0.04, "cup": 0.05, "apple": 0.3, "pear": 0.25}  # radians
+
 
 @dataclass(frozen=True)
 class ObjectRequest:
@@ -38,96 +48,6 @@ class ObjectRequest:
     concept: str
     salient: bool
     beside_target: bool = False
-
-
-MIN_VISIBLE_SHARE = 0.6
-
-MIN_VISIBLE_SHARE_OF_TARGET = 0.8
-
-MIN_VISIBLE_PIXELS = 60
-
-_ATTEMPTS = 8
-
-_SHORE = 0.2  # share of the height below the horizon where the beach is dry
-
-_MAX_TILT = {"house": 0.0, "barn": 0.0, "car": 0.04, "bus": 0.04, "cup": 0.05, "apple": 0.3, "pear": 0.25}  # radians
-
-
-def place_objects(
-    requests: tuple[ObjectRequest, ...], context: str, horizon: float, size: tuple[int, int], rng: np.random.Generator
-) -> tuple[tuple[SceneObject, ...], int]:
-    """The objects that could be placed, from back to front, and the position of the first request among them."""
-    placed: list[SceneObject] = []
-    masks: list[NDArray[np.bool_]] = []
-    for position, request in enumerate(requests):
-        for _ in range(_ATTEMPTS):
-            candidate = _propose(request, placed[0] if placed else None, context, horizon, size, rng)
-            silhouette = render_silhouette(candidate, size)
-            if position == 0 or _all_visible([*placed, candidate], [*masks, silhouette]):
-                placed.append(candidate)
-                masks.append(silhouette)
-                break
-    counted: Counter[str] = Counter()
-    numbered = []
-    for thing in placed:
-        numbered.append(replace(thing, instance=counted[thing.concept]))
-        counted[thing.concept] += 1
-    order = sorted(range(len(numbered)), key=lambda i: numbered[i].y)
-    return tuple(numbered[i] for i in order), order.index(0)
-
-
-def _all_visible(things: list[SceneObject], masks: list[NDArray[np.bool_]]) -> bool:
-    covered = np.zeros_like(masks[0])
-    for i in sorted(range(len(things)), key=lambda i: things[i].y, reverse=True):
-        visible, whole = int((masks[i] & ~covered).sum()), int(masks[i].sum())
-        needed = MIN_VISIBLE_SHARE if i else MIN_VISIBLE_SHARE_OF_TARGET
-        if visible < max(MIN_VISIBLE_PIXELS, needed * whole):
-            return False
-        covered |= masks[i]
-    return True
-
-
-def _propose(
-    request: ObjectRequest, target: SceneObject | None, context: str, horizon: float, size: tuple[int, int],
-    rng: np.random.Generator,
-) -> SceneObject:  # fmt: skip
-    width, height = size
-    span = min(height, 0.75 * width)
-    stature, half = RELATIVE_HEIGHT[request.concept], HALF_WIDTH[request.concept]
-    side = -1.0 if rng.random() < 0.5 else 1.0
-    shares, places, lift = rng.random(4), rng.random(2), rng.random()
-    if request.beside_target and request.salient and target is not None:
-        tall = target.height * (0.5 + 0.2 * shares[0])
-        x = target.x + side * (target.height * half * 0.7 + tall * half * (0.5 + 0.5 * places[0]))
-        y = target.y + (0.16 * places[1] - 0.06) * height
-    elif request.salient:
-        tall = span * stature * ((0.56 if target is None else 0.46) + 0.12 * shares[0])
-        tall = min(tall, 0.66 * width / (2 * half))
-        x = width * (0.5 + side * 0.07 * places[0])
-        y = height * (0.54 + 0.05 * places[1]) + tall / 2
-    else:
-        near = places[1]
-        tall = span * stature * (0.19 + 0.05 * shares[0] + 0.06 * near)
-        x = width * (0.5 + side * (0.22 + 0.26 * places[0]))
-        first = horizon + (_SHORE if context == "beach" else 0.1)
-        y = height * (first + (0.96 - first) * near)
-    x = min(max(x, half * tall + 1), width - 2 - half * tall)
-    y = min(max(y, tall + 2), height * 0.97)
-    ground = CONTEXT_COLOURS[context].ground_at((y / height - horizon) / (1 - horizon))
-    look = sample_appearance(request.concept, rng, against=ground, contrasting=request.salient)
-    # Fog already hides distant objects; faded more, they could not be recognised.
-    fade = 0.0 if request.salient else (0.28 if context == "fog" else 0.5) + 0.14 * shares[1]
-    return SceneObject(
-        request.concept, 0, request.salient, float(x), float(y), float(tall), bool(lift < 0.5),
-        float(_MAX_TILT.get(request.concept, 0.1) * (shares[2] - 0.5)), look, (ground, float(fade)),
-    )  # fmt: skip
-
-
-DEFAULT_SIZE = (160, 120)
-
-SIZE_LIMITS = (64, 1024)
-
-MAX_INSTANCES = 4  # per class: the signature has two bits for the instance
 
 
 @dataclass(frozen=True)
@@ -179,6 +99,20 @@ def describe_scene(
     return Scene(seed, index, size, context, horizon, objects, target)
 
 
+def _check_options(size: tuple[int, int], concept: str | None, context: str | None, distractors: int | None) -> None:
+    low, high = SIZE_LIMITS
+    if not all(low <= side <= high for side in size):
+        raise OptionError(f"size {size[0]}x{size[1]} is out of range", remedy=f"sides of {low} to {high} pixels")
+    names = ", ".join(label.name for label in CONCEPTS)
+    if concept is not None and concept not in {label.name for label in CONCEPTS}:
+        raise OptionError(f"no concept {concept!r} in the planted world", remedy=f"one of {names}")
+    places = ", ".join(place.name for place in CONTEXTS)
+    if context is not None and context not in {place.name for place in CONTEXTS}:
+        raise OptionError(f"no context {context!r} in the planted world", remedy=f"one of {places}")
+    if distractors is not None and not 0 <= distractors <= 12:
+        raise OptionError(f"{distractors} distractors asked for", remedy="0 to 12")
+
+
 def _choose_objects(
     concept: str, salient: bool, distractors: int | None, rng: np.random.Generator
 ) -> tuple[ObjectRequest, ...]:
@@ -201,15 +135,71 @@ def _choose_objects(
     return (ObjectRequest(concept, salient), *things[:1], *company, *things[1:])
 
 
-def _check_options(size: tuple[int, int], concept: str | None, context: str | None, distractors: int | None) -> None:
-    low, high = SIZE_LIMITS
-    if not all(low <= side <= high for side in size):
-        raise OptionError(f"size {size[0]}x{size[1]} is out of range", remedy=f"sides of {low} to {high} pixels")
-    names = ", ".join(label.name for label in CONCEPTS)
-    if concept is not None and concept not in {label.name for label in CONCEPTS}:
-        raise OptionError(f"no concept {concept!r} in the planted world", remedy=f"one of {names}")
-    places = ", ".join(place.name for place in CONTEXTS)
-    if context is not None and context not in {place.name for place in CONTEXTS}:
-        raise OptionError(f"no context {context!r} in the planted world", remedy=f"one of {places}")
-    if distractors is not None and not 0 <= distractors <= 12:
-        raise OptionError(f"{distractors} distractors asked for", remedy="0 to 12")
+def place_objects(
+    requests: tuple[ObjectRequest, ...], context: str, horizon: float, size: tuple[int, int], rng: np.random.Generator
+) -> tuple[tuple[SceneObject, ...], int]:
+    """The objects that could be placed, from back to front, and the position of the first request among them."""
+    placed: list[SceneObject] = []
+    masks: list[NDArray[np.bool_]] = []
+    for position, request in enumerate(requests):
+        for _ in range(_ATTEMPTS):
+            candidate = _propose(request, placed[0] if placed else None, context, horizon, size, rng)
+            silhouette = render_silhouette(candidate, size)
+            if position == 0 or _all_visible([*placed, candidate], [*masks, silhouette]):
+                placed.append(candidate)
+                masks.append(silhouette)
+                break
+    counted: Counter[str] = Counter()
+    numbered = []
+    for thing in placed:
+        numbered.append(replace(thing, instance=counted[thing.concept]))
+        counted[thing.concept] += 1
+    order = sorted(range(len(numbered)), key=lambda i: numbered[i].y)
+    return tuple(numbered[i] for i in order), order.index(0)
+
+
+def _propose(
+    request: ObjectRequest, target: SceneObject | None, context: str, horizon: float, size: tuple[int, int],
+    rng: np.random.Generator,
+) -> SceneObject:  # fmt: skip
+    width, height = size
+    span = min(height, 0.75 * width)
+    stature, half = RELATIVE_HEIGHT[request.concept], HALF_WIDTH[request.concept]
+    side = -1.0 if rng.random() < 0.5 else 1.0
+    shares, places, lift = rng.random(4), rng.random(2), rng.random()
+    if request.beside_target and request.salient and target is not None:
+        tall = target.height * (0.5 + 0.2 * shares[0])
+        x = target.x + side * (target.height * half * 0.7 + tall * half * (0.5 + 0.5 * places[0]))
+        y = target.y + (0.16 * places[1] - 0.06) * height
+    elif request.salient:
+        tall = span * stature * ((0.56 if target is None else 0.46) + 0.12 * shares[0])
+        tall = min(tall, 0.66 * width / (2 * half))
+        x = width * (0.5 + side * 0.07 * places[0])
+        y = height * (0.54 + 0.05 * places[1]) + tall / 2
+    else:
+        near = places[1]
+        tall = span * stature * (0.19 + 0.05 * shares[0] + 0.06 * near)
+        x = width * (0.5 + side * (0.22 + 0.26 * places[0]))
+        first = horizon + (_SHORE if context == "beach" else 0.1)
+        y = height * (first + (0.96 - first) * near)
+    x = min(max(x, half * tall + 1), width - 2 - half * tall)
+    y = min(max(y, tall + 2), height * 0.97)
+    ground = CONTEXT_COLOURS[context].ground_at((y / height - horizon) / (1 - horizon))
+    look = sample_appearance(request.concept, rng, against=ground, contrasting=request.salient)
+    # Fog already hides distant objects; faded more, they could not be recognised.
+    fade = 0.0 if request.salient else (0.28 if context == "fog" else 0.5) + 0.14 * shares[1]
+    return SceneObject(
+        request.concept, 0, request.salient, float(x), float(y), float(tall), bool(lift < 0.5),
+        float(_MAX_TILT.get(request.concept, 0.1) * (shares[2] - 0.5)), look, (ground, float(fade)),
+    )  # fmt: skip
+
+
+def _all_visible(things: list[SceneObject], masks: list[NDArray[np.bool_]]) -> bool:
+    covered = np.zeros_like(masks[0])
+    for i in sorted(range(len(things)), key=lambda i: things[i].y, reverse=True):
+        visible, whole = int((masks[i] & ~covered).sum()), int(masks[i].sum())
+        needed = MIN_VISIBLE_SHARE if i else MIN_VISIBLE_SHARE_OF_TARGET
+        if visible < max(MIN_VISIBLE_PIXELS, needed * whole):
+            return False
+        covered |= masks[i]
+    return True

@@ -1,74 +1,23 @@
-"""What makes a place a place: clouds and sun, grass and flowers, waves, pines, a skyline, furrows, stars, lamps.
+"""Backgrounds of scenes: sky and ground, the scenery of each context, its weather and its light.
 
-Marks on the sky or the ground belong to it; trees, buildings and lamps are no class of the world and stay void.
+Details on the sky or the ground belong to that class; trees, buildings and lamps are no class of the world and are
+void. Weather and light change colours but no ground truth.
 
 >>> from hardlook.world.scene import describe_scene
->>> from hardlook.world.scenery import paint_background
 >>> scene = describe_scene(0, 1, context="winter")
 >>> canvas = Canvas.blank(scene.size)
 >>> paint_background(canvas, scene)
+>>> sorted(np.unique(canvas.layers).tolist()) == sorted(BY_NAME[name].code for name in ("sky", "snow"))
+True
 >>> paint_scenery(canvas, scene)
 >>> 0 < float((canvas.layers == VOID).mean()) < 0.2
 True
-
-Sky, ground and, on the beach, the sea: the first coat of paint and its layers.
-
->>> from hardlook.world.scene import describe_scene
->>> from hardlook.world.vocabulary import BY_CODE
->>> scene = describe_scene(0, 1, context="beach")
->>> canvas = Canvas.blank(scene.size)
->>> paint_background(canvas, scene)
->>> sorted({BY_CODE[int(code)].name for code in np.unique(canvas.layers)})
-['sand', 'sea', 'sky']
-
-What the painters of places share: pens for sky, ground and void, and what several places have.
-
->>> from hardlook.randomness import generator
->>> from hardlook.world.pen import Canvas
->>> pen = Pen(Canvas.blank((160, 120)), 0, height=120)
->>> Stage(pen, pen, pen, 0.4, 160 / 120, generator(0, "stage")).spots(5).shape
-(5, 2)
-
-Open country: meadow, winter, dusk, autumn.
-
->>> from hardlook.randomness import generator
->>> from hardlook.world.pen import Canvas, Pen
->>> pen = Pen(Canvas.blank((160, 120)), 9, height=120)
->>> meadow(Stage(pen, pen, pen, 0.4, 160 / 120, generator(0, "stage")))
->>> bool((pen.canvas.layers == 9).any())
+>>> grey, no_object = np.full((120, 160, 3), 90, np.uint8), np.zeros((120, 160), bool)
+>>> bool((add_weather(grey, scene, no_object) != grey).any())
 True
-
-In town: a street by day, a pavement by night.
-
->>> from hardlook.randomness import generator
->>> from hardlook.world.pen import Canvas, Pen
->>> pen = Pen(Canvas.blank((160, 120)), 9, height=120)
->>> street(Stage(pen, pen, pen, 0.4, 160 / 120, generator(0, "stage")))
->>> bool((pen.canvas.layers == 9).any())
-True
-
-By the water: the beach, and a lake in fog.
-
->>> from hardlook.randomness import generator
->>> from hardlook.world.pen import Canvas, Pen
->>> pen = Pen(Canvas.blank((160, 120)), 9, height=120)
->>> beach(Stage(pen, pen, pen, 0.4, 160 / 120, generator(0, "stage")))
->>> bool((pen.canvas.layers == 9).any())
-True
-
-What the air holds: snowflakes, falling leaves, a veil of fog. It changes colours and no truth.
-
->>> import numpy as np
->>> from hardlook.world.scene import describe_scene
->>> grey = np.full((120, 160, 3), 90, np.uint8)
->>> no_object = np.zeros((120, 160), bool)
->>> bool((add_weather(grey, describe_scene(0, 1, context="winter"), no_object) != grey).any())
-True
-
-The light of a scene: its context's colour of light, brightest from above, kept off what shines by itself.
-
->>> dark = apply_light(np.full((2, 2, 3), 200, np.uint8), np.zeros((2, 2), np.uint8), np.ones((2, 2)), "night")
->>> bright = apply_light(np.full((2, 2, 3), 200, np.uint8), np.full((2, 2), 255, np.uint8), np.ones((2, 2)), "night")
+>>> dark, bright = (
+...     apply_light(grey, np.full((120, 160), glow, np.uint8), np.ones((120, 160)), "night") for glow in (0, 255)
+... )
 >>> int(dark.max()) < int(bright.min())
 True
 """
@@ -89,29 +38,29 @@ from hardlook.world.scene import Scene
 from hardlook.world.vocabulary import BY_NAME, CONTEXTS, VOID
 
 _GROUNDS = {context.name: context.ground for context in CONTEXTS}
-
-_ROLLING = {"meadow": 0.05, "winter": 0.06, "dusk": 0.025, "autumn": 0.03}
-
+_HILL_HEIGHT = {"meadow": 0.05, "winter": 0.06, "dusk": 0.025, "autumn": 0.03}
 _SEA = ((44, 128, 184), (96, 196, 208))
+_FOG_COLOUR = np.array([218, 225, 228], np.float32)
+_LEAF_COLOURS = ((232, 148, 50), (200, 76, 40), (242, 196, 84))
 
 
 def paint_background(canvas: Canvas, scene: Scene) -> None:
-    """Fill the whole canvas: sky over ground, with a curved horizon where the land rolls."""
+    """Fill the whole canvas: sky over ground, with hills on the horizon in some contexts."""
     setting = CONTEXT_COLOURS[scene.context]
     rows = canvas.layers.shape[0]
     horizon = round(scene.horizon * rows)
-    _coat(canvas, 0, horizon, setting.sky, "sky")
-    _coat(canvas, horizon, rows, setting.ground, _GROUNDS[scene.context])
-    if scene.context in _ROLLING:
-        _roll_hills(canvas, scene, _ROLLING[scene.context])
+    _fill_rows(canvas, 0, horizon, setting.sky, "sky")
+    _fill_rows(canvas, horizon, rows, setting.ground, _GROUNDS[scene.context])
+    if scene.context in _HILL_HEIGHT:
+        _paint_hills(canvas, scene, _HILL_HEIGHT[scene.context])
     if scene.context == "beach":
         shore = horizon + round(0.13 * rows)
-        _coat(canvas, horizon, shore, _SEA, "sea")
-        _wash_shore(canvas, scene, shore / rows)
+        _fill_rows(canvas, horizon, shore, _SEA, "sea")
+        _paint_shore(canvas, scene, shore / rows)
 
 
-def _coat(canvas: Canvas, top: int, bottom: int, colours: tuple[Colour, Colour], name: str) -> None:
-    """Rows from `top` to `bottom` in one class, from one colour to another; the sky shines by itself."""
+def _fill_rows(canvas: Canvas, top: int, bottom: int, colours: tuple[Colour, Colour], name: str) -> None:
+    """Fill rows `top` to `bottom` with one class and a colour gradient; the sky emits its own light."""
     canvas.layers[top:bottom] = BY_NAME[name].code
     if canvas.paint is not None and bottom > top:
         steps = np.linspace(0, 1, bottom - top)[:, None]
@@ -120,7 +69,7 @@ def _coat(canvas: Canvas, top: int, bottom: int, colours: tuple[Colour, Colour],
         canvas.paint[top:bottom] = cv2.repeat(column, 1, canvas.layers.shape[1])
 
 
-def _roll_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
+def _paint_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
     rng = generator(scene.seed, "scene", scene.index, "hills")
     ratio = scene.size[0] / scene.size[1]
     pen = Pen(canvas, BY_NAME[_GROUNDS[scene.context]].code, height=scene.size[1])
@@ -135,8 +84,8 @@ def _roll_hills(canvas: Canvas, scene: Scene, rise: float) -> None:
         pen.fill(outline, (red, green, blue))
 
 
-def _wash_shore(canvas: Canvas, scene: Scene, shore: float) -> None:
-    """Foam along a wavy edge between sea and sand; the foam counts as sea."""
+def _paint_shore(canvas: Canvas, scene: Scene, shore: float) -> None:
+    """Foam along a wavy edge between sea and sand; the foam belongs to the sea."""
     rng = generator(scene.seed, "scene", scene.index, "shore")
     pen = Pen(canvas, BY_NAME["sea"].code, height=scene.size[1])
     across = np.linspace(-0.02, scene.size[0] / scene.size[1] + 0.02, 60)
@@ -147,242 +96,22 @@ def _wash_shore(canvas: Canvas, scene: Scene, shore: float) -> None:
         wet.fill(np.concatenate([np.stack([across, wave + lift], 1), above]), colour)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """Pens for sky, ground and void in units of the picture's height, the horizon, and the width in those units."""
-
-    sky: Pen
-    ground: Pen
-    void: Pen
-    horizon: float
-    wide: float
-    rng: np.random.Generator
-
-    def spots(self, count: int, *, top: float | None = None) -> NDArray[np.float64]:
-        """Random places (count, 2) on the ground, denser towards the horizon as distance makes them."""
-        start = self.horizon + 0.02 if top is None else top
-        down = start + (1 - start) * self.rng.random(count) ** 1.4
-        return np.stack([self.rng.random(count) * self.wide, down], axis=1)
-
-
-def marks(spots: NDArray[np.float64], wide: float, tall: float, horizon: float) -> NDArray[np.float64]:
-    """Small diamonds (n, 4, 2) that grow towards the viewer."""
-    near = (0.35 + 0.65 * (spots[:, 1:] - horizon) / (1 - horizon))[:, None]
-    diamond = np.array([(-wide, 0), (0, -tall), (wide, 0), (0, tall)])[None]
-    return spots[:, None] + diamond * near
-
-
-def clouds(stage: Stage, count: int, colour: Colour) -> None:
-    """Heaps of ovals in the upper sky."""
-    for _ in range(count):
-        x, y = stage.rng.random() * stage.wide, stage.horizon * stage.rng.uniform(0.15, 0.6)
-        size = stage.rng.uniform(0.04, 0.08)
-        for dx, dy, r in ((-1.2, 0.15, 0.7), (0, -0.1, 1.0), (1.1, 0.1, 0.75), (0.1, 0.3, 1.5)):
-            stage.sky.oval(x + dx * size, y + dy * size, r * size, r * size * 0.55, colour, glow=1)
-
-
-def sun(stage: Stage, y: float, radius: float, colour: Colour, halo: Colour, *, margin: float = 0.12) -> float:
-    """A disc with a halo at height `y`, at least `margin` of the width from either side; returns where across."""
-    x = stage.rng.uniform(margin, 1 - margin) * stage.wide
-    stage.sky.oval(x, y, radius * 1.5, radius * 1.5, halo, glow=1)
-    stage.sky.oval(x, y, radius, radius, colour, glow=1)
-    return x
-
-
-def meadow(stage: Stage) -> None:
-    """Sun, clouds, tufts of grass and flowers."""
-    sun(stage, 0.12, 0.06, (255, 236, 130), (232, 238, 214))
-    clouds(stage, 3, (252, 253, 255))
-    for colour in ((64, 136, 54), (120, 184, 78), (52, 118, 48)):
-        spots = stage.spots(45)
-        near = (0.35 + 0.65 * (spots[:, 1:] - stage.horizon) / (1 - stage.horizon))[:, None]
-        tuft = np.array(
-            [(-0.008, 0), (-0.016, -0.03), (-0.002, -0.01), (0.002, -0.04), (0.006, -0.01), (0.018, -0.028), (0.01, 0)]
-        )
-        stage.ground.scatter(spots[:, None] + tuft[None] * near, colour)
-    for colour in ((250, 250, 250), (250, 214, 70), (226, 96, 120)):
-        for x, y in stage.spots(4, top=stage.horizon + 0.1):
-            size = 0.008 + 0.008 * (y - stage.horizon)
-            stage.ground.stroke([(x, y), (x, y + 2.4 * size)], (60, 126, 52), 0.006)
-            stage.ground.oval(x, y, size, size, colour)
-
-
-def winter(stage: Stage) -> None:
-    """Pines under snow, drifts."""
-    for x in np.sort(stage.rng.random(6)) * stage.wide:
-        base, tall = stage.horizon + stage.rng.uniform(0.0, 0.03), stage.rng.uniform(0.13, 0.24)
-        stage.void.fill(
-            [(x - 0.01, base), (x + 0.01, base), (x + 0.01, base - 0.04), (x - 0.01, base - 0.04)], (104, 80, 66)
-        )
-        for level in (0.0, 0.3, 0.6):
-            y, half = base - 0.03 - tall * level, tall * (0.3 - 0.24 * level)
-            stage.void.fill([(x - half, y), (x + half, y), (x, y - tall * 0.45)], (62, 104, 96))
-            stage.void.fill(
-                [(x - half * 0.5, y - tall * 0.22), (x + half * 0.5, y - tall * 0.22), (x, y - tall * 0.45)],
-                (246, 250, 254),
-            )
-    for _ in range(6):
-        x, y = stage.rng.random() * stage.wide, stage.rng.uniform(stage.horizon + 0.06, 0.96)
-        stage.ground.oval(x, y, stage.rng.uniform(0.12, 0.3), 0.018, (200, 214, 236))
-    stage.ground.scatter(marks(stage.spots(50), 0.006, 0.005, stage.horizon), (255, 255, 255), glow=0.5)
-
-
-def dusk(stage: Stage) -> None:
-    """The sun on the horizon, red clouds, furrows."""
-    sun(stage, stage.horizon - 0.045, 0.085, (255, 224, 130), (254, 180, 104))
-    for _ in range(4):
-        x, y = stage.rng.random() * stage.wide, stage.horizon * stage.rng.uniform(0.2, 0.75)
-        stage.sky.oval(x, y, stage.rng.uniform(0.12, 0.26), 0.012, (230, 112, 110), glow=1)
-    across = np.array([-0.1, stage.wide + 0.1])
-    hills = [
-        (across[0], stage.horizon + 0.01),
-        (across[0], stage.horizon - 0.02),
-        (stage.wide * 0.3, stage.horizon - 0.005),
-        (across[1], stage.horizon - 0.03),
-        (across[1], stage.horizon + 0.01),
-    ]
-    stage.ground.fill(hills, (104, 70, 84))
-    vanish = stage.rng.uniform(0.3, 0.7) * stage.wide
-    for foot in np.linspace(-1.6, 1.6, 19):
-        end = vanish + foot * stage.wide
-        stage.ground.fill(
-            [(vanish + foot * 0.32, stage.horizon + 0.03), (end - 0.02, 1.02), (end + 0.02, 1.02)], (84, 52, 44)
-        )
-    stage.ground.scatter(marks(stage.spots(60), 0.009, 0.006, stage.horizon), (164, 112, 80))
-
-
-def autumn(stage: Stage) -> None:
-    """Trees in colour, a carpet of leaves."""
-    clouds(stage, 2, (252, 246, 236))
-    for x in np.sort(stage.rng.random(5)) * stage.wide:
-        base, tall = stage.horizon + stage.rng.uniform(0.0, 0.03), stage.rng.uniform(0.16, 0.26)
-        crown = ((226, 122, 40), (204, 78, 40), (238, 176, 60))[int(stage.rng.integers(3))]
-        stage.void.box(x - 0.012, base - tall * 0.5, x + 0.012, base, (100, 70, 52))
-        for dx, dy, r in ((-0.3, 0.6, 0.28), (0.3, 0.6, 0.28), (0, 0.8, 0.34)):
-            stage.void.fill(oval_points(x + dx * tall, base - dy * tall, r * tall, r * tall * 0.85), crown)
-    for colour in ((236, 176, 70), (196, 70, 36), (140, 78, 40), (228, 132, 44)):
-        stage.ground.scatter(marks(stage.spots(70), 0.018, 0.009, stage.horizon), colour)
-
-
-def street(stage: Stage) -> None:
-    """A row of buildings, the kerb, lane markings."""
-    clouds(stage, 2, (240, 244, 248))
-    x = -0.02
-    while x < stage.wide:
-        wide, tall = stage.rng.uniform(0.12, 0.2), stage.rng.uniform(0.09, 0.22)
-        walls = ((176, 150, 140), (150, 160, 176), (190, 176, 150), (160, 140, 152))[int(stage.rng.integers(4))]
-        stage.void.box(x, stage.horizon - tall, x + wide, stage.horizon, walls)
-        rows, columns = np.meshgrid(
-            np.arange(stage.horizon - tall + 0.025, stage.horizon - 0.04, 0.055),
-            np.arange(x + 0.02, x + wide - 0.025, 0.045),
-        )
-        pane = np.array([(0, 0), (0.022, 0), (0.022, 0.03), (0, 0.03)])
-        stage.void.scatter(np.stack([columns.ravel(), rows.ravel()], 1)[:, None] + pane, (226, 232, 220))
-        x += wide + 0.004
-    kerb = stage.horizon + 0.035
-    stage.ground.box(-0.05, stage.horizon, stage.wide + 0.05, kerb, (186, 184, 178))
-    stage.ground.box(-0.05, kerb, stage.wide + 0.05, kerb + 0.012, (140, 138, 136))
-    stage.ground.scatter(marks(stage.spots(90, top=kerb + 0.02), 0.006, 0.004, stage.horizon), (78, 80, 88))
-    start, middle = -stage.rng.random() * 0.3, stage.horizon + 0.62 * (1 - stage.horizon)
-    for left in np.arange(start, stage.wide, 0.34):
-        stage.ground.fill(
-            [(left, middle), (left + 0.18, middle), (left + 0.17, middle + 0.03), (left - 0.01, middle + 0.03)],
-            (244, 240, 226),
-        )
-
-
-def night(stage: Stage) -> None:
-    """Stars, the moon, paving stones, two lamps."""
-    stars = np.stack([stage.rng.random(40) * stage.wide, stage.rng.random(40) * stage.horizon * 0.9], axis=1)
-    for size, some in zip((0.004, 0.006, 0.009), np.array_split(stars, 3), strict=True):
-        stage.sky.scatter(some[:, None] + oval_points(0, 0, size, size)[::5], (250, 246, 214), glow=1)
-    x = sun(stage, 0.13, 0.07, (250, 244, 208), (58, 66, 116), margin=0.34)
-    stage.sky.oval(x + 0.035, 0.115, 0.058, 0.058, (30, 36, 78), glow=1)
-    for y in stage.horizon + (1 - stage.horizon) * np.array([0.06, 0.16, 0.3, 0.5, 0.76]):
-        stage.ground.stroke([(-0.1, y), (stage.wide + 0.1, y)], (84, 84, 100), 0.008)
-    for step in np.linspace(-1.4, 1.4, 15):
-        foot = stage.wide / 2 + step * stage.wide * 1.5
-        stage.ground.stroke([(stage.wide / 2 + step * 0.9, stage.horizon), (foot, 1.05)], (84, 84, 100), 0.008)
-    for x in (stage.rng.uniform(0.06, 0.22) * stage.wide, stage.rng.uniform(0.78, 0.94) * stage.wide):
-        base = stage.horizon + 0.05
-        for size, glow in ((0.22, 0.2), (0.16, 0.4), (0.1, 0.65)):
-            stage.ground.oval(x, base + 0.02, size, size * 0.24, (190, 176, 140), glow=glow)
-        stage.void.box(x - 0.008, base - 0.3, x + 0.008, base, (70, 70, 84))
-        stage.void.oval(x, base - 0.31, 0.032, 0.036, (255, 232, 150), glow=1)
-        stage.void.box(x - 0.03, base - 0.36, x + 0.03, base - 0.34, (70, 70, 84))
-
-
-def beach(stage: Stage) -> None:
-    """Sun, waves, a sailing boat, shells in the sand."""
-    sun(stage, 0.11, 0.065, (255, 242, 168), (214, 236, 236))
-    clouds(stage, 1, (250, 252, 255))
-    for _ in range(9):
-        x, y = stage.rng.random() * stage.wide, stage.horizon + 0.012 + 0.085 * stage.rng.random()
-        long = stage.rng.uniform(0.03, 0.07)
-        line = [(x - long, y), (x - long / 2, y - 0.008), (x, y), (x + long / 2, y - 0.008), (x + long, y)]
-        Pen(stage.sky.canvas, BY_NAME["sea"].code, height=stage.sky.height).stroke(line, (176, 224, 232), 0.007)
-    x, y, size = stage.rng.uniform(0.1, 0.9) * stage.wide, stage.horizon + 0.02, 0.06
-    stage.void.fill(
-        [(x - size, y), (x + size, y), (x + size * 0.6, y + size * 0.4), (x - size * 0.6, y + size * 0.4)],
-        (150, 76, 56),
-    )
-    stage.void.fill([(x, y - size * 2), (x + size * 0.8, y - 0.01), (x, y - 0.01)], (252, 250, 244))
-    stage.void.fill([(x - 0.01, y - size * 1.7), (x - size * 0.6, y - 0.01), (x - 0.01, y - 0.01)], (236, 110, 84))
-    top = stage.horizon + 0.17
-    for colour in ((206, 166, 108), (250, 236, 200)):
-        stage.ground.scatter(marks(stage.spots(90, top=top), 0.007, 0.005, stage.horizon), colour)
-    for x, y in stage.spots(5, top=top + 0.04):
-        colour = ((244, 150, 120), (250, 244, 236), (236, 176, 160))[int(stage.rng.integers(3))]
-        stage.ground.oval(x, y, 0.014, 0.011, colour)
-        stage.ground.stroke([(x, y - 0.008), (x, y + 0.008)], (190, 120, 100), 0.005)
-
-
-def fog(stage: Stage) -> None:
-    """A far shore, ripples, reeds."""
-    shore = [(-0.1, stage.horizon + 0.015)]
-    for x in np.linspace(-0.05, stage.wide + 0.05, 22):
-        shore.append((float(x), stage.horizon - stage.rng.uniform(0.03, 0.1)))
-    stage.void.blob([*shore, (stage.wide + 0.1, stage.horizon + 0.015)], (134, 152, 156))
-    for colour in ((186, 206, 212), (120, 154, 168)):
-        for x, y in stage.spots(16, top=stage.horizon + 0.04):
-            long = 0.03 + 0.12 * (y - stage.horizon)
-            stage.ground.oval(x, y, long, 0.005 + 0.006 * (y - stage.horizon), colour)
-    for side in (-1, 1):
-        for i in range(5):
-            x = (0.02 + 0.02 * i) if side < 0 else stage.wide - 0.02 - 0.02 * i
-            tip = 0.99 - stage.rng.uniform(0.1, 0.2)
-            stage.void.stroke([(x, 1.02), (x - side * 0.01 * i, tip)], (110, 128, 96), 0.009)
-            stage.void.oval(x - side * 0.01 * i, tip, 0.009, 0.028, (112, 84, 62))
-
-
-_PAINTERS: dict[str, Callable[[Stage], None]] = {
-    "meadow": meadow, "beach": beach, "winter": winter, "street": street,
-    "dusk": dusk, "night": night, "fog": fog, "autumn": autumn,
-}  # fmt: skip
-
-
 def paint_scenery(canvas: Canvas, scene: Scene) -> None:
-    """Decorate sky and ground of the scene's context."""
-    ground = next(context.ground for context in CONTEXTS if context.name == scene.context)
+    """Add the scenery of the scene's context to sky and ground."""
     unit = scene.size[1]
-    stage = Stage(
+    land = Landscape(
         Pen(canvas, BY_NAME["sky"].code, height=unit),
-        Pen(canvas, BY_NAME[ground].code, height=unit),
+        Pen(canvas, BY_NAME[_GROUNDS[scene.context]].code, height=unit),
         Pen(canvas, VOID, height=unit),
         scene.horizon, scene.size[0] / unit, generator(scene.seed, "scene", scene.index, "scenery"),
     )  # fmt: skip
-    _PAINTERS[scene.context](stage)
-
-
-_MIST = np.array([218, 225, 228], np.float32)
-
-_LEAVES = ((232, 148, 50), (200, 76, 40), (242, 196, 84))
+    _PAINTERS[scene.context](land)
 
 
 def add_weather(image: NDArray[np.uint8], scene: Scene, salient: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """A copy of the image (H, W, 3) with the context's weather; `salient` (H, W) stays clear of the worst of it."""
+    """A copy of the image (H, W, 3) with the context's weather; `salient` (H, W) pixels get less fog."""
     if scene.context == "fog":
-        return _veil(image, scene, salient)
+        return _add_fog(image, scene, salient)
     drawn = image.copy()
     rng = generator(scene.seed, "scene", scene.index, "weather")
     unit = scene.size[1]
@@ -394,22 +123,22 @@ def add_weather(image: NDArray[np.uint8], scene: Scene, salient: NDArray[np.bool
         for i, (x, y, turn) in enumerate(rng.random((12, 3))):
             place = (round(x * scene.size[0] * 16), round(y * 0.8 * unit * 16))
             axes = (round(0.017 * unit * 16), round(0.009 * unit * 16))
-            cv2.ellipse(drawn, place, axes, float(180 * turn), 0, 360, _LEAVES[i % 3], -1, cv2.LINE_AA, 4)
+            cv2.ellipse(drawn, place, axes, float(180 * turn), 0, 360, _LEAF_COLOURS[i % 3], -1, cv2.LINE_AA, 4)
     return drawn
 
 
-def _veil(image: NDArray[np.uint8], scene: Scene, salient: NDArray[np.bool_]) -> NDArray[np.uint8]:
-    """Thickest at the horizon, thinner towards the viewer and over what is near."""
+def _add_fog(image: NDArray[np.uint8], scene: Scene, salient: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    """Fog, densest at the horizon, thinner towards the viewer and over salient objects."""
     rows = np.linspace(0, 1, image.shape[0], dtype=np.float32)
     thick = 0.28 + 0.4 * np.exp(-(((rows - scene.horizon) / 0.16) ** 2))
     alpha = np.repeat(thick[:, None], image.shape[1], axis=1)
     alpha[salient] *= 0.3
     alpha = cv2.blur(alpha, (3, 3))[..., None]
-    return np.rint(image * (1 - alpha) + _MIST * alpha).astype(np.uint8)
+    return np.rint(image * (1 - alpha) + _FOG_COLOUR * alpha).astype(np.uint8)
 
 
 def compute_shading(masks: list[NDArray[np.bool_]], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Factors (H, W) that make each object a touch brighter at its top and darker at its foot."""
+    """Factors (H, W) that make each object slightly brighter at its top and darker at its base."""
     factors = np.ones(shape, np.float32)
     for mask in masks:
         rows = np.flatnonzero(mask.any(axis=1))
@@ -423,8 +152,224 @@ def compute_shading(masks: list[NDArray[np.bool_]], shape: tuple[int, int]) -> N
 def apply_light(
     image: NDArray[np.uint8], glow: NDArray[np.uint8], shade: NDArray[np.floating], context: str
 ) -> NDArray[np.uint8]:
-    """The image (H, W, 3) under the context's light; `glow` (H, W) 0-255 is each pixel's own share of light."""
+    """The image (H, W, 3) under the context's light; `glow` (H, W) 0-255 is the light that each pixel emits."""
     light = np.asarray(CONTEXT_COLOURS[context].light, np.float32)
     own = glow[..., None].astype(np.float32) / 255
     lit = image * ((light + (1 - light) * own) * shade[..., None])
     return np.rint(np.minimum(lit, 255)).astype(np.uint8)
+
+
+@dataclass(frozen=True)
+class Landscape:
+    """Pens for sky, ground and void in units of the picture's height, the horizon, and the width in those units."""
+
+    sky: Pen
+    ground: Pen
+    void: Pen
+    horizon: float
+    wide: float
+    rng: np.random.Generator
+
+    def sample_ground(self, count: int, *, top: float | None = None) -> NDArray[np.float64]:
+        """Random points (count, 2) on the ground, denser towards the horizon as in perspective."""
+        start = self.horizon + 0.02 if top is None else top
+        down = start + (1 - start) * self.rng.random(count) ** 1.4
+        return np.stack([self.rng.random(count) * self.wide, down], axis=1)
+
+
+def _diamonds(spots: NDArray[np.float64], wide: float, tall: float, horizon: float) -> NDArray[np.float64]:
+    """Small diamonds (n, 4, 2) at the spots, larger towards the viewer."""
+    near = (0.35 + 0.65 * (spots[:, 1:] - horizon) / (1 - horizon))[:, None]
+    diamond = np.array([(-wide, 0), (0, -tall), (wide, 0), (0, tall)])[None]
+    return spots[:, None] + diamond * near
+
+
+def _paint_clouds(land: Landscape, count: int, colour: Colour) -> None:
+    """Groups of ovals in the upper sky."""
+    for _ in range(count):
+        x, y = land.rng.random() * land.wide, land.horizon * land.rng.uniform(0.15, 0.6)
+        size = land.rng.uniform(0.04, 0.08)
+        for dx, dy, r in ((-1.2, 0.15, 0.7), (0, -0.1, 1.0), (1.1, 0.1, 0.75), (0.1, 0.3, 1.5)):
+            land.sky.oval(x + dx * size, y + dy * size, r * size, r * size * 0.55, colour, glow=1)
+
+
+def _paint_sun(
+    land: Landscape, y: float, radius: float, colour: Colour, halo: Colour, *, margin: float = 0.12
+) -> float:
+    """A disc with a halo at height `y`, at least `margin` of the width from either side; returns its x."""
+    x = land.rng.uniform(margin, 1 - margin) * land.wide
+    land.sky.oval(x, y, radius * 1.5, radius * 1.5, halo, glow=1)
+    land.sky.oval(x, y, radius, radius, colour, glow=1)
+    return x
+
+
+def _paint_meadow(land: Landscape) -> None:
+    """Sun, clouds, tufts of grass and flowers."""
+    _paint_sun(land, 0.12, 0.06, (255, 236, 130), (232, 238, 214))
+    _paint_clouds(land, 3, (252, 253, 255))
+    for colour in ((64, 136, 54), (120, 184, 78), (52, 118, 48)):
+        spots = land.sample_ground(45)
+        near = (0.35 + 0.65 * (spots[:, 1:] - land.horizon) / (1 - land.horizon))[:, None]
+        tuft = np.array(
+            [(-0.008, 0), (-0.016, -0.03), (-0.002, -0.01), (0.002, -0.04), (0.006, -0.01), (0.018, -0.028), (0.01, 0)]
+        )
+        land.ground.scatter(spots[:, None] + tuft[None] * near, colour)
+    for colour in ((250, 250, 250), (250, 214, 70), (226, 96, 120)):
+        for x, y in land.sample_ground(4, top=land.horizon + 0.1):
+            size = 0.008 + 0.008 * (y - land.horizon)
+            land.ground.stroke([(x, y), (x, y + 2.4 * size)], (60, 126, 52), 0.006)
+            land.ground.oval(x, y, size, size, colour)
+
+
+def _paint_winter(land: Landscape) -> None:
+    """Pines under snow, drifts."""
+    for x in np.sort(land.rng.random(6)) * land.wide:
+        base, tall = land.horizon + land.rng.uniform(0.0, 0.03), land.rng.uniform(0.13, 0.24)
+        land.void.fill(
+            [(x - 0.01, base), (x + 0.01, base), (x + 0.01, base - 0.04), (x - 0.01, base - 0.04)], (104, 80, 66)
+        )
+        for level in (0.0, 0.3, 0.6):
+            y, half = base - 0.03 - tall * level, tall * (0.3 - 0.24 * level)
+            land.void.fill([(x - half, y), (x + half, y), (x, y - tall * 0.45)], (62, 104, 96))
+            land.void.fill(
+                [(x - half * 0.5, y - tall * 0.22), (x + half * 0.5, y - tall * 0.22), (x, y - tall * 0.45)],
+                (246, 250, 254),
+            )
+    for _ in range(6):
+        x, y = land.rng.random() * land.wide, land.rng.uniform(land.horizon + 0.06, 0.96)
+        land.ground.oval(x, y, land.rng.uniform(0.12, 0.3), 0.018, (200, 214, 236))
+    land.ground.scatter(_diamonds(land.sample_ground(50), 0.006, 0.005, land.horizon), (255, 255, 255), glow=0.5)
+
+
+def _paint_dusk(land: Landscape) -> None:
+    """The sun on the horizon, red clouds, furrows."""
+    _paint_sun(land, land.horizon - 0.045, 0.085, (255, 224, 130), (254, 180, 104))
+    for _ in range(4):
+        x, y = land.rng.random() * land.wide, land.horizon * land.rng.uniform(0.2, 0.75)
+        land.sky.oval(x, y, land.rng.uniform(0.12, 0.26), 0.012, (230, 112, 110), glow=1)
+    across = np.array([-0.1, land.wide + 0.1])
+    hills = [
+        (across[0], land.horizon + 0.01),
+        (across[0], land.horizon - 0.02),
+        (land.wide * 0.3, land.horizon - 0.005),
+        (across[1], land.horizon - 0.03),
+        (across[1], land.horizon + 0.01),
+    ]
+    land.ground.fill(hills, (104, 70, 84))
+    vanish = land.rng.uniform(0.3, 0.7) * land.wide
+    for foot in np.linspace(-1.6, 1.6, 19):
+        end = vanish + foot * land.wide
+        land.ground.fill(
+            [(vanish + foot * 0.32, land.horizon + 0.03), (end - 0.02, 1.02), (end + 0.02, 1.02)], (84, 52, 44)
+        )
+    land.ground.scatter(_diamonds(land.sample_ground(60), 0.009, 0.006, land.horizon), (164, 112, 80))
+
+
+def _paint_autumn(land: Landscape) -> None:
+    """Trees in colour, a carpet of leaves."""
+    _paint_clouds(land, 2, (252, 246, 236))
+    for x in np.sort(land.rng.random(5)) * land.wide:
+        base, tall = land.horizon + land.rng.uniform(0.0, 0.03), land.rng.uniform(0.16, 0.26)
+        crown = ((226, 122, 40), (204, 78, 40), (238, 176, 60))[int(land.rng.integers(3))]
+        land.void.box(x - 0.012, base - tall * 0.5, x + 0.012, base, (100, 70, 52))
+        for dx, dy, r in ((-0.3, 0.6, 0.28), (0.3, 0.6, 0.28), (0, 0.8, 0.34)):
+            land.void.fill(oval_points(x + dx * tall, base - dy * tall, r * tall, r * tall * 0.85), crown)
+    for colour in ((236, 176, 70), (196, 70, 36), (140, 78, 40), (228, 132, 44)):
+        land.ground.scatter(_diamonds(land.sample_ground(70), 0.018, 0.009, land.horizon), colour)
+
+
+def _paint_street(land: Landscape) -> None:
+    """A row of buildings, the kerb, lane markings."""
+    _paint_clouds(land, 2, (240, 244, 248))
+    x = -0.02
+    while x < land.wide:
+        wide, tall = land.rng.uniform(0.12, 0.2), land.rng.uniform(0.09, 0.22)
+        walls = ((176, 150, 140), (150, 160, 176), (190, 176, 150), (160, 140, 152))[int(land.rng.integers(4))]
+        land.void.box(x, land.horizon - tall, x + wide, land.horizon, walls)
+        rows, columns = np.meshgrid(
+            np.arange(land.horizon - tall + 0.025, land.horizon - 0.04, 0.055),
+            np.arange(x + 0.02, x + wide - 0.025, 0.045),
+        )
+        pane = np.array([(0, 0), (0.022, 0), (0.022, 0.03), (0, 0.03)])
+        land.void.scatter(np.stack([columns.ravel(), rows.ravel()], 1)[:, None] + pane, (226, 232, 220))
+        x += wide + 0.004
+    kerb = land.horizon + 0.035
+    land.ground.box(-0.05, land.horizon, land.wide + 0.05, kerb, (186, 184, 178))
+    land.ground.box(-0.05, kerb, land.wide + 0.05, kerb + 0.012, (140, 138, 136))
+    land.ground.scatter(_diamonds(land.sample_ground(90, top=kerb + 0.02), 0.006, 0.004, land.horizon), (78, 80, 88))
+    start, middle = -land.rng.random() * 0.3, land.horizon + 0.62 * (1 - land.horizon)
+    for left in np.arange(start, land.wide, 0.34):
+        land.ground.fill(
+            [(left, middle), (left + 0.18, middle), (left + 0.17, middle + 0.03), (left - 0.01, middle + 0.03)],
+            (244, 240, 226),
+        )
+
+
+def _paint_night(land: Landscape) -> None:
+    """Stars, the moon, paving stones, two lamps."""
+    stars = np.stack([land.rng.random(40) * land.wide, land.rng.random(40) * land.horizon * 0.9], axis=1)
+    for size, some in zip((0.004, 0.006, 0.009), np.array_split(stars, 3), strict=True):
+        land.sky.scatter(some[:, None] + oval_points(0, 0, size, size)[::5], (250, 246, 214), glow=1)
+    x = _paint_sun(land, 0.13, 0.07, (250, 244, 208), (58, 66, 116), margin=0.34)
+    land.sky.oval(x + 0.035, 0.115, 0.058, 0.058, (30, 36, 78), glow=1)
+    for y in land.horizon + (1 - land.horizon) * np.array([0.06, 0.16, 0.3, 0.5, 0.76]):
+        land.ground.stroke([(-0.1, y), (land.wide + 0.1, y)], (84, 84, 100), 0.008)
+    for step in np.linspace(-1.4, 1.4, 15):
+        foot = land.wide / 2 + step * land.wide * 1.5
+        land.ground.stroke([(land.wide / 2 + step * 0.9, land.horizon), (foot, 1.05)], (84, 84, 100), 0.008)
+    for x in (land.rng.uniform(0.06, 0.22) * land.wide, land.rng.uniform(0.78, 0.94) * land.wide):
+        base = land.horizon + 0.05
+        for size, glow in ((0.22, 0.2), (0.16, 0.4), (0.1, 0.65)):
+            land.ground.oval(x, base + 0.02, size, size * 0.24, (190, 176, 140), glow=glow)
+        land.void.box(x - 0.008, base - 0.3, x + 0.008, base, (70, 70, 84))
+        land.void.oval(x, base - 0.31, 0.032, 0.036, (255, 232, 150), glow=1)
+        land.void.box(x - 0.03, base - 0.36, x + 0.03, base - 0.34, (70, 70, 84))
+
+
+def _paint_beach(land: Landscape) -> None:
+    """Sun, waves, a sailing boat, shells in the sand."""
+    _paint_sun(land, 0.11, 0.065, (255, 242, 168), (214, 236, 236))
+    _paint_clouds(land, 1, (250, 252, 255))
+    for _ in range(9):
+        x, y = land.rng.random() * land.wide, land.horizon + 0.012 + 0.085 * land.rng.random()
+        long = land.rng.uniform(0.03, 0.07)
+        line = [(x - long, y), (x - long / 2, y - 0.008), (x, y), (x + long / 2, y - 0.008), (x + long, y)]
+        Pen(land.sky.canvas, BY_NAME["sea"].code, height=land.sky.height).stroke(line, (176, 224, 232), 0.007)
+    x, y, size = land.rng.uniform(0.1, 0.9) * land.wide, land.horizon + 0.02, 0.06
+    land.void.fill(
+        [(x - size, y), (x + size, y), (x + size * 0.6, y + size * 0.4), (x - size * 0.6, y + size * 0.4)],
+        (150, 76, 56),
+    )
+    land.void.fill([(x, y - size * 2), (x + size * 0.8, y - 0.01), (x, y - 0.01)], (252, 250, 244))
+    land.void.fill([(x - 0.01, y - size * 1.7), (x - size * 0.6, y - 0.01), (x - 0.01, y - 0.01)], (236, 110, 84))
+    top = land.horizon + 0.17
+    for colour in ((206, 166, 108), (250, 236, 200)):
+        land.ground.scatter(_diamonds(land.sample_ground(90, top=top), 0.007, 0.005, land.horizon), colour)
+    for x, y in land.sample_ground(5, top=top + 0.04):
+        colour = ((244, 150, 120), (250, 244, 236), (236, 176, 160))[int(land.rng.integers(3))]
+        land.ground.oval(x, y, 0.014, 0.011, colour)
+        land.ground.stroke([(x, y - 0.008), (x, y + 0.008)], (190, 120, 100), 0.005)
+
+
+def _paint_fog(land: Landscape) -> None:
+    """A far shore, ripples, reeds."""
+    shore = [(-0.1, land.horizon + 0.015)]
+    for x in np.linspace(-0.05, land.wide + 0.05, 22):
+        shore.append((float(x), land.horizon - land.rng.uniform(0.03, 0.1)))
+    land.void.blob([*shore, (land.wide + 0.1, land.horizon + 0.015)], (134, 152, 156))
+    for colour in ((186, 206, 212), (120, 154, 168)):
+        for x, y in land.sample_ground(16, top=land.horizon + 0.04):
+            long = 0.03 + 0.12 * (y - land.horizon)
+            land.ground.oval(x, y, long, 0.005 + 0.006 * (y - land.horizon), colour)
+    for side in (-1, 1):
+        for i in range(5):
+            x = (0.02 + 0.02 * i) if side < 0 else land.wide - 0.02 - 0.02 * i
+            tip = 0.99 - land.rng.uniform(0.1, 0.2)
+            land.void.stroke([(x, 1.02), (x - side * 0.01 * i, tip)], (110, 128, 96), 0.009)
+            land.void.oval(x - side * 0.01 * i, tip, 0.009, 0.028, (112, 84, 62))
+
+
+_PAINTERS: dict[str, Callable[[Landscape], None]] = {
+    "meadow": _paint_meadow, "beach": _paint_beach, "winter": _paint_winter, "street": _paint_street,
+    "dusk": _paint_dusk, "night": _paint_night, "fog": _paint_fog, "autumn": _paint_autumn,
+}  # fmt: skip

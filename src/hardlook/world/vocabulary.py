@@ -1,7 +1,6 @@
-"""The words of the planted world: concepts in pairs of siblings, stuff, and contexts.
+"""The classes and contexts of the planted world: concepts in pairs of siblings, stuff classes, and contexts.
 
-Every name is a WordNet 3.0 noun, so that label similarities exist for it; siblings are near each other there,
-strangers are not.
+Every name is a WordNet 3.0 noun, so label similarities exist for it: high for siblings, low for other concepts.
 
 >>> CONCEPTS[0].name, sibling_of("cat"), context_of_ground("sand")
 ('cat', 'dog', 'beach')
@@ -14,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Label:
-    """A class of the world: its code in the signature, name, synset, and whether it is countable."""
+    """A class of the world: its code in the signature, name, synset, whether it is countable, and its family."""
 
     code: int
     name: str
@@ -25,7 +24,7 @@ class Label:
 
 @dataclass(frozen=True)
 class Context:
-    """Where a scene takes place; its ground names it uniquely."""
+    """Where a scene takes place; no two contexts share a ground class."""
 
     name: str
     ground: str
@@ -47,11 +46,8 @@ _STUFF = (
 )  # fmt: skip
 
 VOID = 0
-
 CONCEPTS = tuple(Label(1 + i, name, f"{name}.n.01", True, family) for i, (name, family) in enumerate(_CONCEPTS))
-
 STUFF = tuple(Label(1 + len(CONCEPTS) + i, name, synset, False, "stuff") for i, (name, synset) in enumerate(_STUFF))
-
 LABELS = CONCEPTS + STUFF
 
 CONTEXTS = (
@@ -60,7 +56,6 @@ CONTEXTS = (
 )  # fmt: skip
 
 BY_NAME = {label.name: label for label in LABELS}
-
 BY_CODE = {label.code: label for label in LABELS}
 
 
@@ -71,7 +66,7 @@ def sibling_of(name: str) -> str:
 
 
 def unrelated_to(name: str) -> str:
-    """A fixed concept of another family: one family on, so that strangers form a permutation, as siblings do."""
+    """A fixed concept of the next family; like siblings, these form a permutation of the concepts."""
     position = next(i for i, label in enumerate(CONCEPTS) if label.name == name)
     return CONCEPTS[(position + 2) % len(CONCEPTS)].name
 

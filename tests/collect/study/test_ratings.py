@@ -22,9 +22,8 @@ from hardlook.collect.study.ratings import (
 )
 from hardlook.collect.study.settings import StudySettings
 from hardlook.errors import DataError, OptionError, RunError
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.sections import Picture
 from hardlook.metrics.open_miou import open_miou

@@ -191,13 +191,13 @@ def test_what_a_token_lacks_is_named_when_it_is_read(folders: Path) -> None:
 
 def test_what_cannot_be_opened_is_named(folders: Path) -> None:
     given = {"images": folders / "images", "masks": folders / "masks"}
-    with pytest.raises(OptionError, match="no names"):
+    with pytest.raises(OptionError, match="unknown class names"):
         open_class_mask_folders(given)
     with pytest.raises(DataError, match="no folder for masks"):
         open_class_mask_folders({**given, "masks": folders / "nowhere"})
     with pytest.raises(OptionError, match="no source of class masks"):
         open_class_mask_folders({"images": folders / "images"})
-    with pytest.raises(DataError, match="no such list"):
+    with pytest.raises(DataError, match="no such file of class names"):
         open_class_mask_folders(given, labels=folders / "nowhere.txt")
     (folders / "names.txt").write_text("cat\ncat\n")
     with pytest.raises(DataError, match="2 class names, 1 of them different"):
@@ -205,7 +205,7 @@ def test_what_cannot_be_opened_is_named(folders: Path) -> None:
     with pytest.raises(DataError, match="no VOC devkit"):
         open_class_mask_folders({"voc": folders})
     (folders / "images").rename(folders / "JPEGImages")
-    with pytest.raises(DataError, match="no masks of classes"):
+    with pytest.raises(DataError, match="no class masks"):
         open_class_mask_folders({"voc": folders})
 
 

@@ -79,7 +79,7 @@ def test_clicks_on_an_image_of_other_proportions_are_refused(shown: tuple[int, i
     with pytest.raises(DataError, match=f"640x480, but here it has {shown[0]}x{shown[1]}") as caught:
         scale_points(np.zeros((1, 2)), (640, 480), shown, unit="grabcut/llama")
     assert caught.value.unit == "grabcut/llama"
-    assert "neither turned nor cut" in (caught.value.remedy or "")
+    assert "neither rotated nor cropped" in (caught.value.remedy or "")
 
 
 def _instance(folder: Path, image: np.ndarray, mask: np.ndarray, longest: int | None = MAX_SIDE) -> ObjectInstance:

@@ -62,7 +62,7 @@ def test_coco_s_objects(tmp_path: Path) -> None:
 def test_coco_s_faults(tmp_path: Path) -> None:
     data = _coco(tmp_path, [_annotation(1, 7, SQUARE), _annotation(2, 8, SQUARE)])
     _save(tmp_path / "images" / "007.png", np.zeros((4, 7, 3), np.uint8))
-    with pytest.raises(DataError, match="truth is 6x4, its image 7x4") as caught:
+    with pytest.raises(DataError, match="mask is 6x4, its image 7x4") as caught:
         list_instances(data).instances[0].read_target()
     assert caught.value.unit == "instances/007_______1"
     (tmp_path / "images" / "008.png").unlink()
@@ -86,7 +86,7 @@ def _voc(folder: Path, lists: dict[str, list[str]]) -> Path:
 
 def test_voc_s_objects(tmp_path: Path) -> None:
     folder = _voc(tmp_path, {"train": ["b", "a"], "val": ["a"]})
-    with pytest.raises(OptionError, match="2 lists") as caught:
+    with pytest.raises(OptionError, match="2 splits") as caught:
         list_instances({"voc": folder})
     assert "train, val" in str(caught.value.remedy)
     found = list_instances({"voc": folder}, split="train").instances
@@ -131,7 +131,7 @@ def test_panoptic_things(tmp_path: Path) -> None:
     ]
     assert len(list_instances(data, min_area=2).instances) == 1
     _save(tmp_path / "panoptic" / "a.png", encode_ids(np.zeros((2, 4), np.int32)))
-    with pytest.raises(DataError, match="the object has no pixels") as caught:
+    with pytest.raises(DataError, match="the mask is empty") as caught:
         found.instances[1].read_target()
     assert caught.value.unit == "panoptic/a_______5"
 
@@ -240,8 +240,8 @@ def test_a_draw_is_keyed_by_dataset_and_keeps_the_order(interactive: Path) -> No
 
 def test_options_that_do_not_fit(tmp_path: Path, interactive: Path) -> None:
     for data, told in (
-        ({}, "nothing: no instances"),
-        ({"images": tmp_path}, "images: no instances"),
+        ({}, "nothing: no dataset with object instances"),
+        ({"images": tmp_path}, "images: no dataset with object instances"),
         ({"a": interactive, "segments": tmp_path}, "segments without panoptic"),
         ({"a": interactive, "images": tmp_path}, "images without instances or panoptic"),
         ({"instances": tmp_path}, "instances without images"),

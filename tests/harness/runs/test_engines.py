@@ -42,7 +42,7 @@ def test_ray_gives_equal_records_and_scores(tmp_path, inline, ray_cluster):
 def test_shards_give_equal_records_and_scores(tmp_path, inline):
     first = small_run(tmp_path, shard=(1, 3))
     assert first.scored is None
-    assert first.progressed.open == 8
+    assert first.progress.open == 8
     assert small_run(tmp_path, shard=(3, 3)).scored is None
     last = small_run(tmp_path, shard=(2, 3))
     assert last.scored is not None
@@ -61,7 +61,7 @@ def test_an_actor_that_dies_once_costs_nothing(tmp_path, ray_cluster):
 def dies_once(folder, engine):
     done = small_run(folder / "run", engine=engine, model=DIES, args={"once": str(folder / "died")})
     assert (folder / "died").exists()
-    assert (done.progressed.answered, done.progressed.failed) == (12, 0)
+    assert (done.progress.answered, done.progress.failed) == (12, 0)
 
 
 def test_a_unit_that_always_kills_its_process_is_recorded_and_the_rest_is_answered(tmp_path, forked_workers):
@@ -74,7 +74,7 @@ def test_a_unit_that_always_kills_its_actor_is_recorded_and_the_rest_is_answered
 
 def always_dies(folder, engine):
     done = small_run(folder, engine=engine, model=DIES, batch_size=2, max_failures=0.5)
-    assert (done.progressed.answered, done.progressed.failed) == (11, 1)
+    assert (done.progress.answered, done.progress.failed) == (11, 1)
     assert done.scored.failures["unit"].to_list() == ["scene-0003"]
     assert set(done.scored.failures["stage"]) == {"worker"}
 

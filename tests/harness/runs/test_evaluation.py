@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.evaluation import evaluate_batch, lost_batch
+from hardlook.harness.runs.evaluation import evaluate_batch, fail_batch
 from hardlook.models.registry import build
 
 BENCHMARK = find_benchmark("closed-miou")
@@ -38,7 +38,7 @@ def test_a_model_that_breaks_its_contract_is_named_with_the_unit():
 
 
 def test_a_lost_batch_fails_unit_by_unit():
-    outcome = lost_batch(UNITS[:2], "died")
+    outcome = fail_batch(UNITS[:2], "died")
     assert [(failure.unit, failure.stage, failure.error) for failure in outcome.failures] == [
         ("scene-0000", "worker", "died"),
         ("scene-0001", "worker", "died"),

@@ -4,26 +4,28 @@ import threading
 import pytest
 
 from hardlook.errors import RunError
-from hardlook.harness.runs.folder import RunFolder, write_once, write_whole
+from hardlook.harness.runs.folder import RunFolder, write_atomically, write_if_absent
 
 
 def test_write_whole_leaves_the_old_file_when_it_cannot_finish(tmp_path, monkeypatch):
     path = tmp_path / "file"
-    write_whole(path, "old")
+    write_atomically(path, "old")
 
     def broken(descriptor):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", broken)
     with pytest.raises(OSError, match="disk full"):
-        write_whole(path, "new")
+        write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
 
 
 def test_write_once_has_one_winner_among_many(tmp_path):
     wins = []
-    threads = [threading.Thread(target=lambda n=n: wins.append(write_once(tmp_path / "f", str(n)))) for n in range(16)]
+    threads = [
+        threading.Thread(target=lambda n=n: wins.append(write_if_absent(tmp_path / "f", str(n)))) for n in range(16)
+    ]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     assert sum(wins) == 1
@@ -39,7 +41,7 @@ def test_a_folder_with_other_things_is_refused(tmp_path):
 def test_old_runs_are_set_aside_and_never_deleted(tmp_path):
     folder = RunFolder(tmp_path / "run")
     for content in ("first", "second"):
-        write_whole(folder.manifest_path, content)
+        write_atomically(folder.manifest_path, content)
         folder.set_aside()
     kept = sorted(path.read_text() for path in tmp_path.glob("run.old-*/run.json"))
     assert kept == ["first", "second"]

@@ -31,7 +31,7 @@ def test_a_run_leaves_everything_that_is_documented(tmp_path):
     assert session["started"] <= session["ended"]
     assert {"cores", "system"} <= set(session["hardware"])
     assert {"python", "numpy", "hardlook"} <= set(session["versions"])
-    assert done.progressed.open == 0
+    assert done.progress.open == 0
     assert len(pl.read_parquet(tmp_path / "run" / "failures.parquet")) == 0
 
 
@@ -39,7 +39,7 @@ def test_the_same_command_again_answers_nothing_anew(tmp_path):
     small_run(tmp_path)
     first = scores_text(tmp_path)
     again = small_run(tmp_path)
-    assert (again.progressed.answered, again.progressed.before) == (0, 12)
+    assert (again.progress.answered, again.progress.before) == (0, 12)
     assert scores_text(tmp_path) == first
 
 
@@ -50,7 +50,7 @@ def test_lost_records_are_answered_again_and_alike(tmp_path):
     kept = pl.read_parquet(part).filter(pl.col("unit").is_in(["scene-0001", "scene-0004", "scene-0005"]))
     kept.write_parquet(part)
     done = small_run(tmp_path / "torn", batch_size=2)
-    assert done.progressed.answered == 9
+    assert done.progress.answered == 9
     assert all_records(tmp_path / "torn").equals(all_records(tmp_path / "whole"))
     assert scores_text(tmp_path / "torn") == scores_text(tmp_path / "whole")
 
@@ -84,7 +84,7 @@ def test_new_sets_the_old_run_aside(tmp_path):
 def test_score_options_may_change_on_resume(tmp_path):
     small_run(tmp_path)
     done = small_run(tmp_path, given={"level": 0.5, "reading": {"mean-over": "gt-only"}})
-    assert done.progressed.answered == 0
+    assert done.progress.answered == 0
     assert done.scored.scorecard.get("miou").interval.level == 0.5
     assert done.scored.scorecard.readings[0].value == "gt-only"
     assert json.loads((tmp_path / "run.json").read_text())["options"]["level"] == 0.5
@@ -92,7 +92,7 @@ def test_score_options_may_change_on_resume(tmp_path):
 
 def test_auto_keeps_the_folders_batch_size(tmp_path):
     small_run(tmp_path, batch_size=5)
-    assert small_run(tmp_path, batch_size=None).progressed.answered == 0
+    assert small_run(tmp_path, batch_size=None).progress.answered == 0
 
 
 def test_failures_are_recorded_counted_and_tried_again(tmp_path):
@@ -106,7 +106,7 @@ def test_failures_are_recorded_counted_and_tried_again(tmp_path):
     assert failures["unit"].to_list() == ["scene-0003", "scene-0007"]
     assert all("too much for me" in text for text in failures["traceback"])
     again = small_run(tmp_path, model=f"{TROUBLED}Raises", args={"scenes": "3+7"}, max_failures=0.5)
-    assert (again.progressed.answered, again.progressed.failed) == (0, 2)
+    assert (again.progress.answered, again.progress.failed) == (0, 2)
     assert len(pl.read_parquet(tmp_path / "failures.parquet")) == 2
 
 
@@ -144,7 +144,7 @@ def test_ctrl_c_keeps_what_is_answered(tmp_path):
         small_run(tmp_path, show_progress=Interrupts)
     assert len(all_records(tmp_path)) == 4
     assert json.loads((tmp_path / "run.json").read_text())["sessions"][0]["outcome"] == "stopped"
-    assert small_run(tmp_path).progressed.before == 4
+    assert small_run(tmp_path).progress.before == 4
 
 
 def test_a_damaged_part_is_named(tmp_path):
@@ -170,7 +170,7 @@ def test_answers_that_contradict_each_other_are_reported(tmp_path):
 def test_a_failed_unit_in_one_shard_does_not_hold_up_the_run(tmp_path):
     model = {"model": f"{TROUBLED}Raises", "args": {"scenes": "1"}, "max_failures": 0.5}
     first = small_run(tmp_path, shard=(1, 2), **model)
-    assert (first.scored, first.progressed.failed) == (None, 1)
+    assert (first.scored, first.progress.failed) == (None, 1)
     last = small_run(tmp_path, shard=(2, 2), **model)
     assert last.scored.scorecard.units.failed == 1
     assert last.scored.scorecard.units.scored == 11
@@ -210,15 +210,15 @@ def test_a_run_inside_its_data_resumes_and_moved_data_stay_the_same_data(tmp_pat
     given = {"data": {"voc": tmp_path / "w"}}
     small_run(tmp_path / "w" / "run", given=given)
     (tmp_path / "w" / ".DS_Store").write_bytes(b"x")
-    assert small_run(tmp_path / "w" / "run", given=given).progressed.answered == 0
+    assert small_run(tmp_path / "w" / "run", given=given).progress.answered == 0
     (tmp_path / "w").rename(tmp_path / "moved")
     moved = {"data": {"voc": tmp_path / "moved"}}
-    assert small_run(tmp_path / "moved" / "run", given=moved).progressed.answered == 0
+    assert small_run(tmp_path / "moved" / "run", given=moved).progress.answered == 0
 
 
 def test_a_shard_that_chose_another_batch_size_takes_the_folders(tmp_path, monkeypatch):
     sizes = iter([3, 5])
-    monkeypatch.setattr("hardlook.harness.runs.batch_size.choose_batch_size", lambda here, units: next(sizes))
+    monkeypatch.setattr("hardlook.harness.runs.launch.choose_batch_size", lambda here, units: next(sizes))
     small_run(tmp_path, shard=(1, 2), batch_size=None)
     # The second shard looked before run.json was there.
     monkeypatch.setattr("hardlook.harness.runs.folder.RunFolder.exists", lambda self: False)

@@ -3,7 +3,7 @@ import io
 import pytest
 
 from hardlook.harness.runs import progress as module
-from hardlook.harness.runs.progress import BarProgress, LineProgress, duration, progress_for
+from hardlook.harness.runs.progress import BarProgress, LineProgress, format_duration, make_progress
 
 
 def test_one_line_a_minute_with_rate_and_time_left(monkeypatch):
@@ -25,14 +25,14 @@ def test_one_line_a_minute_with_rate_and_time_left(monkeypatch):
 
 @pytest.mark.parametrize(("seconds", "text"), [(0, "0 s"), (61, "1 min 1 s"), (7260, "2 h 1 min")])
 def test_durations_in_words(seconds, text):
-    assert duration(seconds) == text
+    assert format_duration(seconds) == text
 
 
 def test_a_bar_on_a_terminal_and_lines_elsewhere(monkeypatch):
     monkeypatch.setattr(module.sys.stderr, "isatty", lambda: True, raising=False)
-    assert isinstance(progress_for(1, 0), BarProgress)
+    assert isinstance(make_progress(1, 0), BarProgress)
     monkeypatch.setattr(module.sys.stderr, "isatty", lambda: False, raising=False)
-    assert isinstance(progress_for(1, 0), LineProgress)
+    assert isinstance(make_progress(1, 0), LineProgress)
 
 
 def test_the_bar_counts_units_and_failures():

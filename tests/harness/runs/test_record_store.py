@@ -1,4 +1,4 @@
-"""Records that another version wrote, or that came apart, and what a user is told of them."""
+"""Which records and failures of a unit count, and the errors for parts that cannot be read."""
 
 import json
 
@@ -8,7 +8,15 @@ from small_runs import small_run
 
 import hardlook
 from hardlook.errors import RunError
+from hardlook.harness.records import Column, RecordSchema
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.record_store import (
+    Failure,
+    RecordWriter,
+    list_contradicting_units,
+    read_records,
+    write_failures,
+)
 from hardlook.harness.runs.scoring import score_run
 
 
@@ -67,3 +75,34 @@ def test_a_torn_part_is_not_taken_for_an_old_one(run):
     part = next(run.records_path.glob("part-*"))
     part.write_bytes(part.read_bytes()[:100])
     assert "cannot be read" in refusal(run).what
+
+
+def write_two_records(folder):
+    """Write two parts with different records of one unit; return the schema and the values by part name."""
+    schema = RecordSchema((Column("hits", "int", "how many"),))
+    for hits in (1, 2):
+        writer = RecordWriter(folder, schema, "answers")
+        writer.add([{"unit": "a", "hits": hits}], [])
+        writer.flush()
+    parts = sorted(folder.records_path.glob("part-*.parquet"))
+    return schema, [pl.read_parquet(part)["hits"][0] for part in parts]
+
+
+def test_of_two_records_of_a_unit_the_first_part_counts(tmp_path):
+    folder = RunFolder(tmp_path)
+    schema, (first, last) = write_two_records(folder)
+    records = read_records(folder, schema, "answers", ["unit", "hits"])
+    assert records["hits"].to_list() == [first] != [last]
+    assert list_contradicting_units(folder, schema, "answers") == ["a"]
+
+
+def test_of_two_failures_of_a_unit_the_latest_counts(tmp_path):
+    folder = RunFolder(tmp_path)
+    schema = RecordSchema(())
+    for error in ("z came first", "a came second"):
+        writer = RecordWriter(folder, schema, "answers")
+        writer.add([], [Failure("a", "evaluate", error, "")])
+        writer.flush()
+    failures = write_failures(folder, "answers")
+    assert failures["error"].to_list() == ["a came second"]
+    assert pl.read_parquet(folder.failures_path).equals(failures)

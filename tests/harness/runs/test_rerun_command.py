@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import launch
-from hardlook.harness.runs.rerun_command import rerun_command
+from hardlook.harness.runs.rerun_command import build_rerun_command
 
 
 def manifest(**options):
@@ -24,7 +24,7 @@ def values(words, flag):
 
 @given(unit=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1))
 def test_any_id_survives_the_shell(unit):
-    words = shlex.split(rerun_command(manifest(), unit=unit))
+    words = shlex.split(build_rerun_command(manifest(), unit=unit))
     assert words[:3] == ["hardlook", "run", "closed-miou"]
     assert words[3:] == ["--unit", unit, "--show"]
 
@@ -39,9 +39,9 @@ def test_only_what_differs_from_the_defaults_is_said():
         "keep_predictions": False,
         "pred_numbering": None,
     }
-    words = shlex.split(rerun_command(manifest(**options), unit="u"))
+    words = shlex.split(build_rerun_command(manifest(**options), unit="u"))
     assert values(words, "--data") == ["voc=my data/VOC", "masks=b"]
-    assert grammar.pairs(values(words, "--reading"), "--reading") == {"mean-over": "gt-only"}
+    assert arguments.parse_pairs(values(words, "--reading"), "--reading") == {"mean-over": "gt-only"}
     assert values(words, "--seed") == ["3"]
     assert "--no-keep-predictions" in words
     assert not {"--gt", "--split", "--pred-numbering", "--model", "--out"} & set(words)
@@ -49,7 +49,7 @@ def test_only_what_differs_from_the_defaults_is_said():
 
 def test_a_model_that_is_gone_keeps_all_its_arguments():
     model = {"name": "no.such:Model", "args": {"size": [4, 6], "path": None, "fast": True}}
-    words = shlex.split(rerun_command({**manifest(), "model": model}))
+    words = shlex.split(build_rerun_command({**manifest(), "model": model}))
     assert values(words, "--model") == ["no.such:Model"]
     assert values(words, "--model-arg") == ["size=4,6", "path=none", "fast=true"]
     assert words[-2:] == ["--out", "again"]
@@ -60,7 +60,7 @@ def test_the_command_of_a_real_run_gives_the_same_answers(tmp_path, monkeypatch,
     given = {"scenes": 4, "resamples": 0, "level": 0.9, "keep_predictions": False}
     launch("closed-miou", out=tmp_path / "run", model="planted-segmenter", model_args=model_args, given=given)
     stored = RunFolder(tmp_path / "run").read_manifest()
-    words = shlex.split(rerun_command(stored))
+    words = shlex.split(build_rerun_command(stored))
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("sys.argv", words)
     from hardlook.cli.app import main

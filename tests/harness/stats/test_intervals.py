@@ -6,7 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.harness.stats import Interval, t_interval
-from hardlook.harness.stats.intervals import acceleration, bca_bounds, find_plan, percentile_bounds, summarise
+from hardlook.harness.stats.intervals import (
+    acceleration,
+    bca_bounds,
+    make_resampling_plan,
+    percentile_bounds,
+    summarise,
+)
 
 ONE_STRATUM = np.array([4])
 
@@ -63,7 +69,7 @@ def rng() -> np.random.Generator:
 
 
 def test_summary_by_hand() -> None:
-    plan = find_plan(5, rng=rng(), level=0.5, resampled="image")
+    plan = make_resampling_plan(5, rng=rng(), level=0.5, resampled="image")
     replicates = np.array([[1.0, math.nan], [2.0, math.inf], [4.0, 7.0], [5.0, math.nan]])
     first, second = summarise(plan, np.array([3.0, 7.0]), replicates, None)
     # Squared deviations from 3 are 4, 1, 1, 4: their sum over n - 1 is 10 / 3.
@@ -77,7 +83,7 @@ def test_summary_by_hand() -> None:
 
 
 def test_defaults() -> None:
-    plan = find_plan(3, rng=rng())
+    plan = make_resampling_plan(3, rng=rng())
     assert (plan.resamples, plan.level, plan.method, plan.resampled) == (10_000, 0.95, "percentile", "unit")
 
 
@@ -91,12 +97,12 @@ def test_defaults() -> None:
     ],
 )
 def test_the_interval_names_what_was_drawn(labels: dict[str, str], word: str) -> None:
-    assert find_plan(3, rng=rng(), **labels).resampled == word
+    assert make_resampling_plan(3, rng=rng(), **labels).resampled == word
 
 
 def test_no_resamples_where_nothing_varies() -> None:
-    assert find_plan(3, rng=rng(), clusters="aaa").resamples == 0
-    assert find_plan(1, rng=rng()).resamples == 0
+    assert make_resampling_plan(3, rng=rng(), clusters="aaa").resamples == 0
+    assert make_resampling_plan(1, rng=rng()).resamples == 0
 
 
 values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)

@@ -18,7 +18,7 @@ from hardlook.harness.stats import (
     ratio,
     resampling,
 )
-from hardlook.harness.stats.paired import SwapCounts, all_swaps, is_exact, random_swaps, swaps_of, swaps_tried
+from hardlook.harness.stats.paired import SwapCounts, all_swaps, count_swaps, draw_swaps, is_exact, random_swaps
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(9, 20)), min_size=2, max_size=12)
 
@@ -285,13 +285,13 @@ def test_several_scores_count_as_each_alone() -> None:
 
 def test_every_swap_of_few_clusters_and_random_ones_of_many() -> None:
     rng = np.random.default_rng(0)
-    (block,) = swaps_of(3, 50, rng)
-    assert len({tuple(row) for row in block}) == 8 == swaps_tried(3, 50)
-    many = np.concatenate(list(swaps_of(20, 50, rng)))
-    assert many.shape == (50, 20) and swaps_tried(20, 50) == 50
+    (block,) = draw_swaps(3, 50, rng)
+    assert len({tuple(row) for row in block}) == 8 == count_swaps(3, 50)
+    many = np.concatenate(list(draw_swaps(20, 50, rng)))
+    assert many.shape == (50, 20) and count_swaps(20, 50) == 50
     assert (is_exact(14), is_exact(15)) == (True, False)
     with pytest.raises(ValueError, match="swaps: expected at least 1, got 0"):
-        swaps_of(3, 0, rng)
+        draw_swaps(3, 0, rng)
 
 
 def test_random_swaps_are_fair_and_do_not_depend_on_blocks() -> None:

@@ -16,7 +16,7 @@ from hardlook.harness.stats import (
     units_needed,
     units_needed_for,
 )
-from hardlook.harness.stats.ranking import set_name
+from hardlook.harness.stats.ranking import tied_set_name
 
 p_lists = st.lists(st.floats(0, 1), max_size=20)
 
@@ -285,7 +285,7 @@ def test_wrong_calls_say_what_was_expected() -> None:
 
 
 def test_set_names_go_on_after_z() -> None:
-    names = [set_name(i) for i in range(26 + 26 * 26 + 1)]
+    names = [tied_set_name(i) for i in range(26 + 26 * 26 + 1)]
     assert len(set(names)) == len(names)
     assert (names[25], names[26], names[51], names[52], names[-1]) == ("z", "aa", "az", "ba", "aaa")
 

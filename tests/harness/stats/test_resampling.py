@@ -11,43 +11,43 @@ from hardlook.harness.stats.resampling import (
     Clusters,
     block_sizes,
     check_probability,
+    draw_multiplicities,
+    encode_labels,
     find_clusters,
     finite_rows,
     finite_vector,
-    label_codes,
-    multiplicities,
 )
 
 
 def test_codes_follow_sorted_labels() -> None:
-    assert label_codes(["b", "a", "c", "a"], 4, "clusters").tolist() == [1, 0, 2, 0]
-    assert label_codes([10, 9, 10], 3, "clusters").tolist() == [1, 0, 1]
+    assert encode_labels(["b", "a", "c", "a"], 4, "clusters").tolist() == [1, 0, 2, 0]
+    assert encode_labels([10, 9, 10], 3, "clusters").tolist() == [1, 0, 1]
 
 
 @pytest.mark.parametrize("labels", [["b", "a", "b"], [20, 3, 20], [0.5, -0.5, 0.5], [True, False, True]])
 def test_lists_and_arrays_agree(labels: list[object]) -> None:
-    from_list = label_codes(labels, 3, "clusters")
-    assert from_list.tolist() == label_codes(np.array(labels), 3, "clusters").tolist() == [1, 0, 1]
+    from_list = encode_labels(labels, 3, "clusters")
+    assert from_list.tolist() == encode_labels(np.array(labels), 3, "clusters").tolist() == [1, 0, 1]
 
 
 def test_any_hashable_is_a_label() -> None:
     labels = [("img", 2), ("img", 1), "img", 7, ("img", 2)]
-    codes = label_codes(labels, 5, "clusters")
+    codes = encode_labels(labels, 5, "clusters")
     assert sorted(set(codes.tolist())) == [0, 1, 2, 3]
     assert codes[0] == codes[4]
-    backwards = label_codes(labels[::-1], 5, "clusters")
+    backwards = encode_labels(labels[::-1], 5, "clusters")
     assert backwards.tolist() == codes.tolist()[::-1]
 
 
 def test_a_number_and_its_text_are_different_labels() -> None:
-    assert len(set(label_codes([1, "1"], 2, "clusters").tolist())) == 2
+    assert len(set(encode_labels([1, "1"], 2, "clusters").tolist())) == 2
 
 
 def test_missing_labels_are_counted() -> None:
     with pytest.raises(ValueError, match="clusters: 2 of 3 labels are None or NaN"):
-        label_codes(["a", None, math.nan], 3, "clusters")
+        encode_labels(["a", None, math.nan], 3, "clusters")
     with pytest.raises(ValueError, match="1 of 2"):
-        label_codes(np.array([1.0, np.nan]), 2, "clusters")
+        encode_labels(np.array([1.0, np.nan]), 2, "clusters")
 
 
 def test_one_label_per_unit() -> None:
@@ -126,7 +126,7 @@ strata_of = st.lists(st.integers(0, 3), min_size=1, max_size=20)
 
 
 def draw(clusters: Clusters, resamples: int, seed: int = 0) -> np.ndarray:
-    return np.concatenate(list(multiplicities(clusters, resamples, np.random.default_rng(seed))))
+    return np.concatenate(list(draw_multiplicities(clusters, resamples, np.random.default_rng(seed))))
 
 
 @given(strata_of)

@@ -16,7 +16,7 @@ from PIL import Image
 
 from hardlook.data.concept_context import list_images
 from hardlook.errors import DataError, OptionError
-from hardlook.metacoco.contexts.planting import Planting, plan_contexts, plant_contexts
+from hardlook.metacoco.contexts.planting import PlantingOptions, plan_contexts, plant_contexts
 from hardlook.world.planted import PlantedWorld
 
 sizes = st.lists(st.integers(1, 40), min_size=1, max_size=15)
@@ -104,18 +104,18 @@ def content(folder):
 
 @pytest.mark.parametrize("image_format", ["jpg", "png"])
 def test_the_same_seed_gives_the_same_bytes(source, tmp_path, image_format):
-    planting = Planting(("snow", "sketch", "blur"), correlation=0.5, image_format=image_format, seed=4)
+    planting = PlantingOptions(("snow", "sketch", "blur"), correlation=0.5, image_format=image_format, seed=4)
     for name in ("a", "b"):
         made = plant_contexts(source / "images", tmp_path / name, planting)
     assert made.images == made.written == 24
     assert content(tmp_path / "a") == content(tmp_path / "b")
     assert not [name for name in content(tmp_path / "a") if name.rsplit("/", 1)[-1].startswith(".")]
-    other = plant_contexts(source / "images", tmp_path / "c", Planting(("snow", "sketch", "blur"), seed=5))
+    other = plant_contexts(source / "images", tmp_path / "c", PlantingOptions(("snow", "sketch", "blur"), seed=5))
     assert content(tmp_path / "c") != content(tmp_path / "a") and other.images == 24
 
 
 def test_the_reader_finds_what_the_manifest_says(source, tmp_path):
-    plant_contexts(source / "images", tmp_path / "a", Planting(("fog", "grey"), split_by="image"))
+    plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("fog", "grey"), split_by="image"))
     through_manifest = list_images(tmp_path / "a")
     (tmp_path / "a" / "manifest.csv").rename(tmp_path / "manifest.csv")
     by_folders = list_images(tmp_path / "a")
@@ -139,14 +139,14 @@ def test_the_dial_changes_no_picture(source, tmp_path):
     sets = {}
     for dial in (0.0, 1.0):
         out = tmp_path / str(dial)
-        made = plant_contexts(source / "images", out, Planting(("snow", "dusk"), correlation=dial))
+        made = plant_contexts(source / "images", out, PlantingOptions(("snow", "dusk"), correlation=dial))
         sets[dial] = {(one.source, one.context): (out / f"{one.place}.jpg").read_bytes() for one in made.rows}
     both = sets[0.0].keys() & sets[1.0].keys()
     assert both and all(sets[0.0][key] == sets[1.0][key] for key in both)
 
 
 def test_goes_on_where_it_was_stopped(source, tmp_path):
-    planting = Planting(("snow", "dusk"))
+    planting = PlantingOptions(("snow", "dusk"))
 
     class Stop(Exception):
         pass
@@ -176,20 +176,20 @@ def test_goes_on_where_it_was_stopped(source, tmp_path):
 
 
 def test_refuses_other_settings_and_other_folders(source, tmp_path):
-    plant_contexts(source / "images", tmp_path / "a", Planting(("snow", "dusk")))
+    plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("snow", "dusk")))
     before = content(tmp_path / "a")
     with pytest.raises(DataError, match="other contexts were planted here"):
-        plant_contexts(source / "images", tmp_path / "a", Planting(("snow", "dusk"), correlation=0.1))
+        plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("snow", "dusk"), correlation=0.1))
     assert content(tmp_path / "a") == before
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match="something else"):
-        plant_contexts(source / "images", tmp_path / "mine", Planting(("snow",)))
+        plant_contexts(source / "images", tmp_path / "mine", PlantingOptions(("snow",)))
     assert content(tmp_path / "mine") == {"letter.txt": b"dear"}
 
 
 def test_backdrops_use_the_masks(source, tmp_path):
-    planting = Planting(("grass", "water"), image_format="png")
+    planting = PlantingOptions(("grass", "water"), image_format="png")
     made = plant_contexts(source / "images", tmp_path / "a", planting, masks=source / "masks")
     assert made.images == 24 and made.without_mask == 0
     for one in made.rows:
@@ -205,14 +205,14 @@ def test_what_is_left_out_is_counted(source, tmp_path):
     few.mkdir(parents=True)
     for path in sorted((source / "masks" / "cat").iterdir())[:4]:
         (few / path.name).write_bytes(path.read_bytes())
-    made = plant_contexts(source / "images", tmp_path / "a", Planting(("grass",)), masks=tmp_path / "masks")
+    made = plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("grass",)), masks=tmp_path / "masks")
     assert made.images == 4 and made.without_mask == 20
     with pytest.raises(DataError, match="no concept has 7 images"):
-        plant_contexts(source / "images", tmp_path / "b", Planting(("snow",), fewest=7))
+        plant_contexts(source / "images", tmp_path / "b", PlantingOptions(("snow",), fewest=7))
     with pytest.raises(OptionError, match="needs masks"):
-        plant_contexts(source / "images", tmp_path / "c", Planting(("water", "snow")))
+        plant_contexts(source / "images", tmp_path / "c", PlantingOptions(("water", "snow")))
     with pytest.raises(DataError, match="no image has a mask"):
-        plant_contexts(source / "images", tmp_path / "c", Planting(("water",)), masks=tmp_path)
+        plant_contexts(source / "images", tmp_path / "c", PlantingOptions(("water",)), masks=tmp_path)
     assert not (tmp_path / "b").exists() and not (tmp_path / "c").exists()
 
 
@@ -221,7 +221,7 @@ def test_a_mask_of_another_size_is_named(source, tmp_path):
     name = sorted((source / "images" / "cat").iterdir())[0].name
     Image.new("L", (5, 4), 255).save(tmp_path / "m" / "cat" / name)
     with pytest.raises(DataError, match=r"the mask is \(4, 5\)"):
-        plant_contexts(source / "images", tmp_path / "a", Planting(("grass",)), masks=tmp_path / "m")
+        plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("grass",)), masks=tmp_path / "m")
 
 
 @pytest.mark.parametrize(
@@ -230,11 +230,11 @@ def test_a_mask_of_another_size_is_named(source, tmp_path):
 )
 def test_settings_that_cannot_be(settings):
     with pytest.raises(OptionError):
-        Planting(**{"contexts": ("snow",), **settings})
+        PlantingOptions(**{"contexts": ("snow",), **settings})
 
 
 def test_the_record_says_what_was_made(source, tmp_path):
-    plant_contexts(source / "images", tmp_path / "a", Planting(("snow",), correlation=0.25, seed=7))
+    plant_contexts(source / "images", tmp_path / "a", PlantingOptions(("snow",), correlation=0.25, seed=7))
     record = json.loads((tmp_path / "a" / "contexts.json").read_text())
     assert record["planting"]["correlation"] == 0.25 and record["planting"]["seed"] == 7
     assert str(source) not in json.dumps(record)
@@ -248,7 +248,7 @@ def test_caltech_in_contexts(shared_data, tmp_path):
         (folder / name).mkdir()
         for path in sorted((shared_data / "data" / "caltech101" / name).iterdir())[:8]:
             (folder / name / path.name).symlink_to(path)
-    made = plant_contexts(folder, tmp_path / "out", Planting(("snow", "dusk", "fog", "autumn")))
+    made = plant_contexts(folder, tmp_path / "out", PlantingOptions(("snow", "dusk", "fog", "autumn")))
     brightness = {}
     for row in list_images(tmp_path / "out"):
         brightness.setdefault(row.context, []).append(row.read().mean())

@@ -17,17 +17,17 @@ from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score, norma
 
 from hardlook.data.concept_context import list_images
 from hardlook.errors import DataError
-from hardlook.metacoco.contexts.readability import readabilities
+from hardlook.metacoco.contexts.linear_probes import probe_labels
 from hardlook.metacoco.contexts.spuriousness import (
-    adjusted_information,
-    contingency,
-    expected_information,
+    adjusted_mutual_information,
+    contingency_table,
+    expected_mutual_information,
     half_sample_interval,
-    label_study,
     mutual_information,
-    normalised_information,
+    normalised_mutual_information,
+    study_labels,
 )
-from hardlook.metacoco.contexts.text_cosines import image_vectors
+from hardlook.metacoco.contexts.text_cosines import encode_dataset_images
 from hardlook.models.registry import build
 from hardlook.world.layouts import write_world
 from hardlook.world.planted import PlantedWorld
@@ -38,14 +38,14 @@ pairs = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 3)), min_size=8, ma
 @given(pairs)
 def test_equals_scikit_learn(rows):
     concept, context = (np.array(part) for part in zip(*rows, strict=True))
-    assert mutual_information(contingency(concept, context)) == pytest.approx(
+    assert mutual_information(contingency_table(concept, context)) == pytest.approx(
         mutual_info_score(concept, context), abs=1e-9
     )
     if min(len(set(concept)), len(set(context))) > 1:
-        assert normalised_information(concept, context) == pytest.approx(
+        assert normalised_mutual_information(concept, context) == pytest.approx(
             normalized_mutual_info_score(concept, context), abs=1e-9
         )
-        assert adjusted_information(concept, context) == pytest.approx(
+        assert adjusted_mutual_information(concept, context) == pytest.approx(
             adjusted_mutual_info_score(concept, context), abs=1e-7
         )
 
@@ -56,7 +56,7 @@ def test_large_tables_equal_scikit_learn(images, concepts, contexts):
     rng = np.random.default_rng(images)
     concept = np.minimum(rng.geometric(2 / concepts if concepts > 2 else 0.7, size=images) - 1, concepts - 1)
     context = np.where(rng.random(images) < 0.3, concept % contexts, rng.integers(contexts, size=images))
-    assert adjusted_information(concept, context) == pytest.approx(
+    assert adjusted_mutual_information(concept, context) == pytest.approx(
         adjusted_mutual_info_score(concept, context), abs=1e-9
     )
 
@@ -64,15 +64,15 @@ def test_large_tables_equal_scikit_learn(images, concepts, contexts):
 def test_chance_is_the_mean_over_all_orders():
     concept, context = [0, 0, 0, 1, 1, 2], [0, 0, 1, 1, 1, 2]
     orders = [mutual_info_score(concept, list(order)) for order in itertools.permutations(context)]
-    assert expected_information([3, 2, 1], [2, 3, 1]) == pytest.approx(np.mean(orders))
+    assert expected_mutual_information([3, 2, 1], [2, 3, 1]) == pytest.approx(np.mean(orders))
 
 
 @given(pairs, st.permutations(range(5)), st.integers(0, 99))
 def test_names_and_order_do_not_count(rows, names, seed):
     concept, context = (np.array(part) for part in zip(*rows, strict=True))
     mixed = np.random.default_rng(seed).permutation(len(rows))
-    before = adjusted_information(concept, context)
-    after = adjusted_information(context[mixed], np.array(names)[concept[mixed]])
+    before = adjusted_mutual_information(concept, context)
+    after = adjusted_mutual_information(context[mixed], np.array(names)[concept[mixed]])
     assert after == pytest.approx(before, abs=1e-9, nan_ok=True)
 
 
@@ -80,22 +80,25 @@ def test_shuffled_contexts_are_at_chance():
     rng = np.random.default_rng(3)
     concept, context = np.repeat(np.arange(20), 10), np.tile(np.arange(10), 20)
     shuffled = [rng.permutation(context) for _ in range(100)]
-    adjusted = [adjusted_information(concept, one) for one in shuffled]
-    normalised = [normalised_information(concept, one) for one in shuffled]
+    adjusted = [adjusted_mutual_information(concept, one) for one in shuffled]
+    normalised = [normalised_mutual_information(concept, one) for one in shuffled]
     assert abs(np.mean(adjusted)) < 3 * np.std(adjusted) / 10
     assert np.mean(normalised) > 0.1
 
 
 def test_nothing_to_tell():
-    assert math.isnan(adjusted_information([1, 1, 1], [0, 1, 2])) and normalised_information([1, 1], [0, 1]) == 0
-    assert math.isnan(adjusted_information([0, 1, 2], [0, 1, 2]))
+    assert (
+        math.isnan(adjusted_mutual_information([1, 1, 1], [0, 1, 2]))
+        and normalised_mutual_information([1, 1], [0, 1]) == 0
+    )
+    assert math.isnan(adjusted_mutual_information([0, 1, 2], [0, 1, 2]))
 
 
 def test_lists_of_two_lengths():
     with pytest.raises(ValueError, match=r"got \(2,\) and \(3,\)"):
-        contingency([1, 2], [1, 2, 3])
+        contingency_table([1, 2], [1, 2, 3])
     with pytest.raises(ValueError, match="got 3 and 4"):
-        expected_information([1, 2], [4])
+        expected_mutual_information([1, 2], [4])
 
 
 def test_the_error_of_a_mean():
@@ -131,7 +134,7 @@ def labels(correlation, count=960):
 
 
 def test_the_worlds_dial_moves_the_index():
-    studies = [label_study(*labels(dial), seed=0) for dial in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    studies = [study_labels(*labels(dial), seed=0) for dial in (0.0, 0.25, 0.5, 0.75, 1.0)]
     adjusted = [study.adjusted.value for study in studies]
     assert adjusted == sorted(adjusted) and abs(adjusted[0]) < 0.02 and adjusted[-1] > 0.8
     for low, high in itertools.pairwise(studies):
@@ -145,14 +148,14 @@ def test_the_interval_holds_chance_where_contexts_are_drawn_at_random():
     inside = 0
     for trial in range(20):
         concept, context = rng.integers(8, size=200), rng.integers(5, size=200)
-        interval = label_study([str(i) for i in concept], [str(i) for i in context], seed=trial).adjusted.interval
+        interval = study_labels([str(i) for i in concept], [str(i) for i in context], seed=trial).adjusted.interval
         inside += 0 in interval
     assert inside >= 17  # of 20 at 95 %; fewer has a chance below 2 %
 
 
 def test_one_context_alone_is_refused():
     with pytest.raises(DataError, match="2 concepts and 1 contexts"):
-        label_study(["cat", "dog"], ["snow", "snow"], seed=0)
+        study_labels(["cat", "dog"], ["snow", "snow"], seed=0)
 
 
 def test_what_the_encoder_follows_is_what_is_read(tmp_path):
@@ -161,8 +164,8 @@ def test_what_the_encoder_follows_is_what_is_read(tmp_path):
     read = {}
     for dial in (0.0, 1.0):
         encoder = build("planted-encoder", "encoder", {"context": str(dial)})
-        vectors = image_vectors(encoder, f"planted {dial}", rows, tmp_path / "cache")
-        read[dial] = {one.what: one.above_chance for one in readabilities(vectors, concept, context, seed=0)}
+        vectors = encode_dataset_images(encoder, f"planted {dial}", rows, tmp_path / "cache")
+        read[dial] = {one.what: one.above_chance for one in probe_labels(vectors, concept, context, seed=0)}
     assert read[0.0]["concept"] > 0.9 and read[0.0]["context"] < 0.2
     assert read[1.0]["context"] > 0.9 and read[1.0]["concept"] < 0.2
 
@@ -174,7 +177,7 @@ def test_vectors_are_in_the_rows_order_and_encoded_once(tmp_path):
     def progress(total, done):
         return lambda units, failed: told.append((total, units))
 
-    first = image_vectors(encoder, "p", rows, tmp_path / "cache", progress=progress)
+    first = encode_dataset_images(encoder, "p", rows, tmp_path / "cache", progress=progress)
     assert told == [(6, 1)] * 6
     assert (first == np.concatenate([encoder.encode([row.read()]).vectors for row in rows])).all()
 
@@ -184,4 +187,4 @@ def test_vectors_are_in_the_rows_order_and_encoded_once(tmp_path):
         def encode(self, images):
             raise AssertionError("the vectors are on disk")
 
-    assert (image_vectors(Fails(), "p", rows[::-1], tmp_path / "cache") == first[::-1]).all()
+    assert (encode_dataset_images(Fails(), "p", rows[::-1], tmp_path / "cache") == first[::-1]).all()

@@ -5,7 +5,7 @@ import pytest
 
 from hardlook.data.concept_context import list_images
 from hardlook.errors import ModelError, OptionError
-from hardlook.metacoco.contexts.text_cosines import image_vectors, mean_cosines, text_cosines
+from hardlook.metacoco.contexts.text_cosines import average_cosines, encode_dataset_images, measure_cosines
 from hardlook.models.registry import build
 from hardlook.models.roles import Features
 from hardlook.world.layouts import write_world
@@ -31,7 +31,7 @@ class Stumbling:
 def test_an_error_of_the_encoder_names_the_file(tmp_path, error):
     rows = list_images(write_world(tmp_path / "world", "concept-context", count=4, size=(96, 72)))
     with pytest.raises(ModelError, match="too dark") as caught:
-        image_vectors(Stumbling(error), "stumbling", rows, tmp_path / "cache")
+        encode_dataset_images(Stumbling(error), "stumbling", rows, tmp_path / "cache")
     assert caught.value.file == str(rows[1].path)
 
 
@@ -56,14 +56,14 @@ def test_against_a_loop():
     concepts = [f"thing_{i % 3}" for i in range(30)]
     contexts = [("snow", "fog")[i % 5 == 0] for i in range(30)]
     encoder = Letters()
-    found = text_cosines(encoder, images, concepts, contexts, context_prompt="in {context}")
+    found = measure_cosines(encoder, images, concepts, contexts, context_prompt="in {context}")
     assert sorted(encoder.asked) == [*(f"a photo of a thing {i}" for i in range(3)), "in fog", "in snow"]
     own, by_concept = [], {}
     for image, concept in zip(images, concepts, strict=True):
         text = Letters().encode_text([f"a photo of a {concept.replace('_', ' ')}"])[0]
         own.append(float(np.dot(image, text)))
         by_concept.setdefault(concept, []).append(own[-1])
-    measure, _ = mean_cosines(found, seed=0)
+    measure, _ = average_cosines(found, seed=0)
     assert found.with_concept == pytest.approx(own, abs=1e-6)
     assert measure.name == "M_ce" and measure.micro.value == pytest.approx(np.mean(own), abs=1e-6)
     assert measure.macro.value == pytest.approx(np.mean([np.mean(one) for one in by_concept.values()]), abs=1e-6)
@@ -75,8 +75,8 @@ def test_against_a_loop():
 
 def test_macro_over_contexts_counts_each_context_once():
     images = np.eye(16, dtype=np.float32)[[0, 0, 0, 1]]
-    found = text_cosines(Letters(), images, ["a"] * 4, ["snow", "snow", "snow", "fog"])
-    _, measure = mean_cosines(found, seed=0)
+    found = measure_cosines(Letters(), images, ["a"] * 4, ["snow", "snow", "snow", "fog"])
+    _, measure = average_cosines(found, seed=0)
     snow, fog = found.with_context[0], found.with_context[3]
     assert measure.micro.value == pytest.approx((3 * snow + fog) / 4)
     assert measure.macro.value == pytest.approx((snow + fog) / 2)
@@ -89,7 +89,7 @@ def test_the_encoders_dial_moves_one_measure_up_and_the_other_down():
     means = []
     for dial in (0.0, 0.5, 1.0):
         encoder = build("planted-image-text-encoder", "image-text-encoder", {"context": str(dial)})
-        found = text_cosines(encoder, encoder.encode_images(images), *labels)
+        found = measure_cosines(encoder, encoder.encode_images(images), *labels)
         means.append((found.concept_mean(), found.context_mean(), found.nearest_concept.mean()))
     assert means[0][0] > means[1][0] > means[2][0] and means[0][1] < means[1][1] < means[2][1]
     assert means[0][2] > 0.9 > 0.3 > means[2][2]
@@ -97,4 +97,4 @@ def test_the_encoders_dial_moves_one_measure_up_and_the_other_down():
 
 def test_a_prompt_without_a_place():
     with pytest.raises(OptionError, match="no place for the label"):
-        text_cosines(Letters(), np.eye(16, dtype=np.float32)[:1], ["a"], ["b"], concept_prompt="a photo")
+        measure_cosines(Letters(), np.eye(16, dtype=np.float32)[:1], ["a"], ["b"], concept_prompt="a photo")

@@ -12,7 +12,12 @@ from PIL import Image
 
 from hardlook.data.concept_context import list_images
 from hardlook.errors import DataError
-from hardlook.metacoco.contexts.voc_contexts import ALONE, concept_and_context, cooccurrence_rows, write_cooccurrences
+from hardlook.metacoco.contexts.voc_contexts import (
+    ALONE,
+    find_concept_and_context,
+    list_cooccurrences,
+    write_cooccurrences,
+)
 from hardlook.world.layouts import write_world
 
 CLASSES = ("cat", "dog", "bus", "cup")
@@ -26,7 +31,7 @@ def test_against_a_loop(mask, smallest):
     ranked = sorted((-n, value) for value, n in pixels.items() if n >= smallest * mask.size)
     names = [CLASSES[value - 1] for _, value in ranked]
     expected = (names[0], names[1] if len(names) > 1 else ALONE) if names else None
-    assert concept_and_context(mask.astype(np.int32), CLASSES, smallest) == expected
+    assert find_concept_and_context(mask.astype(np.int32), CLASSES, smallest) == expected
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +41,7 @@ def world(tmp_path_factory):
 
 
 def test_rows_and_folders_of_a_devkit(world, tmp_path):
-    rows, without = cooccurrence_rows(world)
+    rows, without = list_cooccurrences(world)
     names = (world / "classes.txt").read_text().split("\n")
     assert len(rows) + len(without) == 24
     for row in rows:
@@ -58,20 +63,20 @@ def test_rows_and_folders_of_a_devkit(world, tmp_path):
 
 def test_lists_and_refusals(world, tmp_path):
     split = (world / "ImageSets" / "Segmentation" / "train.txt").read_text().split()
-    rows, without = cooccurrence_rows(world, split="train")
+    rows, without = list_cooccurrences(world, split="train")
     assert {row.image for row in rows} | set(without) == set(split)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match=r"something else: letter\.txt"):
         write_cooccurrences(rows, tmp_path / "mine")
     with pytest.raises(DataError, match="no image here holds a class"):
-        cooccurrence_rows(world, smallest=1.0)
+        list_cooccurrences(world, smallest=1.0)
 
 
 @pytest.mark.real
 def test_real_photographs(shared_data):
     devkit = shared_data / "data" / "VOCdevkit"
-    rows, without = cooccurrence_rows(devkit)
+    rows, without = list_cooccurrences(devkit)
     listed = (devkit / "VOC2012" / "ImageSets" / "Segmentation" / "train.txt").read_text().split()
     assert len(rows) + len(without) == len(listed)
     pairs = Counter((row.concept, row.context) for row in rows)

@@ -7,13 +7,13 @@ from image_tables import full_table
 from hardlook.errors import DataError
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import draw_tasks
-from hardlook.metacoco.tasks.eligibility import eligible_classes
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.metacoco.tasks.images import MODES
 
 TABLE = full_table(5, 3, 6)
 
 DRAWN = {
-    mode: draw_tasks(TABLE, eligible_classes(TABLE, MODES, 3, 2, 3), mode, 3, 2, 3, np.arange(10, 14), seed=0)
+    mode: draw_tasks(TABLE, find_eligible_classes(TABLE, MODES, 3, 2, 3), mode, 3, 2, 3, np.arange(10, 14), seed=0)
     for mode in MODES
 }
 

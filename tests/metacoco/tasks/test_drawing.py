@@ -11,14 +11,14 @@ from hardlook.errors import OptionError
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import (
     Supports,
+    choose_partners,
     draw_tasks,
+    find_allowed_swaps,
     has_distinct_content,
     has_enough_queries,
-    swapped_partners,
-    swaps_allowed,
 )
-from hardlook.metacoco.tasks.eligibility import eligible_classes
-from hardlook.metacoco.tasks.images import MODES, image_pools
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
+from hardlook.metacoco.tasks.images import MODES, build_image_pools
 
 ARRAYS = ("classes", "support", "query", "support_context")
 
@@ -69,7 +69,7 @@ def assert_lawful(table, tasks, ways, shots, queries):
 @given(tables(), st.integers(2, 3), st.integers(1, 2), st.integers(1, 4), st.sampled_from(["ours", "paper"]), st.data())
 def test_the_laws_of_every_mode(table, ways, shots, queries, blind, data):
     modes = data.draw(st.permutations(MODES))[: data.draw(st.integers(1, 5))]
-    eligibility = eligible_classes(table, modes, ways, shots, queries, blind_supports=blind)
+    eligibility = find_eligible_classes(table, modes, ways, shots, queries, blind_supports=blind)
     assume(len(eligibility.classes) >= ways)
     seed = data.draw(st.integers(0, 2**32 - 1))
     indices = data.draw(st.lists(st.integers(0, 10**6), min_size=1, max_size=6))
@@ -96,7 +96,7 @@ def test_the_laws_of_every_mode(table, ways, shots, queries, blind, data):
 @pytest.mark.parametrize("mode", MODES)
 def test_chunks_and_repeats_do_not_show(mode, monkeypatch):
     table = full_table(6, 3, 9)
-    eligibility = eligible_classes(table, MODES, 4, 2, 5)
+    eligibility = find_eligible_classes(table, MODES, 4, 2, 5)
     indices = np.array([9, 3, 3, 0, 7, 12, 9, 1])
     whole = drawn(table, eligibility, mode, indices)
     monkeypatch.setattr("hardlook.metacoco.tasks.drawing.CHUNK", 3)
@@ -108,7 +108,7 @@ def test_chunks_and_repeats_do_not_show(mode, monkeypatch):
 @pytest.mark.parametrize("mode", MODES)
 def test_another_seed_gives_other_tasks_and_the_same_seed_the_same(mode):
     table = full_table(8, 3, 12)
-    eligibility = eligible_classes(table, MODES, 3, 1, 5)
+    eligibility = find_eligible_classes(table, MODES, 3, 1, 5)
     first, again, other = (drawn(table, eligibility, mode, range(40), seed) for seed in (0, 0, 1))
     assert equal(first, again)
     same = (first.support == other.support).all((1, 2)) & (first.query == other.query).all((1, 2))
@@ -117,7 +117,7 @@ def test_another_seed_gives_other_tasks_and_the_same_seed_the_same(mode):
 
 def test_queries_follow_from_mode_and_count_and_supports_do_not():
     table = full_table(8, 3, 30)
-    eligibility = eligible_classes(table, MODES, 3, 1, 10)
+    eligibility = find_eligible_classes(table, MODES, 3, 1, 10)
     iid, blind = (drawn(table, eligibility, mode, range(30)) for mode in ("iid", "blind"))
     fewer = drawn(table, eligibility, "iid", range(30), queries=5)
     assert np.array_equal(iid.support, blind.support)
@@ -130,7 +130,7 @@ def test_queries_follow_from_mode_and_count_and_supports_do_not():
 @pytest.mark.parametrize("mode", MODES)
 def test_every_eligible_class_occurs_equally_often(mode):
     table = full_table(9, 4, 8)
-    eligibility = eligible_classes(table, MODES, 3, 2, 4)
+    eligibility = find_eligible_classes(table, MODES, 3, 2, 4)
     tasks = drawn(table, eligibility, mode, range(3000), seed=11)
     counts = np.bincount(tasks.classes.ravel(), minlength=9)
     # Counts of draws without replacement vary less than the test assumes; those of the first place are exact.
@@ -143,7 +143,7 @@ def test_every_eligible_class_occurs_equally_often(mode):
 
 def test_every_image_is_equally_often_a_support_and_a_query():
     table = full_table(5, 2, 6)
-    eligibility = eligible_classes(table, ["iid", "ood"], 5, 2, 3)
+    eligibility = find_eligible_classes(table, ["iid", "ood"], 5, 2, 3)
     tasks = drawn(table, eligibility, "ood", range(2000), seed=3)
     for place in ("support", "query"):
         assert chisquare(np.bincount(getattr(tasks, place)[:, 0].ravel(), minlength=60)[:12]).pvalue > 0.001
@@ -151,7 +151,7 @@ def test_every_image_is_equally_often_a_support_and_a_query():
 
 def test_blind_supports_of_the_paper_mix_contexts_and_keep_the_classes():
     table = full_table(6, 4, 8)
-    eligibility = eligible_classes(table, ["blind", "iid"], 3, 3, 5, blind_supports="paper")
+    eligibility = find_eligible_classes(table, ["blind", "iid"], 3, 3, 5, blind_supports="paper")
     blind, iid = (drawn(table, eligibility, mode, range(200)) for mode in ("blind", "iid"))
     assert np.array_equal(blind.classes, iid.classes)
     assert (blind.support_context == -1).all()
@@ -166,7 +166,7 @@ def test_shared_has_its_own_classes_from_one_context():
         f"d{n}": {"sand": 9, f"own {n}": 9} for n in range(3)
     }
     table = counted_table(counts)
-    eligibility = eligible_classes(table, ["shared", "iid"], 3, 2, 5)
+    eligibility = find_eligible_classes(table, ["shared", "iid"], 3, 2, 5)
     tasks = drawn(table, eligibility, "shared", range(100))
     initials = {frozenset(table.concepts[k][0] for k in row) for row in tasks.classes}
     assert initials == {frozenset("s"), frozenset("d")}
@@ -175,7 +175,7 @@ def test_shared_has_its_own_classes_from_one_context():
 
 def test_no_tasks_have_no_rows():
     table = full_table(4, 2, 8)
-    eligibility = eligible_classes(table, MODES, 2, 1, 3)
+    eligibility = find_eligible_classes(table, MODES, 2, 1, 3)
     for mode in MODES:
         tasks = drawn(table, eligibility, mode, [])
         assert tasks.query.shape == (0, 2, 3)
@@ -186,7 +186,7 @@ def test_a_task_that_cannot_be_completed_is_named():
     # Each class can be swapped with its own partner alone, and three classes are never two whole pairs.
     pairs = {f"{pair}{side}": {f"{pair} one": 9, f"{pair} two": 9} for pair in "abc" for side in "lr"}
     table = counted_table(pairs)
-    eligibility = eligible_classes(table, ["swapped"], 3, 1, 5)
+    eligibility = find_eligible_classes(table, ["swapped"], 3, 1, 5)
     assert len(eligibility.classes) == 6
     with pytest.raises(OptionError) as caught:
         drawn(table, eligibility, "swapped", [4])
@@ -210,7 +210,7 @@ def test_a_task_that_cannot_be_completed_is_named():
 )
 def test_what_does_not_fit_the_chosen_classes_is_refused(changes, words):
     table = full_table(4, 2, 4)
-    eligibility = eligible_classes(table, ["iid", "swapped"], 2, 1, 3)
+    eligibility = find_eligible_classes(table, ["iid", "swapped"], 2, 1, 3)
     asked = {"table": table, "mode": "iid", "ways": 2, "shots": 1, "queries": 3, "indices": [0], "seed": 0} | changes
     with pytest.raises(OptionError, match=words):
         draw_tasks(eligibility=eligibility, **asked)
@@ -218,14 +218,14 @@ def test_what_does_not_fit_the_chosen_classes_is_refused(changes, words):
 
 def test_too_few_classes_stop_the_draw_with_counts():
     table = full_table(2, 2, 4)
-    eligibility = eligible_classes(table, ["iid"], 2, 5, 15)
+    eligibility = find_eligible_classes(table, ["iid"], 2, 5, 15)
     with pytest.raises(OptionError, match="0 of 2 classes can form 2-way 5-shot tasks"):
         drawn(table, eligibility, "iid", [0])
 
 
 def test_queries_alone_follow_the_seed_where_supports_cannot_differ():
     table = counted_table({k: {"one image": 1, "many": 30} for k in "abc"})
-    eligibility = eligible_classes(table, ["ood"], 3, 1, 5)
+    eligibility = find_eligible_classes(table, ["ood"], 3, 1, 5)
     sets = []
     for seed in (0, 1):
         tasks = drawn(table, eligibility, "ood", range(20), seed)
@@ -246,7 +246,7 @@ def test_as_many_classes_exchange_contexts_as_can(ways, seed, density):
     allowed = (rng.random((8, ways, ways)) < density) & ~np.eye(ways, dtype=bool)
     allowed[np.arange(8), 0, 1] = True
     allowed[:, np.arange(ways), (np.arange(ways) + 1) % ways] |= ~allowed.any(2)
-    partners = swapped_partners(allowed, rng.random((8, ways, ways)))
+    partners = choose_partners(allowed, rng.random((8, ways, ways)))
     for one, chosen in zip(allowed, partners, strict=True):
         assert all(one[i][chosen[i]] for i in range(ways))
         # Classes beyond the exchange may double up; the different partners cannot be fewer than the exchange.
@@ -256,18 +256,18 @@ def test_as_many_classes_exchange_contexts_as_can(ways, seed, density):
 def test_all_derangements_of_a_full_task_occur():
     rng = np.random.default_rng(0)
     allowed = np.tile(~np.eye(4, dtype=bool), (600, 1, 1))
-    seen = {tuple(row) for row in swapped_partners(allowed, rng.random((600, 4, 4))).tolist()}
+    seen = {tuple(row) for row in choose_partners(allowed, rng.random((600, 4, 4))).tolist()}
     derangements = {p for p in itertools.permutations(range(4)) if all(i != j for i, j in enumerate(p))}
     assert seen == derangements
 
 
 def test_a_swap_needs_another_context_and_enough_images_in_it():
     table = counted_table({"a": {"x": 5, "y": 5}, "b": {"x": 2, "y": 5}, "c": {"x": 5, "z": 5}})
-    pools = image_pools(table)
+    pools = build_image_pools(table)
     classes, contexts = np.array([[0, 1, 2]]), np.array([[0, 1, 2]])
     rows = np.array([[[np.flatnonzero((table.concept == k) & (table.context == k))[0]] for k in range(3)]])
     drawn = Supports(classes, contexts, rows)
-    allowed = swaps_allowed(pools, drawn, 3)
+    allowed = find_allowed_swaps(pools, drawn, 3)
     assert allowed.tolist() == [[[False, True, False], [False, False, False], [True, False, False]]]
     assert has_enough_queries(pools, "swapped", drawn, 3).tolist() == [False]
     assert has_enough_queries(pools, "swapped", drawn, 2).tolist() == [True]
@@ -282,16 +282,16 @@ def test_a_support_of_another_class_takes_its_double_away(mode, most):
         for cell in ((0, 0), (0, 1), (1, 0))
     }
     drawn = Supports(np.array([[0, 1]]), np.array([[0, 0]]), np.array([[[first[0, 0][0]], [first[1, 0][0]]]]))
-    assert has_enough_queries(image_pools(table), mode, drawn, most).tolist() == [True]
+    assert has_enough_queries(build_image_pools(table), mode, drawn, most).tolist() == [True]
     cell = (0, 1) if mode == "ood" else (0, 0)
     table.content[first[1, 0][0]] = table.content[first[cell][-1]]
-    assert has_enough_queries(image_pools(table), mode, drawn, most).tolist() == [False]
-    assert has_enough_queries(image_pools(table), mode, drawn, most - 1).tolist() == [True]
+    assert has_enough_queries(build_image_pools(table), mode, drawn, most).tolist() == [False]
+    assert has_enough_queries(build_image_pools(table), mode, drawn, most - 1).tolist() == [True]
 
 
 def test_supports_of_one_content_are_seen():
     table = full_table(2, 1, 2)
     drawn = Supports(np.array([[0, 1]]), np.array([[0, 0]]), np.array([[[0], [2]]]))
-    assert has_distinct_content(image_pools(table), drawn).tolist() == [True]
+    assert has_distinct_content(build_image_pools(table), drawn).tolist() == [True]
     table.content[2] = table.content[0]
-    assert has_distinct_content(image_pools(table), drawn).tolist() == [False]
+    assert has_distinct_content(build_image_pools(table), drawn).tolist() == [False]

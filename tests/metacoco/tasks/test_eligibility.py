@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from image_tables import counted_table, full_table, tables
 
 from hardlook.errors import OptionError
-from hardlook.metacoco.tasks.eligibility import eligible_classes
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.metacoco.tasks.images import MODES
 
 
@@ -15,7 +15,7 @@ def names(table, eligibility):
 
 def test_a_full_table_is_eligible_in_every_mode():
     table = full_table(6, 4, 20)
-    found = eligible_classes(table, MODES, ways=5, shots=5, queries=15)
+    found = find_eligible_classes(table, MODES, ways=5, shots=5, queries=15)
     assert found.classes.tolist() == list(range(6))
     assert found.left_out == ()
 
@@ -38,7 +38,7 @@ def test_a_full_table_is_eligible_in_every_mode():
 def test_what_is_left_out_says_why(mode, concept, why):
     others = {name: {"grass": 40, "snow": 40} for name in ("a", "b", "c")}
     table = counted_table({**others, "odd": concept})
-    found = eligible_classes(table, [mode], ways=3, shots=5, queries=15)
+    found = find_eligible_classes(table, [mode], ways=3, shots=5, queries=15)
     assert names(table, found) == ["a", "b", "c"]
     assert found.left_out == ((mode, "odd", why),)
 
@@ -46,14 +46,14 @@ def test_what_is_left_out_says_why(mode, concept, why):
 def test_doubles_count_once():
     table = full_table(3, 2, 4)
     table.content[:4] = 0
-    found = eligible_classes(table, ["iid"], ways=2, shots=1, queries=3)
+    found = find_eligible_classes(table, ["iid"], ways=2, shots=1, queries=3)
     assert found.support_contexts.tolist() == [[False, True], [True, True], [True, True]]
 
 
 def test_blind_supports_of_the_paper_need_no_full_context():
     table = counted_table({k: {str(number): 4 for number in range(9)} for k in "ab"})
-    assert len(eligible_classes(table, ["blind"], 2, 5, 15).classes) == 0
-    assert len(eligible_classes(table, ["blind"], 2, 5, 15, blind_supports="paper").classes) == 2
+    assert len(find_eligible_classes(table, ["blind"], 2, 5, 15).classes) == 0
+    assert len(find_eligible_classes(table, ["blind"], 2, 5, 15, blind_supports="paper").classes) == 2
 
 
 def test_one_context_must_serve_all_modes_together():
@@ -62,8 +62,8 @@ def test_one_context_must_serve_all_modes_together():
         {"a": {"grass": 20, "snow": 5}, "b": {"grass": 40, "snow": 40}, "c": {"grass": 40, "snow": 40}}
     )
     for mode in ("iid", "ood"):
-        assert names(table, eligible_classes(table, [mode], 2, 5, 15)) == ["a", "b", "c"]
-    together = eligible_classes(table, ["iid", "ood"], 2, 5, 15)
+        assert names(table, find_eligible_classes(table, [mode], 2, 5, 15)) == ["a", "b", "c"]
+    together = find_eligible_classes(table, ["iid", "ood"], 2, 5, 15)
     assert names(table, together) == ["b", "c"]
     assert [(mode, concept) for mode, concept, _ in together.left_out] == [("all", "a")]
 
@@ -78,8 +78,8 @@ def test_partners_that_drop_out_take_others_along():
             "d": {"grass": 30, "snow": 30},
         }
     )
-    assert names(table, eligible_classes(table, ["swapped"], 2, 5, 15)) == ["a", "b", "c", "d"]
-    found = eligible_classes(table, ["swapped", "iid"], 2, 5, 15)
+    assert names(table, find_eligible_classes(table, ["swapped"], 2, 5, 15)) == ["a", "b", "c", "d"]
+    found = find_eligible_classes(table, ["swapped", "iid"], 2, 5, 15)
     assert names(table, found) == ["c", "d"]
     assert {(mode, concept) for mode, concept, _ in found.left_out} == {("iid", "a"), ("all", "b")}
 
@@ -99,7 +99,7 @@ def test_one_mode_is_what_its_words_say(table, shots, queries, mode):
         }[mode]
         if any(fits(own, whole) for own in sets):
             expected.append(k)
-    found = eligible_classes(table, [mode], 2, shots, queries)
+    found = find_eligible_classes(table, [mode], 2, shots, queries)
     assert found.classes.tolist() == expected
     assert {concept for _, concept, _ in found.left_out} == {
         name for k, name in enumerate(table.concepts) if k not in expected
@@ -109,10 +109,10 @@ def test_one_mode_is_what_its_words_say(table, shots, queries, mode):
 @given(tables(), st.sampled_from(["ours", "paper"]), st.permutations(MODES), st.integers(1, 5))
 def test_more_modes_never_admit_more_and_their_order_does_not_count(table, blind, order, many):
     modes = order[:many]
-    found = eligible_classes(table, modes, 2, 1, 3, blind_supports=blind)
-    fewer = eligible_classes(table, modes[:1], 2, 1, 3, blind_supports=blind)
+    found = find_eligible_classes(table, modes, 2, 1, 3, blind_supports=blind)
+    fewer = find_eligible_classes(table, modes[:1], 2, 1, 3, blind_supports=blind)
     assert set(found.classes.tolist()) <= set(fewer.classes.tolist())
-    turned = eligible_classes(table, modes[::-1], 2, 1, 3, blind_supports=blind)
+    turned = find_eligible_classes(table, modes[::-1], 2, 1, 3, blind_supports=blind)
     assert (turned.classes == found.classes).all()
     assert (turned.support_contexts == found.support_contexts).all()
     told = {concept for _, concept, _ in found.left_out}
@@ -121,7 +121,7 @@ def test_more_modes_never_admit_more_and_their_order_does_not_count(table, blind
 
 def test_too_few_classes_is_an_error_with_counts_and_remedy():
     table = full_table(3, 2, 9)
-    found = eligible_classes(table, ["iid", "ood"], ways=2, shots=5, queries=15)
+    found = find_eligible_classes(table, ["iid", "ood"], ways=2, shots=5, queries=15)
     with pytest.raises(OptionError) as caught:
         found.require()
     assert "0 of 3 classes can form 2-way 5-shot tasks with 15 queries in the modes iid, ood; 2 are needed" in str(
@@ -145,11 +145,11 @@ def test_too_few_classes_is_an_error_with_counts_and_remedy():
 )
 def test_what_cannot_be_asked_for(modes, numbers, blind, words):
     with pytest.raises(OptionError, match=words):
-        eligible_classes(full_table(2, 2, 4), modes, *numbers, blind_supports=blind)
+        find_eligible_classes(full_table(2, 2, 4), modes, *numbers, blind_supports=blind)
 
 
 def test_an_empty_cell_is_never_a_support_context():
     table = counted_table({"a": {"grass": 9}, "b": {"snow": 9}})
-    found = eligible_classes(table, ["blind"], 2, 1, 2)
+    found = find_eligible_classes(table, ["blind"], 2, 1, 2)
     assert found.support_contexts.tolist() == [[True, False], [False, True]]
     assert np.array_equal(found.pools.cell_sizes(), [[9, 0], [0, 9]])

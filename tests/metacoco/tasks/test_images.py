@@ -11,9 +11,9 @@ from hardlook.errors import DataError
 from hardlook.metacoco.tasks.images import (
     NOWHERE,
     ImageTable,
+    build_image_pools,
+    build_image_table,
     distinct_positions,
-    image_pools,
-    image_table,
     make_key,
     random_below,
     random_numbers,
@@ -27,7 +27,7 @@ def pool_rows(pools, pool):
 
 @given(tables())
 def test_pools_hold_each_content_once_as_sets_say(table):
-    pools = image_pools(table)
+    pools = build_image_pools(table)
     for k in range(len(table.concepts)):
         of_concept = {int(c) for c, own in zip(table.content, table.concept == k, strict=True) if own}
         assert sorted(table.content[pool_rows(pools, pools.whole(k))].tolist()) == sorted(of_concept)
@@ -47,12 +47,12 @@ def test_twins_are_contents_of_several_cells(table):
     cells = {}
     for k, x, content in zip(table.concept, table.context, table.content, strict=True):
         cells.setdefault(int(content), set()).add((int(k), int(x)))
-    assert image_pools(table).twinned.tolist() == [len(cells[int(content)]) > 1 for content in table.content]
+    assert build_image_pools(table).twinned.tolist() == [len(cells[int(content)]) > 1 for content in table.content]
 
 
 @given(tables(), st.integers(0, 2**32 - 1))
 def test_positions_are_found_again(table, seed):
-    pools, rng = image_pools(table), np.random.default_rng(seed)
+    pools, rng = build_image_pools(table), np.random.default_rng(seed)
     asked, content = rng.integers(0, len(pools.sizes), 50), rng.choice(pools.content, 50)
     for pool, wanted, found in zip(asked, content, pools.positions(asked, content), strict=True):
         held = pools.content[pool_rows(pools, pool)].tolist()
@@ -62,24 +62,24 @@ def test_positions_are_found_again(table, seed):
 def test_the_numbers_of_contents_leave_no_trace():
     table = full_table(2, 2, 3)
     other = ImageTable(table.concepts, table.contexts, table.concept, table.context, (table.content * 7919) % 1000)
-    assert (image_pools(table).rows == image_pools(other).rows).all()
+    assert (build_image_pools(table).rows == build_image_pools(other).rows).all()
 
 
 def test_no_images_no_pools():
     empty = np.empty(0, np.int64)
-    pools = image_pools(ImageTable((), (), empty, empty, empty))
+    pools = build_image_pools(ImageTable((), (), empty, empty, empty))
     assert len(pools.rows) == len(pools.sizes) == 0
 
 
 def test_names_are_sorted_and_numbers_point_at_them():
-    table = image_table(["zebra", "ant"], ["snow", "snow"], ["a", "b"])
+    table = build_image_table(["zebra", "ant"], ["snow", "snow"], ["a", "b"])
     assert table.concepts == ("ant", "zebra")
     assert [table.concepts[k] for k in table.concept] == ["zebra", "ant"]
     assert len(table) == 2
 
 
 def test_contents_are_numbered_as_they_appear_whatever_the_hash():
-    numbers = [image_table("abcd", "xxxx", hashes).content.tolist() for hashes in ("zyzx", "abac", "9191")]
+    numbers = [build_image_table("abcd", "xxxx", hashes).content.tolist() for hashes in ("zyzx", "abac", "9191")]
     assert numbers == [[0, 1, 0, 2], [0, 1, 0, 2], [0, 1, 0, 1]]
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import draw_tasks
-from hardlook.metacoco.tasks.eligibility import eligible_classes
-from hardlook.metacoco.tasks.images import MODES, image_table
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
+from hardlook.metacoco.tasks.images import MODES, build_image_table
 
 pytestmark = pytest.mark.real
 
@@ -18,14 +18,14 @@ def pacs(shared_data):
         pytest.skip(f"no PACS at {folder}")
     files = sorted(folder.glob("*/*/*"))
     hashes = [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
-    return image_table([path.parts[-3] for path in files], [path.parts[-2] for path in files], hashes)
+    return build_image_table([path.parts[-3] for path in files], [path.parts[-2] for path in files], hashes)
 
 
 @pytest.mark.parametrize("shots", [1, 5])
 def test_five_way_tasks_of_every_mode(pacs, shots):
     assert len(pacs.concepts) == 7
     assert pacs.contexts == ("art_painting", "cartoon", "photo", "sketch")
-    eligibility = eligible_classes(pacs, MODES, 5, shots, 15)
+    eligibility = find_eligible_classes(pacs, MODES, 5, shots, 15)
     assert len(eligibility.classes) == 7
     assert eligibility.left_out == ()
     tasks = {mode: draw_tasks(pacs, eligibility, mode, 5, shots, 15, np.arange(600), seed=0) for mode in MODES}

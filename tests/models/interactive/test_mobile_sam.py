@@ -17,7 +17,7 @@ from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.registry import find
 from hardlook.models.roles import Clicks
 from hardlook.models.weights.install import status, where
-from hardlook.models.weights.loading import check_keys, load_state_dict
+from hardlook.networks.loading import check_keys, load_state_dict
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
 

@@ -22,7 +22,7 @@ from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.interactive.transformers_sam import Sam, SamHQ, read_config, rename_tensor, sam_session
 from hardlook.models.registry import build
 from hardlook.models.weights.install import status, where
-from hardlook.models.weights.loading import load_state_dict
+from hardlook.networks.loading import load_state_dict
 
 torch = pytest.importorskip("torch")
 

@@ -7,7 +7,7 @@ import sys
 
 MODULES = (
     "hardlook.models.weights.install",
-    "hardlook.models.weights.loading",
+    "hardlook.networks.loading",
     "hardlook.models.u2netp",
     "hardlook.models.deeplabv3_voc",
     "hardlook.models.encoders.efficientnet_lite0",

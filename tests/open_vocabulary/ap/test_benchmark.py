@@ -15,10 +15,9 @@ from hardlook.harness.calibration import calibrate
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import EngineOptions
 from hardlook.harness.runs.evaluation import evaluate_batch
-from hardlook.harness.runs.execution import RunSettings
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.harness.runs.launch import launch
+from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.harness.runs.scoring import score_run
 from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.open_ap import OpenAP

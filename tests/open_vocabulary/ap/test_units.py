@@ -40,7 +40,8 @@ def test_data_without_a_reader_is_refused_with_what_can_be_read(tmp_path, names)
 
 
 @pytest.mark.parametrize(
-    ("categories", "message"), [(("cat", "cat"), "names that come twice: cat"), ((), "not listed|no categories")]
+    ("categories", "message"),
+    [(("cat", "cat"), "names that come twice: cat"), ((), "unknown category ids|no categories")],
 )
 def test_categories_need_names_of_their_own(tmp_path, categories, message):
     with pytest.raises(DataError, match=message):
@@ -64,7 +65,7 @@ def test_categories_that_the_label_set_lacks_are_listed(tmp_path):
 
 def test_results_that_do_not_fit_are_listed(tmp_path):
     given = write(tmp_path, results=[{"image_id": 99, "category_id": 1, "score": 1, "bbox": [0, 0, 1, 1]}])
-    with pytest.raises(DataError, match="image ids that the truth has not: 99"):
+    with pytest.raises(DataError, match="image ids that are not in the ground truth: 99"):
         list_units(OpenApOptions(**given))
 
 

@@ -158,7 +158,7 @@ def test_calibration():
 
 def test_engines_agree(tmp_path, forked_workers):
     from hardlook.harness.runs.engines import EngineOptions
-    from hardlook.harness.runs.execution import RunSettings
+    from hardlook.harness.runs.launch import RunSettings
 
     small_open_run(tmp_path / "a", args={"sibling": 0.5})
     small_open_run(tmp_path / "b", args={"sibling": 0.5}, settings=RunSettings(engine=EngineOptions("processes", 2)))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import ndimage
 
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.conformance import check_named
 from hardlook.models.registry import build
 from hardlook.rclicks.click_models.simple import Center, Distance, Uniform
@@ -51,7 +51,7 @@ def test_center_is_one_pixel_of_the_greatest_depth(error):
 @given(ERRORS, st.integers(0, 3))
 def test_a_crop_with_one_pixel_of_margin_serves(error, around):
     error = np.pad(error, around)
-    box = box_of(error)
+    box = find_bounding_box(error)
     if box is not None:
         cut = box.grown(1, error.shape).slices
         for model in MODELS:

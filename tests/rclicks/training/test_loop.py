@@ -9,8 +9,8 @@ from scipy.stats import entropy
 
 from hardlook.errors import ChangedRun, OptionError, RunError
 from hardlook.metrics.click_maps import map_divergence
-from hardlook.models.weights.loading import load_state_dict
 from hardlook.networks.clickability import load_network
+from hardlook.networks.loading import load_state_dict
 from hardlook.rclicks.click_models.clickability import Clickability
 from hardlook.rclicks.training.loop import kl_divergence, train, validate
 from hardlook.rclicks.training.samples import GridSamples

@@ -13,11 +13,11 @@ import report_samples
 from PIL import Image
 
 from hardlook.errors import MissingExtra
-from hardlook.extras import installed
+from hardlook.extras import is_installed
 from hardlook.report.charts import describe
 from hardlook.report.charts.standalone import compile_figure, standalone_svg
 
-needs_typst = pytest.mark.skipif(not installed("typst"), reason="the extra figures is not installed")
+needs_typst = pytest.mark.skipif(not is_installed("typst"), reason="the extra figures is not installed")
 
 
 @needs_typst

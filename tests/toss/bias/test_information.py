@@ -1,3 +1,5 @@
+"""Mutual information of attributes with success, on made-up and on published tables."""
+
 import numpy as np
 import polars as pl
 import pytest

@@ -1,3 +1,5 @@
+"""Distractor shares, class measurements and their correlation, by hand and on the published table."""
+
 import csv
 from collections import defaultdict
 

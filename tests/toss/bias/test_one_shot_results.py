@@ -1,3 +1,5 @@
+"""Totals of a run by class and image, and attribute tables as data frames."""
+
 import csv
 import math
 

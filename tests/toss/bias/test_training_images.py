@@ -1,3 +1,5 @@
+"""Folds, shares with Wilson intervals, saliency coverage, and the SGTSS selection."""
+
 import math
 import statistics
 

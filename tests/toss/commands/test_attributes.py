@@ -1,4 +1,4 @@
-"""`hardlook attributes`: the table, its comparison with the published one, and going on."""
+"""`hardlook attributes`: the table, its comparison with the published one, and resuming."""
 
 import json
 

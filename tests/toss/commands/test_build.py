@@ -1,4 +1,4 @@
-"""`hardlook build`: tiers from one's own data, and the design studies, as a user types them."""
+"""`hardlook build`: tiers from your own data, and the design studies, as a user types them."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_tiers_are_built_with_manifest_and_report(hardlook, world, tmp_path):
     assert manifest["thresholds"]["easy_above"] == 0.75 and len(manifest["cells"]) == 12 * 16
     assert list_changed_files(out) == ()
     page = (out / "report.html").read_text()
-    assert "What could not be filled" in page and "Pairs a cell" in page
+    assert "What could not be filled" in page and "Pairs per cell" in page
 
 
 def test_partitions_follow_the_thresholds(hardlook, world, tmp_path):

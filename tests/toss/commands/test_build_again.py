@@ -1,4 +1,4 @@
-"""`hardlook build toss` into a used folder, from a ready table, and from memberships."""
+"""`hardlook build toss` into a used folder, from a finished table, and from memberships."""
 
 import csv
 import hashlib

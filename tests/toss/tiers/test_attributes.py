@@ -1,7 +1,4 @@
-"""Tables of attributes: they read back, and what cannot be is refused with its line.
-
-Attributes of masks: what they are, that models see each image once, and that failures cost one image.
-"""
+"""Attributes of masks: measured once per image, written and read back, invalid tables refused with the line."""
 
 import csv
 from dataclasses import replace

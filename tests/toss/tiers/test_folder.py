@@ -1,7 +1,4 @@
-"""The built folder: the same inputs give the same bytes, the lists read back, and the manifest notices a change.
-
-Memberships read from tier-1 lists: the published ones whole, and what cannot be told.
-"""
+"""The built folder: reproducible bytes, a manifest that detects changes, and memberships read from lists."""
 
 import json
 from dataclasses import replace

@@ -1,11 +1,4 @@
-"""Tier 3: which classes stay, which images, and how many pairs.
-
-Tier 1: the recovered rule, against the published files and by its laws.
-
-Tier 2: the published numbers a class, where there are enough images; all there are, where not.
-
-Folds of classes, and pairs drawn without repetition.
-"""
+"""The rules of the tiers: recovered from the published files, and their laws."""
 
 from __future__ import annotations
 

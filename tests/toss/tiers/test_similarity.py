@@ -1,4 +1,4 @@
-"""Vectors of images: one that an encoder fails on costs no other."""
+"""Vectors of images: a failure costs one image, and pairs are split at the mean cosine."""
 
 import numpy as np
 import pytest

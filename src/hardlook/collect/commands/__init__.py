@@ -1,1 +1,1 @@
-"""`hardlook collect`: studies with people, made, served, watched and exported."""
+"""The commands of `hardlook collect`."""

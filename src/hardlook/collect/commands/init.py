@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 import typer
 from pydantic import ValidationError
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.collect.study.settings import ANY_DEVICE, StudySettings, describe_validation_error
 from hardlook.data.images import read_bytes
@@ -104,9 +104,9 @@ def clicks(
     skip_broken: Annotated[
         bool, typer.Option("--skip-broken", help="Leave out and count objects that cannot be read.")
     ] = False,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Make a study of clicks: one timed click on each object that is shown.
 
@@ -147,7 +147,7 @@ def clicks(
         contact=contact,
     )
     plan = ClickStudyPlan(
-        data=grammar.paths(data, "--data"),
+        data=arguments.parse_paths(data, "--data"),
         at_most=at_most,
         min_area=min_area,
         split=split,
@@ -186,9 +186,9 @@ def review(
     instructions: Instructions = None,
     contact: Contact = "",
     invited_only: InvitedOnly = False,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Make a review: people say for each image whether it shows its concept in its context.
 
@@ -218,7 +218,7 @@ def review(
         open_link=not invited_only,
         contact=contact,
     )
-    paths = grammar.paths(data, "--data", alone=CANDIDATES)
+    paths = arguments.parse_paths(data, "--data", alone=CANDIDATES)
     if set(paths) - {CANDIDATES}:
         raise OptionError(f"--data {', '.join(sorted(paths))}: a review has candidates", remedy="--data candidates=DIR")
     with open_progress(quiet) as progress:
@@ -265,8 +265,8 @@ def ratings(
     instructions: Instructions = None,
     contact: Contact = "",
     invited_only: InvitedOnly = False,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
 ) -> None:
     """Make a study of similarity ratings: people say how well measures tell how alike labels are.
 
@@ -287,7 +287,7 @@ def ratings(
         labels=labels,
         variant=variant,
         measures=tuple(word.strip() for word in measures.split(",") if word.strip()),
-        sources=grammar.paths(source, "--source"),
+        sources=arguments.parse_paths(source, "--source"),
         unknown=cast("UnknownPolicy", unknown),
         pairs=pairs,
         run=run,
@@ -352,7 +352,7 @@ def read_texts(given: list[str] | None, flag: str, languages: Sequence[str]) -> 
     {'en': 'I agree.'}
     """
     texts = {}
-    for language, path in grammar.paths(given, flag, alone=languages[0]).items():
+    for language, path in arguments.parse_paths(given, flag, alone=languages[0]).items():
         if language not in languages:
             known = ", ".join(languages)
             raise OptionError(f"{flag} {language}: no language of this study", remedy=f"it has {known}; add --language")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.collect.commands import init
 from hardlook.extras import require
@@ -76,7 +76,7 @@ def rehearse(
         str | None, typer.Option("--database", help="An empty database to use; a temporary file if omitted.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the simulated answers.")] = 0,
-    as_json: grammar.Json = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Rehearse a study: simulated people use the real server, and every answer is checked.
 
@@ -235,7 +235,7 @@ def status(
     study: StudyFolder,
     code: Annotated[str, typer.Option("--code", help="A completion code: print which participant it belongs to.")] = "",
     database: Database = "",
-    as_json: grammar.Json = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Print the progress of a study: answers by device and display mode, active people, batches still needed.
 
@@ -288,8 +288,8 @@ def export(
         list[str] | None, typer.Option("--reading", help="wd=released|paper; repeatable.", show_default=False)
     ] = None,
     database: Database = "",
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Write the collected answers: clicks.csv in RClicks' columns, reviews or ratings, and a quality report.
 
@@ -311,7 +311,7 @@ def export(
 
     out = out or study / "export"
     chosen = read_rules(rules) if rules else None
-    readings = choose_readings(grammar.pairs(reading, "--reading"), {"wd": EVALUATION["wd"]})
+    readings = choose_readings(arguments.parse_pairs(reading, "--reading"), {"wd": EVALUATION["wd"]})
     with _open_stored_study(study, database) as (opened, store), open_progress(quiet) as start:
         # Only clicks are validated task by task; all else is too quick for a progress bar.
         tasks = sum(not task.training for task in opened.tasks) if opened.settings.kind == "clicks" else 0

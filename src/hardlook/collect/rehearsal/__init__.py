@@ -1,1 +1,1 @@
-"""A study tried before people come: simulated participants over the real server, every answer accounted for."""
+"""Rehearsal of a study: simulated participants use the real server, and every answer is audited."""

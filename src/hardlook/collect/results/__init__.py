@@ -1,1 +1,1 @@
-"""What comes out of a study: clicks.csv, manifests, ratings, and how good it all is."""
+"""Results of a study: click tables, review outcomes, rating scores, quality reports and their export."""

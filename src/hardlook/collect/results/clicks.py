@@ -41,7 +41,7 @@ from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.click_file import COLUMNS, ClickTable, check_clicks, write_clicks
 from hardlook.errors import DataError, OptionError
 from hardlook.metrics.click_sets import WassersteinReading
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.rclicks.click_evaluation.stem_scores import summarise_rows
 from hardlook.rclicks.user_clicks.comparison import (
     PAIR_METRICS,
@@ -320,7 +320,7 @@ def _group_clicks(study: Study, clicks: pl.DataFrame, crowd: str) -> Iterable[Cl
     grouped = clicks.group_by("task", maintain_order=True).agg("x", "y", pl.col(crowd).alias("crowd"))
     for name, xs, ys, crowds in grouped.sort("task").iter_rows():
         task = study.by_id[name]
-        box = box_of(validator.mask(name))
+        box = find_bounding_box(validator.mask(name))
         if not isinstance(task, ClickTask) or box is None:
             raise DataError("the region to click is empty", file=study.path, unit=name, remedy="make the study anew")
         points = [(float(x // 1), float(y // 1)) for x, y in zip(xs, ys, strict=True)]

@@ -19,7 +19,7 @@ from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.images import read_image
 from hardlook.errors import DataError
 from hardlook.harness.sections import Block, DistributionChart, Example, Gallery, Picture, Section, Table
-from hardlook.metrics.regions import close_up
+from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.user_clicks.comparison import LEAST_CLICKS, PAIR_METRICS
 from hardlook.report.formatting import format_count, format_interval, format_number
 from hardlook.report.json_values import to_json_value
@@ -439,7 +439,7 @@ class ClickGalleries:
             answers = answers.filter(pl.col("class") == VALID)
         mask, image = self._validator.mask(task.id), read_image(collected.study.file(task.image))
         edge = answers.with_columns(pl.col("x").clip(0, task.width - 1), pl.col("y").clip(0, task.height - 1))
-        close = close_up(mask, points=edge.select("x", "y").iter_rows())
+        close = crop_around(mask, points=edge.select("x", "y").iter_rows())
         part, region = close.cut(image), close.cut(mask)
         pictures, (column, crowds) = [], _SPLITS[kind]
         for name in (name for name in crowds if name in edge[column]):

@@ -14,7 +14,7 @@ from hardlook.collect.results.clicks import CollectedClicks, collect_clicks, lis
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.pictures import PREVIOUS_MASKS
 from hardlook.errors import DataError, OptionError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.click_sets import WassersteinReading
 
 if TYPE_CHECKING:
@@ -88,15 +88,15 @@ def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
     if collected.previews:
         write_pixel_clicks(out / PREVIEWS, collected.previews.table)
     every = list_all_clicks(study, answers, collected.excluded, collected.numbers, collected.mode)
-    write_whole(out / EVERY, every.write_csv())
+    write_atomically(out / EVERY, every.write_csv())
     why = pl.col("participant").replace_strict(collected.excluded, default="", return_dtype=pl.String)
     people = collected.quality.with_columns(why.alias("excluded")).drop("participant")
-    write_whole(out / PARTICIPANTS, people.write_csv())
-    write_whole(out / IMAGES, collected.images.drop("item").write_csv())
+    write_atomically(out / PARTICIPANTS, people.write_csv())
+    write_atomically(out / IMAGES, collected.images.drop("item").write_csv())
     if copied:
         shutil.copytree(masks, out / PREVIOUS_MASKS, dirs_exist_ok=True)
-    write_whole(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    write_whole(out / PAGE, page)
+    write_atomically(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(out / PAGE, page)
     return document
 
 

@@ -27,10 +27,10 @@ from numpy.typing import NDArray
 from hardlook.harness.stats.agreement import Level, krippendorff_alpha_interval
 from hardlook.harness.stats.association import average_ranks, spearman
 from hardlook.harness.stats.bootstrap import bootstrap_score, ratio
-from hardlook.harness.stats.intervals import Estimate, find_plan, summarise
+from hardlook.harness.stats.intervals import Estimate, make_resampling_plan, summarise
 from hardlook.harness.stats.paired import paired_bootstrap, permutation_test
 from hardlook.harness.stats.ranking import holm
-from hardlook.harness.stats.resampling import multiplicities
+from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.randomness import generator
 
 SCALE = range(1, 11)
@@ -194,12 +194,12 @@ def _count_ratings(ratings: pl.DataFrame) -> tuple[int, ...]:
 
 def _bootstrap(n: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> tuple[Estimate, ...]:
     """Several scores from the same resamples of n things, so that differences are paired."""
-    plan = find_plan(n, rng=generator(0, "ratings", THING), resamples=_RESAMPLES, resampled=THING)
+    plan = make_resampling_plan(n, rng=generator(0, "ratings", THING), resamples=_RESAMPLES, resampled=THING)
     units = np.arange(n)
     values = statistic(units)
     replicates = [
         statistic(np.repeat(units, row[plan.clusters.codes]))
-        for block in multiplicities(plan.clusters, plan.resamples, plan.rng)
+        for block in draw_multiplicities(plan.clusters, plan.resamples, plan.rng)
         for row in block.astype(np.int64)
     ]
     return summarise(plan, values, np.array(replicates).reshape(-1, len(values)), None)

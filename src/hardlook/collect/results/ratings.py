@@ -21,7 +21,7 @@ from hardlook.collect.results.rating_scores import SCALE, MeasureDifference, Rat
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import RatingTask
 from hardlook.errors import DataError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, Section, Table
 from hardlook.harness.stats.intervals import Estimate
 from hardlook.report.json_values import to_json_value
@@ -84,10 +84,10 @@ def export_ratings(study: Study, store: Store, out: Path, rules: ExclusionRules 
         provenance={name: document[name] for name in ("schema", "hardlook", "study", "rules", "files")},
     )
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(out / RATINGS, collected.ratings.drop("participant").rename({"number": "participant"}).write_csv())
-    write_whole(out / ITEMS, collected.items.write_csv())
-    write_whole(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    write_whole(out / PAGE, page)
+    write_atomically(out / RATINGS, collected.ratings.drop("participant").rename({"number": "participant"}).write_csv())
+    write_atomically(out / ITEMS, collected.items.write_csv())
+    write_atomically(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(out / PAGE, page)
     return document
 
 

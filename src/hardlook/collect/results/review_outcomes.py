@@ -28,7 +28,7 @@ from hardlook.data.concept_context import MANIFEST
 from hardlook.data.images import read_image
 from hardlook.data.object_instances.instance import limit_image
 from hardlook.errors import DataError, HardlookError, OptionError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.stats import Estimate, bootstrap_score, ratio
 from hardlook.harness.stats.agreement import cohen_kappa, fleiss_kappa_interval, krippendorff_alpha_interval
 from hardlook.randomness import generator
@@ -223,7 +223,7 @@ def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[objec
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
     writer.writerows(rows)
-    write_whole(path, text.getvalue())
+    write_atomically(path, text.getvalue())
 
 
 def is_unchanged(source: Path, task: ReviewTask) -> bool:

@@ -39,7 +39,7 @@ from hardlook.collect.results.review_outcomes import (
 from hardlook.collect.study.folder import Study
 from hardlook.data.images import read_image
 from hardlook.errors import HardlookError, OptionError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, HeatMap, Picture, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.randomness import generator
@@ -109,8 +109,8 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
         "reviewers": rows.sort("participant").to_dicts(),
     }
     report["in_words"] = _describe_results(report)
-    write_whole(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
-    write_whole(out / "page.html", render_page(study, claims, report))
+    write_atomically(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+    write_atomically(out / "page.html", render_page(study, claims, report))
     return report
 
 

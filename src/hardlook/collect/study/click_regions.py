@@ -18,7 +18,7 @@ import numpy as np
 from hardlook.collect.study.instances import PlantedInstance, list_planted_instances
 from hardlook.data.click_names import CLICK_TYPES, ClickType
 from hardlook.errors import DataError
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.roles import Image, Mask
 from hardlook.randomness import generator
 from hardlook.rclicks.user_clicks.planted_users import planted_error
@@ -124,7 +124,7 @@ def _is_only_one_of_its_concept(one: PlantedInstance) -> bool:
 
 def _is_clear(target: Mask) -> bool:
     """Whether the object is neither small nor large, and does not touch the frame."""
-    box = box_of(target)
+    box = find_bounding_box(target)
     height, width = target.shape
     whole = box is not None and box.top > 0 and box.left > 0 and box.bottom < height and box.right < width
     return whole and _SMALLEST_OBJECT <= float(target.mean()) <= _LARGEST_OBJECT

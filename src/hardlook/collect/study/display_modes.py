@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hardlook.collect.study.settings import DisplayMode
 from hardlook.data.click_names import ClickType
 from hardlook.errors import OptionError
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.roles import Image, Mask
 
 GREY, DARK = 128, 40
@@ -81,7 +81,7 @@ def find_shift(mask: Mask) -> tuple[int, int]:
     >>> find_shift(middle)
     (4, -4)
     """
-    box = box_of(mask)
+    box = find_bounding_box(mask)
     if box is None:
         return 0, 0
     height, width = mask.shape
@@ -127,7 +127,7 @@ def outline_mask(mask: Mask) -> Mask:
     """
     thick = max(2, round(hypot(*mask.shape) * _LINE))
     disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * thick + 1, 2 * thick + 1))
-    around, box = np.zeros_like(mask), box_of(mask)
+    around, box = np.zeros_like(mask), find_bounding_box(mask)
     if box is not None:
         part = box.grown(thick, mask.shape).slices
         around[part] = (cv2.dilate(mask[part].astype(np.uint8), disc) > 0) & ~mask[part]

@@ -40,7 +40,7 @@ from hardlook.collect.study.settings import StudySettings, describe_validation_e
 from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, list_items, parse_task
 from hardlook.errors import DataError
 from hardlook.fingerprints import of_value
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
 
@@ -115,10 +115,10 @@ def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, ma
     handle = os.open(path / SECRET, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(handle, "w") as stream:
         stream.write(secret.hex() + "\n")
-    write_whole(path / TASKS, "".join(format_task(task) + "\n" for task in tasks))
-    write_whole(path / MADE, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
+    write_atomically(path / TASKS, "".join(format_task(task) + "\n" for task in tasks))
+    write_atomically(path / MADE, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
     # Last, so that a folder with settings is a whole study.
-    write_whole(path / SETTINGS, settings.model_dump_json(by_alias=True, indent=2) + "\n")
+    write_atomically(path / SETTINGS, settings.model_dump_json(by_alias=True, indent=2) + "\n")
     return Study(path, settings, tuple(tasks), made, secret)
 
 

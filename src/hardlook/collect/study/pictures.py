@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.images import read_bytes
 from hardlook.errors import DataError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.models.roles import Mask
 
 KINDS = ("images", "masks", "targets")
@@ -50,7 +50,7 @@ def write_picture(folder: Path, kind: str, pixels: Pixels, *, lossless: bool | N
     exact = (kind != "images" or small or pixels.ndim == 2) if lossless is None else lossless
     name = f"{kind}/{hash_picture(pixels)}{'.png' if exact else '.jpg'}"
     if not (folder / name).is_file():
-        write_whole(folder / name, _encode(pixels, exact))
+        write_atomically(folder / name, _encode(pixels, exact))
     return name
 
 
@@ -65,7 +65,7 @@ def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) 
         if part in ("", ".", "..") or set(part) & set("/\\\0"):
             raise DataError(f"{part!r} is no name of a file", unit=full_stem, remedy="rename the image")
     name = f"{PREVIOUS_MASKS}/{dataset}/{full_stem}.png"
-    write_whole(folder / name, _encode(mask, True))
+    write_atomically(folder / name, _encode(mask, True))
     return name
 
 

@@ -98,7 +98,7 @@ class ErrorRegions:
             "chosen": dict(sorted(self._taken.items())),
             "click_types": dict(sorted(self._types.items())),
             "replays_that_differ": {"count": len(self._differing), "examples": self._differing[:MAX_EXAMPLES]},
-            "left_out": [asdict(note) for note in self._notes.listed()],
+            "left_out": [asdict(note) for note in self._notes.summarize()],
         }
 
     def _reset(self) -> None:
@@ -285,10 +285,10 @@ class RunPredictions:
 
     @cached_property
     def _model(self) -> Any:
-        from hardlook.harness.runs.evaluation import Job, open_worker
+        from hardlook.harness.runs.evaluation import Job, build_worker
 
         model, parts = self.manifest["model"], self.manifest["answers"].get("parts", {})
-        return open_worker(Job(_BENCHMARK, model["name"], dict(model["args"]), int(parts.get("threads", 1)))).model
+        return build_worker(Job(_BENCHMARK, model["name"], dict(model["args"]), int(parts.get("threads", 1)))).model
 
     def _check_run(self) -> None:
         ran = self.manifest["benchmark"]["name"]

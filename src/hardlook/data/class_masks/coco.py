@@ -1,8 +1,8 @@
-"""COCO: images by number, class masks from instances json files.
+"""Class masks of COCO, from instances json files.
 
 Tokens are `C_image`: C counts the file's categories from 1 in the order of their ids (1-80 in COCO), `image` is the
-image's number without zeros in front. A class's mask is the union of its objects, crowds included: a class mask does
-not tell objects apart, and a crowd's pixels are of its class. Nothing is left open.
+image's number without leading zeros. The mask of a class is the union of its objects, crowds included, since a class
+mask does not distinguish objects. No pixel is void.
 
 >>> import json, tempfile
 >>> import PIL.Image
@@ -47,7 +47,6 @@ from hardlook.data.images import read_image
 from hardlook.errors import DataError, OptionError
 
 FOLDERS = ("train2014", "val2014", "train2017", "val2017", "images")
-
 _NUMBER = re.compile(r"(?:.*\D)?(\d+)")
 
 
@@ -61,7 +60,7 @@ class CocoClassMasks(PickledByFields):
     @property
     def classes(self) -> tuple[str, ...]:
         """The categories' names in the order of their ids."""
-        return self._annotated[0]
+        return self._annotations[0]
 
     def paths(self) -> Mapping[str, Path]:
         """Every folder and file by its name."""
@@ -69,32 +68,32 @@ class CocoClassMasks(PickledByFields):
 
     def class_of(self, token: str) -> str:
         """The class name; a `DataError` for a class number beyond the categories."""
-        return self.classes[self._parts(token)[0] - 1]
+        return self.classes[self._parse(token)[0] - 1]
 
     def image_of(self, token: str) -> str:
         """The image's number as text."""
         return str(self._number(token))
 
     def missing(self, token: str) -> str:
-        """What is not there, in words."""
+        """What is missing; empty if nothing is."""
         class_number, number = parse_numbered_token(token)[0], self._number(token)
         if class_number > len(self.classes):
             return f"the class number {class_number} (there are {len(self.classes)} classes)"
         if number not in self._images:
             return f"the image {number}"
-        return "" if number in self._annotated[1] else f"the annotations of image {number}"
+        return "" if number in self._annotations[1] else f"the annotations of image {number}"
 
     def read_image(self, token: str) -> NDArray[np.uint8]:
         """The image (H, W, 3) uint8 RGB."""
         return read_image(self._image_path(self._number(token), token))
 
     def read_mask(self, token: str) -> ClassMask:
-        """The truth: the union of the class's objects; empty where the image has none of them."""
-        class_number, number = self._parts(token)
-        objects = self._objects(number, token)
+        """The union of the class's objects; empty if the image has none."""
+        class_number, image = self._parse(token)
+        objects = self._objects(image, token)
         mask = np.zeros((objects.height, objects.width), bool)
-        for place, encoded in _numbered(objects, self._annotated[2]):
-            if place == class_number:
+        for own_number, encoded in self._list_masks(objects):
+            if own_number == class_number:
                 mask |= rle.decode(encoded)
         return ClassMask(mask, np.zeros_like(mask))
 
@@ -102,52 +101,63 @@ class CocoClassMasks(PickledByFields):
         """The label map (H, W); where objects of two classes overlap, the smaller object is in front."""
         objects = self._objects(self._number(f"1_{image}"), image)
         labels = np.zeros((objects.height, objects.width), np.int32)
-        drawn = [(rle.area(encoded), place, encoded) for place, encoded in _numbered(objects, self._annotated[2])]
-        for _, place, encoded in sorted(drawn, key=lambda row: row[0], reverse=True):
-            labels[rle.decode(encoded)] = place
+        for class_number, encoded in sorted(
+            self._list_masks(objects), key=lambda pair: rle.area(pair[1]), reverse=True
+        ):
+            labels[rle.decode(encoded)] = class_number
         return labels
 
     def tokens(self) -> tuple[str, ...]:
-        """Every class with pixels in every image that is there, by class, then image number."""
-        _, objects, places = self._annotated
-        found = set()
-        for number in sorted(set(objects) & set(self._images)):
-            found |= {(place, number) for place, encoded in _numbered(objects[number], places) if rle.area(encoded)}
-        return tuple(f"{place}_{number}" for place, number in sorted(found))
+        """Every class with pixels in every existing image, by class, then image number."""
+        objects = self._annotations[1]
+        found = {
+            (class_number, image)
+            for image in set(objects) & set(self._images)
+            for class_number, encoded in self._list_masks(objects[image])
+            if rle.area(encoded)
+        }
+        return tuple(f"{class_number}_{image}" for class_number, image in sorted(found))
 
     def unreadable(self) -> Mapping[str, str]:
-        """None: tokens come from the annotations, which are read whole, and not from the images' own files."""
+        """Always empty: tokens come from the annotations, not from the image files."""
         return {}
 
-    def _parts(self, token: str) -> tuple[int, int]:
+    def _parse(self, token: str) -> tuple[int, int]:
         class_number = parse_numbered_token(token)[0]
         if class_number > len(self.classes):
             what = f"class number {class_number} where there are {len(self.classes)} classes"
-            raise DataError(what, unit=token, remedy="give the instances file that the tokens were made with")
+            raise DataError(what, unit=token, remedy="pass the instances file that the tokens were made with")
         return class_number, self._number(token)
 
     def _number(self, token: str) -> int:
         image = parse_numbered_token(token)[1]
         if not image.isdecimal():
-            raise DataError(f"{image!r} is no image number of COCO", unit=token, remedy="write C_image, as in 4_11149")
+            raise DataError(
+                f"{image!r} is not an image number of COCO", unit=token, remedy="write C_image, as in 4_11149"
+            )
         return int(image)
+
+    def _list_masks(self, objects: ImageObjects) -> list[tuple[int, rle.Rle]]:
+        """Class number and encoded mask of each object."""
+        numbers = self._annotations[2]
+        return [(numbers[i], mask) for i, mask in zip(objects.category_ids.tolist(), objects.encoded, strict=True)]
 
     @cached_property
     def _images(self) -> Mapping[int, Path]:
-        return _image_files(self.folders, tuple(map(modification_time, self.folders)))
+        return _list_images(self.folders, tuple(map(modification_time, self.folders)))
 
     @cached_property
-    def _annotated(self) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
-        return _read_all(self.instances, tuple(map(modification_time, self.instances)))
+    def _annotations(self) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
+        return _read_annotations(self.instances, tuple(map(modification_time, self.instances)))
 
     def _image_path(self, number: int, unit: str) -> Path:
         if number not in self._images:
-            remedy = "unpack the images, or run what is there with --subset available"
+            remedy = "unpack the images, or evaluate the existing ones with --subset available"
             raise DataError(f"no image {number}", file=self.folders[0], unit=unit, remedy=remedy)
         return self._images[number]
 
     def _objects(self, number: int, unit: str) -> ImageObjects:
-        found = self._annotated[1].get(number)
+        found = self._annotations[1].get(number)
         if found is None:
             remedy = "add the instances file of its split"
             raise DataError(f"image {number} is not annotated", file=self.instances[0], unit=unit, remedy=remedy)
@@ -163,12 +173,13 @@ def open_coco(data: Path | Mapping[str, Path]) -> ClassMaskSource:
     """The source at COCO's folder, or of `{"images": DIR, "instances": FILE}`.
 
     A folder has `annotations/instances_*.json` (or `instances*.json`) and the images in `train2014`, `val2014`,
-    `train2017`, `val2017` or `images`, also below `images`. Where files of 2014 are there only they are read: those
-    of 2017 hold the same images. A file is read when the first mask is asked for, once a process.
+    `train2017`, `val2017` or `images`, also below `images`. If there are files of 2014, only they are read, since those
+    of 2017 hold the same images. A file is read with the first mask, once per process.
     """
     if isinstance(data, Mapping):
         if set(data) != {"images", "instances"}:
-            raise OptionError(f"--data {', '.join(sorted(data))}: no COCO", remedy="give images=DIR instances=FILE")
+            names = ", ".join(sorted(data))
+            raise OptionError(f"--data {names}: not COCO", remedy="pass images=DIR instances=FILE")
         folders, files = [Path(data["images"])], [Path(data["instances"])]
         root = folders[0]
     else:
@@ -178,18 +189,13 @@ def open_coco(data: Path | Mapping[str, Path]) -> ClassMaskSource:
         found = [*sorted(root.glob("annotations/instances*.json")), *sorted(root.glob("instances*.json"))]
         files = [path for path in found if path.stem.endswith("2014")] or found
     if not files or not folders or not files[0].is_file() or not folders[0].is_dir():
-        remedy = "give COCO's folder, with annotations/instances_val2014.json and val2014/ say"
+        remedy = "pass COCO's folder, for example with annotations/instances_val2014.json and val2014/"
         raise DataError("no COCO images with an instances json here", file=root, remedy=remedy)
     return CocoClassMasks(tuple(folders), tuple(files))
 
 
-def _numbered(objects: ImageObjects, places: Mapping[int, int]) -> list[tuple[int, rle.Rle]]:
-    """Class number and run lengths of each object."""
-    return [(places[i], mask) for i, mask in zip(objects.category_ids.tolist(), objects.encoded, strict=True)]
-
-
 @lru_cache(maxsize=4)
-def _image_files(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mapping[int, Path]:
+def _list_images(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mapping[int, Path]:
     found: dict[int, Path] = {}
     for folder in folders:
         listing = FolderListing(folder)
@@ -199,9 +205,9 @@ def _image_files(folders: tuple[Path, ...], _changed: tuple[int, ...]) -> Mappin
     return found
 
 
-# One process parses these hundreds of megabytes once, however many pickled sources it gets.
+# A process parses these hundreds of megabytes once, however many pickled sources it receives.
 @lru_cache(maxsize=2)
-def _read_all(
+def _read_annotations(
     files: tuple[Path, ...], _changed: tuple[int, ...]
 ) -> tuple[tuple[str, ...], Mapping[int, ImageObjects], Mapping[int, int]]:
     """Class names, objects by image number, and class number by category id."""
@@ -209,7 +215,7 @@ def _read_all(
     categories = dict(sets[0].categories)
     for path, other in zip(files[1:], sets[1:], strict=True):
         if dict(other.categories) != categories:
-            raise DataError("other categories than in the first file", file=path, remedy="read files of one dataset")
+            raise DataError("the categories differ from the first file", file=path, remedy="use files of one dataset")
     objects: dict[int, ImageObjects] = {}
     for dataset in sets:
         for image in dataset.images:

@@ -1,26 +1,15 @@
-"""Images in a folder, and their classes in label maps or in one binary mask a class.
+"""Class masks in folders: label maps or one binary mask per class, as in the Pascal VOC devkit or any two folders.
 
 >>> import tempfile
->>> from hardlook.data.class_masks.source import MAP_SUFFIXES
 >>> import PIL.Image
 >>> folder = Path(tempfile.mkdtemp())
 >>> for place, values in (("images", [[9, 9]]), ("masks", [[0, 2]])):
 ...     (folder / place).mkdir()
 ...     PIL.Image.fromarray(np.array(values, np.uint8)).save(folder / place / "a.png")
->>> source = LabelledFolders(
-...     FolderListing(folder / "images"), ("cat", "dog"), maps=(FolderListing(folder / "masks", MAP_SUFFIXES),)
-... )
+>>> _ = (folder / "masks" / "classes.txt").write_text("cat dog".replace(" ", chr(10)))
+>>> source = open_class_mask_folders({"images": folder / "images", "masks": folder / "masks"})
 >>> source.tokens(), source.class_of("2_a"), source.read_mask("2_a").mask.tolist()
 (('2_a',), 'dog', [[False, True]])
-
-Opening sources of class masks from what the command line names with `--data`.
-
->>> import tempfile
->>> try:
-...     open_class_mask_folders({"voc": Path(tempfile.mkdtemp())})
-... except DataError as error:
-...     error.what
-'no VOC devkit here'
 """
 
 from __future__ import annotations
@@ -48,16 +37,85 @@ from hardlook.data.class_masks.source import (
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.images import read_image
 from hardlook.data.label_maps import read_label_map
-from hardlook.data.voc import VOC_CLASSES
+from hardlook.data.voc import VOC_CLASSES, list_devkit_roots
 from hardlook.errors import DataError, OptionError
+
+VOC_MAPS = ("SegmentationClassAug", "SegmentationClass")
+VOC_BINARY = ("SegmentationBinary", "BinaryMasks", "binary")
+_USAGE = "pass voc=DIR (also with binary=DIR), or images=DIR masks=DIR, or images=DIR binary=DIR"
+
+
+def open_class_mask_folders(data: Mapping[str, Path], *, labels: Path | None = None) -> ClassMaskSource:
+    """The source of `{"voc": DIR}`, `{"images": DIR, "masks": DIR}` or `{"images": DIR, "binary": DIR}`.
+
+    `labels` is a text file with one class name per line, class number 1 first; the default is a `classes.txt` beside
+    the masks, and for VOC its twenty classes. In VOC's devkit each image uses the first mask that exists:
+    SegmentationClassAug, SegmentationClass, then binary masks `<token>.png` in any of these folders, in
+    SegmentationBinary, BinaryMasks or binary, or in the folder given as `binary` beside `voc`.
+    """
+    given = {name: Path(path) for name, path in data.items()}
+    for name, path in given.items():
+        if not path.is_dir():
+            raise DataError(f"no folder for {name}", file=path, remedy="check the path and that it is unpacked")
+    if set(given) in ({"voc"}, {"voc", "binary"}):
+        return _open_voc(given["voc"], given.get("binary"), labels)
+    if set(given) == {"images", "masks"}:
+        maps = (FolderListing(given["masks"], MAP_SUFFIXES),)
+        classes, files = _read_class_names(labels, given["masks"])
+        return LabelledFolders(FolderListing(given["images"]), classes, maps=maps, files=files)
+    if set(given) == {"images", "binary"}:
+        binary = (FolderListing(given["binary"], MAP_SUFFIXES),)
+        classes, files = _read_class_names(labels, given["binary"])
+        return LabelledFolders(FolderListing(given["images"]), classes, binary=binary, files=files)
+    raise OptionError(f"--data {', '.join(sorted(given)) or 'nothing'}: no source of class masks", remedy=_USAGE)
+
+
+def _open_voc(folder: Path, binary: Path | None, labels: Path | None) -> LabelledFolders:
+    root = next((root for root in list_devkit_roots(folder) if (root / "JPEGImages").is_dir()), None)
+    if root is None:
+        remedy = f"pass the folder that holds JPEGImages and {' or '.join(VOC_MAPS)}"
+        raise DataError("no VOC devkit here", file=folder, remedy=remedy)
+    maps = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_MAPS if (root / name).is_dir())
+    lone = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_BINARY if (root / name).is_dir())
+    named = (FolderListing(binary, MAP_SUFFIXES),) if binary else ()
+    if not maps + lone + named:
+        remedy = f"unpack {' or '.join(VOC_MAPS)}, or put masks named <token>.png in {VOC_BINARY[0]}"
+        raise DataError("the devkit has no class masks", file=root, remedy=remedy)
+    classes, files = _read_class_names(labels, root, VOC_CLASSES)
+    return LabelledFolders(FolderListing(root / "JPEGImages"), classes, maps, named + lone + maps, files)
+
+
+def _read_class_names(
+    labels: Path | None, folder: Path, default: tuple[str, ...] = ()
+) -> tuple[tuple[str, ...], tuple[Path, ...]]:
+    """Class names, and the file they come from."""
+    beside = [path for path in (folder / "classes.txt", folder.parent / "classes.txt") if path.is_file()]
+    # The list of a devkit is inside it; one in the parent folder may belong to something else.
+    beside = [path for path in beside if not default or path.parent == folder]
+    path = labels or next(iter(beside), None)
+    if path is None:
+        if default:
+            return default, ()
+        remedy = "pass --labels FILE: one class name per line, class number 1 first"
+        raise OptionError("unknown class names", remedy=remedy)
+    if not path.is_file():
+        raise DataError(
+            "no such file of class names", file=path, remedy="one class name per line, class number 1 first"
+        )
+    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    names = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
+    if not 0 < len(names) < VOID or len(set(names)) < len(names):
+        what = f"{len(names)} class names, {len(set(names))} of them different"
+        raise DataError(what, file=path, remedy=f"give 1 to {VOID - 1} different names; {VOID} is the void label")
+    return names, (path,)
 
 
 @dataclass(frozen=True)
 class LabelledFolders(PickledByFields):
     """Class masks from folders; token `C_image` is class number C, `classes[C - 1]`, in that image.
 
-    `maps` are folders of label maps `<image>.png`, `binary` folders of masks `<token>.png`. The first map that is
-    there counts, else the first binary mask. `files` are further files that were read, for fingerprints.
+    `maps` are folders of label maps `<image>.png`, `binary` folders of masks `<token>.png`. The first existing map is
+    used, else the first binary mask. `files` are further files that were read, for fingerprints.
     """
 
     images: FolderListing
@@ -67,7 +125,7 @@ class LabelledFolders(PickledByFields):
     files: tuple[Path, ...] = ()
 
     def paths(self) -> Mapping[str, Path]:
-        """Every folder and file by its name; of two with one name the second is named with its parent."""
+        """Every folder and file by its name; of two with the same name the second is named with its parent."""
         named: dict[str, Path] = {}
         for path in (self.images.folder, *(listing.folder for listing in self.maps + self.binary), *self.files):
             if path not in named.values():
@@ -76,13 +134,13 @@ class LabelledFolders(PickledByFields):
 
     @property
     def mask_folders(self) -> Mapping[str, int]:
-        """How many images take their label map from each folder, and how many binary masks serve the others."""
+        """The number of label maps used per folder, and of binary masks for images without a label map."""
         used: Counter[str] = Counter()
         mapped = {image: listing for listing in reversed(self.maps) for image in listing}
         for image in self.images:
             if image in mapped:
                 used[mapped[image].folder.name] += 1
-        for tokens in self._lone_tokens.values():
+        for tokens in self._binary_tokens.values():
             used.update(path.parent.name for token in tokens if (path := self._binary_path(token)))
         return dict(used)
 
@@ -95,7 +153,7 @@ class LabelledFolders(PickledByFields):
         return parse_numbered_token(token)[1]
 
     def missing(self, token: str) -> str:
-        """What is not there, in words."""
+        """What is missing; empty if nothing is."""
         number, image = parse_numbered_token(token)
         if number > len(self.classes):
             return f"the class number {number} (there are {len(self.classes)} classes)"
@@ -110,50 +168,50 @@ class LabelledFolders(PickledByFields):
         return read_image(self._image_path(self.image_of(token), token))
 
     def read_mask(self, token: str) -> ClassMask:
-        """The truth; an empty mask where the label map has no pixel of the class."""
+        """The class mask; empty if the label map has no pixel of the class."""
         number, image = self._parts(token)
         if self._map_path(image) is not None:
             labels = self._read_map(image, token)
             return ClassMask(labels == number, labels == VOID)
         path = self._binary_path(token)
         if path is None:
-            raise self._no_mask(token)
+            raise self._missing_mask_error(token)
         try:
             return read_binary_mask(path, read_image_size(self._image_path(image, token)))
         except DataError as error:
             raise error.at(unit=token) from error
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
-        """The label map (H, W), put together from the binary masks of an image that has no map.
+        """The label map (H, W), composed of the binary masks if the image has no map.
 
-        Where two of them overlap, the smaller mask is in front. A class without a mask counts as not there.
+        Where two masks overlap, the smaller one is in front. A class without a mask counts as absent.
         """
-        if self._map_path(image) is not None or image not in self._lone_tokens:
+        if self._map_path(image) is not None or image not in self._binary_tokens:
             return self._read_map(image, image)
-        truths = [(parse_numbered_token(token)[0], self.read_mask(token)) for token in self._lone_tokens[image]]
+        truths = [(parse_numbered_token(token)[0], self.read_mask(token)) for token in self._binary_tokens[image]]
         labels = np.where(np.logical_or.reduce([truth.void for _, truth in truths]), VOID, 0).astype(np.int32)
         for number, truth in sorted(truths, key=lambda row: int(row[1].mask.sum()), reverse=True):
             labels[truth.mask] = number
         return labels
 
     def tokens(self) -> tuple[str, ...]:
-        """Every class with pixels in every image that is there with its truth, by class, then image."""
-        return self._scanned[0]
+        """Every class with pixels in every image that exists with its masks, by class, then image."""
+        return self._token_scan[0]
 
     def unreadable(self) -> Mapping[str, str]:
-        """The images whose own file or truth cannot be read, and why; one bad binary mask costs the image."""
-        return self._scanned[1]
+        """The images whose file or masks cannot be read, with the reason; one bad binary mask excludes the image."""
+        return self._token_scan[1]
 
     def _parts(self, token: str) -> tuple[int, str]:
         number, image = parse_numbered_token(token)
         if number > len(self.classes):
             what = f"class number {number} where there are {len(self.classes)} classes"
-            raise DataError(what, unit=token, remedy="give the labels that the tokens were made with")
+            raise DataError(what, unit=token, remedy="pass the labels that the tokens were made with")
         return number, image
 
     def _image_path(self, image: str, unit: str) -> Path:
         if image not in self.images:
-            remedy = "unpack the images, or run what is there with --subset available"
+            remedy = "unpack the images, or evaluate the existing ones with --subset available"
             raise DataError(f"no image {image!r}", file=self.images.folder, unit=unit, remedy=remedy)
         return self.images.path(image)
 
@@ -164,30 +222,30 @@ class LabelledFolders(PickledByFields):
         return next((listing.path(token) for listing in self.binary if token in listing), None)
 
     @cached_property
-    def _scanned(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    def _token_scan(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
         """Tokens, and the images that cannot be read."""
         found: list[tuple[int, str]] = []
         broken: dict[str, str] = {}
         for image in self.images:
             try:
-                found += [(number, image) for number in self._present(image)]
+                found += [(number, image) for number in self._list_classes(image)]
             except (DataError, OSError) as error:
                 broken[image] = describe_read_error(error)
         return tuple(f"{number}_{image}" for number, image in sorted(found)), broken
 
-    def _present(self, image: str) -> list[int]:
+    def _list_classes(self, image: str) -> list[int]:
         """The numbers of the classes that have pixels in an image."""
         if self._map_path(image) is None:
-            tokens = self._lone_tokens.get(image, ())
+            tokens = self._binary_tokens.get(image, ())
             return [parse_numbered_token(token)[0] for token in tokens if self.read_mask(token).mask.any()]
         numbers = [int(number) for number in np.unique(self._read_map(image, image)) if number not in (0, VOID)]
         for number in numbers:
-            parse_numbered_token(f"{number}_{image}")  # a name with a space in it makes no token
+            parse_numbered_token(f"{number}_{image}")  # raises if the image's name contains a space
         return numbers
 
     @cached_property
-    def _lone_tokens(self) -> Mapping[str, tuple[str, ...]]:
-        """The tokens of binary masks by image, for images that are there and have no label map."""
+    def _binary_tokens(self) -> Mapping[str, tuple[str, ...]]:
+        """The tokens of binary masks by image, for existing images without a label map."""
         lone: dict[str, dict[str, None]] = {}
         for listing in self.binary:
             for stem in listing:
@@ -199,93 +257,20 @@ class LabelledFolders(PickledByFields):
     def _read_map(self, image: str, unit: str) -> NDArray[np.int32]:
         path = self._map_path(image)
         if path is None:
-            raise self._no_mask(unit)
+            raise self._missing_mask_error(unit)
         try:
             labels = read_label_map(path, size=read_image_size(self._image_path(image, unit)))
         except DataError as error:
             raise error.at(unit=unit) from error
-        strange = (labels < 0) | ((labels > len(self.classes)) & (labels != VOID))
-        if strange.any():
-            numbers = ", ".join(map(str, np.unique(labels[strange])[:5]))
+        unknown = (labels < 0) | ((labels > len(self.classes)) & (labels != VOID))
+        if unknown.any():
+            numbers = ", ".join(map(str, np.unique(labels[unknown])[:5]))
             what = f"the label map holds {numbers}: none of the {len(self.classes)} classes, nor {VOID}"
-            raise DataError(what, file=path, unit=unit, remedy="give the labels that the maps were made with")
+            raise DataError(what, file=path, unit=unit, remedy="pass the labels that the maps were made with")
         return labels
 
-    def _no_mask(self, unit: str) -> DataError:
+    def _missing_mask_error(self, unit: str) -> DataError:
         folders = [listing.folder for listing in (self.maps or self.binary)]
         kind = "label map" if self.maps or "_" not in unit else "mask"
-        remedy = "add the label map, or one binary mask a class named by its token"
+        remedy = "add the label map, or one binary mask per class named by its token"
         return DataError(f"no {kind} for {unit}", file=next(iter(folders), None), unit=unit, remedy=remedy)
-
-
-VOC_MAPS = ("SegmentationClassAug", "SegmentationClass")
-
-VOC_BINARY = ("SegmentationBinary", "BinaryMasks", "binary")
-
-WAYS = "give voc=DIR (also with binary=DIR), or images=DIR masks=DIR, or images=DIR binary=DIR"
-
-
-def open_class_mask_folders(data: Mapping[str, Path], *, labels: Path | None = None) -> ClassMaskSource:
-    """The source of `{"voc": DIR}`, `{"images": DIR, "masks": DIR}` or `{"images": DIR, "binary": DIR}`.
-
-    `labels` is a text file with one class name a line, class number 1 first; without it a `classes.txt` beside the
-    masks counts, and for VOC its own twenty classes. In VOC's devkit each image takes the first truth there is:
-    SegmentationClassAug, SegmentationClass, then binary masks `<token>.png` in any of these folders, in
-    SegmentationBinary, BinaryMasks or binary, or in the folder given as `binary` beside `voc`.
-    """
-    given = {name: Path(path) for name, path in data.items()}
-    for name, path in given.items():
-        if not path.is_dir():
-            raise DataError(f"no folder for {name}", file=path, remedy="check the path and that it is unpacked")
-    if set(given) in ({"voc"}, {"voc", "binary"}):
-        return _voc(given["voc"], given.get("binary"), labels)
-    if set(given) == {"images", "masks"}:
-        maps = (FolderListing(given["masks"], MAP_SUFFIXES),)
-        classes, files = _classes(labels, given["masks"])
-        return LabelledFolders(FolderListing(given["images"]), classes, maps=maps, files=files)
-    if set(given) == {"images", "binary"}:
-        binary = (FolderListing(given["binary"], MAP_SUFFIXES),)
-        classes, files = _classes(labels, given["binary"])
-        return LabelledFolders(FolderListing(given["images"]), classes, binary=binary, files=files)
-    raise OptionError(f"--data {', '.join(sorted(given)) or 'nothing'}: no source of class masks", remedy=WAYS)
-
-
-def _voc(folder: Path, binary: Path | None, labels: Path | None) -> LabelledFolders:
-    roots = (folder, *sorted(folder.glob("VOC20*")), *sorted(folder.glob("VOCdevkit/VOC20*")))
-    root = next((root for root in roots if (root / "JPEGImages").is_dir()), None)
-    if root is None:
-        remedy = f"give the folder that holds JPEGImages and {' or '.join(VOC_MAPS)}"
-        raise DataError("no VOC devkit here", file=folder, remedy=remedy)
-    maps = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_MAPS if (root / name).is_dir())
-    lone = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_BINARY if (root / name).is_dir())
-    named = (FolderListing(binary, MAP_SUFFIXES),) if binary else ()
-    if not maps + lone + named:
-        remedy = f"unpack {' or '.join(VOC_MAPS)}, or put masks named <token>.png in {VOC_BINARY[0]}"
-        raise DataError("the devkit has no masks of classes", file=root, remedy=remedy)
-    classes, files = _classes(labels, root, VOC_CLASSES)
-    return LabelledFolders(FolderListing(root / "JPEGImages"), classes, maps, named + lone + maps, files)
-
-
-def _classes(
-    labels: Path | None, folder: Path, default: tuple[str, ...] = ()
-) -> tuple[tuple[str, ...], tuple[Path, ...]]:
-    """Class names, and the file they come from."""
-    beside = [path for path in (folder / "classes.txt", folder.parent / "classes.txt") if path.is_file()]
-    # A devkit's own list lies in it; a list above it may be anybody's.
-    beside = [path for path in beside if not default or path.parent == folder]
-    path = labels or next(iter(beside), None)
-    if path is None:
-        if default:
-            return default, ()
-        remedy = "give --labels FILE: one class name a line, class number 1 first"
-        raise OptionError("the classes of these masks have no names", remedy=remedy)
-    if not path.is_file():
-        raise DataError("no such list of classes", file=path, remedy="one class name a line, class number 1 first")
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
-    names = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
-    if not 0 < len(names) < VOID or len(set(names)) < len(names):
-        what = f"{len(names)} class names, {len(set(names))} of them different"
-        raise DataError(
-            what, file=path, remedy=f"1 to {VOID - 1} names, each once; {VOID} means that pixels are left open"
-        )
-    return names, (path,)

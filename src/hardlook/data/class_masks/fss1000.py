@@ -1,7 +1,7 @@
-"""FSS-1000: a folder a class, ten images in each, `<n>.jpg` with the mask `<n>.png`.
+"""Class masks of FSS-1000: one folder per class with ten images `<n>.jpg` and their masks `<n>.png`.
 
-Tokens are `X_class_n`. TOSS's tokens write `0` for the apostrophe and the hyphen of a folder's name (abe0s_flyingfish,
-one0armed_bandit), so a class is looked up by its letters and digits without zeros where its name is not there as is.
+Tokens are `X_class_n`. TOSS's tokens write `0` for the apostrophe and the hyphen in a folder's name (abe0s_flyingfish,
+one0armed_bandit). If a class name has no folder, it is compared by its letters and non-zero digits.
 
 >>> import tempfile
 >>> import PIL.Image
@@ -40,9 +40,8 @@ from hardlook.data.class_tokens import parse_named_token
 from hardlook.data.images import SUFFIXES, read_image
 from hardlook.errors import DataError
 
-IMAGE_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".png")  # a .png is the mask
-
-_SAYS_NOTHING = re.compile(r"[^a-z1-9]")
+IMAGE_SUFFIXES = tuple(suffix for suffix in SUFFIXES if suffix != ".png")  # .png files are masks
+_NOT_COMPARED = re.compile(r"[^a-z1-9]")
 
 
 @dataclass(frozen=True)
@@ -54,14 +53,14 @@ class FssClassMasks(PickledByFields):
     @cached_property
     def classes(self) -> tuple[str, ...]:
         """The class folders' names, sorted."""
-        return _class_folders(self.root, modification_time(self.root))
+        return _list_class_folders(self.root, modification_time(self.root))
 
     def paths(self) -> Mapping[str, Path]:
         """The one folder."""
         return {"fss": self.root}
 
     def class_of(self, token: str) -> str:
-        """The class folder's name; the token's own where no folder has it."""
+        """The class folder's name; the name in the token if there is no such folder."""
         name = parse_named_token(token)[0]
         return self._folder_name(name) or name
 
@@ -70,7 +69,7 @@ class FssClassMasks(PickledByFields):
         return f"{self.class_of(token)}/{parse_named_token(token)[1]}"
 
     def missing(self, token: str) -> str:
-        """What is not there, in words."""
+        """What is missing; empty if nothing is."""
         name, number = parse_named_token(token)
         folder = self._folder_name(name)
         if folder is None:
@@ -84,7 +83,7 @@ class FssClassMasks(PickledByFields):
         return read_image(self._files(token)[0])
 
     def read_mask(self, token: str) -> ClassMask:
-        """The truth: the mask's values above 127."""
+        """The class mask: values above 127."""
         image, mask = self._files(token)
         try:
             return read_bright_mask(mask, read_image_size(image))
@@ -92,28 +91,30 @@ class FssClassMasks(PickledByFields):
             raise error.at(unit=token) from error
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
-        """Always a `DataError`: one class an image is marked, and nobody knows what else is in it."""
+        """Always a `DataError`: only one class per image is annotated, so there are no label maps."""
         remedy = "use VOC, COCO, or folders of label maps"
-        raise DataError("FSS-1000 has no label maps, one mask an image only", file=self.root, unit=image, remedy=remedy)
+        raise DataError(
+            "FSS-1000 has no label maps, only one mask per image", file=self.root, unit=image, remedy=remedy
+        )
 
     def tokens(self) -> tuple[str, ...]:
-        """Every image whose mask has pixels, by class, then number; X is the class's place in `classes`, from 1."""
-        return self._scanned[0]
+        """Every image whose mask has pixels, by class, then number; X is the class's position in `classes`, from 1."""
+        return self._token_scan[0]
 
     def unreadable(self) -> Mapping[str, str]:
-        """The images whose own file or mask cannot be read, and why."""
-        return self._scanned[1]
+        """The images whose file or mask cannot be read, with the reason."""
+        return self._token_scan[1]
 
     def _files(self, token: str) -> tuple[Path, Path]:
-        """Where image and mask are."""
+        """The files of image and mask."""
         if absent := self.missing(token):
-            remedy = "unpack FSS-1000, or run what is there with --subset available"
-            raise DataError(f"{absent} is not there", file=self.root, unit=token, remedy=remedy)
+            remedy = "unpack FSS-1000, or evaluate the existing images with --subset available"
+            raise DataError(f"{absent} is missing", file=self.root, unit=token, remedy=remedy)
         folder, number = self.class_of(token), str(parse_named_token(token)[1])
         return self._images[folder].path(number), self._masks[folder].path(number)
 
     @cached_property
-    def _scanned(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    def _token_scan(self) -> tuple[tuple[str, ...], Mapping[str, str]]:
         """Tokens, and the images that cannot be read."""
         found: list[str] = []
         broken: dict[str, str] = {}
@@ -135,37 +136,37 @@ class FssClassMasks(PickledByFields):
         return {name: FolderListing(self.root / name, (".png",)) for name in self.classes}
 
     @cached_property
-    def _by_letters(self) -> Mapping[str, list[str]]:
-        alike: defaultdict[str, list[str]] = defaultdict(list)
+    def _by_reduced_name(self) -> Mapping[str, list[str]]:
+        matches: defaultdict[str, list[str]] = defaultdict(list)
         for name in self.classes:
-            alike[_letters(name)].append(name)
-        return dict(alike)
+            matches[_reduce_name(name)].append(name)
+        return dict(matches)
 
     def _folder_name(self, name: str) -> str | None:
-        """The folder of a class as a token writes it, None where there is none or several would do."""
+        """The folder of a class name from a token, None if there is none or several match."""
         if name in self._images:
             return name
-        alike = self._by_letters.get(_letters(name), [])
-        return alike[0] if len(alike) == 1 else None
+        matches = self._by_reduced_name.get(_reduce_name(name), [])
+        return matches[0] if len(matches) == 1 else None
 
 
 def open_fss(folder: Path) -> ClassMaskSource:
     """The source at `folder`, or one or two folders named `fewshot_data` below it, as the archive unpacks."""
     folder = Path(folder)
     for root in (folder / "fewshot_data" / "fewshot_data", folder / "fewshot_data", folder):
-        if root.is_dir() and _class_folders(root, modification_time(root)):
+        if root.is_dir() and _list_class_folders(root, modification_time(root)):
             return FssClassMasks(root)
     what = "no FSS-1000 here" if folder.is_dir() else "the folder does not exist"
-    remedy = "give the folder that holds one folder a class, with <n>.jpg and <n>.png in it"
+    remedy = "pass the folder that holds one folder per class, with <n>.jpg and <n>.png in it"
     raise DataError(what, file=folder, remedy=remedy)
 
 
-def _letters(name: str) -> str:
-    return _SAYS_NOTHING.sub("", name.lower())
+def _reduce_name(name: str) -> str:
+    return _NOT_COMPARED.sub("", name.lower())
 
 
 @lru_cache(maxsize=8)
-def _class_folders(root: Path, _changed: int) -> tuple[str, ...]:
+def _list_class_folders(root: Path, _changed: int) -> tuple[str, ...]:
     found = []
     for folder in root.iterdir():
         if any(stem.isdecimal() for stem in FolderListing(folder, (".png",))):

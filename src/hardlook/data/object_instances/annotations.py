@@ -1,4 +1,18 @@
-"""hardlook.data.object_instances.annotations."""
+"""Object instances of annotated datasets: the Pascal VOC devkit, COCO's instances.json and COCO's panoptic format.
+
+>>> import json, tempfile
+>>> import PIL.Image
+>>> folder = Path(tempfile.mkdtemp())
+>>> PIL.Image.new("RGB", (4, 3)).save(folder / "7.png")
+>>> _ = (folder / "instances.json").write_text(json.dumps({
+...     "images": [{"id": 7, "file_name": "7.png", "width": 4, "height": 3}],
+...     "categories": [{"id": 18, "name": "dog"}],
+...     "annotations": [{"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0,
+...                      "segmentation": [[0, 0, 2, 0, 2, 2, 0, 2]]}]}))
+>>> (dog,) = list_coco_instances("instances", folder / "instances.json", folder, 0, LeftOutNotes("instances"))
+>>> dog.full_stem, int(dog.read_target().mask.sum())
+('7_______1', 4)
+"""
 
 from __future__ import annotations
 
@@ -6,7 +20,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardlook.data import rle
 from hardlook.data.coco_detection import read_instances
@@ -19,19 +32,21 @@ from hardlook.data.object_instances.isegm import count_object_pixels
 from hardlook.data.voc import IGNORE, open_devkit
 from hardlook.errors import DataError, OptionError
 
+_CROWD_WHY = "a crowd is not one object"
+
 
 @dataclass(frozen=True)
 class VocObject:
-    """One number of an object map of VOC; the map's 255 is ignored."""
+    """One object number in an object map of VOC; 255 in the map is ignored."""
 
     path: Path
     object_path: Path
     number: int
 
-    def read_target(self, size: tuple[int, int] | None = None) -> Target:
-        """The truth (H, W)."""
-        labels = read_label_map(self.object_path, size=size)
-        return _target(labels == self.number, labels == IGNORE, self.object_path)
+    def read_target(self) -> Target:
+        """The target as stored."""
+        labels = read_label_map(self.object_path)
+        return Target(labels == self.number, labels == IGNORE)
 
     def files(self) -> tuple[Path, ...]:
         """Image and object map."""
@@ -40,17 +55,16 @@ class VocObject:
 
 @dataclass(frozen=True)
 class PanopticObject:
-    """One segment of a panoptic PNG; pixels of no segment are ignored, since the truth leaves them open."""
+    """One segment of a panoptic PNG; unlabelled pixels are ignored."""
 
     path: Path
     segments_path: Path
     id: int
 
-    def read_target(self, size: tuple[int, int] | None = None) -> Target:
-        """The truth (H, W)."""
+    def read_target(self) -> Target:
+        """The target as stored."""
         ids = decode_ids(read_image(self.segments_path))
-        _refuse_other_size(ids.shape, size, self.segments_path)
-        return _target(ids == self.id, ids == 0, self.segments_path)
+        return Target(ids == self.id, ids == 0)
 
     def files(self) -> tuple[Path, ...]:
         """Image and PNG."""
@@ -59,7 +73,7 @@ class PanopticObject:
 
 @dataclass(frozen=True)
 class CocoObject:
-    """One annotation of an instances.json, run-length encoded; nothing is ignored."""
+    """One annotation of an instances.json, run-length encoded; no pixel is ignored."""
 
     path: Path
     annotations: Path
@@ -68,45 +82,27 @@ class CocoObject:
     counts: str
     id: int
 
-    def read_target(self, size: tuple[int, int] | None = None) -> Target:
-        """The truth (H, W)."""
-        _refuse_other_size((self.height, self.width), size, self.annotations)
+    def read_target(self) -> Target:
+        """The target as stored."""
         mask = rle.decode({"size": [self.height, self.width], "counts": self.counts})
-        return _target(mask, np.zeros(mask.shape, bool), self.annotations)
+        return Target(mask, np.zeros(mask.shape, bool))
 
     def files(self) -> tuple[Path, ...]:
         """Image and annotations."""
         return self.path, self.annotations
 
 
-def _target(mask: NDArray[np.bool_], ignore: NDArray[np.bool_], path: Path) -> Target:
-    if not mask.any():
-        raise DataError("the object has no pixels", file=path, remedy="take images and truth of one release")
-    return Target(mask, ignore)
-
-
-def _refuse_other_size(truth: tuple[int, ...], size: tuple[int, int] | None, path: Path) -> None:
-    if size is not None and truth != (size[1], size[0]):
-        what = f"the truth is {truth[1]}x{truth[0]}, its image {size[0]}x{size[1]}"
-        raise DataError(what, file=path, remedy="take images and truth of one release")
-
-
-_CROWD_WHY = "a crowd is not one object"
-
-
 def list_voc_instances(
     dataset: str, folder: Path, min_area: int, notes: LeftOutNotes, split: str | None
 ) -> list[ObjectInstance]:
-    """The objects of a split's images in the list's order; the split may be left open where there is one list."""
+    """The objects of a split's images in the split's order; `split` may be None if the devkit has only one."""
     devkit = open_devkit(folder)
     if split is None:
-        lists = devkit.splits()
-        if len(lists) != 1:
-            known = ", ".join(lists) or "none at all"
-            raise OptionError(
-                f"the devkit {folder} has {len(lists)} lists of images", remedy=f"choose a split: {known}"
-            )
-        split = lists[0]
+        splits = devkit.splits()
+        if len(splits) != 1:
+            remedy = f"choose a split: {', '.join(splits) or 'there are none'}"
+            raise OptionError(f"the devkit {folder} has {len(splits)} splits", remedy=remedy)
+        split = splits[0]
     found = []
     for image in devkit.images(split):
         if image.object_path is None:
@@ -123,7 +119,7 @@ def list_voc_instances(
 def list_coco_instances(
     dataset: str, annotations: Path, images: Path, min_area: int, notes: LeftOutNotes
 ) -> list[ObjectInstance]:
-    """The annotated objects in the file's order, crowds left out; an object's stem is its annotation's id."""
+    """The annotated objects in the file's order without crowds; an object's stem is its annotation's id."""
     found, missing = [], []
     for image in read_instances(annotations).images:
         name = Path(image.file_name)
@@ -137,7 +133,10 @@ def list_coco_instances(
             elif segmentation is None:
                 notes.add(f"objects of {dataset} without a mask", "the annotation has a box alone", unit)
             else:
-                encoded = _encoded(segmentation, image.height, image.width, annotations, unit)
+                try:
+                    encoded = rle.from_segmentation(segmentation, image.height, image.width)
+                except DataError as error:
+                    raise error.at(file=annotations, unit=unit) from error
                 stored = CocoObject(path, annotations, image.height, image.width, encoded["counts"], i)
                 instance = ObjectInstance(dataset, name.stem, str(i), f"{dataset}/{image.id}", stored)
                 if notes.check_area(rle.area(encoded), min_area, instance.full_stem):
@@ -152,24 +151,17 @@ def list_coco_instances(
 def list_panoptic_instances(
     dataset: str, annotations: Path, segments: Path, images: Path, min_area: int, notes: LeftOutNotes
 ) -> list[ObjectInstance]:
-    """The things in the file's order, crowds left out; an object's stem is its segment's id."""
+    """The things in the file's order without crowds; an object's stem is its segment's id."""
     content = read_panoptic(annotations, segments, images)
     found = []
     for image in content.images:
         for segment in image.segments:
-            stored = PanopticObject(image.path, image.segments_path, segment.id)
-            instance = ObjectInstance(dataset, image.path.stem, str(segment.id), f"{dataset}/{image.id}", stored)
             if not content.categories[segment.category_id].thing:
                 continue
+            stored = PanopticObject(image.path, image.segments_path, segment.id)
+            instance = ObjectInstance(dataset, image.path.stem, str(segment.id), f"{dataset}/{image.id}", stored)
             if segment.crowd:
                 notes.add(f"crowds of {dataset}", _CROWD_WHY, instance.full_stem)
             elif notes.check_area(segment.area, min_area, instance.full_stem):
                 found.append(instance)
     return found
-
-
-def _encoded(segmentation: object, height: int, width: int, file: Path, unit: str) -> rle.Rle:
-    try:
-        return rle.from_segmentation(segmentation, height, width)
-    except DataError as error:
-        raise error.at(file=file, unit=unit) from error

@@ -1,7 +1,7 @@
-"""Evaluating one batch: every error is recorded with its unit.
+"""Evaluate one batch of units; every error is recorded with its unit.
 
 A unit whose files cannot be read fails alone. When the model raises on a batch, its units are evaluated one by one, so
-that a single bad unit costs no other unit its answer. A worker pins torch, OpenMP, BLAS and OpenCV to its number of
+that a bad unit does not affect the others. A worker pins torch, OpenMP, BLAS and OpenCV to its number of
 threads: default threading beside a busy core costs four times and more.
 """
 
@@ -23,7 +23,7 @@ from hardlook.harness.runs.record_store import Failure
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a batch; `split` when it had to be answered one by one."""
+    """The records and failures of a batch; `split` where its units had to be evaluated one by one."""
 
     records: Sequence[Record] = ()
     failures: Sequence[Failure] = ()
@@ -32,7 +32,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """Units with their files read, and those that could not be."""
+    """Units with their files read, and the failures of those that could not be read."""
 
     units: Sequence[Unit]
     failures: Sequence[Failure] = field(default=())
@@ -50,7 +50,7 @@ def prepare_batch(benchmark: Benchmark, units: Sequence[Unit]) -> PreparedBatch:
 
 
 def evaluate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) -> Outcome:
-    """Answer the prepared units together, or one by one where that breaks."""
+    """Evaluate prepared units together, or one by one where that raises."""
     if not batch.units:
         return Outcome((), batch.failures)
     try:
@@ -69,12 +69,12 @@ def evaluate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) ->
 
 
 def evaluate_batch(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Outcome:
-    """Read and answer a batch."""
+    """Read the files of a batch and evaluate it."""
     return evaluate_prepared(benchmark, prepare_batch(benchmark, units), model)
 
 
-def lost_batch(units: Sequence[Unit], reason: str) -> Outcome:
-    """A batch that took its worker down with it, every time."""
+def fail_batch(units: Sequence[Unit], reason: str) -> Outcome:
+    """The outcome of a batch on which the worker died every time: all its units failed."""
     return Outcome((), [Failure(unit.id, "worker", reason, "") for unit in units])
 
 
@@ -82,7 +82,9 @@ def _checked(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Sequenc
     records = list(benchmark.evaluate(units, model))
     expected, came = [unit.id for unit in units], [str(record.get("unit")) for record in records]
     if sorted(expected) != sorted(came):
-        raise HardlookError(f"benchmark {benchmark.card.name!r} was given units {expected} and answered {came}")
+        raise HardlookError(
+            f"benchmark {benchmark.card.name!r} was given units {expected} and returned records of {came}"
+        )
     for record in records:
         benchmark.schema.check(record)
     return records
@@ -99,7 +101,7 @@ THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"
 
 @dataclass(frozen=True)
 class Job:
-    """Names from which any process, here or elsewhere, rebuilds the benchmark and the model.
+    """Names from which any process, on any machine, builds the benchmark and the model.
 
     `model` is empty for stored predictions.
     """
@@ -112,31 +114,31 @@ class Job:
 
 @dataclass(frozen=True)
 class Worker:
-    """A benchmark and a model, ready to answer."""
+    """A benchmark and a model, built in this process."""
 
     benchmark: Benchmark
     model: Any
 
 
-def open_worker(job: Job) -> Worker:
+def build_worker(job: Job) -> Worker:
     """Build the benchmark and the model in this process, threads pinned."""
     from hardlook.models.registry import build
 
-    announce_threads(job.threads)
+    set_thread_variables(job.threads)
     benchmark = find_benchmark(job.benchmark)
     model = build(job.model, role=benchmark.card.role, args=job.model_args) if job.model else None
     pin_threads(job.threads)
     return Worker(benchmark, model)
 
 
-def announce_threads(threads: int) -> None:
-    """Tell libraries that are not loaded yet, and the processes started from here."""
+def set_thread_variables(threads: int) -> None:
+    """Limit the threads of libraries that are not loaded yet, also in processes started from here."""
     for variable in THREAD_VARIABLES:
         os.environ[variable] = str(threads)
 
 
 def pin_threads(threads: int) -> None:
-    """Tell libraries that are loaded already."""
+    """Limit the threads of libraries that are loaded already."""
     import threadpoolctl
 
     threadpoolctl.threadpool_limits(threads)

@@ -1,7 +1,7 @@
-"""The run folder: where everything about a run lies, written whole or not at all.
+"""The run folder: the files of a run and how they are written.
 
-docs/run-folder.md describes each file. Files are written beside their place and moved into it, so a reader, a
-second process or a kill at any moment sees the old file or the new one, never half of one.
+docs/run-folder.md describes each file. Files are written under a temporary name and renamed, so a reader or a second
+process sees the old file or the new one, never half of one, also after a kill.
 
 >>> import tempfile
 >>> folder = RunFolder(Path(tempfile.mkdtemp()) / "run")
@@ -40,7 +40,7 @@ class RunFolder:
 
     @property
     def records_path(self) -> Path:
-        """`records/`: Parquet parts, one row a unit."""
+        """`records/`: Parquet parts, one row per unit."""
         return self.path / "records"
 
     @property
@@ -55,7 +55,7 @@ class RunFolder:
 
     @property
     def sessions_path(self) -> Path:
-        """`sessions/`: one file a process that worked on the run."""
+        """`sessions/`: one file per process that worked on the run."""
         return self.path / "sessions"
 
     @property
@@ -69,7 +69,7 @@ class RunFolder:
         return self.path / "report.html"
 
     def exists(self) -> bool:
-        """Whether a run lies here."""
+        """Whether this folder holds a run."""
         return self.manifest_path.is_file()
 
     def read_manifest(self) -> dict[str, Any]:
@@ -77,12 +77,12 @@ class RunFolder:
         try:
             manifest: Any = json.loads(self.manifest_path.read_text())
         except (FileNotFoundError, NotADirectoryError):
-            raise RunError("there is no run here", file=self.path, remedy=self._where_runs_are()) from None
+            raise RunError("there is no run here", file=self.path, remedy=self._suggest_run()) from None
         except ValueError as error:
             raise RunError(
                 f"run.json is not valid JSON ({error})",
                 file=self.manifest_path,
-                remedy="take it from a copy of the folder; without it run again, into another folder",
+                remedy="restore it from a copy of the folder, or run again into another folder",
             ) from None
         schema = manifest.get("schema") if isinstance(manifest, dict) else None
         if schema != RUN_SCHEMA:
@@ -92,12 +92,11 @@ class RunFolder:
         missing = sorted({"benchmark", "model", "options", "units", "batch_size", "answers", "created"} - set(manifest))
         if missing:
             raise RunError(f"run.json lacks {', '.join(missing)}", file=self.manifest_path)
-        found: dict[str, Any] = manifest
-        return found
+        return dict(manifest)
 
-    def _where_runs_are(self) -> str:
-        """What to give instead of this folder: the runs right below it, else the folder of a run."""
-        below = sorted(found.parent for found in self.path.glob("*/run.json")) if self.path.is_dir() else []
+    def _suggest_run(self) -> str:
+        """What to give instead of this folder: one of the runs directly below it, else the folder of a run."""
+        below = sorted(path.parent for path in self.path.glob("*/run.json")) if self.path.is_dir() else []
         if not below:
             return "give the folder of `--out`"
         more = f" and {len(below) - 3} more" if len(below) > 3 else ""
@@ -107,7 +106,7 @@ class RunFolder:
     def locked(self) -> Iterator[None]:
         """Hold the folder's lock while changing a file that other processes change too.
 
-        File systems without locks exist; there the worst case is a session missing from `run.json` until the next.
+        Some file systems have no locks; there a session may be missing from `run.json` until the next one ends.
         """
         with (self.path / ".lock").open("w") as stream:
             with contextlib.suppress(ImportError, OSError):
@@ -117,14 +116,14 @@ class RunFolder:
             yield
 
     def check_is_run_folder(self) -> None:
-        """Refuse to put a run into a file, or into a folder that holds something else."""
+        """Raise an error where the path is a file, or a folder that holds something else."""
         if self.path.exists() and not self.path.is_dir():
             raise RunError("this is a file, not a folder", file=self.path, remedy="choose a folder for --out")
         if self.path.is_dir() and not self.exists():
-            strangers = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
-            if set(strangers) - OWN_NAMES:
+            names = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
+            if set(names) - OWN_NAMES:
                 raise RunError(
-                    f"the folder holds other things ({', '.join(strangers[:4])})",
+                    f"the folder holds other files ({', '.join(names[:4])})",
                     file=self.path,
                     remedy="choose an empty or a new folder for --out",
                 )
@@ -140,28 +139,26 @@ class RunFolder:
         return aside
 
 
-def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file so that it is there whole or not at all, also after a crash of the machine."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+def write_atomically(path: Path, content: bytes | str) -> None:
+    """Write a file so that it exists whole or not at all, also after a crash of the machine."""
+    temporary = _temporary_path(path)
     try:
-        with beside.open("wb") as stream:
+        with temporary.open("wb") as stream:
             stream.write(content.encode() if isinstance(content, str) else content)
             stream.flush()
             os.fsync(stream.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
 
 
-def write_once(path: Path, content: str) -> bool:
-    """Write a file unless it exists, also against another process at the same moment; True when we wrote it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+def write_if_absent(path: Path, content: str) -> bool:
+    """Write a file unless it exists, safe against other processes; return whether this call wrote it."""
+    temporary = _temporary_path(path)
     try:
-        beside.write_text(content)
+        temporary.write_text(content)
         try:
-            os.link(beside, path)
+            os.link(temporary, path)
         except FileExistsError:
             return False
         except OSError:
@@ -171,5 +168,10 @@ def write_once(path: Path, content: str) -> bool:
     except FileExistsError:
         return False
     finally:
-        beside.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
     return True
+
+
+def _temporary_path(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path.with_name(f".{path.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")

@@ -1,4 +1,4 @@
-"""A benchmark without a run folder: for calibration, notebooks and tests of benchmarks.
+"""Run a benchmark in memory, without a run folder: for calibration, notebooks and tests of benchmarks.
 
 >>> run = InMemoryRun("closed-miou", {"scenes": 2, "resamples": 0})
 >>> run.score("planted-segmenter", {"stranger": 1.0}).get("miou").value < 1
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class InMemoryRun:
-    """Units read once, then answered by as many models as wanted."""
+    """Units whose files are read once, then evaluated with any number of models."""
 
     def __init__(self, benchmark: str, given: Mapping[str, Any] | None = None) -> None:
         self.benchmark = find_benchmark(benchmark)
@@ -50,11 +50,10 @@ class InMemoryRun:
         """The scorecard of a model."""
         records = self.records(model, args)
         scorecard = self.benchmark.score(records, self.options)
-        readings = self.benchmark.readings(self.options)
         return replace(
             scorecard,
             model=model,
-            readings=readings,
+            readings=self.benchmark.readings(self.options),
             left_out=(*self.left_out, *scorecard.left_out),
             units=UnitCounts(len(records), len(records), 0),
         )

@@ -1,6 +1,7 @@
-"""A run from names to scores: build, plan, execute, score.
+"""Run a benchmark from names to scores: build the model, plan the batches, evaluate what is missing, score.
 
-The command line, the demo and Python users all call `launch`.
+The command line, the demo and Python users all call `launch`. It resumes: units that have a record are not evaluated
+again, however the earlier call ended.
 
 >>> import tempfile
 >>> done = launch("closed-miou", model="planted-segmenter", given={"scenes": 4, "resamples": 50},
@@ -12,29 +13,57 @@ The command line, the demo and Python users all call `launch`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from contextlib import nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal
 
-from hardlook.errors import ChangedRun, OptionError
+from hardlook.errors import ChangedRun, OptionError, RunError
 from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.batch_size import choose_batch_size
-from hardlook.harness.runs.evaluation import Job, open_worker
-from hardlook.harness.runs.execution import RunProgress, RunSettings, execute
-from hardlook.harness.runs.folder import RunFolder, write_whole
-from hardlook.harness.runs.plan import list_units, make_plan
-from hardlook.harness.runs.scoring import ScoredRun, check_readings, keep_score_options, score_run
+from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
+from hardlook.harness.runs.evaluation import Job, Worker, build_worker
+from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.plan import Plan, batches_of_shard, check_unchanged, choose_batch_size, list_units, make_plan
+from hardlook.harness.runs.progress import NoProgress
+from hardlook.harness.runs.record_store import Failure, RecordWriter, list_answered_units, write_failures
+from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_options, score_run
+from hardlook.harness.runs.sessions import Session, start_manifest
 
-if TYPE_CHECKING:
-    pass
+OnError = Literal["record", "stop"]
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a run behaves; nothing here changes a record.
+
+    `on_error` stop ends the run at the first failed unit. `max_failures` is the share of this call's units above which
+    it ends. `shard` (i, N) evaluates every N-th batch, for runs spread over machines that share the folder. `new` sets
+    an earlier run in the folder aside.
+    """
+
+    engine: EngineOptions = field(default_factory=EngineOptions)
+    on_error: OnError = "record"
+    max_failures: float = 0.01
+    shard: tuple[int, int] | None = None
+    new: bool = False
+
+
+@dataclass(frozen=True)
+class RunProgress:
+    """Counts of units: answered and failed by this call, answered before it, and still open in the whole run."""
+
+    answered: int
+    failed: int
+    before: int
+    open: int
 
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a launch did; `scored` is None while other shards are still at work."""
+    """What `launch` did; `scored` is None until all shards are done."""
 
-    progressed: RunProgress
+    progress: RunProgress
     scored: ScoredRun | None
 
 
@@ -51,7 +80,7 @@ def launch(
     full_fingerprint: bool = False,
     show_progress: Callable[[int, int], Any] | None = None,
 ) -> RunResult:
-    """Run or resume a benchmark in the folder `out` and score it when all units are answered.
+    """Run or resume a benchmark in the folder `out`, and score it when no unit is open.
 
     `given` are the benchmark's options by name; `batch_size` None keeps the folder's, or chooses one.
     """
@@ -68,29 +97,95 @@ def launch(
         )
     job = Job(benchmark, name, dict(model_args or {}), threads)
     units = list_units(found, options)
-    here = open_worker(job)
+    here = build_worker(job)
     if found.setup is not None:
         found.setup(units, here.model, show_progress)
     folder = RunFolder(out)
     if batch_size is None and folder.exists() and not settings.new:
         batch_size = int(folder.read_manifest()["batch_size"])
-    size = batch_size or choose_batch_size(here, units)
 
-    def with_size(size: int) -> RunProgress:
+    def execute_with(size: int) -> RunProgress:
         plan = make_plan(job, here, options, units, batch_size=size, full_fingerprint=full_fingerprint, out=out)
         return execute(plan, here, folder, settings, show_progress)
 
+    size = batch_size or choose_batch_size(here, units)
     try:
-        progressed = with_size(size)
+        progress = execute_with(size)
     except ChangedRun:
-        # Another shard may have chosen a size a moment earlier; what stands in the folder holds.
-        settled = int(folder.read_manifest()["batch_size"])
-        if batch_size is not None or settled == size:
+        # Another shard may have chosen a batch size a moment earlier; the one in the folder counts.
+        stored = int(folder.read_manifest()["batch_size"])
+        if batch_size is not None or stored == size:
             raise
-        progressed = with_size(settled)
-    if progressed.open:
-        return RunResult(progressed, None)
-    keep_score_options(folder, options)
+        progress = execute_with(stored)
+    if progress.open:
+        return RunResult(progress, None)
+    save_score_options(folder, options)
     scored = score_run(folder)
-    write_whole(folder.scores_path, scored.scorecard.to_json())
-    return RunResult(progressed, scored)
+    write_atomically(folder.scores_path, scored.scorecard.to_json())
+    return RunResult(progress, scored)
+
+
+def execute(
+    plan: Plan,
+    here: Worker,
+    folder: RunFolder,
+    settings: RunSettings,
+    show_progress: Callable[[int, int], Any] | None = None,
+) -> RunProgress:
+    """Evaluate every unit of the plan (or of its shard) that has no record in the folder."""
+    if settings.new and settings.shard is not None:
+        raise OptionError("--new with --shard would set the other shards' work aside", remedy="use a new --out")
+    batches = plan.batches if settings.shard is None else batches_of_shard(plan.batches, settings.shard)
+    if settings.new and folder.exists():
+        folder.set_aside()
+    folder.check_is_run_folder()
+    folder.path.mkdir(parents=True, exist_ok=True)
+    check_unchanged(start_manifest(folder, plan)["answers"]["parts"], plan, folder.path)
+
+    done = list_answered_units(folder, plan.answers)
+    wanted = {unit.id for batch in batches for unit in batch}
+    # A batch with a missing unit is evaluated whole: its layout, and so the last bits of its results, stay the same.
+    missing = [batch for batch in batches if any(unit.id not in done for unit in batch)]
+
+    shard = f"{settings.shard[0]}/{settings.shard[1]}" if settings.shard else ""
+    session = Session(settings.engine.name, shard, plan.job.threads)
+    session.save(folder)
+    writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
+    before = len(wanted & done)
+    try:
+        with show_progress(len(wanted), before) if show_progress else nullcontext(NoProgress()) as progress:
+            for outcome in evaluate_batches(settings.engine, plan.job, here, missing):
+                fresh = [record for record in outcome.records if record["unit"] not in done]
+                failures = [failure for failure in outcome.failures if failure.unit not in done]
+                writer.add(fresh, failures)
+                session.answered += len(fresh)
+                session.failed += len(failures)
+                session.split_batches += outcome.split
+                progress.advance(len(fresh) + len(failures), len(failures))
+                if failures:
+                    _stop_if_too_many(settings, session.failed, len(wanted), failures[-1])
+    except BaseException as error:
+        writer.flush()
+        write_failures(folder, plan.answers)
+        session.end(folder, "stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+        raise
+    writer.flush()
+    failed = set(write_failures(folder, plan.answers)["unit"])
+    left = {unit.id for unit in plan.units} - list_answered_units(folder, plan.answers) - failed
+    session.end(folder, "waiting" if left else "finished")
+    return RunProgress(session.answered, session.failed, before, len(left))
+
+
+def _stop_if_too_many(settings: RunSettings, failed: int, planned: int, last: Failure) -> None:
+    if settings.on_error == "stop":
+        raise RunError(
+            f"stopped at the first failure: {last.error}",
+            unit=last.unit,
+            remedy="fix the cause and run again: it resumes",
+        )
+    if failed > settings.max_failures * planned:
+        raise RunError(
+            f"{failed} of {planned} units failed, more than {settings.max_failures:.1%}; the last: {last.error}",
+            unit=last.unit,
+            remedy="fix the cause and run again (it resumes), or allow more with --max-failures SHARE",
+        )

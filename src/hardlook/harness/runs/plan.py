@@ -1,23 +1,19 @@
-"""A run before it starts: its units, its batch layout, and everything that its answers depend on.
+"""A run before it starts: its units, its batches, and everything that its records depend on.
 
-What the answers depend on is kept as a flat table of parts. Its hash marks every record; the table itself lets a
-changed option be named instead of a changed hash.
-
-The batch layout: which units are answered together, fixed by the list of units and the batch size alone.
-
-The layout never depends on what is already done, on workers or on order of arrival: a network's last bits may
-differ between layouts, and a resumed run must equal an uninterrupted one.
+The batches depend on the list of units and the batch size alone, never on what is already done or on workers: a
+network's last bits may differ between layouts, and a resumed run must equal an uninterrupted one. What the records
+depend on is kept as a flat table of parts. Its hash marks every record; the table lets an error name the option that
+changed.
 
 >>> units = [Unit("a1", 0, "a"), Unit("b1", 0, "b"), Unit("a2", 0, "a"), Unit("c1", 0, "c")]
 >>> [[unit.id for unit in batch] for batch in make_batches(units, 3)]
 [['a1', 'a2', 'b1'], ['c1']]
-
-Who worked on a run: one small file a process, gathered into `run.json`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -27,11 +23,58 @@ from hardlook import fingerprints
 from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change
-from hardlook.harness.runs.evaluation import Job, Worker
+from hardlook.harness.runs.evaluation import Job, Worker, prepare_batch
 from hardlook.models.identity import ModelIdentity, identify
 from hardlook.models.registry import find
 
 Batch = tuple[Unit, ...]
+
+# Libraries whose version can change a network's predictions, by the extra that installs them.
+_LIBRARIES = {
+    "torch": ("torch",),
+    "onnx": ("onnxruntime",),
+    "litert": ("ai-edge-litert",),
+    "hf": ("torch", "transformers"),
+}
+
+LARGEST_BATCH = 512
+
+# A larger batch size must process this many times as many units per second to be preferred.
+LEAST_SPEEDUP = 1.1
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All units of a run, their batches, and what their records depend on (`parts`)."""
+
+    job: Job
+    benchmark: Benchmark
+    options: BenchmarkOptions
+    units: Sequence[Unit]
+    batches: Sequence[Batch]
+    parts: Mapping[str, Any]
+    identity: ModelIdentity | None
+
+    @property
+    def answers(self) -> str:
+        """The fingerprint that marks the records of this plan."""
+        return fingerprints.of_value(self.parts)
+
+
+def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit]:
+    """List the units and check that there are some and that their ids are unique."""
+    units = benchmark.list_units(options)
+    if not units:
+        raise DataError(
+            f"benchmark {benchmark.card.name!r} finds no units in this data",
+            remedy="check --data, --gt and --pred against the benchmark's page in docs/",
+        )
+    seen: set[str] = set()
+    for unit in units:
+        if unit.id in seen:
+            raise HardlookError(f"benchmark {benchmark.card.name!r} has two units with one id", unit=unit.id)
+        seen.add(unit.id)
+    return units
 
 
 def make_batches(units: Sequence[Unit], batch_size: int, *, whole_groups: bool = False) -> list[Batch]:
@@ -68,47 +111,32 @@ def batches_of_shard(batches: Sequence[Batch], shard: tuple[int, int]) -> list[B
     return list(batches[index - 1 :: count])
 
 
-# Libraries whose version can change a network's answers, by the extra that brings them.
-_LIBRARIES = {
-    "torch": ("torch",),
-    "onnx": ("onnxruntime",),
-    "litert": ("ai-edge-litert",),
-    "hf": ("torch", "transformers"),
-}
+def choose_batch_size(here: Worker, units: Sequence[Unit], *, clock: Callable[[], float] = time.perf_counter) -> int:
+    """The batch size for this model on this machine: the benchmark's own on a processor, else measured.
 
-
-@dataclass(frozen=True)
-class Plan:
-    """All units of a run and what their answers depend on."""
-
-    job: Job
-    benchmark: Benchmark
-    options: BenchmarkOptions
-    units: Sequence[Unit]
-    batches: Sequence[Batch]
-    parts: Mapping[str, Any]
-    identity: ModelIdentity | None
-
-    @property
-    def answers(self) -> str:
-        """The fingerprint that marks the records of this plan."""
-        return fingerprints.of_value(self.parts)
-
-
-def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit]:
-    """The units, checked: some at all, every id once."""
-    units = benchmark.list_units(options)
-    if not units:
-        raise DataError(
-            f"benchmark {benchmark.card.name!r} finds no units in this data",
-            remedy="check --data, --gt and --pred against the benchmark's page in docs/",
-        )
-    seen: set[str] = set()
-    for unit in units:
-        if unit.id in seen:
-            raise HardlookError(f"benchmark {benchmark.card.name!r} has two units with one id", unit=unit.id)
-        seen.add(unit.id)
-    return units
+    On a GPU sizes are doubled while units per second grow by a tenth and memory suffices. The choice depends on the
+    machine, so it is written into `run.json` and kept on resume.
+    """
+    default = here.benchmark.card.batch_size
+    if not str(getattr(here.model, "device", "cpu")).startswith("cuda"):
+        return default
+    prepared = prepare_batch(here.benchmark, units[:LARGEST_BATCH]).units
+    best, best_rate, size = 1, 0.0, 1
+    while size <= len(prepared):
+        try:
+            here.benchmark.evaluate(prepared[:size], here.model)  # warm-up
+            start = clock()
+            here.benchmark.evaluate(prepared[:size], here.model)
+        except Exception as error:
+            if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+                break
+            # The run itself records a bad unit; here it only ends the search.
+            return min(best, default)
+        rate = size / max(clock() - start, 1e-9)
+        if rate < best_rate * LEAST_SPEEDUP:
+            break
+        best, best_rate, size = size, rate, size * 2
+    return best
 
 
 def make_plan(
@@ -121,7 +149,7 @@ def make_plan(
     full_fingerprint: bool = False,
     out: Path | None = None,
 ) -> Plan:
-    """Lay out the batches and collect what the answers depend on; `out` is no part of any data it may lie in."""
+    """Make the batches and collect what the records depend on; `out` is left out of data folders that contain it."""
     card = here.benchmark.card
     identity = None
     if here.model is not None:
@@ -147,11 +175,11 @@ def make_plan(
 
 
 def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:
-    """Refuse to continue a run whose answers depended on something else, and say on what."""
+    """Raise an error that lists the differences where the stored run has other parts than this plan."""
     lines = []
     for name in sorted(set(stored) | set(plan.parts)):
         before, now = stored.get(name, "nothing"), plan.parts.get(name, "nothing")
-        if _plain(before) != _plain(now):
+        if fingerprints.of_value(before) != fingerprints.of_value(now):
             lines.append(f"  {name}: {before} in the folder, {now} now")
     if lines:
         raise ChangedRun(
@@ -178,10 +206,6 @@ def _model_parts(identity: ModelIdentity) -> dict[str, Any]:
     return parts
 
 
-def _plain(value: Any) -> str:
-    return fingerprints.of_value(value)
-
-
 def _fingerprint(name: str, source: Path | str, full: bool, out: Path | None) -> str:
     if isinstance(source, str):
         return source
@@ -189,6 +213,3 @@ def _fingerprint(name: str, source: Path | str, full: bool, out: Path | None) ->
         return fingerprints.of_data(source, full=full, without=out)
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file or folder", file=source, remedy="check the path") from None
-
-
-_VERSIONED = ("numpy", "scipy", "opencv-python-headless", "polars", "torch", "onnxruntime", "transformers", "ray")

@@ -1,4 +1,4 @@
-"""Progress with rate and time left: a bar on a terminal, one line a minute elsewhere."""
+"""Progress with rate and time left: a bar on a terminal, one line per minute elsewhere."""
 
 from __future__ import annotations
 
@@ -7,48 +7,37 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self, TextIO
-
-if TYPE_CHECKING:
-    pass
+from typing import Any, Self, TextIO
 
 LINE_SECONDS = 60.0
 
 
-class Progress(Protocol):
-    """Told of every batch that is done."""
-
-    def advance(self, units: int, failed: int) -> None:
-        """Some units are answered, some of them failed."""
-        ...
-
-
-class Silent:
-    """Says nothing."""
+class NoProgress:
+    """Shows nothing."""
 
     def advance(self, units: int, failed: int) -> None:
         """Do nothing."""
 
 
 class LineProgress:
-    """One line a minute, for logs: done, rate, time left."""
+    """One line per minute, for logs: done, rate, time left."""
 
     def __init__(self, total: int, done: int, stream: TextIO | None = None) -> None:
         self.total, self.done, self.failed = total, done, 0
         self.stream = stream or sys.stderr
-        self.start, self.start_done, self.said = time.monotonic(), done, time.monotonic()
+        self.start, self.start_done, self.written = time.monotonic(), done, time.monotonic()
 
     def advance(self, units: int, failed: int) -> None:
-        """Count, and say so when a minute has passed or all is done."""
+        """Count units, and write a line when a minute has passed or all are done."""
         self.done += units
         self.failed += failed
         now = time.monotonic()
-        if now - self.said >= LINE_SECONDS or self.done >= self.total:
-            self.said = now
+        if now - self.written >= LINE_SECONDS or self.done >= self.total:
+            self.written = now
             rate = (self.done - self.start_done) / max(now - self.start, 1e-9)
             left = (self.total - self.done) / rate if rate > 0 else 0.0
             self.stream.write(
-                f"{self.done}/{self.total} units, {self.failed} failed, {rate:.1f}/s, {duration(left)} left\n"
+                f"{self.done}/{self.total} units, {self.failed} failed, {rate:.1f}/s, {format_duration(left)} left\n"
             )
             self.stream.flush()
 
@@ -96,15 +85,15 @@ class BarProgress:
         self.bar.stop()
 
 
-def progress_for(total: int, done: int) -> LineProgress | BarProgress:
-    """The kind that fits where standard error goes."""
+def make_progress(total: int, done: int) -> LineProgress | BarProgress:
+    """A bar where standard error is a terminal, else lines."""
     return BarProgress(total, done) if sys.stderr.isatty() else LineProgress(total, done)
 
 
-def duration(seconds: float) -> str:
-    """A time span in words.
+def format_duration(seconds: float) -> str:
+    """A duration as text.
 
-    >>> duration(3725), duration(59)
+    >>> format_duration(3725), format_duration(59)
     ('1 h 2 min', '59 s')
     """
     if seconds >= 3600:
@@ -117,14 +106,14 @@ StartProgress = Callable[[int, int], Callable[[int, int], None]]
 
 @contextmanager
 def open_progress(quiet: bool) -> Iterator[StartProgress]:
-    """Give a function that starts a bar over (total, done) and returns what moves it."""
+    """Yield a function that starts a bar over (total, done) and returns the function that advances it."""
     with ExitStack() as stack:
 
         def start(total: int, done: int) -> Callable[[int, int], None]:
             if quiet or done >= total:
                 return lambda units, failed: None
-            shown: Any = stack.enter_context(progress_for(total, done))
-            moved: Callable[[int, int], None] = shown.advance
-            return moved
+            shown: Any = stack.enter_context(make_progress(total, done))
+            advance: Callable[[int, int], None] = shown.advance
+            return advance
 
         yield start

@@ -1,7 +1,7 @@
-"""A Ray cluster: one actor a worker, batches handed out as actors are free, lost actors replaced.
+"""Evaluate batches on a Ray cluster: one actor per worker; lost actors are replaced.
 
-The cluster is found by address, or a local one is started. hardlook must be installed on its nodes, and data paths
-must mean the same there.
+The cluster is given by its address, or a local one is started. hardlook must be installed on its nodes, and data paths
+must be the same there.
 """
 
 from __future__ import annotations
@@ -13,27 +13,27 @@ from typing import Any
 
 from hardlook.errors import RunError
 from hardlook.extras import require
-from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, evaluate_batch, lost_batch, open_worker
+from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, evaluate_batch, fail_batch
 from hardlook.harness.runs.plan import Batch
 
 TRIES = 2
 
 
 class Evaluator:
-    """Lives in an actor: builds benchmark and model once, answers batches."""
+    """The actor: builds benchmark and model once, then evaluates batches."""
 
     def __init__(self, job: Job) -> None:
-        self.worker = open_worker(job)
+        self.worker = build_worker(job)
 
-    def answer(self, batch: Batch) -> Outcome:
-        """Answer one batch."""
+    def evaluate(self, batch: Batch) -> Outcome:
+        """Evaluate one batch."""
         return evaluate_batch(self.worker.benchmark, batch, self.worker.model)
 
 
-def answer_on_ray(
+def evaluate_on_ray(
     job: Job, batches: Sequence[Batch], *, workers: int, address: str = "", gpus: float = 0.0
 ) -> Iterator[Outcome]:
-    """Answer batches on Ray actors; a batch whose actor is lost is sent to another, at last unit by unit."""
+    """Evaluate batches on Ray actors; a batch whose actor is lost is sent to another, finally unit by unit."""
     ray = require("ray", extra="ray")
     started_here = not ray.is_initialized()
     if started_here:
@@ -60,7 +60,7 @@ def answer_on_ray(
                 elif len(batch) > 1:
                     waiting.extendleft(((unit,), TRIES) for unit in batch)
                 else:
-                    outcome = lost_batch(batch, f"the Ray actor was lost on this unit every time: {error}")
+                    outcome = fail_batch(batch, f"the Ray actor was lost on this unit every time: {error}")
                 actor = remote.remote(job) if waiting else None
             if actor is not None:
                 _submit(actor, waiting, running)
@@ -74,7 +74,7 @@ def answer_on_ray(
 
 
 def _check_resources(ray: Any, gpus: float) -> None:
-    """An actor that no node can hold would be waited for without end and without a word."""
+    """Raise an error where no node can hold an actor: Ray would wait for one forever, silently."""
     available = ray.cluster_resources()
     for resource, wanted in (("CPU", 1.0), ("GPU", gpus)):
         if available.get(resource, 0.0) < wanted:
@@ -87,7 +87,7 @@ def _check_resources(ray: Any, gpus: float) -> None:
 def _submit(actor: Any, waiting: deque[tuple[Batch, int]], running: dict[Any, tuple[Any, Batch, int]]) -> None:
     if waiting:
         batch, tries = waiting.popleft()
-        running[actor.answer.remote(batch)] = (actor, batch, tries)
+        running[actor.evaluate.remote(batch)] = (actor, batch, tries)
 
 
 def _connect(ray: Any, address: str, workers: int, threads: int) -> None:

@@ -1,7 +1,7 @@
-"""Records and failures on disk: Parquet parts that appear whole, named by what they hold.
+"""Records and failures on disk: Parquet parts, each written atomically and named by the hash of its content.
 
-A part's name is the hash of its content, so two processes that wrote the same records wrote the same file. Every row
-carries the fingerprint of what answered it; only rows with the run's own fingerprint count.
+Two processes that write the same records write the same file. Every row carries the fingerprint of what its record
+depends on (`answers`); only rows with the run's own fingerprint count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from hardlook import __version__
 from hardlook.errors import RunError
 from hardlook.harness.records import Record, RecordSchema
-from hardlook.harness.runs.folder import RunFolder, write_whole
+from hardlook.harness.runs.folder import RunFolder, write_atomically
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,7 +31,7 @@ FLUSH_RECORDS = 5000
 
 @dataclass(frozen=True)
 class Failure:
-    """A unit without an answer: where it broke (prepare, evaluate, worker), the error and its traceback."""
+    """A failed unit: the stage (prepare, evaluate, worker), the error and its traceback."""
 
     unit: str
     stage: str
@@ -70,7 +70,7 @@ class RecordWriter:
         self._records, self._failures, self._flushed = [], [], time.monotonic()
 
 
-def answered_units(folder: RunFolder, answers: str) -> set[str]:
+def list_answered_units(folder: RunFolder, answers: str) -> set[str]:
     """Units that have a record with this fingerprint."""
     import polars as pl
 
@@ -84,7 +84,10 @@ def answered_units(folder: RunFolder, answers: str) -> set[str]:
 def read_records(
     folder: RunFolder, schema: RecordSchema, answers: str, columns: Sequence[str], units: Sequence[str] | None = None
 ) -> pl.DataFrame:
-    """The records of a run, one row a unit, sorted by unit; of some `units` only when given."""
+    """The records of a run, one row per unit, sorted by unit; where a unit has several, that of the first part.
+
+    With `units`, only their records.
+    """
     import polars as pl
 
     kept = pl.col("answers") == answers
@@ -95,14 +98,13 @@ def read_records(
     for part in _parts(folder.records_path):
         frame = _read_parquet(part, [*columns, "answers"]).filter(kept).select(columns)
         if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
-            raise _of_another_version(part, f"have other types in column {', '.join(differing)}")
+            raise _version_error(part, f"have other types in column {', '.join(differing)}")
         frames.append(frame)
-    together = pl.concat(frames)
-    return together.unique(subset="unit", keep="first", maintain_order=True).sort("unit")
+    return pl.concat(frames).unique(subset="unit", keep="first", maintain_order=True).sort("unit")
 
 
-def contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -> list[str]:
-    """Units that two processes answered differently: the model does not answer alike twice."""
+def list_contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -> list[str]:
+    """Units that have different records from two processes: the model is not deterministic."""
     import polars as pl
 
     frames = [
@@ -111,27 +113,21 @@ def contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -
     ]
     if not frames:
         return []
-    together = pl.concat(frames)
-    doubled = together.filter(pl.col("unit").is_duplicated())
-    if doubled.is_empty():
-        return []
-    variants = doubled.unique().group_by("unit").len().filter(pl.col("len") > 1)
-    return sorted(variants["unit"].to_list())
+    repeated = pl.concat(frames).filter(pl.col("unit").is_duplicated())
+    return sorted(repeated.unique().group_by("unit").len().filter(pl.col("len") > 1)["unit"].to_list())
 
 
 def write_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
-    """Gather the last failure of each unit that has no record into `failures.parquet`."""
+    """Write the latest failure of each unit that has no record to `failures.parquet`, and return them."""
     import polars as pl
 
     columns = ("unit", "stage", "error", "traceback", "at", "answers")
     empty = pl.DataFrame(schema={name: pl.String() for name in columns})
     frames = [_read_parquet(part, columns) for part in _parts(folder.failure_parts_path)]
-    open_ones = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(answered_units(folder, answers)))
-    together = pl.concat([empty, *frames]).filter(open_ones).drop("answers")
-    failures = together.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
-    buffer = io.BytesIO()
-    failures.write_parquet(buffer)
-    write_whole(folder.failures_path, buffer.getvalue())
+    unanswered = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(list_answered_units(folder, answers)))
+    failures = pl.concat([empty, *frames]).filter(unanswered).drop("answers")
+    failures = failures.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
+    write_atomically(folder.failures_path, _parquet_bytes(failures))
     return failures
 
 
@@ -140,35 +136,40 @@ def _parts(directory: Path) -> list[Path]:
 
 
 def _write_part(frame: pl.DataFrame, directory: Path) -> None:
+    content = _parquet_bytes(frame)
+    name = hashlib.blake2b(content, digest_size=12).hexdigest()
+    write_atomically(directory / f"part-{name}.parquet", content)
+
+
+def _parquet_bytes(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
-    name = hashlib.blake2b(buffer.getvalue(), digest_size=12).hexdigest()
-    write_whole(directory / f"part-{name}.parquet", buffer.getvalue())
+    return buffer.getvalue()
 
 
-def _read_parquet(path: Path, columns: Sequence[str] | None = None) -> pl.DataFrame:
+def _read_parquet(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
     try:
-        there = pl.read_parquet_schema(path)
-        if lacking := [name for name in columns or () if name not in there]:
-            raise _of_another_version(path, f"have no column {', '.join(lacking)}")
-        return pl.read_parquet(path, columns=list(columns) if columns is not None else None)
+        stored = pl.read_parquet_schema(path)
+        if missing := [name for name in columns if name not in stored]:
+            raise _version_error(path, f"have no column {', '.join(missing)}")
+        return pl.read_parquet(path, columns=list(columns))
     except RunError:
         raise
     except Exception as error:
         raise RunError(
             f"a part of the records cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})",
             file=path,
-            remedy="delete this file and give the `hardlook run` of this folder again: its units will be answered anew",
+            remedy="delete this file and repeat the `hardlook run` of this folder: it evaluates the missing units",
         ) from error
 
 
-def _of_another_version(part: Path, how: str) -> RunError:
-    """What is wrong with records that this version would not have written, and which version did."""
+def _version_error(part: Path, how: str) -> RunError:
+    """The error for records that another version wrote, with that version."""
     run = RunFolder(part.parent.parent)
     code = run.read_manifest().get("code") if run.exists() else None
-    # Between releases the version stays while the code moves on: its fingerprint tells.
+    # Between releases the version stays the same while the code changes: its fingerprint tells.
     made_by = (
         f"{code.get('hardlook')}, code {str(code.get('fingerprint'))[:8]}" if isinstance(code, dict) else "unknown"
     )

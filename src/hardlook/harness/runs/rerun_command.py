@@ -1,8 +1,8 @@
-"""The command that evaluates a run's units again, or just one of them, made from its `run.json`.
+"""The command that repeats a run, or one unit of it, made from its `run.json`.
 
 >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {"scenes": 24, "split": "val"},
 ...             "model": {"name": "planted-segmenter", "args": {"stranger": 0.2, "ragged": 0.0}}}
->>> rerun_command(manifest, unit="scene 7")
+>>> build_rerun_command(manifest, unit="scene 7")
 "hardlook run closed-miou --model planted-segmenter --model-arg stranger=0.2 --scenes 24 --unit 'scene 7' --show"
 """
 
@@ -20,10 +20,10 @@ from hardlook.models.registry import find
 _PAIRS = ("data", "reading")
 
 
-def rerun_command(manifest: Mapping[str, Any], unit: str | None = None) -> str:
+def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None) -> str:
     """The command as one line for a shell, with the options that are not the defaults.
 
-    With `unit` it answers that unit alone and shows it; without, it makes the whole run in the folder `again`.
+    With `unit` it evaluates and shows that unit alone; without, it repeats the whole run in the folder `again`.
     """
     name = manifest["benchmark"]["name"]
     words = ["hardlook", "run", name, *_model_words(manifest.get("model"))]
@@ -45,7 +45,7 @@ def _model_words(model: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _defaults(model: Mapping[str, Any]) -> dict[str, Any]:
-    """The model's arguments where nothing is said; none where the model is not installed or needs some."""
+    """The model's default arguments; none where the model is not installed or needs some."""
     try:
         return complete_arguments(model["name"], find(model["name"]).factory(), {})
     except HardlookError:
@@ -59,8 +59,8 @@ def _option_words(benchmark: str, options: Mapping[str, Any]) -> Iterator[str]:
             continue
         flag = "--" + name.replace("_", "-")
         if name in _PAIRS:
-            for key, said in value.items():
-                yield from (flag, f"{key}={said}")
+            for key, text in value.items():
+                yield from (flag, f"{key}={text}")
         elif isinstance(value, bool):
             yield flag if value else f"--no-{flag[2:]}"
         else:
@@ -80,24 +80,23 @@ def _text(value: Any) -> str:
     return ",".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def command_for(manifest: Mapping[str, Any], unit: str) -> str:
-    """One line for a shell.
+def build_unit_command(manifest: Mapping[str, Any], unit: str) -> str:
+    """The command that evaluates one unit, as one line for a shell, without importing the user's model.
 
     A model named as `module:attribute` is not looked up, since that would run the module: all its arguments are
-    then spelled, defaults too.
+    then listed, defaults included.
 
     >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {},
     ...             "model": {"name": "mine:Net", "args": {"size": 3, "tag": None}}}
-    >>> command_for(manifest, "a b")
+    >>> build_unit_command(manifest, "a b")
     "hardlook run closed-miou --model mine:Net --model-arg size=3 --unit 'a b' --show"
     """
     model = manifest.get("model")
     if not model or ":" not in str(model["name"]):
-        return rerun_command(manifest, unit)
-    words = shlex.split(rerun_command({**manifest, "model": None}, unit))
+        return build_rerun_command(manifest, unit)
+    words = shlex.split(build_rerun_command({**manifest, "model": None}, unit))
     named = ["--model", str(model["name"])]
     for name, value in (model.get("args") or {}).items():
         if value is not None:
-            said = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-            named += ["--model-arg", f"{name}={said.lower() if isinstance(value, bool) else said}"]
+            named += ["--model-arg", f"{name}={_text(value)}"]
     return shlex.join([*words[:3], *named, *words[3:]])

@@ -1,8 +1,9 @@
-"""From records to scores, without the model: at the end of a run, and any time later."""
+"""Compute scores from records, without the model: at the end of a run and any time later."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,9 @@ from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.folder import RunFolder, write_whole
-from hardlook.harness.runs.record_store import contradicting_units, read_records, write_failures
+from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.record_store import list_contradicting_units, read_records, write_failures
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts
-
-if TYPE_CHECKING:
-    import polars as pl
 
 if TYPE_CHECKING:
     import polars as pl
@@ -28,7 +26,7 @@ EXAMPLES = 5
 
 @dataclass(frozen=True)
 class ScoredRun:
-    """A run read back: what it was, its records and failures, and its scorecard."""
+    """A run read from its folder: its manifest, records, failures and scorecard."""
 
     folder: RunFolder
     manifest: dict[str, Any]
@@ -39,7 +37,7 @@ class ScoredRun:
     scorecard: Scorecard
 
     def whole_records(self, units: list[str]) -> dict[str, Record]:
-        """The records of some units with all columns, pictures too."""
+        """The records of some units with all columns, pictures included."""
         columns = ["unit", *(column.name for column in self.benchmark.schema.columns)]
         answers = self.manifest["answers"]["fingerprint"]
         frame = read_records(self.folder, self.benchmark.schema, answers, columns, units)
@@ -55,9 +53,9 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             f"the run was made by version {manifest['benchmark']['version']} of {benchmark.card.name}, "
             f"this is version {benchmark.card.version}",
             file=folder.path,
-            remedy="score it with the hardlook version that run.json names, or run it again",
+            remedy="score it with the hardlook version in run.json, or run it again",
         )
-    options = _changed(benchmark, manifest["options"], changes or {})
+    options = _change_options(benchmark, manifest["options"], changes or {})
     check_readings(benchmark, options)
     answers = manifest["answers"]["fingerprint"]
     records = read_records(folder, benchmark.schema, answers, benchmark.schema.light)
@@ -67,22 +65,23 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             f"every unit failed; the first: {failures['error'][0]}",
             file=folder.failures_path,
             unit=failures["unit"][0],
-            remedy="mend the cause and give the `hardlook run` of this folder again; until then leave the folder out",
+            remedy="fix the cause and repeat the `hardlook run` of this folder; until then leave the folder out",
         )
     if records.is_empty():
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
-    model = manifest["model"]["name"] if manifest["model"] else "stored predictions"
     scorecard = benchmark.score(records, options)
     unscored = manifest["units"] - len(records)
     scorecard = replace(
         scorecard,
-        model=model,
-        scores=tuple(_beside_the_paper(score, unscored) for score in scorecard.scores),
+        model=get_model_name(manifest),
+        scores=tuple(_mark_incomplete(score, unscored) for score in scorecard.scores),
         readings=benchmark.readings(options),
         left_out=(
-            *_not_listed(manifest),
+            *(LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])),
             *scorecard.left_out,
-            *_left_out(manifest["units"], records, failures, folder, benchmark, answers),
+            *_list_unscored(
+                manifest["units"], records, failures, list_contradicting_units(folder, benchmark.schema, answers)
+            ),
         ),
         units=UnitCounts(manifest["units"], len(records), len(failures)),
     )
@@ -90,11 +89,11 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
 
 
 def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
-    """Refuse a reading that the benchmark does not have, before the work and not after it."""
+    """Raise an error for a reading that the benchmark does not have, before anything is evaluated."""
     readings = benchmark.readings(options)
-    # A reading that is an option of its own was settled when the units were answered.
-    settled = {name.replace("_", "-") for name in type(options).model_fields}
-    known = {reading.name for reading in readings if reading.choices and reading.name not in settled}
+    # A reading that is an option of its own was fixed when the units were evaluated.
+    fixed = {name.replace("_", "-") for name in type(options).model_fields}
+    known = {reading.name for reading in readings if reading.choices and reading.name not in fixed}
     unknown = sorted(set(options.reading) - known)
     if unknown and unknown[0] in {reading.name for reading in readings}:
         raise OptionError(
@@ -108,17 +107,17 @@ def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
         )
 
 
-def keep_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
-    """Note in `run.json` the score options of the latest command: they are the ones that `scores.json` is made by."""
+def save_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
+    """Write the score options of the latest command to `run.json`: those that `scores.json` is computed with."""
     latest = options.model_dump(mode="json", include=fields_that_change(type(options), "scores"))
     with folder.locked():
         manifest = folder.read_manifest()
         if {**manifest["options"], **latest} != manifest["options"]:
             manifest["options"].update(latest)
-            write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+            write_atomically(folder.manifest_path, json.dumps(manifest, indent=1))
 
 
-def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
+def _change_options(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
     free = fields_that_change(benchmark.options, "scores")
     unknown = sorted(set(changes) - set(benchmark.options.model_fields))
     if unknown:
@@ -129,7 +128,7 @@ def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, An
     fixed = sorted(set(changes) - free)
     if fixed:
         raise OptionError(
-            f"{', '.join(fixed)}: this changes the units or the answers, not only the scores",
+            f"{', '.join(fixed)}: this changes the units or their records, not only the scores",
             remedy=f"run again with it; a stored run can change: {', '.join(sorted(free))}",
         )
     if "reading" in changes:
@@ -137,25 +136,15 @@ def _changed(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, An
     return parse_options(benchmark.options, {**stored, **changes})
 
 
-def _beside_the_paper(score: Score, unscored: int) -> Score:
-    """A score without all its units is not comparable, whatever the benchmark says of the whole."""
+def _mark_incomplete(score: Score, unscored: int) -> Score:
+    """A score without all its units is not comparable, whatever the benchmark says about the whole."""
     if not unscored or not score.comparable.lower().startswith("comparable"):
         return score
     return replace(score, comparable=f"not comparable: {unscored} units have no answer")
 
 
-def _not_listed(manifest: dict[str, Any]) -> list[LeftOut]:
-    """What never became a unit, as noted when the run began."""
-    return [LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])]
-
-
-def _left_out(
-    planned: int,
-    records: pl.DataFrame,
-    failures: pl.DataFrame,
-    folder: RunFolder,
-    benchmark: Benchmark,
-    answers: str,
+def _list_unscored(
+    planned: int, records: pl.DataFrame, failures: pl.DataFrame, contradicting: Sequence[str]
 ) -> list[LeftOut]:
     notes = []
     if len(failures):
@@ -164,19 +153,14 @@ def _left_out(
     unanswered = planned - len(records) - len(failures)
     if unanswered > 0:
         notes.append(LeftOut("units not answered yet", unanswered, "the run is not finished"))
-    contradicted = contradicting_units(folder, benchmark.schema, answers)
-    if contradicted:
+    if contradicting:
         why = "two processes answered them differently (the model is not deterministic); the first answer counts"
-        notes.append(LeftOut("second answers", len(contradicted), why, tuple(contradicted[:EXAMPLES])))
+        notes.append(LeftOut("second answers", len(contradicting), why, tuple(contradicting[:EXAMPLES])))
     return notes
 
 
 def read_run_records(folder: Path, benchmark: str) -> tuple[dict[str, Any], pl.DataFrame]:
-    """What run.json says and the records without their pictures; a run of another benchmark is a `RunError`."""
-    from hardlook.harness.registry import find_benchmark
-    from hardlook.harness.runs.folder import RunFolder
-    from hardlook.harness.runs.record_store import read_records
-
+    """The content of run.json and the records without pictures; a run of another benchmark is a `RunError`."""
     run = RunFolder(folder)
     manifest = run.read_manifest()
     name = manifest["benchmark"]["name"]
@@ -187,10 +171,10 @@ def read_run_records(folder: Path, benchmark: str) -> tuple[dict[str, Any], pl.D
     return manifest, read_records(run, schema, manifest["answers"]["fingerprint"], schema.light)
 
 
-def model_name(manifest: dict[str, Any]) -> str:
+def get_model_name(manifest: dict[str, Any]) -> str:
     """The name of a run's model.
 
-    >>> model_name({"model": None})
+    >>> get_model_name({"model": None})
     'stored predictions'
     """
     return str(manifest["model"]["name"]) if manifest["model"] else "stored predictions"

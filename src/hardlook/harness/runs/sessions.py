@@ -15,13 +15,16 @@ from typing import Any
 
 import hardlook
 from hardlook import fingerprints
-from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, write_once, write_whole
-from hardlook.harness.runs.plan import _VERSIONED, Plan
+from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, write_atomically, write_if_absent
+from hardlook.harness.runs.plan import Plan
+
+# Libraries that can change a record; their versions are noted.
+_VERSIONED = ("numpy", "scipy", "opencv-python-headless", "polars", "torch", "onnxruntime", "transformers", "ray")
 
 
 @dataclass
 class Session:
-    """One process's work on a run; `outcome` is running, finished, waiting (other shards), stopped or failed."""
+    """The work of one process on a run; `outcome` is running, finished, waiting (other shards), stopped or failed."""
 
     engine: str
     shard: str = ""
@@ -33,13 +36,13 @@ class Session:
     answered: int = 0
     failed: int = 0
     split_batches: int = 0
-    hardware: dict[str, Any] = field(default_factory=lambda: hardware())
-    versions: dict[str, str] = field(default_factory=lambda: versions())
+    hardware: dict[str, Any] = field(default_factory=lambda: describe_hardware())
+    versions: dict[str, str] = field(default_factory=lambda: list_versions())
     id: str = field(default_factory=lambda: f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{uuid.uuid4().hex[:8]}")
 
     def save(self, folder: RunFolder) -> None:
         """Write this session's file."""
-        write_whole(folder.sessions_path / f"{self.id}.json", json.dumps(asdict(self), indent=1))
+        write_atomically(folder.sessions_path / f"{self.id}.json", json.dumps(asdict(self), indent=1))
 
     def end(self, folder: RunFolder, outcome: str) -> None:
         """Note how it ended, here and in `run.json`."""
@@ -49,7 +52,7 @@ class Session:
 
 
 def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
-    """Write `run.json` unless another process just has; return what stands there."""
+    """Write `run.json` unless another process just did, and return its content."""
     document = {
         "schema": RUN_SCHEMA,
         "benchmark": {"name": plan.job.benchmark, "version": plan.benchmark.card.version},
@@ -64,16 +67,16 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "sessions": [],
     }
-    write_once(folder.manifest_path, json.dumps(document, indent=1, default=str))
+    write_if_absent(folder.manifest_path, json.dumps(document, indent=1, default=str))
     return folder.read_manifest()
 
 
 def gather_sessions(folder: RunFolder) -> None:
-    """Put all sessions into `run.json`; one that cannot be read is named there and loses nothing else."""
+    """Put all sessions into `run.json`; one that cannot be read is listed as unreadable."""
     with folder.locked():
         manifest = folder.read_manifest()
         manifest["sessions"] = [_read(path) for path in sorted(folder.sessions_path.glob("*.json"))]
-        write_whole(folder.manifest_path, json.dumps(manifest, indent=1))
+        write_atomically(folder.manifest_path, json.dumps(manifest, indent=1))
 
 
 def _read(path: Path) -> Any:
@@ -88,7 +91,7 @@ def code_fingerprint() -> str:
     return fingerprints.of_sources(Path(hardlook.__file__).parent.rglob("*.py"))
 
 
-def hardware() -> dict[str, Any]:
+def describe_hardware() -> dict[str, Any]:
     """Processor, cores, memory and GPU (where torch is loaded already; it is not imported for this)."""
     facts: dict[str, Any] = {"machine": platform.machine(), "system": platform.system(), "cores": os.cpu_count()}
     if hasattr(os, "sysconf") and "SC_PHYS_PAGES" in os.sysconf_names:
@@ -99,8 +102,8 @@ def hardware() -> dict[str, Any]:
     return facts
 
 
-def versions() -> dict[str, str]:
-    """Versions of Python, hardlook and the libraries that can change an answer."""
+def list_versions() -> dict[str, str]:
+    """Versions of Python, hardlook and the libraries that can change a record."""
     found = {"python": platform.python_version(), "hardlook": hardlook.__version__}
     for package in _VERSIONED:
         try:

@@ -1,7 +1,7 @@
 """Statistics of scores: intervals, paired comparisons, rankings, and how many units they need.
 
 Everything here takes numpy arrays and returns numbers or frozen records. Randomness comes from the generator
-that the caller passes. scipy loads at the first call that needs it.
+that the caller passes. scipy is imported at the first call that needs it.
 
 >>> import numpy as np
 >>> from hardlook.harness.stats import bootstrap_mean

@@ -1,18 +1,17 @@
-"""Correlation of two lists of numbers: Pearson for lines, Spearman for order.
+"""Association of two lists: Pearson's and Spearman's correlation, and mutual information with an outcome.
 
-Mutual information of a real attribute and an outcome, from nearest neighbours.
-
-The estimator is from B. C. Ross, "Mutual Information between Discrete and Continuous Data Sets", PLoS ONE 9(2),
-2014. Each value looks at its k-th neighbour within its own outcome and counts all values that lie closer: few others
-mean that the attribute tells the outcomes apart. Equal values are pulled apart by noise too small to matter otherwise,
-so attributes that repeat values (counts, shares that are often 0) give slightly different results for each seed.
+Mutual information is estimated from nearest neighbours after B. C. Ross, "Mutual Information between Discrete and
+Continuous Data Sets", PLoS ONE 9(2), 2014. For each value, the distance to its k-th neighbour with the same outcome is
+taken and all values within it are counted: few others mean that the attribute separates the outcomes. Equal values are
+separated by noise too small to matter otherwise, so attributes that repeat values (counts, shares that are often 0)
+give slightly different results for each seed.
 
 >>> import numpy as np
 >>> rng = np.random.default_rng(0)
 >>> size = rng.random(2000)
->>> told = mutual_information(size, size > 0.5, rng=rng)
->>> untold = mutual_information(size, rng.random(2000) > 0.5, rng=rng)
->>> abs(told - math.log(2)) < 0.01, untold < 0.03
+>>> dependent = mutual_information(size, size > 0.5, rng=rng)
+>>> independent = mutual_information(size, rng.random(2000) > 0.5, rng=rng)
+>>> abs(dependent - math.log(2)) < 0.01, independent < 0.03
 (True, True)
 """
 
@@ -95,7 +94,7 @@ def mutual_information(values: ArrayLike, outcome: ArrayLike, *, k: int = 3, rng
     """Mutual information in nats, at least 0.
 
     `values` (n,) is finite; `outcome` (n,) holds any few labels, such as False and True. `rng` draws the noise. An
-    outcome that comes once says nothing about neighbours and is left out; NaN where nothing remains.
+    outcome that occurs once has no neighbours and is left out; NaN where nothing remains.
 
     >>> heights, tall = np.arange(1000), np.arange(1000) >= 500
     >>> round(mutual_information(heights, tall, rng=np.random.default_rng(0)), 1)  # log(2) = 0.693

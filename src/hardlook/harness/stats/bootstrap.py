@@ -1,22 +1,16 @@
-"""The bootstrap for scores that are functions of sums.
+"""The bootstrap, for scores that are functions of sums and for any other score.
 
-Mean scores, IoU, mIoU, recall: each is a function of sums over units (intersections, unions, counts). So a
-resample needs no second look at the units. It is a row of multiplicities times the sums of the clusters, and
-10,000 resamples of 10,000 clusters are one large matrix product, done block by block.
-
-Whole-number sums are exact below 2**53, so their totals are the same on every machine. Sums with many columns
-and few numbers a unit may be sparse matrices of scipy.
+Mean scores, IoU, mIoU, recall: each is a function of sums over units (intersections, unions, counts). A resample is
+then a row of multiplicities times the sums of the clusters, and 10,000 resamples of 10,000 clusters are one large
+matrix product, computed block by block. Whole-number sums are exact below 2**53, so their totals are the same on every
+machine. Scores that are not functions of sums, such as a rank correlation, are computed anew from the units of every
+resample by `bootstrap_indices`. With equal seed and labels both see the same resamples.
 
 >>> import numpy as np
 >>> pixels = np.array([[30, 60], [45, 50], [10, 40], [5, 50]])  # intersection and union of four images
 >>> iou = bootstrap_score(pixels, ratio, rng=np.random.default_rng(0), resampled="image")
 >>> iou.value, 0.45 in iou.interval
 (0.45, True)
-
-The bootstrap for scores that are not functions of sums, such as a rank correlation or an AP.
-
-The score is computed anew from the units of every resample, so it costs `resamples` calls. The draws are those
-of `hardlook.harness.stats.bootstrap`: with equal seed and labels both see the same resamples.
 """
 
 from __future__ import annotations
@@ -27,13 +21,13 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.harness.stats.intervals import Estimate, Resampling, find_plan, summarise
+from hardlook.harness.stats.intervals import Estimate, Resampling, make_resampling_plan, summarise
 from hardlook.harness.stats.resampling import (
+    draw_multiplicities,
     finite_rows,
     finite_sparse_rows,
     finite_vector,
     is_sparse,
-    multiplicities,
     sparse_cluster_sums,
 )
 
@@ -98,14 +92,14 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     (0.75, 0.6)
     """
     rows: Any = finite_sparse_rows(sums, "sums") if is_sparse(sums) else finite_rows(sums, "sums")
-    plan = find_plan(rows.shape[0], **options)
+    plan = make_resampling_plan(rows.shape[0], **options)
     cluster_sums: Any = sparse_cluster_sums(plan.clusters, rows) if is_sparse(rows) else plan.clusters.sum(rows)
     total = cluster_sums.sum(axis=0)
     values = apply_statistic(statistic, total[None])[0]
     replicates = [np.empty((0, len(values)))]
     replicates += [
         apply_statistic(statistic, block @ cluster_sums)
-        for block in multiplicities(plan.clusters, plan.resamples, plan.rng)
+        for block in draw_multiplicities(plan.clusters, plan.resamples, plan.rng)
     ]
     jackknife = None
     if plan.method == "bca" and plan.resamples:
@@ -148,7 +142,7 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
     >>> bootstrap_indices(3, median, rng=np.random.default_rng(0), resamples=100).value
     0.5
     """
-    plan = find_plan(n_units, **options)
+    plan = make_resampling_plan(n_units, **options)
     units = np.arange(n_units)
     codes = plan.clusters.codes
 
@@ -159,7 +153,7 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
     value = np.array([score(units)])
     replicates = [
         score(np.repeat(units, row[codes]))
-        for block in multiplicities(plan.clusters, plan.resamples, plan.rng)
+        for block in draw_multiplicities(plan.clusters, plan.resamples, plan.rng)
         for row in block.astype(np.int64)
     ]
     jackknife = None

@@ -1,16 +1,12 @@
-"""What an interval is, and the t interval of a mean.
+"""Confidence intervals: the t interval of a mean, percentile and BCa bounds of bootstrap replicates.
 
-The t interval is for a handful of numbers that are already summaries, such as one score per fold. For many
-units, or for a score that is not a mean, use `hardlook.harness.stats.bootstrap`.
-
-From resampled scores to an interval: percentile and BCa.
+The t interval is for a handful of numbers that are already summaries, such as one score per fold. For many units, or
+for a score that is not a mean, use `hardlook.harness.stats.bootstrap`, whose options and results are defined here.
 
 BCa (bias-corrected and accelerated) is from B. Efron, "Better Bootstrap Confidence Intervals", Journal of the
 American Statistical Association 82 (1987). The formulas are those of B. Efron and R. J. Tibshirani, "An
 Introduction to the Bootstrap" (1993), section 14.3; with strata the acceleration is that of several samples,
 equation 15.36.
-
-The options that every bootstrap shares, and the estimate it ends in.
 """
 
 from __future__ import annotations
@@ -23,6 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.harness.stats.resampling import Clusters, Labels, check_probability, find_clusters, finite_vector
+
+Method = Literal["percentile", "bca"]
 
 
 @dataclass(frozen=True)
@@ -55,7 +53,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A score, its interval, and what the resampling met on the way.
+    """A score, its interval, and how many resamples it comes from.
 
     `standard_error` is the standard deviation (ddof 1) of the score over the resamples. `undefined` counts the
     resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others.
@@ -96,7 +94,103 @@ def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit") 
     return Interval(mean - half, mean + half, level, "t", n, resampled)
 
 
-Method = Literal["percentile", "bca"]
+class Resampling(TypedDict, total=False):
+    """What to draw, how often, and which interval to form.
+
+    - `rng`: the generator to draw from. Equal seed and labels draw equal resamples, whatever is scored.
+    - `clusters`: one label per unit; units with the same label are drawn together. By default each
+      unit is drawn alone and its row is its label.
+    - `strata`: one label per unit; clusters are drawn within their stratum, whose size stays fixed.
+    - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
+    - `level`: of the interval, 0.95 by default.
+    - `method`: "percentile" (default) or "bca".
+    - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
+    """
+
+    rng: Required[np.random.Generator]
+    clusters: Labels | None
+    strata: Labels | None
+    resamples: int
+    level: float
+    method: Method
+    resampled: str
+
+
+@dataclass(frozen=True)
+class ResamplingPlan:
+    """The options of one bootstrap with defaults filled in and labels turned into clusters.
+
+    `resamples` is 0 where no resample could differ from the data.
+    """
+
+    rng: np.random.Generator
+    clusters: Clusters
+    resamples: int
+    level: float
+    method: Method
+    resampled: str
+
+
+def make_resampling_plan(n_units: int, **options: Unpack[Resampling]) -> ResamplingPlan:
+    """Check the options, fill in the defaults and number the clusters of `n_units` units.
+
+    >>> plan = make_resampling_plan(3, rng=np.random.default_rng(0), clusters=["a", "b", "a"])
+    >>> plan.clusters.n, plan.resampled, plan.resamples
+    (2, 'cluster', 10000)
+    """
+    unknown = sorted(set(options) - set(Resampling.__annotations__))
+    if unknown or "rng" not in options:
+        wrong = f"unknown {', '.join(unknown)}" if unknown else "rng is missing"
+        raise TypeError(f"bootstrap options: {wrong}; there are {', '.join(Resampling.__annotations__)}")
+    level = options.get("level", 0.95)
+    method = options.get("method", "percentile")
+    resamples = options.get("resamples", 10_000)
+    labels, strata = options.get("clusters"), options.get("strata")
+    check_probability(level, "level")
+    if method not in ("percentile", "bca"):
+        raise ValueError(f"method: expected 'percentile' or 'bca', got {method!r}")
+    if resamples < 0:
+        raise ValueError(f"resamples: expected at least 0, got {resamples}")
+    clusters = find_clusters(n_units, labels, strata)
+    drawn = ("unit" if labels is None else "cluster") + ("" if strata is None else " within stratum")
+    return ResamplingPlan(
+        rng=options["rng"],
+        clusters=clusters,
+        resamples=resamples if clusters.can_vary else 0,
+        level=level,
+        method=method,
+        resampled=options.get("resampled", drawn),
+    )
+
+
+def summarise(
+    plan: ResamplingPlan,
+    values: NDArray[np.float64],
+    replicates: NDArray[np.float64],
+    jackknife: NDArray[np.float64] | None,
+) -> tuple[Estimate, ...]:
+    """Turn replicates into one estimate per score.
+
+    `values` has shape (n_scores,), `replicates` (resamples, n_scores) and `jackknife`, which only BCa needs,
+    (n_clusters, n_scores). Replicates that are NaN or infinite are counted and left out.
+
+    >>> plan = make_resampling_plan(3, rng=np.random.default_rng(0))
+    >>> (estimate,) = summarise(plan, np.array([2.0]), np.array([[1.0], [2.0], [np.nan]]), None)
+    >>> estimate.undefined, estimate.resamples
+    (1, 3)
+    """
+    estimates = []
+    for i, value in enumerate(values):
+        column = replicates[:, i]
+        defined = column[np.isfinite(column)]
+        if jackknife is None:
+            low, high = percentile_bounds(defined, plan.level)
+        else:
+            low, high = bca_bounds(defined, float(value), jackknife[:, i], plan.clusters.sizes, plan.level)
+        error = float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
+        interval = Interval(low, high, plan.level, plan.method, plan.clusters.n, plan.resampled)
+        estimates.append(Estimate(float(value), interval, error, len(column), len(column) - len(defined)))
+    return tuple(estimates)
 
 
 def percentile_bounds(replicates: NDArray[np.float64], level: float) -> tuple[float, float]:
@@ -171,102 +265,3 @@ def _quantiles(replicates: NDArray[np.float64], low: float, high: float) -> tupl
         return math.nan, math.nan
     bounds = np.quantile(replicates, [low, high])
     return float(bounds[0]), float(bounds[1])
-
-
-class Resampling(TypedDict, total=False):
-    """What to draw, how often, and which interval to form.
-
-    - `rng`: the generator to draw from. Equal seed and labels draw equal resamples, whatever is scored.
-    - `clusters`: one label per unit; units with the same label are drawn together. By default each
-      unit is drawn alone and its row is its label.
-    - `strata`: one label per unit; clusters are drawn within their stratum, whose size stays fixed.
-    - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
-    - `level`: of the interval, 0.95 by default.
-    - `method`: "percentile" (default) or "bca".
-    - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
-    """
-
-    rng: Required[np.random.Generator]
-    clusters: Labels | None
-    strata: Labels | None
-    resamples: int
-    level: float
-    method: Method
-    resampled: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    """The options of one bootstrap with defaults filled in and labels turned into clusters.
-
-    `resamples` is 0 where no resample could differ from the data.
-    """
-
-    rng: np.random.Generator
-    clusters: Clusters
-    resamples: int
-    level: float
-    method: Method
-    resampled: str
-
-
-def find_plan(n_units: int, **options: Unpack[Resampling]) -> Plan:
-    """Check the options, fill in the defaults and number the clusters of `n_units` units.
-
-    >>> plan = find_plan(3, rng=np.random.default_rng(0), clusters=["a", "b", "a"])
-    >>> plan.clusters.n, plan.resampled, plan.resamples
-    (2, 'cluster', 10000)
-    """
-    unknown = sorted(set(options) - set(Resampling.__annotations__))
-    if unknown or "rng" not in options:
-        wrong = f"unknown {', '.join(unknown)}" if unknown else "rng is missing"
-        raise TypeError(f"bootstrap options: {wrong}; there are {', '.join(Resampling.__annotations__)}")
-    level = options.get("level", 0.95)
-    method = options.get("method", "percentile")
-    resamples = options.get("resamples", 10_000)
-    labels, strata = options.get("clusters"), options.get("strata")
-    check_probability(level, "level")
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method: expected 'percentile' or 'bca', got {method!r}")
-    if resamples < 0:
-        raise ValueError(f"resamples: expected at least 0, got {resamples}")
-    clusters = find_clusters(n_units, labels, strata)
-    drawn = ("unit" if labels is None else "cluster") + ("" if strata is None else " within stratum")
-    return Plan(
-        rng=options["rng"],
-        clusters=clusters,
-        resamples=resamples if clusters.can_vary else 0,
-        level=level,
-        method=method,
-        resampled=options.get("resampled", drawn),
-    )
-
-
-def summarise(
-    plan: Plan,
-    values: NDArray[np.float64],
-    replicates: NDArray[np.float64],
-    jackknife: NDArray[np.float64] | None,
-) -> tuple[Estimate, ...]:
-    """Turn replicates into one estimate per score.
-
-    `values` has shape (n_scores,), `replicates` (resamples, n_scores) and `jackknife`, which only BCa needs,
-    (n_clusters, n_scores). Replicates that are NaN or infinite are counted and left out.
-
-    >>> plan = find_plan(3, rng=np.random.default_rng(0))
-    >>> (estimate,) = summarise(plan, np.array([2.0]), np.array([[1.0], [2.0], [np.nan]]), None)
-    >>> estimate.undefined, estimate.resamples
-    (1, 3)
-    """
-    estimates = []
-    for i, value in enumerate(values):
-        column = replicates[:, i]
-        defined = column[np.isfinite(column)]
-        if jackknife is None:
-            low, high = percentile_bounds(defined, plan.level)
-        else:
-            low, high = bca_bounds(defined, float(value), jackknife[:, i], plan.clusters.sizes, plan.level)
-        error = float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
-        interval = Interval(low, high, plan.level, plan.method, plan.clusters.n, plan.resampled)
-        estimates.append(Estimate(float(value), interval, error, len(column), len(column) - len(defined)))
-    return tuple(estimates)

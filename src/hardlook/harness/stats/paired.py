@@ -1,17 +1,11 @@
-"""The difference between two runs on the same units.
+"""Paired comparison of two runs on the same units: the bootstrap of the difference, and the permutation test.
 
-Two models score the same images, so their scores rise and fall together. Drawing the same resample for both
-keeps that link, and the interval of the difference is narrower than two separate intervals suggest.
+Two models score the same images, so their scores rise and fall together. Drawing the same resample for both keeps
+that link, and the interval of the difference is narrower than two separate intervals suggest.
 
-Swaps of clusters between two runs, and how often they reach the difference that was seen.
-
-One set of swaps serves any number of scores: each row says which clusters change sides, and every score is computed
-from both sides. So a hundred scores cost the same draws as one.
-
-The paired permutation test: is the difference larger than exchangeable models would show.
-
-If A and B are equally good, then swapping their results on any image is harmless. The test swaps them on random
-sets of whole clusters and counts how often the difference gets at least as large as the observed one.
+If A and B are equally good, then swapping their results on any image is harmless. The permutation test swaps them on
+random sets of whole clusters and counts how often the difference gets at least as large as the observed one. One set of
+swaps serves any number of scores: a hundred scores cost the same draws as one.
 """
 
 from __future__ import annotations
@@ -27,6 +21,12 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.harness.stats.bootstrap import Statistic, apply_statistic, bootstrap_scores
 from hardlook.harness.stats.intervals import Estimate, Resampling
 from hardlook.harness.stats.resampling import Labels, block_sizes, find_clusters, finite_rows, finite_vector
+
+# Up to this many clusters all 2**n swaps are tried, and the p-value has no random part.
+EXACT_CLUSTERS = 14
+
+# Differences that are equal in exact arithmetic may differ by rounding; those closer than this are ties.
+TIE = 1e-12
 
 
 def paired_bootstrap(
@@ -69,127 +69,6 @@ def paired_bootstrap_scores(
         return apply_statistic(statistic, totals[:, :columns]) - apply_statistic(statistic, totals[:, columns:])
 
     return bootstrap_scores(np.concatenate([rows_a, rows_b], axis=1), difference, **options)
-
-
-def paired_rows(sums_a: ArrayLike, sums_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sums as float64 matrices, after a check that they can belong to the same units.
-
-    >>> paired_rows([[1, 2]], [[1, 2], [3, 4]])
-    Traceback (most recent call last):
-    ...
-    ValueError: sums of A have shape (1, 2) and sums of B (2, 2); both need one row for each shared unit
-    """
-    rows_a, rows_b = finite_rows(sums_a, "sums of A"), finite_rows(sums_b, "sums of B")
-    if rows_a.shape != rows_b.shape:
-        raise ValueError(
-            f"sums of A have shape {rows_a.shape} and sums of B {rows_b.shape}; both need one row for each shared unit"
-        )
-    return rows_a, rows_b
-
-
-# Up to this many clusters all 2**n swaps are tried, and the p-value has no random part.
-EXACT_CLUSTERS = 14
-
-# Differences that are equal in exact arithmetic may differ by rounding; those closer than this are ties.
-TIE = 1e-12
-
-
-class SwapCounts:
-    """Counts, for k scores at once, how many swaps leave a difference at least as large as the observed one.
-
-    `observed` has shape (k,): score of A minus score of B. `scale` has shape (k,): the size of the numbers that were
-    subtracted, to which rounding errors are relative. Swaps whose difference is NaN or infinite are counted in
-    `undefined` (k,) and as reaching it: they count against significance.
-
-    >>> counts = SwapCounts(np.array([0.5]), np.array([1.0]))
-    >>> counts.add(np.array([[0.5], [-0.5], [0.1], [np.nan]]))
-    >>> counts.p_values(exact=True), counts.undefined
-    (array([0.75]), array([1]))
-    """
-
-    def __init__(self, observed: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
-        self.observed = observed
-        with np.errstate(invalid="ignore"):
-            self.threshold = np.abs(observed) - TIE * scale
-        self.tried = 0
-        self.reached = np.zeros(len(observed), dtype=np.int64)
-        self.undefined = np.zeros(len(observed), dtype=np.int64)
-
-    def add(self, differences: NDArray[np.float64]) -> None:
-        """Count a block of swaps: their differences, shape (m, k)."""
-        apart = np.abs(differences)
-        missing = ~np.isfinite(apart)
-        self.tried += len(apart)
-        self.undefined += missing.sum(axis=0)
-        self.reached += (missing | (apart >= self.threshold)).sum(axis=0)
-
-    def p_values(self, *, exact: bool) -> NDArray[np.float64]:
-        """Two-sided p-values (k,), NaN where the observed difference is not finite.
-
-        With all swaps tried (`exact`) it is their share; with random ones the data count as one more swap.
-        """
-        reached = self.reached if exact else self.reached + 1
-        shares = reached / max(self.tried if exact else self.tried + 1, 1)
-        return np.where(np.isfinite(self.observed), shares, np.nan)
-
-
-def swaps_of(
-    n: int, swaps: int, rng: np.random.Generator, exact_up_to: int = EXACT_CLUSTERS
-) -> Iterator[NDArray[np.float64]]:
-    """Blocks of rows of zeros and ones, shape (m, n): every swap of few clusters, else `swaps` random ones.
-
-    >>> next(swaps_of(2, 99, np.random.default_rng(0))).shape
-    (4, 2)
-    """
-    if swaps < 1:
-        raise ValueError(f"swaps: expected at least 1, got {swaps}")
-    return all_swaps(n) if is_exact(n, exact_up_to) else random_swaps(n, swaps, rng)
-
-
-def swaps_tried(n: int, swaps: int, exact_up_to: int = EXACT_CLUSTERS) -> int:
-    """How many swaps `swaps_of` yields.
-
-    >>> swaps_tried(3, 999), swaps_tried(30, 999)
-    (8, 999)
-    """
-    return 2**n if is_exact(n, exact_up_to) else swaps
-
-
-def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
-    """Whether all swaps of n clusters are tried.
-
-    >>> is_exact(14), is_exact(15), is_exact(10, exact_up_to=9)
-    (True, False, False)
-    """
-    return n <= exact_up_to
-
-
-def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
-    """Yield all 2**n sets of clusters as rows of zeros and ones, shape (2**n, n), in one block.
-
-    >>> next(all_swaps(2))
-    array([[0., 0.],
-           [1., 0.],
-           [0., 1.],
-           [1., 1.]])
-    """
-    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
-
-
-def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
-    """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
-
-    Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the size of the blocks
-    changes memory and never the draws.
-
-    >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
-    [(26, 10000), (14, 10000)]
-    """
-    for rows in block_sizes(swaps, n):
-        words = rng.integers(0, 2**64, size=(rows, -(-n // 64)), dtype=np.uint64)
-        # Little-endian bytes on every machine, so that equal seeds swap equal clusters.
-        bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=n, bitorder="little")
-        yield bits.astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -250,7 +129,7 @@ def permutation_test(
             return score(total_a + change) - score(total_b - change)
 
     scale = float(np.abs([score(total_a[None]), score(total_b[None])]).max())
-    return _test(difference, groups.n, scale, swaps, rng, swapped or _name(clusters))
+    return _test(difference, groups.n, scale, swaps, rng, swapped or ("unit" if clusters is None else "cluster"))
 
 
 def permutation_test_mean(
@@ -284,7 +163,7 @@ def permutation_test_mean(
 
     # Rounding errors are relative to the gains, also where these cancel and the difference is near zero.
     scale = float(np.abs(gains).sum())
-    return _test(difference, groups.n, scale, swaps, rng, swapped or _name(clusters))
+    return _test(difference, groups.n, scale, swaps, rng, swapped or ("unit" if clusters is None else "cluster"))
 
 
 def _test(
@@ -295,7 +174,7 @@ def _test(
     rng: np.random.Generator,
     swapped: str,
 ) -> PermutationTest:
-    blocks = swaps_of(n, swaps, rng)
+    blocks = draw_swaps(n, swaps, rng)
     exact = is_exact(n)
     observed = float(difference(np.zeros((1, n)))[0])
     if not math.isfinite(observed):
@@ -307,5 +186,115 @@ def _test(
     return PermutationTest(observed, p_value, n, counts.tried, exact, int(counts.undefined[0]), swapped)
 
 
-def _name(clusters: Labels | None) -> str:
-    return "unit" if clusters is None else "cluster"
+def paired_rows(sums_a: ArrayLike, sums_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Both sums as float64 matrices, after a check that they can belong to the same units.
+
+    >>> paired_rows([[1, 2]], [[1, 2], [3, 4]])
+    Traceback (most recent call last):
+    ...
+    ValueError: sums of A have shape (1, 2) and sums of B (2, 2); both need one row for each shared unit
+    """
+    rows_a, rows_b = finite_rows(sums_a, "sums of A"), finite_rows(sums_b, "sums of B")
+    if rows_a.shape != rows_b.shape:
+        raise ValueError(
+            f"sums of A have shape {rows_a.shape} and sums of B {rows_b.shape}; both need one row for each shared unit"
+        )
+    return rows_a, rows_b
+
+
+class SwapCounts:
+    """Counts, for k scores at once, how many swaps leave a difference at least as large as the observed one.
+
+    `observed` has shape (k,): score of A minus score of B. `scale` has shape (k,): the size of the numbers that were
+    subtracted, to which rounding errors are relative. Swaps whose difference is NaN or infinite are counted in
+    `undefined` (k,) and as reaching it: they count against significance.
+
+    >>> counts = SwapCounts(np.array([0.5]), np.array([1.0]))
+    >>> counts.add(np.array([[0.5], [-0.5], [0.1], [np.nan]]))
+    >>> counts.p_values(exact=True), counts.undefined
+    (array([0.75]), array([1]))
+    """
+
+    def __init__(self, observed: NDArray[np.float64], scale: NDArray[np.float64]) -> None:
+        self.observed = observed
+        with np.errstate(invalid="ignore"):
+            self.threshold = np.abs(observed) - TIE * scale
+        self.tried = 0
+        self.reached = np.zeros(len(observed), dtype=np.int64)
+        self.undefined = np.zeros(len(observed), dtype=np.int64)
+
+    def add(self, differences: NDArray[np.float64]) -> None:
+        """Count a block of swaps: their differences, shape (m, k)."""
+        apart = np.abs(differences)
+        missing = ~np.isfinite(apart)
+        self.tried += len(apart)
+        self.undefined += missing.sum(axis=0)
+        self.reached += (missing | (apart >= self.threshold)).sum(axis=0)
+
+    def p_values(self, *, exact: bool) -> NDArray[np.float64]:
+        """Two-sided p-values (k,), NaN where the observed difference is not finite.
+
+        With all swaps tried (`exact`) it is their share; with random ones the data count as one more swap.
+        """
+        reached = self.reached if exact else self.reached + 1
+        shares = reached / max(self.tried if exact else self.tried + 1, 1)
+        return np.where(np.isfinite(self.observed), shares, np.nan)
+
+
+def draw_swaps(
+    n: int, swaps: int, rng: np.random.Generator, exact_up_to: int = EXACT_CLUSTERS
+) -> Iterator[NDArray[np.float64]]:
+    """Blocks of rows of zeros and ones, shape (m, n): every swap of few clusters, else `swaps` random ones.
+
+    >>> next(draw_swaps(2, 99, np.random.default_rng(0))).shape
+    (4, 2)
+    """
+    if swaps < 1:
+        raise ValueError(f"swaps: expected at least 1, got {swaps}")
+    return all_swaps(n) if is_exact(n, exact_up_to) else random_swaps(n, swaps, rng)
+
+
+def count_swaps(n: int, swaps: int, exact_up_to: int = EXACT_CLUSTERS) -> int:
+    """How many swaps `draw_swaps` yields.
+
+    >>> count_swaps(3, 999), count_swaps(30, 999)
+    (8, 999)
+    """
+    return 2**n if is_exact(n, exact_up_to) else swaps
+
+
+def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
+    """Whether all swaps of n clusters are tried.
+
+    >>> is_exact(14), is_exact(15), is_exact(10, exact_up_to=9)
+    (True, False, False)
+    """
+    return n <= exact_up_to
+
+
+def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
+    """Yield all 2**n sets of clusters as rows of zeros and ones, shape (2**n, n), in one block.
+
+    >>> next(all_swaps(2))
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.],
+           [1., 1.]])
+    """
+    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
+
+
+def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+    """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
+
+    Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the size of the blocks
+    changes memory and never the draws.
+
+    >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
+    [(26, 10000), (14, 10000)]
+    """
+    for rows in block_sizes(swaps, n):
+        words = rng.integers(0, 2**64, size=(rows, -(-n // 64)), dtype=np.uint64)
+        # Little-endian bytes on every machine, so that equal seeds swap equal clusters.
+        bits = np.unpackbits(words.astype("<u8").view(np.uint8), axis=1, count=n, bitorder="little")
+        yield bits.astype(np.float64)

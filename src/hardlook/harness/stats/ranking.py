@@ -1,20 +1,16 @@
-"""Rankings that do not claim more than the tests allow.
+"""Rankings with tied sets, Holm's correction for many comparisons, and how many units a comparison needs.
 
-Models that cannot be told apart share a tied set. The sets are written as letters beside each model, as in a
-compact letter display: two models that share a letter belong to a run of neighbours with no significant
-difference in it. H.-P. Piepho, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons",
-Journal of Computational and Graphical Statistics 13 (2004).
+Models without a significant difference share a tied set. The sets are written as letters beside each model, as in a
+compact letter display: two models that share a letter belong to a run of neighbours with no significant difference in
+it. H.-P. Piepho, "An Algorithm for a Letter-Based Representation of All-Pairwise Comparisons", Journal of Computational
+and Graphical Statistics 13 (2004).
 
-Many comparisons at once: Holm's correction.
+With twenty true null hypotheses one in twenty comparisons looks significant at 0.05 by chance. Holm's method keeps the
+probability of even one false claim at alpha and is never weaker than Bonferroni's. S. Holm, "A Simple Sequentially
+Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
 
-With twenty true null hypotheses one in twenty comparisons looks significant at 0.05 by luck. Holm's method
-keeps the chance of even one false claim at alpha and is never weaker than Bonferroni's.
-S. Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 6 (1979).
-
-How many units a comparison needs before it can tell two models apart.
-
-All functions here use the normal approximation to the paired t test and are meant for planning: the observed
-difference and spread stand in for the true ones, so treat the answer as an order of magnitude.
+The numbers of units use the normal approximation to the paired t test and are meant for planning: the observed
+difference and spread stand in for the true ones, so treat the result as an order of magnitude.
 """
 
 from __future__ import annotations
@@ -75,7 +71,7 @@ def rank_models(
             model=models[i],
             score=float(values[i]),
             rank=1 + min(start for start, stop in runs if start <= place < stop),
-            sets=tuple(set_name(s) for s, (start, stop) in enumerate(runs) if start <= place < stop),
+            sets=tuple(tied_set_name(s) for s, (start, stop) in enumerate(runs) if start <= place < stop),
         )
         for place, i in enumerate(order)
     )
@@ -93,10 +89,10 @@ def _tied_runs(apart: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return runs
 
 
-def set_name(index: int) -> str:
+def tied_set_name(index: int) -> str:
     """The name of a tied set: a to z, then aa, ab and so on.
 
-    >>> set_name(0), set_name(25), set_name(26), set_name(27)
+    >>> tied_set_name(0), tied_set_name(25), tied_set_name(26), tied_set_name(27)
     ('a', 'z', 'aa', 'ab')
     """
     name = ""

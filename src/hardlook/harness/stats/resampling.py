@@ -1,27 +1,15 @@
-"""Clusters: the groups of units that are drawn together, and the strata they are drawn within.
+"""Resampling of clusters: the checks of the input, the clusters, and how often each appears in each resample.
 
-Units of one image, class or fold resemble each other. Drawing them one by one would pretend that they were
-independent and make intervals too narrow, so whole clusters are drawn instead.
+Units of one image, class or fold resemble each other. Drawing them one by one would treat them as independent and make
+intervals too narrow, so whole clusters are drawn, within strata where these are given. A resample of sums is a row of
+multiplicities times the cluster sums, so a block of resamples is one matrix product. Draws come from the generator
+resample by resample: the block size changes memory, never the draws.
 
-Drawing: how often each cluster appears in each bootstrap resample.
+Sums may be dense or sparse: where a unit adds to few of hundreds of columns, scipy's sparse arrays give the same totals
+in less memory. NaN and infinite numbers are never dropped silently: every function raises an error that counts them.
 
-A resample of sums is a row of multiplicities times the cluster sums, so a block of resamples is one matrix
-product. Draws come from the generator resample by resample: the block size changes memory, never the draws.
-
-Sums that are mostly zeros: one row a unit, many columns, a few numbers a row.
-
-A pair of images adds to the columns of its own split and class and to no others. With hundreds of columns the
-dense table would be nearly all zeros, so scipy's sparse arrays are taken as they are. Equal numbers give equal
-totals: whole numbers to the last bit.
-
->>> from scipy.sparse import csr_array
->>> is_sparse(csr_array([[0, 3], [4, 0]])), is_sparse([[0, 3], [4, 0]])
-(True, False)
-
-Numbers that statistics can be computed from: arrays of the right shape without NaN or infinity.
-
-A NaN that slips into a mean turns the whole result into NaN, and a NaN that is dropped changes the question.
-So every function here refuses them and says how many there were.
+>>> find_clusters(4, ["cat", "ant", "cat", "bee"]).codes
+array([2, 0, 2, 1])
 """
 
 from __future__ import annotations
@@ -79,17 +67,14 @@ def find_clusters(n_units: int, labels: Labels | None = None, strata: Labels | N
     `labels` and `strata` hold one hashable per unit. Without `labels` each unit is its own cluster and its row
     is its label; without `strata` there is one stratum. A cluster must lie within one stratum.
 
-    >>> find_clusters(4, ["cat", "ant", "cat", "bee"]).codes
-    array([2, 0, 2, 1])
     >>> find_clusters(4, strata=["test", "train", "test", "train"]).sizes
     array([2, 2])
     """
-    codes = np.arange(n_units) if labels is None else label_codes(labels, n_units, "clusters")
-    if strata is None:
-        n = int(codes.max()) + 1 if n_units else 0
-        return Clusters(codes, np.array([n]))
-    stratum = label_codes(strata, n_units, "strata")
+    codes = np.arange(n_units) if labels is None else encode_labels(labels, n_units, "clusters")
     n = int(codes.max()) + 1 if n_units else 0
+    if strata is None:
+        return Clusters(codes, np.array([n]))
+    stratum = encode_labels(strata, n_units, "strata")
     stratum_of = np.zeros(n, dtype=np.int64)
     stratum_of[codes] = stratum
     split = np.flatnonzero(stratum_of[codes] != stratum)
@@ -105,15 +90,15 @@ def find_clusters(n_units: int, labels: Labels | None = None, strata: Labels | N
     return Clusters(number[codes], np.bincount(stratum_of))
 
 
-def label_codes(labels: Labels, n_units: int, name: str) -> NDArray[np.int64]:
+def encode_labels(labels: Labels, n_units: int, name: str) -> NDArray[np.int64]:
     """Replace each label by its place among the sorted distinct labels; shape (n_units,).
 
     Strings and numbers sort as usual. Other labels, and mixtures, sort by type name and then by `repr`.
     None and NaN are no labels and raise a ValueError that counts them.
 
-    >>> label_codes([10, 9, 10], 3, "clusters")
+    >>> encode_labels([10, 9, 10], 3, "clusters")
     array([1, 0, 1])
-    >>> label_codes([("b", 1), ("a", 2)], 2, "clusters")
+    >>> encode_labels([("b", 1), ("a", 2)], 2, "clusters")
     array([1, 0])
     """
     if len(labels) != n_units:
@@ -156,14 +141,13 @@ def block_sizes(rows: int, columns: int) -> Iterator[int]:
         yield min(most, rows - start)
 
 
-def multiplicities(clusters: Clusters, resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def draw_multiplicities(clusters: Clusters, resamples: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     """Yield blocks of shape (rows, n_clusters): how often each resample holds each cluster.
 
     Each stratum of m clusters is drawn m times with replacement, so each row sums to n_clusters. The blocks
     have `resamples` rows in all. Values are whole numbers kept as float64 for the matrix product.
 
-    >>> from hardlook.harness.stats.resampling import find_clusters
-    >>> (block,) = multiplicities(find_clusters(5), resamples=3, rng=np.random.default_rng(0))
+    >>> (block,) = draw_multiplicities(find_clusters(5), resamples=3, rng=np.random.default_rng(0))
     >>> block.sum(axis=1)
     array([5., 5., 5.])
     """
@@ -188,7 +172,7 @@ def _draw(clusters: Clusters, rows: int, rng: np.random.Generator) -> NDArray[np
 
 
 def is_sparse(sums: object) -> bool:
-    """Whether `sums` is a sparse matrix or array of scipy, told without loading scipy."""
+    """Whether `sums` is a sparse matrix or array of scipy, checked without importing scipy."""
     return hasattr(sums, "tocsr") and hasattr(sums, "nnz")
 
 
@@ -220,7 +204,6 @@ def sparse_cluster_sums(clusters: Clusters, rows: Any) -> Any:
     """Add the rows of each cluster: `csr_array` (n_units, n_columns) to `csr_array` (n_clusters, n_columns).
 
     >>> from scipy.sparse import csr_array
-    >>> from hardlook.harness.stats.resampling import find_clusters
     >>> units = csr_array([[1.0, 0.0], [0.0, 5.0], [2.0, 0.0]])
     >>> sparse_cluster_sums(find_clusters(3, ["b", "a", "b"]), units).toarray()
     array([[0., 5.],

@@ -1,11 +1,4 @@
-"""What `hardlook data inspect` finds out: sizes, concepts in two splits, duplicates, and what can form tasks.
-
-The numbers of `hardlook data inspect`, and what they mean in plain sentences.
-
-The page of `hardlook data inspect`: sizes, concepts x contexts as a picture, duplicates, tasks, differences.
-
-The files of an inspection.
-"""
+"""`hardlook data inspect`: sizes, concepts in two splits, duplicates and possible tasks of a dataset, and its files."""
 
 from __future__ import annotations
 
@@ -27,13 +20,16 @@ if TYPE_CHECKING:
     from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates
     from hardlook.metacoco.published import PublishedComparison
 
-
 EVERY_MODE = "all of these"
+
+MOST_GROUPS = 200  # groups of equal images on the page
+
+_WHOLE = "all"
 
 
 @dataclass(frozen=True)
-class TaskSettings:
-    """The tasks that are asked for: every number of ways with every number of shots, in every mode."""
+class TaskKinds:
+    """The kinds of tasks to check: every number of ways with every number of shots, in every mode."""
 
     modes: tuple[str, ...]
     ways: tuple[int, ...]
@@ -42,7 +38,7 @@ class TaskSettings:
 
 
 @dataclass(frozen=True)
-class TaskFinding:
+class TaskEligibility:
     """How many of a split's classes can take part in tasks of one kind, and why the others cannot: (concept, why).
 
     `mode` is `EVERY_MODE` for classes that take part in all modes of the run with the same supports.
@@ -64,13 +60,13 @@ class TaskFinding:
 
 @dataclass(frozen=True)
 class Inspection:
-    """All findings; `comparison` is None where nothing was compared."""
+    """All results; `comparison` is None without a comparison with the published counts."""
 
     dataset: ConceptContextDataset
-    settings: TaskSettings
+    kinds: TaskKinds
     duplicates: Duplicates
     shared_concepts: dict[str, tuple[str, ...]]
-    tasks: tuple[TaskFinding, ...]
+    tasks: tuple[TaskEligibility, ...]
     comparison: PublishedComparison | None
 
     @property
@@ -91,8 +87,8 @@ def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
     return tuple(dict.fromkeys(int(word) for word in words))
 
 
-def inspect_dataset(dataset: ConceptContextDataset, settings: TaskSettings, *, against_published: bool) -> Inspection:
-    """Look at everything once; file contents are hashed, images are not decoded."""
+def inspect_dataset(dataset: ConceptContextDataset, kinds: TaskKinds, *, against_published: bool) -> Inspection:
+    """Inspect a dataset; file contents are hashed, images are not decoded."""
     from hardlook.metacoco.published import compare_counts
 
     splits: dict[str, set[str]] = {}
@@ -101,69 +97,91 @@ def inspect_dataset(dataset: ConceptContextDataset, settings: TaskSettings, *, a
     parts = dataset.splits or (None,)
     return Inspection(
         dataset,
-        settings,
+        kinds,
         dataset.duplicates(),
         dataset.shared_concepts(),
-        tuple(finding for part in parts for finding in _tasks(dataset, part, settings)),
+        tuple(finding for part in parts for finding in _check_tasks(dataset, part, kinds)),
         compare_counts(dataset.cells(), splits) if against_published else None,
     )
 
 
-def _tasks(dataset: ConceptContextDataset, split: str | None, settings: TaskSettings) -> list[TaskFinding]:
-    from hardlook.metacoco.tasks.eligibility import eligible_classes
+def _check_tasks(dataset: ConceptContextDataset, split: str | None, kinds: TaskKinds) -> list[TaskEligibility]:
+    from hardlook.metacoco.tasks.eligibility import find_eligible_classes
     from hardlook.metacoco.tasks.images import ImageTable
 
     arrays = dataset.image_table(split)
     table = ImageTable(arrays.concepts, arrays.contexts, arrays.concept, arrays.context, arrays.content)
-    asked: list[tuple[str, Sequence[str]]] = [(mode, (mode,)) for mode in settings.modes]
-    if len(settings.modes) > 1:
-        asked.append((EVERY_MODE, settings.modes))
-    findings = []
-    for ways in settings.ways:
-        for shots in settings.shots:
-            for name, modes in asked:
-                found = eligible_classes(table, modes, ways, shots, settings.queries)
+    named: list[tuple[str, Sequence[str]]] = [(mode, (mode,)) for mode in kinds.modes]
+    if len(kinds.modes) > 1:
+        named.append((EVERY_MODE, kinds.modes))
+    results = []
+    for ways in kinds.ways:
+        for shots in kinds.shots:
+            for name, modes in named:
+                eligible = find_eligible_classes(table, modes, ways, shots, kinds.queries)
                 why: dict[str, str] = {}
-                for mode, concept, reason in found.left_out:
-                    said = reason if len(modes) == 1 or mode == "all" else f"{mode}: {reason}"
-                    why[concept] = f"{why[concept]}; {said}" if concept in why else said
-                left_out = tuple(sorted(why.items()))
-                eligible, classes = len(found.classes), len(table.concepts)
-                findings.append(TaskFinding(split, name, ways, shots, eligible, classes, left_out))
-    return findings
+                for mode, concept, reason in eligible.left_out:
+                    text = reason if len(modes) == 1 or mode == "all" else f"{mode}: {reason}"
+                    why[concept] = f"{why[concept]}; {text}" if concept in why else text
+                counts = len(eligible.classes), len(table.concepts)
+                results.append(TaskEligibility(split, name, ways, shots, *counts, tuple(sorted(why.items()))))
+    return results
 
 
-def inspection_document(found: Inspection) -> dict[str, Any]:
-    """Everything that was found, as JSON values."""
+def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
+    """Write the page, the JSON file and, where every concept has one split, the splits; return the JSON document."""
+    from hardlook.harness.runs.folder import write_atomically
+    from hardlook.report.page import render_study
+
+    document = build_document(found)
+    page = render_study(
+        build_sections(found, document["in_words"]),
+        title=f"What is in {found.dataset.source.name}",
+        summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
+        provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
+    )
+    write_atomically(out / "inspection.json", dump_json(document))
+    write_atomically(out / "inspection.html", page)
+    if found.dataset.splits and not found.shared_concepts:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(("concept", "split"))
+        writer.writerows(sorted({(row.concept, str(row.split)) for row in found.dataset.rows}))
+        write_atomically(out / "splits.csv", text.getvalue())
+    return document
+
+
+def build_document(found: Inspection) -> dict[str, Any]:
+    """All results as JSON values."""
     import hardlook
 
-    dataset, settings = found.dataset, found.settings
+    dataset, comparison = found.dataset, found.comparison
     return {
         "schema": "hardlook.data-inspect/1",
         "hardlook": hardlook.__version__,
         "data": str(dataset.source),
         "split_rule": dataset.rule,
-        "asked": asdict(settings),
+        "asked": asdict(found.kinds),
         "in_words": describe_inspection(found),
         "images": len(dataset.rows),
-        "splits": [_split(found, part) for part in found.parts],
+        "splits": [_count_split(found.dataset, part) for part in found.parts],
         "cells": [
             {"split": part, "concept": concept, "context": context, "images": count}
             for part in found.parts
             for (concept, context), count in dataset.cells(part).items()
         ],
         "concepts_in_several_splits": {name: list(splits) for name, splits in found.shared_concepts.items()},
-        "duplicates_across_splits": [_group(group) for group in found.duplicates.across],
-        "duplicates_within_splits": [_group(group) for group in found.duplicates.within],
+        "duplicates_across_splits": [_group_to_json(group) for group in found.duplicates.across],
+        "duplicates_within_splits": [_group_to_json(group) for group in found.duplicates.within],
         "tasks": [{**asdict(one), "possible": one.possible, "left_out": dict(one.left_out)} for one in found.tasks],
-        "published": _compared(found.comparison),
+        "published": {**asdict(comparison), "same": comparison.same} if comparison else None,
     }
 
 
-def _split(found: Inspection, part: str | None) -> dict[str, Any]:
-    rows = found.dataset.of_split(part)
+def _count_split(dataset: ConceptContextDataset, part: str | None) -> dict[str, Any]:
+    rows = dataset.of_split(part)
     images = Counter(row.concept for row in rows)
-    contexts = Counter(concept for concept, _ in found.dataset.cells(part))
+    contexts = Counter(concept for concept, _ in dataset.cells(part))
     return {
         "split": part,
         "concepts": len(images),
@@ -174,26 +192,23 @@ def _split(found: Inspection, part: str | None) -> dict[str, Any]:
     }
 
 
-def _group(group: Sequence[ConceptContextImage]) -> list[dict[str, str | None]]:
+def _group_to_json(group: Sequence[ConceptContextImage]) -> list[dict[str, str | None]]:
     return [{"image": row.name, "split": row.split, "concept": row.concept, "context": row.context} for row in group]
 
 
-def _compared(comparison: PublishedComparison | None) -> dict[str, Any] | None:
-    return None if comparison is None else {**asdict(comparison), "same": comparison.same}
-
-
 def describe_inspection(found: Inspection) -> list[str]:
-    """What was found, one sentence or two a subject."""
+    """The results as text, one or two sentences per subject."""
     dataset = found.dataset
     concepts, contexts = {row.concept for row in dataset.rows}, {row.context for row in dataset.rows}
     pairs, possible = len(dataset.cells()), len(concepts) * len(contexts)
     sentences = [
         f"{format_count(len(dataset.rows), 'image')} of {format_count(len(concepts), 'concept')} in "
-        f"{format_count(len(contexts), 'context')}; {format_number(pairs, 0)} of the {format_number(possible, 0)} pairs hold images.",
+        f"{format_count(len(contexts), 'context')}; {format_number(pairs, 0)} of the {format_number(possible, 0)} "
+        "pairs hold images.",
         _describe_splits(found),
         _describe_duplicates(found),
+        *_describe_tasks(found),
     ]
-    sentences += _describe_tasks(found)
     if found.comparison is not None:
         sentences.append(describe_published(found.comparison))
     return sentences
@@ -207,12 +222,12 @@ def _describe_splits(found: Inspection) -> str:
         f"{part} {format_count(len({row.concept for row in dataset.of_split(part)}), 'concept')}"
         for part in dataset.splits
     )
-    said = f"Splits ({f'by {dataset.rule}' if dataset.rule else 'as the data say'}): {sizes}."
+    text = f"Splits ({f'by {dataset.rule}' if dataset.rule else 'as the data say'}): {sizes}."
     if not found.shared_concepts:
-        return f"{said} No concept is in two splits." if len(dataset.splits) > 1 else said
+        return f"{text} No concept is in two splits." if len(dataset.splits) > 1 else text
     named = ", ".join(list(found.shared_concepts)[:5]) + (", ..." if len(found.shared_concepts) > 5 else "")
     count = format_count(len(found.shared_concepts), "concept is", "concepts are")
-    return f"{said} Wrong: {count} in more than one split ({named}); a trained model would know what it is tested on."
+    return f"{text} Wrong: {count} in more than one split ({named}); a trained model would know what it is tested on."
 
 
 def _describe_duplicates(found: Inspection) -> str:
@@ -234,16 +249,16 @@ def _describe_duplicates(found: Inspection) -> str:
 def _describe_tasks(found: Inspection) -> list[str]:
     sentences = []
     for part in found.parts:
-        for ways in found.settings.ways:
-            for shots in found.settings.shots:
+        for ways in found.kinds.ways:
+            for shots in found.kinds.shots:
                 rows = [one for one in found.tasks if (one.split, one.ways, one.shots) == (part, ways, shots)]
-                asked = f"{ways}-way {shots}-shot, {format_count(found.settings.queries, 'query', 'queries')} a class"
-                sentences.append(f"{f'{part}: ' if part else ''}{asked}: {_able(rows, ways)}")
+                kind = f"{ways}-way {shots}-shot, {format_count(found.kinds.queries, 'query', 'queries')} per class"
+                sentences.append(f"{f'{part}: ' if part else ''}{kind}: {_describe_eligible(rows, ways)}")
     return sentences
 
 
-def _able(rows: Sequence[TaskFinding], ways: int) -> str:
-    """Of one kind of task: `rows` are the modes, and last all of them together where there are several."""
+def _describe_eligible(rows: Sequence[TaskEligibility], ways: int) -> str:
+    """Of one kind of task: `rows` are the modes, followed by all of them together where there are several."""
     joint = rows[-1]
     modes = "every mode" if len(rows) > 1 else f"mode {joint.mode}"
     few = "" if joint.possible else f" Too few for {ways} ways."
@@ -255,7 +270,7 @@ def _able(rows: Sequence[TaskFinding], ways: int) -> str:
 
 
 def describe_published(comparison: PublishedComparison) -> str:
-    """Where the data differ from the paper's, in a sentence."""
+    """Where the data differ from the paper's, as one or two sentences."""
     if comparison.same:
         return "The counts are the published ones (pairs that the paper leaves unsettled aside)."
     settled = [one for one in comparison.pairs if one.settled]
@@ -266,59 +281,41 @@ def describe_published(comparison: PublishedComparison) -> str:
         (len(comparison.classes), "concept has another number of images", "concepts have other numbers of images"),
         (len(settled), "settled pair differs", "settled pairs differ"),
     ]
-    said = "; ".join(format_count(count, one, many) for count, one, many in parts if count)
+    differences = "; ".join(format_count(count, one, many) for count, one, many in parts if count)
     return (
-        f"Not the published data: {said}. {format_count(comparison.equal_classes, 'concept')} and "
+        f"Not the published data: {differences}. {format_count(comparison.equal_classes, 'concept')} and "
         f"{format_count(comparison.equal_pairs, 'pair')} agree."
     )
 
 
-MOST_GROUPS = 200
-
-_WHOLE = "all"
-
-
-def inspection_sections(found: Inspection, words: Sequence[str]) -> list[Section]:
-    """What the page shows."""
+def build_sections(found: Inspection, text: Sequence[str]) -> list[Section]:
+    """The sections of the page."""
     sections = [
-        Section("What this means", "\n\n".join(words), (_sizes(found),)),
+        Section("What this means", "\n\n".join(text), (_build_sizes(found),)),
         Section(
             "Concepts and contexts",
             "Both are sorted by their images, most first. An empty cell is a pair without images.",
-            (*(_heat_map(found.dataset, part) for part in found.parts), _concepts(found)),
+            (*(_build_heat_map(found.dataset, part) for part in found.parts), _build_concepts(found)),
         ),
-        _purity(found),
-        _task_table(found),
+        _build_duplicates(found),
+        _build_tasks(found),
     ]
     if found.comparison is not None:
-        sections.append(_published(found.comparison))
+        sections.append(_build_published(found.comparison))
     return sections
 
 
-def _sizes(found: Inspection) -> Table:
+def _build_sizes(found: Inspection) -> Table:
     rows = []
     for part in found.parts:
-        cells = found.dataset.cells(part)
-        images: Counter[str] = Counter()
-        for (concept, _), count in cells.items():
-            images[concept] += count
-        contexts = Counter(concept for concept, _ in cells)
-        sizes, spread = sorted(images.values()), sorted(contexts.values())
-        rows.append(
-            (
-                part or _WHOLE,
-                len(images),
-                len({context for _, context in cells}),
-                images.total(),
-                f"{sizes[0]} to {sizes[-1]}",
-                f"{spread[0]} to {spread[-1]}",
-            )
-        )
+        counts = _count_split(found.dataset, part)
+        ranges = ["{} to {}".format(*counts[name]) for name in ("images_a_concept", "contexts_a_concept")]
+        rows.append((part or _WHOLE, counts["concepts"], counts["contexts"], counts["images"], *ranges))
     columns = ("split", "concepts", "contexts", "images", "images a concept", "contexts a concept")
     return Table("Sizes", "Counted from the files in hand.", columns, rows, decimals=0)
 
 
-def _heat_map(dataset: ConceptContextDataset, part: str | None) -> HeatMap:
+def _build_heat_map(dataset: ConceptContextDataset, part: str | None) -> HeatMap:
     cells = dataset.cells(part)
     concepts, contexts = Counter[str](), Counter[str]()
     for (concept, context), count in cells.items():
@@ -339,7 +336,7 @@ def _heat_map(dataset: ConceptContextDataset, part: str | None) -> HeatMap:
     )
 
 
-def _concepts(found: Inspection) -> Table:
+def _build_concepts(found: Inspection) -> Table:
     rows = []
     for part in found.parts:
         by_concept: dict[str, Counter[str]] = {}
@@ -353,7 +350,7 @@ def _concepts(found: Inspection) -> Table:
     return Table("Concepts", "The share is that of the fullest context in the concept's images.", columns, rows)
 
 
-def _purity(found: Inspection) -> Section:
+def _build_duplicates(found: Inspection) -> Section:
     shared = [(name, ", ".join(splits)) for name, splits in found.shared_concepts.items()]
     groups = [("across splits", group) for group in found.duplicates.across]
     groups += [("within a split", group) for group in found.duplicates.within]
@@ -368,24 +365,21 @@ def _purity(found: Inspection) -> Section:
         )
         for where, group in groups[:MOST_GROUPS]
     ]
-    note = (
-        f" The first {MOST_GROUPS} of {len(groups)} are shown; the JSON file has all."
-        if len(groups) > MOST_GROUPS
-        else ""
-    )
     tables = []
     if shared:
-        caption = "Few-shot tests ask for concepts that were never trained on."
+        caption = "Few-shot tests require concepts that were never trained on."
         tables.append(Table("Concepts in more than one split", caption, ("concept", "splits"), shared))
     if rows:
         columns = ("where", "files", "splits", "concepts", "contexts", "images")
-        caption = f"Files with the same bytes (SHA-256); re-encoded or resized copies are not found.{note}"
+        caption = "Files with the same bytes (SHA-256); re-encoded or resized copies are not found."
+        if len(groups) > MOST_GROUPS:
+            caption += f" The first {MOST_GROUPS} of {len(groups)} are shown; the JSON file has all."
         tables.append(Table("Images with equal content", caption, columns, rows, decimals=0))
     text = "" if tables else "No concept is in two splits, and no two files have the same bytes."
     return Section("Splits and duplicates", text, tuple(tables))
 
 
-def _task_table(found: Inspection) -> Section:
+def _build_tasks(found: Inspection) -> Section:
     able = [
         (one.split or _WHOLE, one.ways, one.shots, one.mode, one.eligible, one.classes, "yes" if one.possible else "no")
         for one in found.tasks
@@ -407,11 +401,11 @@ def _task_table(found: Inspection) -> Section:
     if left_out:
         columns = ("split", "ways", "shots", "mode", "class", "why")
         tables.append(Table("Classes that cannot, and why", "", columns, left_out, decimals=0))
-    text = f"A task draws {found.settings.queries} queries a class. Images are counted by content."
+    text = f"A task draws {found.kinds.queries} queries per class. Images are counted by content."
     return Section("What can form tasks", text, tuple(tables))
 
 
-def _published(comparison: PublishedComparison) -> Section:
+def _build_published(comparison: PublishedComparison) -> Section:
     unsettled = "no: the paper's two tables disagree"
     counts = [
         (one.concept, one.context or "all", one.published, one.here, "yes" if one.settled else unsettled)
@@ -435,26 +429,3 @@ def _published(comparison: PublishedComparison) -> Section:
         "classes and pairs are compared."
     )
     return Section("Against the published data", text, tuple(tables))
-
-
-def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
-    """Write the page, the numbers and, where every concept has one split, the splits; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
-    from hardlook.report.page import render_study
-
-    document = inspection_document(found)
-    page = render_study(
-        inspection_sections(found, document["in_words"]),
-        title=f"What is in {found.dataset.source.name}",
-        summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
-        provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
-    )
-    write_whole(out / "inspection.json", dump_json(document))
-    write_whole(out / "inspection.html", page)
-    if found.dataset.splits and not found.shared_concepts:
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(("concept", "split"))
-        writer.writerows(sorted({(row.concept, str(row.split)) for row in found.dataset.rows}))
-        write_whole(out / "splits.csv", text.getvalue())
-    return document

@@ -1,38 +1,19 @@
-"""A dataset of concepts in planted contexts, as files: `split/concept/context/image` and `manifest.csv`.
+"""Planting contexts: a dataset of class folders written again as `split/concept/context/image` and `manifest.csv`.
 
-The settings come first (`contexts.json`), each picture appears whole, the manifest comes last: a folder without one
-is unfinished, and the same call finishes it. The same seed gives the same bytes.
+Which image gets which context is planned first, with a chosen correlation of context and concept. Counts are exact, not
+drawn: a training concept of n images has round(correlation x n) of them in its favourite context, and the rest is dealt
+evenly over all contexts. Test and validation concepts are dealt evenly throughout.
+
+The settings are written first (`contexts.json`), each image whole, the manifest last: a folder without one is
+unfinished, and the same call resumes it. The same seed gives the same bytes.
 
 >>> import tempfile
 >>> from hardlook.world.layouts import write_world
 >>> folder = Path(tempfile.mkdtemp())
 >>> world = write_world(folder / "world", "concept-context", count=12, size=(96, 72))
->>> made = plant_contexts(world / "test", folder / "planted", Planting(("snow", "fog"), correlation=0.5))
->>> made.images, made.written, plant_contexts(world / "test", folder / "planted", made.planting).written
+>>> made = plant_contexts(world / "test", folder / "planted", PlantingOptions(("snow", "fog"), correlation=0.5))
+>>> made.images, made.written, plant_contexts(world / "test", folder / "planted", made.options).written
 (6, 6, 0)
-
-Which image goes where: concepts to splits, images to contexts, with a dial for how the two go together.
-
-Counts are exact, not drawn: a training concept of n images has round(correlation x n) of them in its favourite
-context, and the rest is dealt evenly over all contexts. Test and validation concepts are dealt evenly throughout.
-
->>> folders = {f"class {i}": tuple(f"class {i}/{j}.jpg" for j in range(20)) for i in range(10)}
->>> plan = plan_contexts(folders, ("snow", "dusk"), correlation=1.0, seed=0)
->>> len({(one.concept, one.context) for one in plan if one.split == "train"}), len(plan)
-(6, 200)
->>> sorted({one.split for one in plan})
-['test', 'train', 'val']
-
-A dataset of class folders: `class/image`, or `class/.../image`; masks beside it under the same names.
-
->>> import tempfile
->>> folder = Path(tempfile.mkdtemp())
->>> (folder / "cat").mkdir()
->>> _ = (folder / "cat" / "a.jpg").write_bytes(b"")
->>> read_class_folders(folder)
-{'cat': ('cat/a.jpg',)}
-
-What was planted, as JSON and as sentences.
 """
 
 from __future__ import annotations
@@ -40,7 +21,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -52,26 +33,102 @@ from numpy.typing import NDArray
 from hardlook import fingerprints
 from hardlook.data.images import is_image_name, read_image
 from hardlook.errors import DataError, OptionError
-from hardlook.metacoco.contexts.looks import LOOKS, VERSION, WITH_MASKS, Pixels, apply_look
-from hardlook.metacoco.contexts.whole_files import write_atomically
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.progress import StartProgress
+from hardlook.metacoco.contexts.image_effects import EFFECTS, MASKED_EFFECTS, VERSION, Pixels, apply_effect
 from hardlook.randomness import generator
 
 SplitBy = Literal["concept", "image"]
 
-SHARES = {"train": 0.64, "test": 0.20, "val": 0.16}
+SHARES = {"train": 0.64, "test": 0.20, "val": 0.16}  # as the paper splits its 100 concepts
 
-"""As the paper splits its 100 concepts: 64, 20 and 16."""
+RECORD, MANIFEST = "contexts.json", "manifest.csv"
+
+QUALITY = 95  # of JPEG
+
+
+@dataclass(frozen=True)
+class PlantingOptions:
+    """Contexts by name, their correlation with concepts in training, their strength, and how files are written."""
+
+    contexts: tuple[str, ...]
+    correlation: float = 0.8
+    strength: float = 1.0
+    split_by: SplitBy = "concept"
+    fewest: int = 1
+    image_format: str = "jpg"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        known = [*EFFECTS, *MASKED_EFFECTS]
+        if unknown := [name for name in self.contexts if name not in known]:
+            raise OptionError(f"no context {unknown[0]!r}", remedy=f"there are {', '.join(known)}")
+        if not 0 <= self.strength <= 1:
+            raise OptionError(f"strength {self.strength}", remedy="a number from 0 to 1")
+        if self.image_format not in ("jpg", "png"):
+            raise OptionError(f"no image format {self.image_format!r}", remedy="jpg or png")
+        if self.split_by not in ("concept", "image"):
+            raise OptionError(f"no way to split by {self.split_by!r}", remedy="concept or image")
+
+
+@dataclass(frozen=True)
+class PlantingResult:
+    """All images of the folder, how many of them this call wrote, and what was left out."""
+
+    options: PlantingOptions
+    rows: tuple[PlannedImage, ...]
+    written: int
+    small_concepts: tuple[str, ...]
+    without_mask: int
+
+    @property
+    def images(self) -> int:
+        """How many images the folder holds."""
+        return len(self.rows)
+
+
+def plant_contexts(
+    source: Path,
+    out: Path,
+    options: PlantingOptions,
+    *,
+    masks: Path | None = None,
+    progress: StartProgress | None = None,
+) -> PlantingResult:
+    """Write the class folders at `source` to `out` in planted contexts; resumes where it was stopped.
+
+    grass and water need `masks`, a folder with `class/stem.png`; images without a mask are then left out. Concepts
+    with fewer than `options.fewest` images are left out. `progress` starts a bar over (total, done) images.
+    """
+    folders = read_class_folders(source)
+    folders, without_mask = _drop_without_mask(folders, options, masks)
+    small = tuple(concept for concept, names in folders.items() if len(names) < options.fewest)
+    kept = {concept: names for concept, names in folders.items() if concept not in small}
+    if not kept:
+        raise DataError(f"no concept has {options.fewest} images", file=source, remedy="give a smaller --fewest")
+    plan = plan_contexts(
+        kept, options.contexts, correlation=options.correlation, seed=options.seed, split_by=options.split_by
+    )
+    _reserve_folder(out, source, masks, options)
+    files = {one: out / f"{one.target}.{options.image_format}" for one in plan}
+    missing = [one for one in plan if not files[one].is_file()]
+    advance = progress(len(plan), len(plan) - len(missing)) if progress else (lambda units, failed: None)
+    for one in missing:
+        write_atomically(files[one], _encode(_make_image(one, source, masks, options), options.image_format))
+        advance(1, 0)
+    write_atomically(out / MANIFEST, _format_manifest(plan, options.image_format))
+    return PlantingResult(options, plan, len(missing), small, without_mask)
 
 
 @dataclass(frozen=True)
 class PlannedImage:
-    """One image to make: its source's name, and where it goes; `place` has no suffix yet."""
+    """One image to write: the name of its source, its labels, and its path without suffix (`target`)."""
 
     source: str
     concept: str
     context: str
     split: str
-    place: str
+    target: str
 
 
 def plan_contexts(
@@ -82,19 +139,24 @@ def plan_contexts(
     seed: int,
     split_by: SplitBy = "concept",
 ) -> tuple[PlannedImage, ...]:
-    """All images of class folders, each in one split and one context, sorted by place.
+    """All images of class folders, each in one split and one context, sorted by target.
 
-    `split_by` "concept" gives each concept to one split, as few-shot learning asks: 64 % train, 20 % test, 16 % val,
-    drawn by seed. "image" gives 64 % of each concept's images to train and the rest to test, as ordinary training
-    asks. `correlation` in [0, 1] holds in train. A concept's plan depends on its own images and, for its split and
+    `split_by` "concept" gives each concept to one split, as few-shot learning requires: 64 % train, 20 % test and 16 %
+    val, drawn by seed. "image" gives 64 % of each concept's images to train and the rest to test, as ordinary training
+    requires. `correlation` in [0, 1] holds in train. A concept's plan depends on its own images and, for its split and
     favourite, on the list of concepts.
+
+    >>> folders = {f"class {i}": tuple(f"class {i}/{j}.jpg" for j in range(20)) for i in range(10)}
+    >>> plan = plan_contexts(folders, ("snow", "dusk"), correlation=1.0, seed=0)
+    >>> len({(one.concept, one.context) for one in plan if one.split == "train"}), len(plan)
+    (6, 200)
     """
     if not contexts or len(set(contexts)) < len(contexts):
         raise OptionError(f"contexts {', '.join(contexts) or '(none)'}", remedy="name one or more, each once")
     if not 0 <= correlation <= 1:
         raise OptionError(f"correlation {correlation}", remedy="a number from 0 to 1")
-    favourites = _favourites(sorted(folders), contexts, seed)
-    splits = _splits(sorted(folders), seed) if split_by == "concept" else {}
+    favourites = _choose_favourites(sorted(folders), contexts, seed)
+    splits = _split_concepts(sorted(folders), seed) if split_by == "concept" else {}
     planned = []
     for concept, names in folders.items():
         numbers = {name: number for number, name in enumerate(names, start=1)}
@@ -110,9 +172,9 @@ def plan_contexts(
                 len(part) - favoured, contexts, generator(seed, "planting", "contexts", concept, split)
             )
             for source, context in zip(part, [favourites[concept]] * favoured + dealt, strict=True):
-                place = f"{split}/{concept}/{context}/{numbers[source]:06d}"
-                planned.append(PlannedImage(source, concept, context, split, place))
-    return tuple(sorted(planned, key=lambda one: one.place))
+                target = f"{split}/{concept}/{context}/{numbers[source]:06d}"
+                planned.append(PlannedImage(source, concept, context, split, target))
+    return tuple(sorted(planned, key=lambda one: one.target))
 
 
 def _deal_images(count: int, contexts: Sequence[str], rng: np.random.Generator) -> list[str]:
@@ -121,13 +183,13 @@ def _deal_images(count: int, contexts: Sequence[str], rng: np.random.Generator) 
     return [order[i % len(order)] for i in range(count)]
 
 
-def _favourites(concepts: Sequence[str], contexts: Sequence[str], seed: int) -> dict[str, str]:
-    """A favourite context a concept, each context as often as any other or once more."""
+def _choose_favourites(concepts: Sequence[str], contexts: Sequence[str], seed: int) -> dict[str, str]:
+    """One favourite context per concept, each context as often as any other or once more."""
     order = generator(seed, "planting", "favourites").permutation(len(concepts))
     return {concepts[i]: contexts[place % len(contexts)] for place, i in enumerate(order)}
 
 
-def _splits(concepts: Sequence[str], seed: int) -> dict[str, str]:
+def _split_concepts(concepts: Sequence[str], seed: int) -> dict[str, str]:
     order = generator(seed, "planting", "splits").permutation(len(concepts))
     train = round(SHARES["train"] * len(concepts))
     test = train + round(SHARES["test"] * len(concepts))
@@ -136,9 +198,9 @@ def _splits(concepts: Sequence[str], seed: int) -> dict[str, str]:
 
 
 def read_class_folders(root: Path) -> dict[str, tuple[str, ...]]:
-    """Class to the names of its images, relative to `root` (posix, sorted); hidden files do not count."""
+    """The names of each class's images, relative to `root` (posix, sorted); hidden files are ignored."""
     if not root.is_dir():
-        raise DataError("no such folder", file=root, remedy="give the folder that holds one folder a class")
+        raise DataError("no such folder", file=root, remedy="give the folder that holds one folder per class")
     found: dict[str, tuple[str, ...]] = {}
     for folder in sorted(path for path in root.iterdir() if path.is_dir() and not path.name.startswith(".")):
         names = sorted(
@@ -151,6 +213,23 @@ def read_class_folders(root: Path) -> dict[str, tuple[str, ...]]:
     if not found:
         raise DataError("no class folder with images here", file=root, remedy="lay images out as class/image")
     return found
+
+
+def _drop_without_mask(
+    folders: dict[str, tuple[str, ...]], options: PlantingOptions, masks: Path | None
+) -> tuple[dict[str, tuple[str, ...]], int]:
+    """The folders without images that have no mask, where a context needs masks; how many images were dropped."""
+    masked = [name for name in options.contexts if name in MASKED_EFFECTS]
+    if not masked:
+        return folders, 0
+    if masks is None:
+        raise OptionError(f"{masked[0]} needs masks of the objects", remedy="pass --masks, or leave it out")
+    found = {concept: tuple(n for n in names if mask_path(masks, n)) for concept, names in folders.items()}
+    total = sum(map(len, folders.values()))
+    kept = {concept: names for concept, names in found.items() if names}
+    if not kept:
+        raise DataError("no image has a mask here", file=masks, remedy="name masks as class/stem.png")
+    return kept, total - sum(map(len, kept.values()))
 
 
 def mask_path(masks: Path, name: str) -> Path | None:
@@ -168,108 +247,12 @@ def read_mask(path: Path) -> NDArray[np.bool_]:
     return np.asarray(read_image(path).max(axis=2) > 0)
 
 
-RECORD, MANIFEST = "contexts.json", "manifest.csv"
-
-QUALITY = 95
-
-Moved = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Planting:
-    """The settings: contexts by name, the dial of training, how strong the looks are, and how files are written."""
-
-    contexts: tuple[str, ...]
-    correlation: float = 0.8
-    strength: float = 1.0
-    split_by: SplitBy = "concept"
-    fewest: int = 1
-    image_format: str = "jpg"
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        known = [*LOOKS, *WITH_MASKS]
-        if unknown := [name for name in self.contexts if name not in known]:
-            raise OptionError(f"no context {unknown[0]!r}", remedy=f"there are {', '.join(known)}")
-        if not 0 <= self.strength <= 1:
-            raise OptionError(f"strength {self.strength}", remedy="a number from 0 to 1")
-        if self.image_format not in ("jpg", "png"):
-            raise OptionError(f"no image format {self.image_format!r}", remedy="jpg or png")
-        if self.split_by not in ("concept", "image"):
-            raise OptionError(f"no way to split by {self.split_by!r}", remedy="concept or image")
-
-
-@dataclass(frozen=True)
-class Planted:
-    """What was made: all images, how many this call wrote, and what was left out and why."""
-
-    planting: Planting
-    rows: tuple[PlannedImage, ...]
-    written: int
-    small_concepts: tuple[str, ...]
-    without_mask: int
-
-    @property
-    def images(self) -> int:
-        """How many images the folder holds."""
-        return len(self.rows)
-
-
-def plant_contexts(
-    source: Path,
-    out: Path,
-    planting: Planting,
-    *,
-    masks: Path | None = None,
-    progress: Callable[[int, int], Moved] | None = None,
-) -> Planted:
-    """Write the class folders at `source` to `out` in planted contexts; continues where it was stopped.
-
-    grass and water need `masks`, a folder with `class/stem.png`; images without a mask are then left out. Concepts
-    with fewer than `planting.fewest` images are left out. `progress` starts a bar over (total, done) images.
-    """
-    folders = read_class_folders(source)
-    folders, without_mask = _masked(folders, planting, masks)
-    small = tuple(concept for concept, names in folders.items() if len(names) < planting.fewest)
-    kept = {concept: names for concept, names in folders.items() if concept not in small}
-    if not kept:
-        raise DataError(f"no concept has {planting.fewest} images", file=source, remedy="give a smaller --fewest")
-    plan = plan_contexts(
-        kept, planting.contexts, correlation=planting.correlation, seed=planting.seed, split_by=planting.split_by
-    )
-    _reserve_folder(out, source, masks, planting)
-    files = {one: out / f"{one.place}.{planting.image_format}" for one in plan}
-    missing = [one for one in plan if not files[one].is_file()]
-    moved = progress(len(plan), len(plan) - len(missing)) if progress else (lambda units, failed: None)
-    for one in missing:
-        write_atomically(files[one], _encoded(_write_image(one, source, masks, planting), planting.image_format))
-        moved(1, 0)
-    write_atomically(out / MANIFEST, _manifest(plan, planting.image_format))
-    return Planted(planting, plan, len(missing), small, without_mask)
-
-
-def _masked(
-    folders: dict[str, tuple[str, ...]], planting: Planting, masks: Path | None
-) -> tuple[dict[str, tuple[str, ...]], int]:
-    wanting = [name for name in planting.contexts if name in WITH_MASKS]
-    if not wanting:
-        return folders, 0
-    if masks is None:
-        raise OptionError(f"{wanting[0]} needs masks of the objects", remedy="give --masks, or leave it out")
-    found = {concept: tuple(n for n in names if mask_path(masks, n)) for concept, names in folders.items()}
-    total = sum(map(len, folders.values()))
-    left = {concept: names for concept, names in found.items() if names}
-    if not left:
-        raise DataError("no image has a mask here", file=masks, remedy="name masks as class/stem.png")
-    return left, total - sum(map(len, left.values()))
-
-
-def _reserve_folder(out: Path, source: Path, masks: Path | None, planting: Planting) -> None:
-    """Write down what is made here; refuse a folder that holds something else."""
+def _reserve_folder(out: Path, source: Path, masks: Path | None, options: PlantingOptions) -> None:
+    """Write the settings to the folder; an error where it holds something else."""
     record = {
         "made": "planted contexts",
         "looks": VERSION,
-        "planting": {**asdict(planting), "contexts": list(planting.contexts)},
+        "planting": {**asdict(options), "contexts": list(options.contexts)},
         "source": fingerprints.of_data(source, without=out),
         "masks": fingerprints.of_data(masks, without=out) if masks else "",
     }
@@ -281,38 +264,38 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, planting: Plant
     elif out.is_dir() and any(out.iterdir()):
         raise DataError("the folder holds something else", file=out, remedy="choose an empty folder")
     else:
-        write_atomically(path, (json.dumps(record, indent=1) + "\n").encode())
+        write_atomically(path, json.dumps(record, indent=1) + "\n")
 
 
-def _write_image(one: PlannedImage, source: Path, masks: Path | None, planting: Planting) -> Pixels:
+def _make_image(one: PlannedImage, source: Path, masks: Path | None, options: PlantingOptions) -> Pixels:
     image, mask = read_image(source / one.source), None
-    if one.context in WITH_MASKS and masks and (path := mask_path(masks, one.source)):
+    if one.context in MASKED_EFFECTS and masks and (path := mask_path(masks, one.source)):
         mask = read_mask(path)
         if mask.shape != image.shape[:2]:
             raise DataError(f"the mask is {mask.shape}, its image {image.shape[:2]}", file=path, remedy="redraw it")
-    # Keyed by image and look alone: another dial or split moves images between contexts and changes no picture.
-    rng = generator(planting.seed, "planting", "look", one.source, one.context)
-    return apply_look(image, one.context, rng, mask=mask, strength=planting.strength)
+    # Keyed by image and context alone: another correlation or split moves images and changes no pixel.
+    rng = generator(options.seed, "planting", "look", one.source, one.context)
+    return apply_effect(image, one.context, rng, mask=mask, strength=options.strength)
 
 
-def _encoded(image: Pixels, image_format: str) -> bytes:
+def _encode(image: Pixels, image_format: str) -> bytes:
     options = [cv2.IMWRITE_JPEG_QUALITY, QUALITY] if image_format == "jpg" else []
     done, data = cv2.imencode(f".{image_format}", cv2.cvtColor(image, cv2.COLOR_RGB2BGR), options)
     if not done:
-        raise DataError(f"a picture of {image.shape} cannot be stored as {image_format}")
+        raise DataError(f"an image of {image.shape} cannot be stored as {image_format}")
     return bytes(data)
 
 
-def _manifest(plan: tuple[PlannedImage, ...], image_format: str) -> bytes:
+def _format_manifest(plan: tuple[PlannedImage, ...], image_format: str) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("path", "concept", "context", "split", "source"))
-    writer.writerows((f"{one.place}.{image_format}", one.concept, one.context, one.split, one.source) for one in plan)
-    return text.getvalue().encode()
+    writer.writerows((f"{one.target}.{image_format}", one.concept, one.context, one.split, one.source) for one in plan)
+    return text.getvalue()
 
 
-def planted_document(made: Planted, out: Path) -> dict[str, Any]:
-    """What lies in the folder now."""
+def build_document(made: PlantingResult, out: Path) -> dict[str, Any]:
+    """What the folder holds, as JSON values."""
     splits: dict[str, dict[str, int]] = {}
     for split in sorted({one.split for one in made.rows}):
         rows = [one for one in made.rows if one.split == split]
@@ -326,16 +309,16 @@ def planted_document(made: Planted, out: Path) -> dict[str, Any]:
         "folder": str(out),
         "images": made.images,
         "written": made.written,
-        "contexts": list(made.planting.contexts),
-        "correlation": made.planting.correlation,
+        "contexts": list(made.options.contexts),
+        "correlation": made.options.correlation,
         "splits": splits,
         "small_concepts": list(made.small_concepts),
         "images_without_mask": made.without_mask,
     }
 
 
-def describe_planted(document: dict[str, Any]) -> str:
-    """The same for people."""
+def describe_planting(document: dict[str, Any]) -> str:
+    """The document as text."""
     lines = [
         f"{document['images']} images in {len(document['contexts'])} contexts, {document['written']} of them new",
         *(

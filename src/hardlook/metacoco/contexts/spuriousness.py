@@ -1,31 +1,20 @@
-"""How spurious a dataset is: what context says of the concept, and whether it can be seen.
-
->>> study = label_study(["cat", "dog"] * 20, ["snow", "fog"] * 20, seed=0)
->>> study.images, round(study.adjusted.value, 3)
-(40, 1.0)
-
-How far context and concept go together, from the labels alone.
+"""How far context gives the concept away, from the labels alone: mutual information, normalised and adjusted.
 
 Normalised mutual information is 0 where context says nothing of the concept. It grows by chance where images are few
-and labels many. The adjusted one subtracts what chance gives, so that 0 means chance, and is the index to compare
-datasets by: Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", JMLR 2010. Both divide
-by the mean of the two entropies, so 1 needs one context a concept and one concept a context.
+and labels many. The adjusted one subtracts chance, so that 0 means chance, and is the index to compare datasets by:
+Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", JMLR 2010. Both divide by the mean
+of the two entropies, so 1 needs one context per concept and one concept per context.
 
->>> concept, context = [0, 0, 1, 1, 2, 2], [0, 0, 1, 1, 2, 2]
->>> round(normalised_information(concept, context), 6), round(adjusted_information(concept, context), 6)
-(1.0, 1.0)
->>> round(normalised_information(concept, [0, 1, 0, 1, 0, 1]), 6), adjusted_information(concept, [0, 1] * 3) < 0
+Mutual information grows when images repeat, as they do in a bootstrap. Intervals therefore come from the delete-half
+jackknife (J. Shao and C. F. J. Wu, 1989): random halves of the images are left out, and the spread of the halves is the
+standard error of the whole.
+
+>>> study = study_labels(["cat", "dog"] * 20, ["snow", "fog"] * 20, seed=0)
+>>> study.images, round(study.adjusted.value, 3)
+(40, 1.0)
+>>> concept, context = [0, 0, 1, 1, 2, 2], [0, 1] * 3
+>>> round(normalised_mutual_information(concept, context), 6), adjusted_mutual_information(concept, context) < 0
 (0.0, True)
-
-Intervals for scores that repeated rows would ruin, from random halves of the data.
-
-Information of labels grows when images repeat, as they do in a bootstrap. The delete-half jackknife (J. Shao and
-C. F. J. Wu, 1989) leaves half of the images out instead; the spread of the halves is the standard error of the whole.
-
->>> labels = np.arange(400) % 2
->>> share = half_sample_interval(400, lambda kept: float(labels[kept].mean()), rng=np.random.default_rng(0))
->>> share.value, 0.4 < share.interval.low < 0.5 < share.interval.high < 0.6
-(0.5, True)
 """
 
 from __future__ import annotations
@@ -41,11 +30,64 @@ from hardlook.errors import DataError
 from hardlook.harness.stats import Estimate, Interval
 from hardlook.randomness import generator
 
+HALVES = 200
 
-def contingency(concept: ArrayLike, context: ArrayLike) -> NDArray[np.int64]:
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class LabelStudy:
+    """Concept and context as labels: mutual information in nats, its mean by chance, and the two indices.
+
+    `normalised` lies in [0, 1] and grows by chance; `adjusted` is 0 at chance and at most 1. `empty` counts pairs of
+    concept and context without an image.
+    """
+
+    images: int
+    concepts: int
+    contexts: int
+    empty: int
+    information: float
+    chance: float
+    normalised: Estimate
+    adjusted: Estimate
+
+
+def study_labels(concepts: Sequence[str], contexts: Sequence[str], *, seed: int) -> LabelStudy:
+    """Study the concept and the context of each image."""
+    table = contingency_table(concepts, contexts)
+    if min(table.shape) < 2:
+        raise DataError(
+            f"{table.shape[0]} concepts and {table.shape[1]} contexts leave nothing to compare",
+            remedy="two of each are needed; give another split, or none",
+        )
+    rows, columns = np.array(concepts), np.array(contexts)
+    return LabelStudy(
+        images=int(table.sum()),
+        concepts=table.shape[0],
+        contexts=table.shape[1],
+        empty=int((table == 0).sum()),
+        information=mutual_information(table),
+        chance=expected_mutual_information(table.sum(1), table.sum(0)),
+        normalised=half_sample_interval(
+            len(rows),
+            lambda kept: normalised_mutual_information(rows[kept], columns[kept]),
+            rng=generator(seed, "spuriousness", "normalised"),
+            bounds=(0, 1),
+        ),
+        adjusted=half_sample_interval(
+            len(rows),
+            lambda kept: adjusted_mutual_information(rows[kept], columns[kept]),
+            rng=generator(seed, "spuriousness", "adjusted"),
+            bounds=(-1, 1),
+        ),
+    )
+
+
+def contingency_table(concept: ArrayLike, context: ArrayLike) -> NDArray[np.int64]:
     """(concepts, contexts) counts of images, of the labels that occur, in sorted order; labels are of any kind.
 
-    >>> contingency(["cat", "cat", "dog"], ["snow", "fog", "fog"]).tolist()
+    >>> contingency_table(["cat", "cat", "dog"], ["snow", "fog", "fog"]).tolist()
     [[1, 1], [1, 0]]
     """
     rows, columns = np.asarray(concept), np.asarray(context)
@@ -71,36 +113,36 @@ def mutual_information(table: NDArray[np.int64]) -> float:
     return max(0.0, float((table[there] * np.log(table[there] / expected[there])).sum() / n))
 
 
-def normalised_information(concept: ArrayLike, context: ArrayLike) -> float:
-    """Mutual information over the mean of both entropies, in [0, 1]; 0 where one label is all there is of a kind."""
-    table = contingency(concept, context)
+def normalised_mutual_information(concept: ArrayLike, context: ArrayLike) -> float:
+    """Mutual information over the mean of both entropies, in [0, 1]; 0 where there is one concept or one context."""
+    table = contingency_table(concept, context)
     middle = _mean_entropy(table)
     return mutual_information(table) / middle if middle > 0 and min(table.shape) > 1 else 0.0
 
 
-def adjusted_information(concept: ArrayLike, context: ArrayLike) -> float:
-    """Mutual information above chance over the most there could be above chance: 0 is chance, 1 the most.
+def adjusted_mutual_information(concept: ArrayLike, context: ArrayLike) -> float:
+    """Mutual information above chance over its maximum above chance: 0 is chance, 1 the maximum.
 
-    Chance is the mean over all ways to deal the same contexts to the same concepts. NaN where there is nothing to
-    tell: one concept, one context, or as many of both as images.
+    Chance is the mean over all assignments of the same contexts to the same concepts. NaN where it is undefined: one
+    concept, one context, or as many of both as images.
     """
-    table = contingency(concept, context)
+    table = contingency_table(concept, context)
     n = int(table.sum())
     if n == 0 or min(table.shape) == 1 or table.shape == (n, n):
         return float("nan")
-    chance = expected_information(table.sum(1), table.sum(0))
-    room = _mean_entropy(table) - chance
+    chance = expected_mutual_information(table.sum(1), table.sum(0))
+    most = _mean_entropy(table) - chance
     # With hardly more images than labels chance can reach the entropies: rounding must not decide the sign.
-    return (mutual_information(table) - chance) / room if room > 1e-12 else float("nan")
+    return (mutual_information(table) - chance) / most if most > 1e-12 else float("nan")
 
 
-def expected_information(rows: ArrayLike, columns: ArrayLike) -> float:
+def expected_mutual_information(rows: ArrayLike, columns: ArrayLike) -> float:
     """Mean mutual information, in nats, of all tables with these sums of rows (R,) and columns (C,).
 
     Each cell is hypergeometric. Values further than 12 standard deviations and 30 from its mean are left out: they
     hold less than rounding does, and 100 x 155 cells of 175,000 images take a tenth of a second.
 
-    >>> round(expected_information([1, 1], [1, 1]), 6)  # both tables are ln 2
+    >>> round(expected_mutual_information([1, 1], [1, 1]), 6)  # both tables are ln 2
     0.693147
     """
     from scipy.special import gammaln
@@ -137,11 +179,6 @@ def _mean_entropy(table: NDArray[np.int64]) -> float:
     return sum(entropies) / 2
 
 
-HALVES = 200
-
-LEVEL = 0.95
-
-
 def half_sample_interval(
     count: int,
     statistic: Callable[[NDArray[np.int64]], float],
@@ -154,6 +191,11 @@ def half_sample_interval(
 
     `statistic` maps row numbers (m,), ascending, to a number, NaN where undefined. Fewer than 4 images, or fewer than
     2 halves where it is defined, give NaN bounds.
+
+    >>> labels = np.arange(400) % 2
+    >>> share = half_sample_interval(400, lambda kept: float(labels[kept].mean()), rng=np.random.default_rng(0))
+    >>> share.value, 0.4 < share.interval.low < 0.5 < share.interval.high < 0.6
+    (0.5, True)
     """
     from scipy.special import ndtri
 
@@ -166,52 +208,3 @@ def half_sample_interval(
     low, high = (max(bounds[0], value - reach), min(bounds[1], value + reach)) if error == error else (error, error)
     interval = Interval(low, high, LEVEL, "delete-half jackknife", count, "image")
     return Estimate(value, interval, error, len(drawn), len(drawn) - len(defined))
-
-
-@dataclass(frozen=True)
-class LabelStudy:
-    """Concept and context as labels: their information in nats, what chance gives, and the two indices.
-
-    `normalised` lies in [0, 1] and grows by chance; `adjusted` is 0 at chance and at most 1. `empty` counts pairs of
-    concept and context without an image.
-    """
-
-    images: int
-    concepts: int
-    contexts: int
-    empty: int
-    information: float
-    chance: float
-    normalised: Estimate
-    adjusted: Estimate
-
-
-def label_study(concepts: Sequence[str], contexts: Sequence[str], *, seed: int) -> LabelStudy:
-    """The study of two lists of labels, one of each an image."""
-    table = contingency(concepts, contexts)
-    if min(table.shape) < 2:
-        raise DataError(
-            f"{table.shape[0]} concepts and {table.shape[1]} contexts leave nothing to go together",
-            remedy="two of each are needed; give another split, or none",
-        )
-    rows, columns = np.array(concepts), np.array(contexts)
-    return LabelStudy(
-        images=int(table.sum()),
-        concepts=table.shape[0],
-        contexts=table.shape[1],
-        empty=int((table == 0).sum()),
-        information=mutual_information(table),
-        chance=expected_information(table.sum(1), table.sum(0)),
-        normalised=half_sample_interval(
-            len(rows),
-            lambda kept: normalised_information(rows[kept], columns[kept]),
-            rng=generator(seed, "spuriousness", "normalised"),
-            bounds=(0, 1),
-        ),
-        adjusted=half_sample_interval(
-            len(rows),
-            lambda kept: adjusted_information(rows[kept], columns[kept]),
-            rng=generator(seed, "spuriousness", "adjusted"),
-            bounds=(-1, 1),
-        ),
-    )

@@ -1,8 +1,7 @@
-"""The numbers of `hardlook data spuriousness`, and what they say in plain sentences.
+"""`hardlook data spuriousness`: what is measured on a dataset, and its page and JSON file.
 
-The page of `hardlook data spuriousness`: the index, the probes, the cosines beside the published ones.
-
-How far context gives the concept away: what is measured, and its files.
+Three questions: how much the labels say of each other, what linear probes read from frozen features, and how near
+images are to the words for their concept and context.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.harness.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
+from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
 from hardlook.metacoco.published import list_datasets
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
 from hardlook.report.json_values import dump_json
@@ -20,23 +20,82 @@ from hardlook.report.json_values import dump_json
 if TYPE_CHECKING:
     from hardlook.data.concept_context import ConceptContextImage
     from hardlook.harness.runs.progress import StartProgress
-    from hardlook.metacoco.contexts.readability import Readability
+    from hardlook.harness.stats import Estimate
+    from hardlook.metacoco.contexts.linear_probes import ProbeResult
     from hardlook.metacoco.contexts.spuriousness import LabelStudy
     from hardlook.metacoco.contexts.text_cosines import MeanCosine, TextCosines
     from hardlook.models.named_model import NamedModel
-    from hardlook.models.roles import Vectors
 
 
-def spuriousness_document(findings: Findings, given: dict[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Spuriousness:
+    """All that was measured; `probes` need an encoder, `cosines` and `means` an image-text encoder."""
+
+    labels: LabelStudy
+    probes: tuple[ProbeResult, ...] = ()
+    cosines: TextCosines | None = None
+    means: tuple[MeanCosine, ...] = ()
+
+
+def measure_spuriousness(
+    rows: Sequence[ConceptContextImage],
+    *,
+    seed: int,
+    encoder: NamedModel | None = None,
+    image_text: NamedModel | None = None,
+    concept_prompt: str = CONCEPT_PROMPT,
+    context_prompt: str = CONTEXT_PROMPT,
+    progress: StartProgress | None = None,
+) -> Spuriousness:
+    """Measure a dataset's images; `progress` starts a bar over (total, done) images for each model."""
+    from hardlook.metacoco.contexts.linear_probes import probe_labels
+    from hardlook.metacoco.contexts.spuriousness import study_labels
+    from hardlook.metacoco.contexts.text_cosines import average_cosines, encode_dataset_images, measure_cosines
+    from hardlook.models.feature_cache import default_cache_folder
+
+    concepts, contexts = [row.concept for row in rows], [row.context for row in rows]
+    labels = study_labels(concepts, contexts, seed=seed)
+    folder = default_cache_folder()
+    probes: tuple[ProbeResult, ...] = ()
+    if encoder:
+        vectors = encode_dataset_images(encoder.model, encoder.identity.fingerprint(), rows, folder, progress=progress)
+        probes = probe_labels(vectors, concepts, contexts, seed=seed)
+    if not image_text:
+        return Spuriousness(labels, probes)
+    identity = image_text.identity.fingerprint()
+    vectors = encode_dataset_images(image_text.model, identity, rows, folder, progress=progress)
+    prompts = {"concept_prompt": concept_prompt, "context_prompt": context_prompt}
+    cosines = measure_cosines(image_text.model, vectors, concepts, contexts, **prompts)
+    return Spuriousness(labels, probes, cosines, average_cosines(cosines, seed=seed))
+
+
+def write_spuriousness(found: Spuriousness, out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
+    from hardlook.harness.runs.folder import write_atomically
+    from hardlook.report.page import render_study
+
+    document = build_document(found, given)
+    page = render_study(
+        build_sections(found, document["in_words"]),
+        title=f"How spurious is {Path(given['data']).name}",
+        summary="How far context gives the concept away: by the labels, by what frozen features hold, and by words.",
+        provenance={name: document[name] for name in ("schema", "hardlook", *given)},
+    )
+    write_atomically(out / "spuriousness.json", dump_json(document))
+    write_atomically(out / "spuriousness.html", page)
+    return document
+
+
+def build_document(found: Spuriousness, given: dict[str, Any]) -> dict[str, Any]:
     """All numbers; undefined ones are null."""
     import hardlook
 
-    labels = findings.labels
+    labels = found.labels
     return {
         "schema": "hardlook.data-spuriousness/1",
         "hardlook": hardlook.__version__,
         **given,
-        "in_words": describe_spuriousness(findings),
+        "in_words": describe_spuriousness(found),
         "images": labels.images,
         "concepts": labels.concepts,
         "contexts": labels.contexts,
@@ -47,49 +106,48 @@ def spuriousness_document(findings: Findings, given: dict[str, Any]) -> dict[str
             "normalised": estimate_to_json(labels.normalised),
             "adjusted": estimate_to_json(labels.adjusted),
         },
-        "read_from_features": [_read(one) for one in findings.read],
-        "image_text": _image_text(findings.cosines, findings.means) if findings.cosines else None,
+        "read_from_features": [_probe_to_json(one) for one in found.probes],
+        "image_text": _cosines_to_json(found.cosines, found.means) if found.cosines else None,
     }
 
 
-def describe_spuriousness(findings: Findings) -> list[str]:
-    """What was found, one paragraph a question."""
-    labels = findings.labels
+def describe_spuriousness(found: Spuriousness) -> list[str]:
+    """The results as text, one paragraph per question."""
+    labels = found.labels
     text = (
         f"{labels.images:,} images of {labels.concepts} concepts in {labels.contexts} contexts. The adjusted index of "
-        f"concept and context is {format_estimate(labels.adjusted)}: 0 is chance, 1 is one context a concept and one concept a "
-        "context."
+        f"concept and context is {format_estimate(labels.adjusted)}: 0 is chance, 1 is one context per concept and one "
+        "concept per context."
     )
     low = labels.adjusted.interval.low
     text += " Context gives the concept away more than chance does." if low > 0 else " That is no more than chance."
     paragraphs = [text]
-    if findings.read:
-        paragraphs.append(_describe_reading(findings.read))
-    if findings.means:
-        concept, context = findings.means
+    if found.probes:
+        paragraphs.append(_describe_probes(found.probes))
+    if found.means:
+        concept, context = found.means
         paragraphs.append(
-            f"The mean cosine of image and concept text, M_ce, is {format_estimate(concept.micro, 3)}; with the context's text, "
-            f"M_te, {format_estimate(context.micro, 3)}. The text of the own concept is the nearest for "
-            f"{100 * concept.nearest:.0f} % of the images, that of the own context for {100 * context.nearest:.0f} %."
+            f"The mean cosine of image and concept text, M_ce, is {format_estimate(concept.micro, 3)}; with the "
+            f"context's text, M_te, {format_estimate(context.micro, 3)}. The text of the own concept is the nearest "
+            f"for {100 * concept.nearest:.0f} % of the images, that of the own context for "
+            f"{100 * context.nearest:.0f} %."
         )
     return paragraphs
 
 
-def _describe_reading(read: tuple[Readability, ...]) -> str:
-    context, concept, unseen = read
+def _describe_probes(probes: tuple[ProbeResult, ...]) -> str:
+    context, concept, unseen = probes
     text = (
         f"Linear probes read the context of {format_share(context.accuracy)} of the images, by chance "
         f"{100 * context.chance:.0f} %, and the concept of {format_share(concept.accuracy)}, by chance "
         f"{100 * concept.chance:.0f} %."
     )
     if finite_or_none(unseen.accuracy.value) is None:
-        return (
-            f"{text} No concept is shown in two contexts, so none can be asked about in a context it was not seen in."
-        )
+        return f"{text} No concept has two contexts, so none can be tested in a context in which it was not seen."
     return f"{text} In contexts in which a concept was not seen in training, it is {format_share(unseen.accuracy)}."
 
 
-def _read(one: Readability) -> dict[str, Any]:
+def _probe_to_json(one: ProbeResult) -> dict[str, Any]:
     return {
         "what": one.what,
         "accuracy": estimate_to_json(one.accuracy),
@@ -101,7 +159,7 @@ def _read(one: Readability) -> dict[str, Any]:
     }
 
 
-def _image_text(cosines: TextCosines, means: tuple[MeanCosine, ...]) -> dict[str, Any]:
+def _cosines_to_json(cosines: TextCosines, means: tuple[MeanCosine, ...]) -> dict[str, Any]:
     return {
         **{
             one.name: {
@@ -117,21 +175,18 @@ def _image_text(cosines: TextCosines, means: tuple[MeanCosine, ...]) -> dict[str
     }
 
 
-def spuriousness_sections(findings: Findings, words: Sequence[str]) -> list[Section]:
-    """What the page shows."""
-    sections = [Section("What this means", "\n\n".join(words), (_labels(findings.labels),))]
-    if findings.read:
-        sections.append(_probes(findings.read))
-    if findings.cosines:
-        sections.append(_cosines(findings.cosines, findings.means))
+def build_sections(found: Spuriousness, text: Sequence[str]) -> list[Section]:
+    """The sections of the page."""
+    sections = [Section("What this means", "\n\n".join(text), (_build_label_table(found.labels),))]
+    if found.probes:
+        sections.append(_build_probes(found.probes))
+    if found.cosines:
+        sections.append(_build_cosines(found.cosines, found.means))
     return sections
 
 
-def _labels(study: LabelStudy) -> Table:
+def _build_label_table(study: LabelStudy) -> Table:
     indices = (("adjusted (0 is chance)", study.adjusted), ("normalised", study.normalised))
-    rows = [
-        (name, one.value, finite_or_none(one.interval.low), finite_or_none(one.interval.high)) for name, one in indices
-    ]
     return Table(
         "Concept and context as labels",
         f"Mutual information is {study.information:.3f} nats; dealing the same contexts at random gives "
@@ -139,18 +194,18 @@ def _labels(study: LabelStudy) -> Table:
         f"from both sides first. {study.empty} of {study.concepts * study.contexts} pairs hold no image. Intervals "
         "leave random halves of the images out.",
         ("index", "value", "low", "high"),
-        rows,
+        [(name, *_list_bounds(one)) for name, one in indices],
     )
 
 
-def _probes(read: Sequence[Readability]) -> Section:
+def _build_probes(probes: Sequence[ProbeResult]) -> Section:
     chart = DotChart(
         "What a linear probe reads",
-        "The share of images read right, a mean over labels. Each image is asked about by a probe that was not trained "
-        "on it; intervals draw images anew within their label and keep the probes.",
-        [estimate_dot(one.what, one.accuracy) for one in read],
+        "The share of images read right, a mean over labels. Each image is read by a probe that was not trained "
+        "on it; intervals resample images within their label and keep the probes.",
+        [estimate_dot(one.what, one.accuracy) for one in probes],
         axis="accuracy",
-        references=[(f"chance for the {one.what}", one.chance) for one in read[:2]],
+        references=[(f"chance for the {one.what}", one.chance) for one in probes[:2]],
     )
     table = Table(
         "The numbers",
@@ -160,16 +215,14 @@ def _probes(read: Sequence[Readability]) -> Section:
         [
             (
                 one.what,
-                finite_or_none(one.accuracy.value),
-                finite_or_none(one.accuracy.interval.low),
-                finite_or_none(one.accuracy.interval.high),
+                *_list_bounds(one.accuracy),
                 one.chance,
                 finite_or_none(one.above_chance),
                 one.labels,
                 one.images,
                 one.left_out,
             )
-            for one in read
+            for one in probes
         ],
     )
     text = (
@@ -180,10 +233,10 @@ def _probes(read: Sequence[Readability]) -> Section:
     return Section("What frozen features hold", text, (chart, table))
 
 
-def _cosines(cosines: TextCosines, means: Sequence[MeanCosine]) -> Section:
+def _build_cosines(cosines: TextCosines, means: Sequence[MeanCosine]) -> Section:
     scatter = ScatterChart(
         "Context against concept, in words",
-        "One spot a concept: the mean cosine of its images with the concept's text, and with their contexts' texts. "
+        "One spot per concept: the mean cosine of its images with the concept's text, and with their contexts' texts. "
         "Above the diagonal the context is the nearer of the two.",
         [Spot(ce, te, name) for name, _, ce, te in cosines.by_concept()],
         x_axis="M_ce",
@@ -195,19 +248,7 @@ def _cosines(cosines: TextCosines, means: Sequence[MeanCosine]) -> Section:
         "micro: over images. macro: over concepts for M_ce, over contexts for M_te. nearest: the share of images whose "
         "own text is the nearest of all.",
         ("measure", "micro", "low", "high", "macro", "low", "high", "nearest"),
-        [
-            (
-                one.name,
-                one.micro.value,
-                finite_or_none(one.micro.interval.low),
-                finite_or_none(one.micro.interval.high),
-                one.macro.value,
-                finite_or_none(one.macro.interval.low),
-                finite_or_none(one.macro.interval.high),
-                one.nearest,
-            )
-            for one in means
-        ],
+        [(one.name, *_list_bounds(one.micro), *_list_bounds(one.macro), one.nearest) for one in means],
     )
     published = DotChart(
         "M_ce beside the published values",
@@ -223,71 +264,6 @@ def _cosines(cosines: TextCosines, means: Sequence[MeanCosine]) -> Section:
     return Section("Images and words", text, (scatter, table, published))
 
 
-@dataclass(frozen=True)
-class Findings:
-    """All that was measured; the parts that need a model are empty without one."""
-
-    labels: LabelStudy
-    read: tuple[Readability, ...] = ()
-    cosines: TextCosines | None = None
-    means: tuple[MeanCosine, ...] = ()
-
-
-def write_spuriousness(findings: Findings, out: Path, given: dict[str, Any]) -> dict[str, Any]:
-    """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
-    from hardlook.report.page import render_study
-
-    document = spuriousness_document(findings, given)
-    page = render_study(
-        spuriousness_sections(findings, document["in_words"]),
-        title=f"How spurious is {Path(given['data']).name}",
-        summary="How far context gives the concept away: by the labels, by what frozen features hold, and by words.",
-        provenance={name: document[name] for name in ("schema", "hardlook", *given)},
-    )
-    write_whole(out / "spuriousness.json", dump_json(document))
-    write_whole(out / "spuriousness.html", page)
-    return document
-
-
-def _probe(
-    probed: NamedModel, rows: Sequence[ConceptContextImage], start: StartProgress, seed: int
-) -> tuple[Readability, ...]:
-    from hardlook.metacoco.contexts.readability import readabilities
-
-    vectors = _vectors(probed, rows, start)
-    return readabilities(vectors, [row.concept for row in rows], [row.context for row in rows], seed=seed)
-
-
-def _measure_cosines(
-    paired: NamedModel,
-    rows: Sequence[ConceptContextImage],
-    start: StartProgress,
-    concept_prompt: str,
-    context_prompt: str,
-) -> TextCosines:
-    from hardlook.metacoco.contexts.text_cosines import text_cosines
-
-    vectors = _vectors(paired, rows, start)
-    return text_cosines(
-        paired.model,
-        vectors,
-        [row.concept for row in rows],
-        [row.context for row in rows],
-        concept_prompt=concept_prompt,
-        context_prompt=context_prompt,
-    )
-
-
-def _vectors(named: NamedModel, rows: Sequence[ConceptContextImage], start: StartProgress) -> Vectors:
-    from hardlook.metacoco.contexts.text_cosines import image_vectors
-    from hardlook.models.feature_cache import default_cache_folder
-
-    identity = named.identity.fingerprint()
-    return image_vectors(named.model, identity, rows, default_cache_folder(), progress=start)
-
-
-def _means(cosines: TextCosines | None, seed: int) -> tuple[MeanCosine, ...]:
-    from hardlook.metacoco.contexts.text_cosines import mean_cosines
-
-    return mean_cosines(cosines, seed=seed) if cosines else ()
+def _list_bounds(one: Estimate) -> tuple[float | None, float | None, float | None]:
+    """Value, low and high; None where undefined."""
+    return finite_or_none(one.value), finite_or_none(one.interval.low), finite_or_none(one.interval.high)

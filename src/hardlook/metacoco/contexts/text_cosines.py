@@ -9,30 +9,14 @@ similarities. They depend on the encoder and on the prompts, so compare them wit
 >>> encoder = build("planted-image-text-encoder", role="image-text-encoder")
 >>> vectors = encoder.encode_images([scene.image for scene in world])
 >>> labels = [world.concept(i) for i in range(24)], [world.context(i) for i in range(24)]
->>> found = text_cosines(encoder, vectors, *labels)
+>>> found = measure_cosines(encoder, vectors, *labels)
 >>> found.concept_mean() > 0.8, abs(found.context_mean()) < 0.2
 (True, True)
-
-The texts that stand for a concept and for a context, as the paper words them.
-
->>> CONCEPT_PROMPT.replace("{concept}", "cat"), CONTEXT_PROMPT.replace("{context}", "snow")
-('a photo of a cat', 'a photo of snow')
-
-The vectors of a dataset's images, each image read and encoded once and kept on disk.
-
->>> import tempfile
->>> from hardlook.data.concept_context import list_images
->>> from hardlook.models.registry import build
->>> from hardlook.world.layouts import write_world
->>> folder = Path(tempfile.mkdtemp())
->>> rows = read_rows(write_world(folder / "world", "concept-context", count=4))
->>> image_vectors(build("planted-encoder", role="encoder"), "planted", rows, folder / "cache").shape
-(4, 64)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,14 +25,15 @@ from numpy.typing import NDArray
 
 from hardlook.data.concept_context import ConceptContextImage
 from hardlook.errors import HardlookError, ModelError, OptionError
-from hardlook.harness.stats import Estimate, bootstrap_mean, bootstrap_score
-from hardlook.metacoco.contexts.readability import RESAMPLES
+from hardlook.harness.runs.progress import StartProgress
+from hardlook.harness.stats import Estimate, bootstrap_mean
+from hardlook.metacoco.contexts.linear_probes import RESAMPLES, average_over_labels
 from hardlook.models.feature_cache import CachedEncoder
 from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 from hardlook.randomness import generator
 
+# The texts for a concept and for a context, as in the paper.
 CONCEPT_PROMPT = "a photo of a {concept}"
-
 CONTEXT_PROMPT = "a photo of {context}"
 
 
@@ -77,13 +62,10 @@ class TextCosines:
     def by_concept(self) -> tuple[tuple[str, int, float, float], ...]:
         """Concept, images, mean cosine with the concept's text, mean cosine with the contexts' texts; sorted."""
         names = np.array(self.concepts)
-        rows = []
-        for name in sorted(set(self.concepts)):
-            held = names == name
-            rows.append(
-                (name, int(held.sum()), float(self.with_concept[held].mean()), float(self.with_context[held].mean()))
-            )
-        return tuple(rows)
+        return tuple(
+            (name, int(own.sum()), float(self.with_concept[own].mean()), float(self.with_context[own].mean()))
+            for name, own in ((name, names == name) for name in sorted(set(self.concepts)))
+        )
 
 
 @dataclass(frozen=True)
@@ -96,7 +78,7 @@ class MeanCosine:
     nearest: float
 
 
-def text_cosines(
+def measure_cosines(
     encoder: ImageTextEncoder,
     images: Vectors,
     concepts: Sequence[str],
@@ -107,24 +89,25 @@ def text_cosines(
 ) -> TextCosines:
     """Cosines of image vectors (n, D) of unit length with the texts of their labels.
 
-    `_` in a label is read as a space. A prompt holds `{concept}` or `{context}` where the label goes.
+    `_` in a label becomes a space. A prompt holds `{concept}` or `{context}` where the label goes.
     """
-    own_concept, nearest_concept = _own(encoder, images, concepts, concept_prompt, "{concept}")
-    own_context, nearest_context = _own(encoder, images, contexts, context_prompt, "{context}")
+    own_concept, nearest_concept = _compare(encoder, images, concepts, concept_prompt, "{concept}")
+    own_context, nearest_context = _compare(encoder, images, contexts, context_prompt, "{context}")
     return TextCosines(tuple(concepts), tuple(contexts), own_concept, own_context, nearest_concept, nearest_context)
 
 
-def mean_cosines(cosines: TextCosines, *, seed: int) -> tuple[MeanCosine, MeanCosine]:
+def average_cosines(cosines: TextCosines, *, seed: int) -> tuple[MeanCosine, MeanCosine]:
     """M_ce (macro over concepts) and M_te (macro over contexts)."""
     return (
-        _mean("M_ce", cosines.with_concept, cosines.concepts, cosines.nearest_concept, seed),
-        _mean("M_te", cosines.with_context, cosines.contexts, cosines.nearest_context, seed),
+        _average("M_ce", cosines.with_concept, cosines.concepts, cosines.nearest_concept, seed),
+        _average("M_te", cosines.with_context, cosines.contexts, cosines.nearest_context, seed),
     )
 
 
-def _own(
+def _compare(
     encoder: ImageTextEncoder, images: Vectors, labels: Sequence[str], prompt: str, slot: str
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Of each image: the cosine with the text of its label, and whether no other label's text is nearer."""
     if slot not in prompt:
         raise OptionError(f"the prompt {prompt!r} has no place for the label", remedy=f"write {slot} where it goes")
     names, codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)
@@ -133,27 +116,16 @@ def _own(
     return np.clip(cosines[np.arange(len(codes)), codes], -1, 1), cosines.argmax(axis=1) == codes
 
 
-def _mean(
+def _average(
     name: str, values: NDArray[np.float64], labels: Sequence[str], nearest: NDArray[np.bool_], seed: int
 ) -> MeanCosine:
-    _, codes, counts = np.unique(np.array(labels), return_inverse=True, return_counts=True)
     micro = bootstrap_mean(values, rng=generator(seed, "cosine", name), resamples=RESAMPLES, resampled="image")
-    macro = bootstrap_score(
-        (values / counts[codes] / len(counts))[:, None],
-        lambda totals: totals[..., 0],
-        rng=generator(seed, "cosine by label", name),
-        strata=codes,
-        resamples=RESAMPLES,
-        resampled="image within label",
-    )
+    macro = average_over_labels(values, labels, generator(seed, "cosine by label", name))
     return MeanCosine(name, micro, macro, float(nearest.mean()))
 
 
-Moved = Callable[[int, int], None]
-
-
-class _VectorsAlone:
-    """Vectors without maps, which would fill the cache with what nobody asks for here."""
+class _VectorEncoder:
+    """Vectors without maps, which would fill the cache and are not used here."""
 
     def __init__(self, encoder: Encoder | ImageTextEncoder) -> None:
         self.encoder, self.dimension = encoder, encoder.dimension
@@ -164,33 +136,38 @@ class _VectorsAlone:
         return Features(self.encoder.encode(images).vectors)
 
 
-def image_vectors(
+def encode_dataset_images(
     encoder: Encoder | ImageTextEncoder,
     identity: str,
     rows: Sequence[ConceptContextImage],
     folder: Path,
     *,
-    progress: Callable[[int, int], Moved] | None = None,
+    progress: StartProgress | None = None,
 ) -> Vectors:
-    """(n, D) float32 in the rows' order, of an encoder or of the image half of an image-text encoder.
+    """Vectors (n, D) float32 of a dataset's images, by an encoder or the image half of an image-text encoder.
 
-    `identity` is the encoder's fingerprint (`models.identity`); one image a call, so that no vector depends on which
-    images came with it.
+    `identity` is the encoder's fingerprint (`models.identity`). Vectors are cached in `folder`. Images are encoded one
+    per call, so that no vector depends on the other images.
+
+    >>> import tempfile
+    >>> from hardlook.data.concept_context import list_images
+    >>> from hardlook.models.registry import build
+    >>> from hardlook.world.layouts import write_world
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> rows = list_images(write_world(folder / "world", "concept-context", count=4))
+    >>> encode_dataset_images(build("planted-encoder", role="encoder"), "planted", rows, folder / "cache").shape
+    (4, 64)
     """
-    # The size slot keeps these apart from entries of the same encoder that hold maps.
-    cached = CachedEncoder(_VectorsAlone(encoder), identity, folder, size="vectors alone")
-    moved = progress(len(rows), 0) if progress else (lambda units, failed: None)
+    # The size keeps these apart from cache entries of the same encoder with maps.
+    cached = CachedEncoder(_VectorEncoder(encoder), identity, folder, size="vectors alone")
+    advance = progress(len(rows), 0) if progress else (lambda units, failed: None)
     vectors = np.zeros((len(rows), encoder.dimension), np.float32)
     for i, row in enumerate(rows):
-        vectors[i] = _encoded(cached, row)
-        moved(1, 0)
+        try:
+            vectors[i] = cached.encode([row.read()]).vectors
+        except HardlookError as error:
+            raise error.at(file=row.path) from error
+        except Exception as error:  # an encoder of another package may raise anything; the image says where to look
+            raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=row.path) from error
+        advance(1, 0)
     return vectors
-
-
-def _encoded(encoder: Encoder, row: ConceptContextImage) -> Vectors:
-    try:
-        return encoder.encode([row.read()]).vectors
-    except HardlookError as error:
-        raise error.at(file=row.path) from error
-    except Exception as error:  # an encoder of another package may raise anything; the image tells where to look
-        raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=row.path) from error

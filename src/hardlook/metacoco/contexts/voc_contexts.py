@@ -1,11 +1,11 @@
-"""Contexts from the company an object keeps: VOC's images as concept and context by what else is in them.
+"""VOC's images as a concept x context dataset, with the second largest class of an image as its context.
 
 The concept of an image is the class with most pixels in its mask. Its context is the other class with most pixels, or
-`alone` where there is no other. Classes that tie go by their order in the devkit. Void pixels count for no class.
+`alone` where there is no other. Ties go by the order of classes in the devkit. Void pixels count for no class.
 
->>> concept_and_context(np.array([[0, 8, 8], [8, 15, 255]]), tuple("abcdefghijklmnop"))
+>>> find_concept_and_context(np.array([[0, 8, 8], [8, 15, 255]]), tuple("abcdefghijklmnop"))
 ('h', 'o')
->>> concept_and_context(np.array([[0, 8, 8]]), tuple("abcdefghijklmnop"))
+>>> find_concept_and_context(np.array([[0, 8, 8]]), tuple("abcdefghijklmnop"))
 ('h', 'alone')
 """
 
@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -23,18 +22,17 @@ from numpy.typing import NDArray
 
 from hardlook.data.voc import IGNORE, open_devkit
 from hardlook.errors import DataError
-from hardlook.metacoco.contexts.whole_files import write_atomically
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.progress import StartProgress
 
 ALONE = "alone"
 
 MANIFEST = "manifest.csv"
 
-Moved = Callable[[int, int], None]
-
 
 @dataclass(frozen=True)
-class CooccurrenceRow:
-    """One image: its id in the devkit, its file there, what it shows and in whose company."""
+class Cooccurrence:
+    """One image: its id and file in the devkit, its concept and its context."""
 
     image: str
     path: Path
@@ -42,15 +40,15 @@ class CooccurrenceRow:
     context: str
 
     @property
-    def place(self) -> str:
-        """Where it goes, relative to the dataset's folder."""
+    def target(self) -> str:
+        """Its path in the dataset's folder."""
         return f"{self.concept}/{self.context}/{self.path.name}"
 
 
-def concept_and_context(
+def find_concept_and_context(
     labels: NDArray[np.integer], classes: tuple[str, ...], smallest: float = 0.0
 ) -> tuple[str, str] | None:
-    """The two names for a mask (H, W) of class numbers from 1, 0 background, 255 void; None where no class is.
+    """Concept and context of a mask (H, W) of class numbers from 1, 0 background, 255 void; None without a class.
 
     A class with less than `smallest` of all the image's pixels does not count.
     """
@@ -63,40 +61,40 @@ def concept_and_context(
     return classes[order[0]], classes[order[1]] if len(order) > 1 else ALONE
 
 
-def cooccurrence_rows(
+def list_cooccurrences(
     devkit: Path,
     *,
     split: str | None = None,
     smallest: float = 0.0,
-    progress: Callable[[int, int], Moved] | None = None,
-) -> tuple[tuple[CooccurrenceRow, ...], tuple[str, ...]]:
-    """Rows of all images of a list (of all lists without `split`), sorted by place, and ids of those of no class."""
+    progress: StartProgress | None = None,
+) -> tuple[tuple[Cooccurrence, ...], tuple[str, ...]]:
+    """The images of a list (of all lists without `split`), sorted by target, and the ids of those without a class."""
     voc = open_devkit(devkit)
     lists = (split,) if split else voc.splits()
     ids = sorted({name for one in lists for name in voc.ids(one)})
     if ALONE in voc.classes:
         raise DataError(f"a class is named {ALONE!r}", file=devkit, remedy="rename it in classes.txt")
-    rows, of_no_class = [], []
-    moved = progress(len(ids), 0) if progress else (lambda units, failed: None)
+    rows, without_class = [], []
+    advance = progress(len(ids), 0) if progress else (lambda units, failed: None)
     for name in ids:
         image = voc.image(name)
-        found = concept_and_context(image.read_classes(), voc.classes, smallest)
+        found = find_concept_and_context(image.read_classes(), voc.classes, smallest)
         if found is None:
-            of_no_class.append(name)
+            without_class.append(name)
         else:
-            rows.append(CooccurrenceRow(name, image.path, *found))
-        moved(1, 0)
+            rows.append(Cooccurrence(name, image.path, *found))
+        advance(1, 0)
     if not rows:
-        raise DataError("no image here holds a class", file=devkit, remedy="check the lists, or give a smaller share")
-    return tuple(sorted(rows, key=lambda row: row.place)), tuple(of_no_class)
+        raise DataError("no image has a class", file=devkit, remedy="check the lists, or pass a smaller --smallest")
+    return tuple(sorted(rows, key=lambda row: row.target)), tuple(without_class)
 
 
-def write_cooccurrences(rows: tuple[CooccurrenceRow, ...], out: Path, files: Literal["copy", "link"] = "copy") -> int:
+def write_cooccurrences(rows: tuple[Cooccurrence, ...], out: Path, files: Literal["copy", "link"] = "copy") -> int:
     """Write `concept/context/image` and the manifest; returns how many files were not there yet.
 
-    "link" makes symbolic links to the devkit's files: no space, and no dataset once the devkit moves.
+    "link" makes symbolic links to the devkit's files: no space on disk, but they break when the devkit moves.
     """
-    wanted = {row.place for row in rows}
+    wanted = {row.target for row in rows}
     if out.is_dir():
         there = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or path.is_file()}
         foreign = {name for name in there if not Path(name).name.startswith(".")} - wanted - {MANIFEST}
@@ -105,7 +103,7 @@ def write_cooccurrences(rows: tuple[CooccurrenceRow, ...], out: Path, files: Lit
             raise DataError(f"the folder holds something else: {min(foreign)}", file=out, remedy=remedy)
     written = 0
     for row in rows:
-        path = out / row.place
+        path = out / row.target
         if path.is_file():
             continue
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -118,6 +116,6 @@ def write_cooccurrences(rows: tuple[CooccurrenceRow, ...], out: Path, files: Lit
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("path", "concept", "context", "image"))
-    writer.writerows((row.place, row.concept, row.context, row.image) for row in rows)
-    write_atomically(out / MANIFEST, text.getvalue().encode())
+    writer.writerows((row.target, row.concept, row.context, row.image) for row in rows)
+    write_atomically(out / MANIFEST, text.getvalue())
     return written

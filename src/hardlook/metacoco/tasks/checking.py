@@ -1,6 +1,6 @@
-"""A check of drawn tasks against the rules of their mode, by another way than they were drawn.
+"""Checking drawn tasks against the rules of their mode, independently of how they were drawn.
 
->>> from hardlook.metacoco.tasks.images import image_table
+>>> from hardlook.metacoco.tasks.images import build_image_table
 >>> table = image_table(["cat", "cat"], ["grass", "grass"], ["same", "same"])
 >>> one = np.zeros((1, 1), np.int64)
 >>> check_tasks(Tasks("iid", 1, 1, one[0], one, one[..., None], one[..., None] + 1, one), table)
@@ -25,7 +25,7 @@ from hardlook.metacoco.tasks.images import ImageTable, Numbers
 
 def check_tasks(tasks: Tasks, table: ImageTable) -> None:
     """Raise a `DataError` that names the first task which breaks a rule."""
-    for rule, kept in _rules(tasks, table):
+    for rule, kept in _check_rules(tasks, table):
         if not kept.all():
             number = tasks.index[int(np.argmin(kept))]
             raise DataError(
@@ -35,26 +35,26 @@ def check_tasks(tasks: Tasks, table: ImageTable) -> None:
             )
 
 
-def _rules(tasks: Tasks, table: ImageTable) -> Iterator[tuple[str, NDArray[np.bool_]]]:
-    """(what is wrong, (T,) whether each task keeps the rule)."""
+def _check_rules(tasks: Tasks, table: ImageTable) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """(the error, (T,) whether each task is free of it)."""
     count, ways = tasks.classes.shape
-    yield "a class is there twice", _differ(tasks.classes)
+    yield "a class is there twice", _all_differ(tasks.classes)
     for rows in (tasks.support, tasks.query):
         own = table.concept[rows] == tasks.classes[..., None]
         yield "an image is not of its class", np.asarray(own.all((1, 2)))
     support, query = (table.content[rows].reshape(count, ways * rows.shape[2]) for rows in (tasks.support, tasks.query))
-    yield "a query has the content of a support", ~_common(support, query)
-    yield "two supports have one content", _differ(support)
+    yield "a query has the content of a support", ~_have_common(support, query)
+    yield "two supports have one content", _all_differ(support)
     within = query.reshape(count * ways, tasks.query.shape[2])
-    yield "two queries of a class have one content", np.asarray(_differ(within).reshape(count, ways).all(1))
+    yield "two queries of a class have one content", np.asarray(_all_differ(within).reshape(count, ways).all(1))
     known = tasks.support_context >= 0
     seen = table.context[tasks.support] == tasks.support_context[..., None]
     yield "a support is not in its class's support context", np.asarray((seen.all(2) | ~known).all(1))
     if tasks.mode != "blind":
-        yield f"a query's context is not one of the mode {tasks.mode}", _contexts_fit(tasks, table)
+        yield f"a query's context is not one of the mode {tasks.mode}", _contexts_match_mode(tasks, table)
 
 
-def _contexts_fit(tasks: Tasks, table: ImageTable) -> NDArray[np.bool_]:
+def _contexts_match_mode(tasks: Tasks, table: ImageTable) -> NDArray[np.bool_]:
     own, asked = tasks.support_context[..., None], table.context[tasks.query]
     if tasks.mode == "ood":
         return np.asarray((asked != own).all((1, 2)))
@@ -69,12 +69,12 @@ def _contexts_fit(tasks: Tasks, table: ImageTable) -> NDArray[np.bool_]:
     return np.asarray(same)
 
 
-def _differ(numbers: Numbers) -> NDArray[np.bool_]:
+def _all_differ(numbers: Numbers) -> NDArray[np.bool_]:
     """(n,) whether the numbers of each row all differ."""
     return np.asarray((np.diff(np.sort(numbers, axis=1), axis=1) != 0).all(1))
 
 
-def _common(left: Numbers, right: Numbers) -> NDArray[np.bool_]:
+def _have_common(left: Numbers, right: Numbers) -> NDArray[np.bool_]:
     """(n,) whether rows of two arrays (n, a) and (n, b) have a number in common."""
     found = np.zeros(len(left), np.bool_)
     for column in left.T:  # a few dozen columns: cheaper than sorting every row

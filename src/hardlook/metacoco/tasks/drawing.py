@@ -6,8 +6,8 @@ subset or process. Two exceptions: `shared` puts all classes of a task into one 
 and supports, from (seed, "shared", N, K, index); `blind` under `blind_supports="paper"` keeps the classes and draws its
 own supports without regard to context.
 
->>> from hardlook.metacoco.tasks.eligibility import eligible_classes
->>> from hardlook.metacoco.tasks.images import image_table
+>>> from hardlook.metacoco.tasks.eligibility import find_eligible_classes
+>>> from hardlook.metacoco.tasks.images import build_image_table
 >>> rows = [(concept, context) for concept in "abc" for context in ("grass", "snow") for _ in range(4)]
 >>> table = image_table(*zip(*rows), [str(number) for number in range(24)])
 >>> eligible = eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=3)
@@ -17,24 +17,10 @@ own supports without regard to context.
 >>> bool((table.context[ood.query] != ood.support_context[..., None]).all())
 True
 
-Where a task's queries come from in each mode, and whether there are enough of them.
-
-For `swapped` every class is asked about in the support context of another class, which must differ from its own.
-As many classes as possible exchange contexts one to one; one that cannot takes any context that will do.
-
->>> allowed = np.array([[[False, True, True], [True, False, False], [False, True, False]]])
->>> swapped_partners(allowed, np.zeros((1, 3, 3)) + [0.9, 0.1, 0.5]).tolist()
-[[2, 0, 1]]
-
-Classes and supports of tasks: those that modes have in common, and the own ones of `shared` and the paper's `blind`.
-
-Some draws cannot be completed: in `swapped` no other support context may suit a class, and where files are double a
+Some draws cannot be completed: in `swapped` no other support context may suit a class, and where files are duplicates a
 query could have a support's content. Such a task is drawn again, keyed by the attempt: its contexts and supports up to
-16 times for each of up to 16 draws of classes. The check looks at every mode of the run, so all modes agree.
-Classes that have few contexts in common with others are so drawn a little less often.
-
->>> ATTEMPTS
-256
+16 times for each of up to 16 draws of classes. The check covers every mode of the run, so all modes agree. Classes with
+few contexts in common with others are therefore drawn a little less often.
 """
 
 from __future__ import annotations
@@ -60,206 +46,11 @@ from hardlook.metacoco.tasks.images import (
     random_shares,
 )
 
-
-@dataclass(frozen=True, eq=False)
-class Supports:
-    """Half a task, for T tasks: classes (T, N), their support contexts (T, N), support rows (T, N, K).
-
-    A context of -1 stands for supports of mixed contexts.
-    """
-
-    classes: Numbers
-    contexts: Numbers
-    rows: Numbers
-
-
-def query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
-    """(T, N) the pools that queries are drawn from; the supports' contents in them are still to be left out.
-
-    Not for `swapped`, whose pools depend on a draw (`swapped_partners`).
-    """
-    if mode == "blind":
-        return pools.whole(drawn.classes)
-    if mode == "ood":
-        return pools.outside(drawn.classes, drawn.contexts)
-    return pools.cell(drawn.classes, drawn.contexts)
-
-
-def has_enough_queries(pools: ImagePools, mode: str, drawn: Supports, queries: int) -> NDArray[np.bool_]:
-    """(T,) whether every class of the task has its queries in this mode."""
-    if mode == "swapped":
-        return np.asarray(np.all(swaps_allowed(pools, drawn, queries).any(2), axis=1))
-    left = _without_twins(pools, query_pools(pools, mode, drawn), drawn)
-    if mode != "ood":
-        left -= (~pools.twinned[drawn.rows]).sum(2)
-    return np.asarray(np.all(left >= queries, axis=1))
-
-
-def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_]:
-    """(T,) whether all supports of the task differ in content, also across classes."""
-    content = np.sort(pools.content[drawn.rows].reshape(len(drawn.rows), -1), axis=1)
-    return np.asarray((np.diff(content, axis=1) != 0).all(1))
-
-
-def swaps_allowed(pools: ImagePools, drawn: Supports, queries: int) -> NDArray[np.bool_]:
-    """(T, N, N) whether class i can be asked about in the support context of class j, which is not its own."""
-    places = pools.cell(drawn.classes[:, :, None], drawn.contexts[:, None, :])
-    left = _without_twins(pools, places, drawn)
-    return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (left >= queries))
-
-
-def swapped_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) -> Numbers:
-    """(T, N) the class whose support context each class is asked about in.
-
-    `allowed` (T, N, N) from `swaps_allowed`, at least one a class; `randoms` (T, N, N) in [0, 1) choose among the
-    possible exchanges. The cheapest assignment with random costs is one with the most one-to-one exchanges.
-    """
-    refused = float(allowed.shape[1] + 1)
-    costs = np.where(allowed, randoms, refused)
-    assigned = [linear_sum_assignment(cost)[1] for cost in costs]
-    partners = np.array(assigned, np.int64).reshape(allowed.shape[:2])
-    exchanged = np.take_along_axis(allowed, partners[..., None], axis=2)[..., 0]
-    return np.where(exchanged, partners, costs.argmin(2))
-
-
-def _without_twins(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
-    """How many contents pools (T, ...) hold beside those of the task's supports that lie in several cells."""
-    twins = pools.twins(drawn.rows)
-    sizes = pools.sizes[places]
-    if twins.shape[1]:
-        beside = twins.reshape(len(twins), *[1] * (places.ndim - 1), -1)
-        sizes = sizes - (pools.positions(places[..., None], beside) != NOWHERE).sum(-1)
-    return sizes
-
+CHUNK = 1024  # tasks that are drawn together; bounds memory, changes nothing else
 
 CONTEXTS_PER_CLASSES = 16
 
 ATTEMPTS = 16 * CONTEXTS_PER_CLASSES
-
-
-def common_supports(
-    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
-    """The classes, contexts and supports that all modes but `shared` have for these tasks.
-
-    Where no mode of the run uses them there is nothing but classes: contexts are -1, supports empty.
-    """
-    eligible, pools = eligibility.classes, eligibility.pools
-    keys = {part: make_key(seed, part, ways, shots) for part in ("classes", "contexts", "supports")}
-    usable = _Lists(eligibility.support_contexts)
-
-    def draw(tasks: Numbers, attempt: int) -> Supports:
-        randoms = random_numbers(keys["classes"], tasks[:, None], attempt // CONTEXTS_PER_CLASSES, np.arange(ways))
-        classes = eligible[distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
-        if not eligibility.common_modes:
-            return Supports(classes, np.full_like(classes, -1), np.empty((*classes.shape, 0), np.int64))
-        chosen = random_below(
-            random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways)), usable.sizes[classes]
-        )
-        contexts = usable.items[usable.starts[classes] + chosen]
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
-        return Supports(classes, contexts, rows)
-
-    return _completed(eligibility, draw, eligibility.common_modes, queries, numbers)
-
-
-def shared_supports(
-    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
-    """Tasks in one context each: a context that enough classes have, then classes of it, then supports."""
-    pools, cells = eligibility.pools, eligibility.shared_contexts
-    offered = np.flatnonzero(cells.any(0))
-    members = _Lists(cells.T)
-    keys = {part: make_key(seed, "shared", part, ways, shots) for part in ("context", "classes", "supports")}
-
-    def draw(tasks: Numbers, attempt: int) -> Supports:
-        context = offered[random_below(random_numbers(keys["context"], tasks, attempt), len(offered))]
-        randoms = random_numbers(keys["classes"], tasks[:, None], attempt, np.arange(ways))
-        positions = distinct_positions(randoms, members.sizes[context])
-        classes = members.items[members.starts[context][:, None] + positions]
-        contexts = np.repeat(context[:, None], ways, axis=1)
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
-        return Supports(classes, contexts, rows)
-
-    return _completed(eligibility, draw, ("shared",), queries, numbers)
-
-
-def blind_supports_of_paper(
-    eligibility: Eligibility, classes: Numbers, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
-    """Supports of the given classes (T, N) from all of their images, whatever the context."""
-    pools = eligibility.pools
-    key = make_key(seed, "blind", "supports", ways, shots)
-    # `classes` belongs to positions in `numbers`, which may hold a task twice: any of its places will do.
-    order = np.argsort(numbers, kind="stable")
-
-    def draw(tasks: Numbers, attempt: int) -> Supports:
-        own = classes[order[np.searchsorted(numbers[order], tasks)]]
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.whole(own), random_numbers(key, *counters))
-        return Supports(own, np.full_like(own, -1), rows)
-
-    return _completed(eligibility, draw, ("blind",), queries, numbers)
-
-
-def _completed(
-    eligibility: Eligibility,
-    draw: Callable[[Numbers, int], Supports],
-    modes: tuple[str, ...],
-    queries: int,
-    numbers: Numbers,
-) -> Supports:
-    """The first draw of each task that has its queries in all of `modes`."""
-    drawn = draw(numbers, 0)
-    classes, contexts, rows = drawn.classes.copy(), drawn.contexts.copy(), drawn.rows.copy()
-    waiting = np.arange(len(numbers))
-    for attempt in range(ATTEMPTS):
-        if attempt:
-            drawn = draw(numbers[waiting], attempt)
-        complete = _judged(eligibility, drawn, modes, queries)
-        settled = np.logical_and.reduce([np.ones(len(waiting), np.bool_), *complete.values()])
-        places = waiting[settled]
-        classes[places], contexts[places], rows[places] = (
-            drawn.classes[settled],
-            drawn.contexts[settled],
-            drawn.rows[settled],
-        )
-        waiting = waiting[~settled]
-        if not len(waiting):
-            return Supports(classes, contexts, rows)
-    failed = [reason for reason, fits in complete.items() if not fits[~settled][0]]
-    raise OptionError(
-        f"none of {ATTEMPTS} draws of the task could be completed; the last lacked {' and '.join(failed)}",
-        unit=f"task {numbers[waiting[0]]}",
-        remedy="ask for fewer ways, shots or queries, or leave the mode out: too few classes have contexts in common, "
-        "or too many files are double",
-    )
-
-
-def _judged(
-    eligibility: Eligibility, drawn: Supports, modes: tuple[str, ...], queries: int
-) -> dict[str, NDArray[np.bool_]]:
-    pools = eligibility.pools
-    judged = {f"queries for {mode!r}": has_enough_queries(pools, mode, drawn, queries) for mode in modes}
-    if pools.twins(drawn.rows).shape[1]:
-        judged["supports that differ in content"] = has_distinct_content(pools, drawn)
-    return judged
-
-
-class _Lists:
-    """The true columns of each row of a bool matrix, one list after the other."""
-
-    def __init__(self, cells: NDArray[np.bool_]) -> None:
-        self.items = np.nonzero(cells)[1]
-        self.sizes = cells.sum(1)
-        self.starts = np.cumsum(self.sizes) - self.sizes
-
-
-CHUNK = 1024
-
-"""Tasks that are drawn together; bounds memory, changes nothing else."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,7 +88,7 @@ def draw_tasks(
     `eligibility` of the same table must name the mode, and at least as many ways, shots and queries.
     """
     numbers = np.asarray(indices, np.int64)
-    _refuse(table, eligibility, mode, (ways, shots, queries), numbers, blind_supports)
+    _check_arguments(table, eligibility, mode, (ways, shots, queries), numbers, blind_supports)
     parts = [
         _draw(eligibility, mode, ways, shots, queries, numbers[start : start + CHUNK], seed)
         for start in range(0, max(len(numbers), 1), CHUNK)
@@ -311,27 +102,220 @@ def _draw(
 ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     pools, shape = eligibility.pools, (ways, shots, queries)
     if mode == "shared":
-        drawn = shared_supports(eligibility, *shape, numbers, seed)
+        drawn = draw_shared_supports(eligibility, *shape, numbers, seed)
     else:
-        drawn = common_supports(eligibility, *shape, numbers, seed)
+        drawn = draw_common_supports(eligibility, *shape, numbers, seed)
         if mode == "blind" and eligibility.blind_supports == "paper":
-            drawn = blind_supports_of_paper(eligibility, drawn.classes, *shape, numbers, seed)
+            drawn = draw_blind_supports(eligibility, drawn.classes, *shape, numbers, seed)
     task, way = numbers[:, None, None], np.arange(ways)[:, None]
     if mode == "swapped":
         costs = random_shares(random_numbers(make_key(seed, "swapped contexts", *shape), task, way, np.arange(ways)))
-        partners = swapped_partners(swaps_allowed(pools, drawn, queries), costs)
+        partners = choose_partners(find_allowed_swaps(pools, drawn, queries), costs)
         places = pools.cell(drawn.classes, np.take_along_axis(drawn.contexts, partners, axis=1))
     else:
-        places = query_pools(pools, mode, drawn)
+        places = find_query_pools(pools, mode, drawn)
     randoms = random_numbers(make_key(seed, "queries", mode, *shape), task, way, np.arange(queries))
     return drawn.classes, drawn.contexts, drawn.rows, pools.draw(places, randoms, pools.taken(places, drawn.rows))
 
 
-def _refuse(
+@dataclass(frozen=True, eq=False)
+class Supports:
+    """Classes (T, N) of T tasks, their support contexts (T, N) and support rows (T, N, K).
+
+    A context of -1 stands for supports of mixed contexts.
+    """
+
+    classes: Numbers
+    contexts: Numbers
+    rows: Numbers
+
+
+def draw_common_supports(
+    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
+) -> Supports:
+    """The classes, contexts and supports that all modes but `shared` have for these tasks.
+
+    Where no mode of the run uses them there is nothing but classes: contexts are -1, supports empty.
+    """
+    eligible, pools = eligibility.classes, eligibility.pools
+    keys = {part: make_key(seed, part, ways, shots) for part in ("classes", "contexts", "supports")}
+    usable = _Lists(eligibility.support_contexts)
+
+    def draw(tasks: Numbers, attempt: int) -> Supports:
+        randoms = random_numbers(keys["classes"], tasks[:, None], attempt // CONTEXTS_PER_CLASSES, np.arange(ways))
+        classes = eligible[distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
+        if not eligibility.common_modes:
+            return Supports(classes, np.full_like(classes, -1), np.empty((*classes.shape, 0), np.int64))
+        chosen = random_below(
+            random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways)), usable.sizes[classes]
+        )
+        contexts = usable.items[usable.starts[classes] + chosen]
+        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
+        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
+        return Supports(classes, contexts, rows)
+
+    return _complete(eligibility, draw, eligibility.common_modes, queries, numbers)
+
+
+def draw_shared_supports(
+    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
+) -> Supports:
+    """Tasks in one context each: a context that enough classes have, then classes of it, then supports."""
+    pools, cells = eligibility.pools, eligibility.shared_contexts
+    offered = np.flatnonzero(cells.any(0))
+    members = _Lists(cells.T)
+    keys = {part: make_key(seed, "shared", part, ways, shots) for part in ("context", "classes", "supports")}
+
+    def draw(tasks: Numbers, attempt: int) -> Supports:
+        context = offered[random_below(random_numbers(keys["context"], tasks, attempt), len(offered))]
+        randoms = random_numbers(keys["classes"], tasks[:, None], attempt, np.arange(ways))
+        positions = distinct_positions(randoms, members.sizes[context])
+        classes = members.items[members.starts[context][:, None] + positions]
+        contexts = np.repeat(context[:, None], ways, axis=1)
+        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
+        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
+        return Supports(classes, contexts, rows)
+
+    return _complete(eligibility, draw, ("shared",), queries, numbers)
+
+
+def draw_blind_supports(
+    eligibility: Eligibility, classes: Numbers, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
+) -> Supports:
+    """Supports of the given classes (T, N) from all of their images, whatever the context."""
+    pools = eligibility.pools
+    key = make_key(seed, "blind", "supports", ways, shots)
+    # `classes` belongs to positions in `numbers`, which may hold a task twice: any of its places will do.
+    order = np.argsort(numbers, kind="stable")
+
+    def draw(tasks: Numbers, attempt: int) -> Supports:
+        own = classes[order[np.searchsorted(numbers[order], tasks)]]
+        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
+        rows = pools.draw(pools.whole(own), random_numbers(key, *counters))
+        return Supports(own, np.full_like(own, -1), rows)
+
+    return _complete(eligibility, draw, ("blind",), queries, numbers)
+
+
+def _complete(
+    eligibility: Eligibility,
+    draw: Callable[[Numbers, int], Supports],
+    modes: tuple[str, ...],
+    queries: int,
+    numbers: Numbers,
+) -> Supports:
+    """The first draw of each task that has its queries in all of `modes`."""
+    drawn = draw(numbers, 0)
+    classes, contexts, rows = drawn.classes.copy(), drawn.contexts.copy(), drawn.rows.copy()
+    open_tasks = np.arange(len(numbers))
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            drawn = draw(numbers[open_tasks], attempt)
+        complete = _check_draw(eligibility.pools, drawn, modes, queries)
+        settled = np.logical_and.reduce([np.ones(len(open_tasks), np.bool_), *complete.values()])
+        places = open_tasks[settled]
+        classes[places], contexts[places] = drawn.classes[settled], drawn.contexts[settled]
+        rows[places] = drawn.rows[settled]
+        open_tasks = open_tasks[~settled]
+        if not len(open_tasks):
+            return Supports(classes, contexts, rows)
+    failed = [reason for reason, fits in complete.items() if not fits[~settled][0]]
+    raise OptionError(
+        f"none of {ATTEMPTS} draws of the task could be completed; the last lacked {' and '.join(failed)}",
+        unit=f"task {numbers[open_tasks[0]]}",
+        remedy="ask for fewer ways, shots or queries, or leave the mode out: too few classes have contexts in common, "
+        "or too many files are duplicates",
+    )
+
+
+def _check_draw(
+    pools: ImagePools, drawn: Supports, modes: tuple[str, ...], queries: int
+) -> dict[str, NDArray[np.bool_]]:
+    """(T,) of each requirement, by name, whether the tasks meet it."""
+    checks = {f"queries for {mode!r}": has_enough_queries(pools, mode, drawn, queries) for mode in modes}
+    if pools.twins(drawn.rows).shape[1]:
+        checks["supports that differ in content"] = has_distinct_content(pools, drawn)
+    return checks
+
+
+def find_query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
+    """(T, N) the pools that queries are drawn from; they still hold the supports' contents.
+
+    Not for `swapped`, whose pools depend on a draw (`choose_partners`).
+    """
+    if mode == "blind":
+        return pools.whole(drawn.classes)
+    if mode == "ood":
+        return pools.outside(drawn.classes, drawn.contexts)
+    return pools.cell(drawn.classes, drawn.contexts)
+
+
+def has_enough_queries(pools: ImagePools, mode: str, drawn: Supports, queries: int) -> NDArray[np.bool_]:
+    """(T,) whether every class of the task has its queries in this mode."""
+    if mode == "swapped":
+        return np.asarray(np.all(find_allowed_swaps(pools, drawn, queries).any(2), axis=1))
+    left = _count_without_twins(pools, find_query_pools(pools, mode, drawn), drawn)
+    if mode != "ood":
+        left -= (~pools.twinned[drawn.rows]).sum(2)
+    return np.asarray(np.all(left >= queries, axis=1))
+
+
+def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_]:
+    """(T,) whether all supports of the task differ in content, also across classes."""
+    content = np.sort(pools.content[drawn.rows].reshape(len(drawn.rows), -1), axis=1)
+    return np.asarray((np.diff(content, axis=1) != 0).all(1))
+
+
+def find_allowed_swaps(pools: ImagePools, drawn: Supports, queries: int) -> NDArray[np.bool_]:
+    """(T, N, N) whether class i can be asked about in the support context of class j, which is not its own."""
+    places = pools.cell(drawn.classes[:, :, None], drawn.contexts[:, None, :])
+    left = _count_without_twins(pools, places, drawn)
+    return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (left >= queries))
+
+
+def choose_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) -> Numbers:
+    """(T, N) the class whose support context each class is asked about in.
+
+    `allowed` (T, N, N) from `find_allowed_swaps`, at least one per class; `randoms` (T, N, N) in [0, 1) choose among
+    the possible exchanges. As many classes as possible exchange contexts one to one (the cheapest assignment with
+    random costs); the others take any allowed context.
+
+    >>> allowed = np.array([[[False, True, True], [True, False, False], [False, True, False]]])
+    >>> choose_partners(allowed, np.zeros((1, 3, 3)) + [0.9, 0.1, 0.5]).tolist()
+    [[2, 0, 1]]
+    """
+    refused = float(allowed.shape[1] + 1)
+    costs = np.where(allowed, randoms, refused)
+    assigned = [linear_sum_assignment(cost)[1] for cost in costs]
+    partners = np.array(assigned, np.int64).reshape(allowed.shape[:2])
+    exchanged = np.take_along_axis(allowed, partners[..., None], axis=2)[..., 0]
+    return np.where(exchanged, partners, costs.argmin(2))
+
+
+def _count_without_twins(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
+    """How many contents pools (T, ...) hold beside those of the task's supports that lie in several cells."""
+    twins = pools.twins(drawn.rows)
+    sizes = pools.sizes[places]
+    if twins.shape[1]:
+        beside = twins.reshape(len(twins), *[1] * (places.ndim - 1), -1)
+        sizes = sizes - (pools.positions(places[..., None], beside) != NOWHERE).sum(-1)
+    return sizes
+
+
+class _Lists:
+    """The true columns of each row of a bool matrix, one list after the other."""
+
+    def __init__(self, cells: NDArray[np.bool_]) -> None:
+        self.items = np.nonzero(cells)[1]
+        self.sizes = cells.sum(1)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+
+
+def _check_arguments(
     table: ImageTable,
     eligibility: Eligibility,
     mode: str,
-    asked: tuple[int, int, int],
+    shape: tuple[int, int, int],
     numbers: Numbers,
     blind_supports: str,
 ) -> None:
@@ -343,13 +327,13 @@ def _refuse(
             f"the classes were chosen for blind supports {eligibility.blind_supports!r}, not {blind_supports!r}",
             remedy="give both calls the same",
         )
-    known_to = (eligibility.ways, eligibility.shots, eligibility.queries)
-    if min(asked) < 1 or any(ask > known for ask, known in zip(asked, known_to, strict=True)):
+    limits = (eligibility.ways, eligibility.shots, eligibility.queries)
+    if min(shape) < 1 or any(given > limit for given, limit in zip(shape, limits, strict=True)):
         raise OptionError(
-            f"the classes were chosen for {known_to} ways, shots and queries, {asked} were asked for",
+            f"the classes were chosen for {limits} ways, shots and queries, {shape} were given",
             remedy="choose the classes for the largest of each",
         )
-    if mode == "swapped" and asked[0] < 2:
+    if mode == "swapped" and shape[0] < 2:
         raise OptionError("a task of one class has no context to swap with", remedy="at least 2 ways")
     if len(table) != len(eligibility.pools.content):
         raise OptionError(
@@ -357,5 +341,5 @@ def _refuse(
             remedy="give both calls the same table",
         )
     if numbers.ndim != 1 or (numbers < 0).any():
-        raise OptionError("a task's number is negative, or numbers are no list", remedy="numbers from 0 up")
+        raise OptionError("a task's number is negative, or the numbers are no list", remedy="numbers from 0 up")
     eligibility.require()

@@ -1,25 +1,15 @@
 """Which concepts can take part in tasks, in every mode of a run, and why the others cannot.
 
-Classes and supports of a task are the same in all modes, so a concept takes part when some context of it serves as
-support context in every mode at once. Images are counted by content: doubles count once.
+Classes and supports of a task are the same in all modes, so a concept takes part when some context of it can be the
+support context in every mode at once. Images are counted by content: duplicates count once.
 
->>> from hardlook.metacoco.tasks.images import image_table
+>>> from hardlook.metacoco.tasks.images import build_image_table
 >>> rows = [(concept, context) for concept in ("cat", "dog") for context in ("grass", "snow") for _ in range(3)]
 >>> concepts, contexts = zip(*rows, ("cow", "snow"))
->>> table = image_table(concepts, contexts, [str(number) for number in range(13)])
->>> found = eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=2)
+>>> table = build_image_table(concepts, contexts, [str(number) for number in range(13)])
+>>> found = find_eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=2)
 >>> found.classes.tolist(), found.left_out
 ([0, 2], (('iid', 'cow', 'no context holds 3 images (the fullest holds 1)'), ('ood', 'cow', 'one context only')))
-
-Which cells (concept, context) can serve as support of a mode, and in words why a concept has none.
-
->>> from hardlook.metacoco.tasks.images import image_pools
->>> from hardlook.metacoco.tasks.images import image_table
->>> pools = image_pools(image_table(["cat"] * 5, ["grass", "grass", "grass", "snow", "snow"], list("abcde")))
->>> support_cells(pools, "iid", ways=1, shots=1, queries=2, blind_supports="ours").tolist()
-[[True, False]]
->>> support_cells(pools, "ood", ways=1, shots=1, queries=2, blind_supports="ours").tolist()
-[[True, True]]
 """
 
 from __future__ import annotations
@@ -32,68 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES, ImagePools, ImageTable, Numbers, image_pools
+from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES, ImagePools, ImageTable, Numbers, build_image_pools
 
 Cells = NDArray[np.bool_]
-
-
-def support_cells(pools: ImagePools, mode: str, *, ways: int, shots: int, queries: int, blind_supports: str) -> Cells:
-    """(concepts, contexts) where the supports of a mode may come from, as if every class took part."""
-    held = pools.cell_sizes()
-    if mode == "iid":
-        return held >= shots + queries
-    if mode == "ood":
-        return (held >= shots) & (pools.outside_sizes() >= queries)
-    if mode == "blind":
-        enough = pools.whole_sizes() >= shots + queries
-        return (held >= (shots if blind_supports == "ours" else 1)) & enough[:, None]
-    if mode == "swapped":
-        return find_swappable(held >= shots, held >= queries)
-    return common_contexts(held >= shots + queries, ways)
-
-
-def find_swappable(support: Cells, queryable: Cells) -> Cells:
-    """Support cells whose concept can be asked about in a context that another concept's support may have.
-
-    `support` and `queryable` (concepts, contexts) mark where supports and queries may come from.
-
-    >>> cells = np.array([[True, False], [True, True]])
-    >>> find_swappable(cells, cells).tolist()
-    [[False, False], [False, True]]
-    """
-    offered_by_others = support.sum(0) - support > 0
-    askable = queryable & offered_by_others
-    elsewhere = askable.sum(1, keepdims=True) - askable > 0
-    return np.asarray(support & elsewhere)
-
-
-def common_contexts(cells: Cells, ways: int) -> Cells:
-    """Those of the cells whose context has at least `ways` of them."""
-    return np.asarray(cells & (cells.sum(0) >= ways))
-
-
-def describe_exclusion(
-    pools: ImagePools, mode: str, concept: int, *, ways: int, shots: int, queries: int, blind_supports: str
-) -> str:
-    """Why a concept without serving cells has none: counts in words."""
-    held = pools.cell_sizes()[concept]
-    images, fullest = int(pools.whole_sizes()[concept]), int(held.max(initial=0))
-    none_holds = f"no context holds {{}} images (the fullest holds {fullest})"
-    if mode == "blind" and images < shots + queries:
-        return f"{images} images, {shots + queries} are needed"
-    if mode == "iid":
-        return none_holds.format(shots + queries)
-    if mode == "shared":
-        return f"no context in which {ways} classes have {shots + queries} images each"
-    if mode in ("ood", "swapped") and (held > 0).sum() == 1:
-        return "one context only"
-    if fullest < shots:
-        return none_holds.format(shots)
-    if mode == "ood":
-        outside = int(pools.outside_sizes()[concept][held >= shots].max())
-        return f"{outside} images outside its support context at most, {queries} are needed"
-    return f"no context where another class has {shots} images holds {queries} of its own"
-
 
 _NOT_THERE = "none of the support contexts that were asked for serves"
 
@@ -102,9 +33,9 @@ _NOT_TOGETHER = "no one support context serves all modes together, or those that
 
 @dataclass(frozen=True, eq=False)
 class Eligibility:
-    """What tasks are drawn from, and what is not.
+    """The classes and contexts that tasks are drawn from.
 
-    `classes` are the concepts that take part in every mode, ascending; `left_out` says (mode, concept, why) of the
+    `classes` are the concepts that take part in every mode, ascending; `left_out` has (mode, concept, why) of the
     others. `support_contexts` (concepts, contexts) marks where the supports that modes have in common may come from,
     `shared_contexts` where those of the mode `shared` may.
     """
@@ -144,7 +75,7 @@ def has_common_supports(mode: str, blind_supports: str) -> bool:
     return mode != "shared" and (mode != "blind" or blind_supports == "ours")
 
 
-def eligible_classes(
+def find_eligible_classes(
     table: ImageTable,
     modes: Sequence[str],
     ways: int,
@@ -154,19 +85,19 @@ def eligible_classes(
     blind_supports: str = "ours",
     support_contexts: Sequence[str] = (),
 ) -> Eligibility:
-    """The concepts that can take part in N-way K-shot tasks with `queries` queries a class in every one of `modes`.
+    """The concepts that can take part in N-way K-shot tasks with `queries` queries per class in all of `modes`.
 
-    `support_contexts` names the contexts that supports may come from; none means any. Classes that cannot are told mode
-    by mode; one that could in each mode alone, but not in all together, is told
-    under the mode "all". Too few classes is no error here: `Eligibility.require` makes it one.
+    `support_contexts` names the contexts that supports may come from; none means any. Classes that cannot take part are
+    listed by mode; one that can in each mode alone, but not in all together, is listed under the mode "all". Too few
+    classes are no error here: `Eligibility.require` makes it one.
     """
-    _refuse(modes, ways, shots, queries, blind_supports)
-    pools = image_pools(table)
-    asked: dict[str, Any] = {"ways": ways, "shots": shots, "queries": queries, "blind_supports": blind_supports}
-    serving = {mode: support_cells(pools, mode, **asked) for mode in modes}
-    everywhere = {mode: np.asarray(cells.any(1)) for mode, cells in serving.items()}
+    _check_arguments(modes, ways, shots, queries, blind_supports)
+    pools = build_image_pools(table)
+    shape: dict[str, Any] = {"ways": ways, "shots": shots, "queries": queries, "blind_supports": blind_supports}
+    serving = {mode: find_support_cells(pools, mode, **shape) for mode in modes}
+    possible = {mode: np.asarray(cells.any(1)) for mode, cells in serving.items()}
     if support_contexts:
-        allowed = _allowed(table, support_contexts)
+        allowed = _mark_allowed(table, support_contexts)
         serving = {mode: cells & allowed for mode, cells in serving.items()}
     common = [mode for mode in modes if has_common_supports(mode, blind_supports)]
     support = np.logical_and.reduce([serving[mode] for mode in common]) if common else np.zeros_like(serving[modes[0]])
@@ -176,11 +107,11 @@ def eligible_classes(
     while True:
         before = support.sum(), shared.sum(), alive.sum()
         support, shared = support & alive[:, None], shared & alive[:, None]
-        # Swapped and shared need partners, and partners may drop out: repeat until nobody does.
+        # Swapped and shared need partners, and partners may drop out: repeat until none does.
         if "swapped" in modes:
             support = find_swappable(support, queryable)
         if "shared" in modes:
-            shared = common_contexts(shared, ways)
+            shared = _keep_common_contexts(shared, ways)
             alive = alive & shared.any(1)
         if common:
             alive = alive & support.any(1)
@@ -190,7 +121,7 @@ def eligible_classes(
         (
             mode,
             table.concepts[concept],
-            _NOT_THERE if everywhere[mode][concept] else describe_exclusion(pools, mode, int(concept), **asked),
+            _NOT_THERE if possible[mode][concept] else _describe_exclusion(pools, mode, int(concept), **shape),
         )
         for mode in modes
         for concept in np.flatnonzero(~serving[mode].any(1))
@@ -211,7 +142,75 @@ def eligible_classes(
     )
 
 
-def _allowed(table: ImageTable, names: Sequence[str]) -> NDArray[np.bool_]:
+def find_support_cells(
+    pools: ImagePools, mode: str, *, ways: int, shots: int, queries: int, blind_supports: str
+) -> Cells:
+    """(concepts, contexts) where the supports of a mode may come from, as if every class took part.
+
+    >>> from hardlook.metacoco.tasks.images import build_image_pools, build_image_table
+    >>> pools = build_image_pools(build_image_table(["cat"] * 5, ["grass"] * 3 + ["snow"] * 2, list("abcde")))
+    >>> for mode in ("iid", "ood"):
+    ...     find_support_cells(pools, mode, ways=1, shots=1, queries=2, blind_supports="ours").tolist()
+    [[True, False]]
+    [[True, True]]
+    """
+    held = pools.cell_sizes()
+    if mode == "iid":
+        return held >= shots + queries
+    if mode == "ood":
+        return (held >= shots) & (pools.outside_sizes() >= queries)
+    if mode == "blind":
+        enough = pools.whole_sizes() >= shots + queries
+        return (held >= (shots if blind_supports == "ours" else 1)) & enough[:, None]
+    if mode == "swapped":
+        return find_swappable(held >= shots, held >= queries)
+    return _keep_common_contexts(held >= shots + queries, ways)
+
+
+def find_swappable(support: Cells, queryable: Cells) -> Cells:
+    """Support cells whose concept can be asked about in a context that another concept's support may have.
+
+    `support` and `queryable` (concepts, contexts) mark where supports and queries may come from.
+
+    >>> cells = np.array([[True, False], [True, True]])
+    >>> find_swappable(cells, cells).tolist()
+    [[False, False], [False, True]]
+    """
+    offered_by_others = support.sum(0) - support > 0
+    askable = queryable & offered_by_others
+    elsewhere = askable.sum(1, keepdims=True) - askable > 0
+    return np.asarray(support & elsewhere)
+
+
+def _keep_common_contexts(cells: Cells, ways: int) -> Cells:
+    """Those of the cells whose context has at least `ways` of them."""
+    return np.asarray(cells & (cells.sum(0) >= ways))
+
+
+def _describe_exclusion(
+    pools: ImagePools, mode: str, concept: int, *, ways: int, shots: int, queries: int, blind_supports: str
+) -> str:
+    """Why a concept has no support cell in a mode, with counts."""
+    held = pools.cell_sizes()[concept]
+    images, fullest = int(pools.whole_sizes()[concept]), int(held.max(initial=0))
+    none_holds = f"no context holds {{}} images (the fullest holds {fullest})"
+    if mode == "blind" and images < shots + queries:
+        return f"{images} images, {shots + queries} are needed"
+    if mode == "iid":
+        return none_holds.format(shots + queries)
+    if mode == "shared":
+        return f"no context in which {ways} classes have {shots + queries} images each"
+    if mode in ("ood", "swapped") and (held > 0).sum() == 1:
+        return "one context only"
+    if fullest < shots:
+        return none_holds.format(shots)
+    if mode == "ood":
+        outside = int(pools.outside_sizes()[concept][held >= shots].max())
+        return f"{outside} images outside its support context at most, {queries} are needed"
+    return f"no context where another class has {shots} images holds {queries} of its own"
+
+
+def _mark_allowed(table: ImageTable, names: Sequence[str]) -> NDArray[np.bool_]:
     """(contexts,) which contexts are among the names."""
     unknown = [name for name in names if name not in table.contexts]
     if unknown:
@@ -220,7 +219,7 @@ def _allowed(table: ImageTable, names: Sequence[str]) -> NDArray[np.bool_]:
     return np.isin(np.array(table.contexts), list(names))
 
 
-def _refuse(modes: Sequence[str], ways: int, shots: int, queries: int, blind_supports: str) -> None:
+def _check_arguments(modes: Sequence[str], ways: int, shots: int, queries: int, blind_supports: str) -> None:
     unknown = [mode for mode in modes if mode not in MODES]
     if unknown or not modes or len(set(modes)) < len(modes):
         what = f"there is no mode {unknown[0]!r}" if unknown else f"expected modes, each once, got {list(modes)}"
@@ -230,6 +229,6 @@ def _refuse(modes: Sequence[str], ways: int, shots: int, queries: int, blind_sup
     fewest = 2 if "swapped" in modes else 1
     if ways < fewest or shots < 1 or queries < 1:
         raise OptionError(
-            f"tasks of {ways} ways, {shots} shots and {queries} queries cannot be",
+            f"tasks of {ways} ways, {shots} shots and {queries} queries are not possible",
             remedy=f"at least {fewest} ways, 1 shot and 1 query" + (" (swapped swaps contexts)" if fewest == 2 else ""),
         )

@@ -1,32 +1,16 @@
-"""The images that tasks are drawn from, as numbers: concept, context and content of each.
+"""The images that tasks are drawn from: a table of their labels, pools by concept and context, and random draws.
 
->>> table = image_table(["dog", "cat", "cat"], ["snow", "snow", "grass"], ["hash a", "hash b", "hash a"])
->>> table.concepts, table.concept.tolist(), table.context.tolist(), table.content.tolist()
-(('cat', 'dog'), [1, 0, 0], [1, 1, 0], [0, 1, 0])
+A pool holds every content once (the first row of duplicates), sorted by content. So a draw without replacement never
+gives the same image twice, and the position of any content in any pool is one search away.
 
-Random draws as a pure function of a key and counters, for many tasks at once.
+A random number is a hash of a key and counters such as task, class and draw (SplitMix64: Steele, Lea and Flood, "Fast
+splittable pseudorandom number generators", OOPSLA 2014). So a task is the same in any order, subset or process, and
+thousands are drawn with a few array operations, which a generator per task would be too slow for.
 
-A generator a task costs more than the task's draw. Here the random number of (key, task, class, draw) is a hash of
-these (SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014), so that a
-task is the same in any order, subset or process, and thousands are drawn with a few array operations.
-
->>> key = make_key(0, "an example")
->>> task = np.arange(1000)[:, None]
->>> randoms = random_numbers(key, task, np.arange(3))
->>> bool((random_numbers(key, task[7:8], np.arange(3)) == randoms[7:8]).all())
-True
->>> drawn = distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))
->>> sorted(np.unique(drawn).tolist())
-[0, 1, 3, 4]
-
-Pools of images to draw from: by concept and context, by concept outside a context, and by concept.
-
-A pool holds every content once (of doubles the first row), sorted by content. So a draw without replacement never
-gives the same picture twice, and the position of any content in any pool is one search away.
-
->>> from hardlook.metacoco.tasks.images import image_table
->>> table = image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], ["a", "b", "b", "c"])
->>> pools = image_pools(table)
+>>> table = build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], ["a", "b", "b", "c"])
+>>> table.contexts, table.context.tolist(), table.content.tolist()
+(('grass', 'snow'), [0, 0, 1, 1], [0, 1, 1, 2])
+>>> pools = build_image_pools(table)
 >>> [pools.sizes[pool].tolist() for pool in (pools.cell([0], [0]), pools.outside([0], [0]), pools.whole([0]))]
 [[2], [1], [3]]
 """
@@ -42,20 +26,25 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.errors import DataError
 from hardlook.randomness import seed_sequence
 
-Numbers = NDArray[np.int64]
+MODES = ("blind", "iid", "ood", "swapped", "shared")  # how the contexts of a task's supports and queries relate
 
-MODES = ("blind", "iid", "ood", "swapped", "shared")
-
-"""How the contexts of a task's supports and queries relate."""
-
+# ours: blind keeps the supports of the other modes; paper: it draws its own without regard to context.
 BLIND_SUPPORTS = ("ours", "paper")
 
-"""`ours`: blind keeps the supports of the other modes; `paper`: it draws its own without regard to context."""
+NOWHERE = 1 << 62  # a position beyond every pool: an exclusion that excludes nothing
+
+Numbers = NDArray[np.int64]
+
+Words = NDArray[np.uint64]
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+
+_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 @dataclass(frozen=True, eq=False)
 class ImageTable:
-    """One row an image, (n,) int64 each.
+    """The labels of n images, (n,) int64 each.
 
     `concept` and `context` are indices into the sorted names `concepts` and `contexts`; equal numbers in `content`
     mean equal files.
@@ -71,7 +60,7 @@ class ImageTable:
         lengths = {name: len(getattr(self, name)) for name in ("concept", "context", "content")}
         if len(set(lengths.values())) > 1:
             counted = ", ".join(f"{count} of {name}" for name, count in lengths.items())
-            raise DataError(f"an image table needs one number an image in every column, it has {counted}")
+            raise DataError(f"an image table needs one number per image in every column, it has {counted}")
         for column, names in (("concept", self.concepts), ("context", self.contexts)):
             numbers = getattr(self, column)
             if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(names):
@@ -85,100 +74,22 @@ class ImageTable:
         return len(self.concept)
 
 
-def image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
-    """The table of images whose concept, context and content (a hash, say) are given by name, in their order.
+def build_image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
+    """The table of images with these concepts, contexts and contents (hashes, say), in their order.
 
     Contents are numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
     """
-    concept_names, concept = _numbered(concepts)
-    context_names, context = _numbered(contexts)
+    concept_names, concept = _number_names(concepts)
+    context_names, context = _number_names(contexts)
     first: dict[str, int] = {}
     content = np.array([first.setdefault(name, len(first)) for name in contents], dtype=np.int64)
     return ImageTable(concept_names, context_names, concept, context, content)
 
 
-def _numbered(names: Sequence[str]) -> tuple[tuple[str, ...], Numbers]:
+def _number_names(names: Sequence[str]) -> tuple[tuple[str, ...], Numbers]:
     ordered = tuple(sorted(set(names)))
     number = {name: position for position, name in enumerate(ordered)}
     return ordered, np.array([number[name] for name in names], dtype=np.int64)
-
-
-Words = NDArray[np.uint64]
-
-NOWHERE = 1 << 62
-
-"""A position beyond every pool: an exclusion that excludes nothing."""
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
-_FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-
-
-def make_key(seed: int, *words: str | int) -> int:
-    """A 64-bit key for a seed and what is drawn; keys of different words are independent."""
-    return int(seed_sequence(seed, "tasks", *words).generate_state(1, np.uint64)[0])
-
-
-def random_numbers(key: int, *counters: ArrayLike) -> Words:
-    """Uniform 64-bit numbers, one for each combination of counters (whole numbers, broadcast together)."""
-    state = np.array([key], dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        for counter in counters:
-            state = _mixed(state + (np.asarray(counter).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
-    return state
-
-
-def random_below(randoms: Words, sizes: ArrayLike) -> NDArray[np.int64]:
-    """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
-
-    The remainder's bias is size / 2**64 at most, far below what any number of tasks can show.
-    """
-    return (randoms % np.asarray(sizes).astype(np.uint64)).astype(np.int64)
-
-
-def random_shares(randoms: Words) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1), 53 bits each."""
-    return (randoms >> np.uint64(11)).astype(np.float64) * 2.0**-53
-
-
-def distinct_positions(
-    randoms: Words, sizes: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
-    """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
-
-    `randoms` (B, count) from `random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
-    distinct within a row, `NOWHERE` as filler. Every set of allowed positions is equally likely.
-    """
-    rows, count = randoms.shape
-    barred = np.sort(excluded, axis=1).T if excluded is not None else np.empty((0, rows), np.int64)
-    present = (barred < sizes).sum(0)
-    barred = barred[: present.max(initial=0)]
-    free = sizes - present
-    if (free < count).any():
-        short = int(np.argmin(free - count))
-        raise ValueError(f"expected {count} free positions in each pool, pool {short} has {free[short]}")
-    taken = np.full((len(barred) + count, rows), NOWHERE, dtype=np.int64)
-    taken[: len(barred)] = barred
-    drawn = np.empty((rows, count), dtype=np.int64)
-    for draw in range(count):
-        # The n-th free position: step over what is taken, in ascending order.
-        position = random_below(randoms[:, draw], free - draw)
-        for before in taken[: len(barred) + draw]:
-            position += before <= position
-        drawn[:, draw] = position
-        # Insert it where it keeps the order.
-        carried = position
-        for slot in taken[: len(barred) + draw + 1]:
-            smaller = np.minimum(slot, carried)
-            carried = np.maximum(slot, carried)
-            slot[:] = smaller
-    return drawn
-
-
-def _mixed(words: Words) -> Words:
-    words = (words ^ (words >> np.uint64(30))) * _FIRST
-    words = (words ^ (words >> np.uint64(27))) * _SECOND
-    return words ^ (words >> np.uint64(31))
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,10 +169,10 @@ class ImagePools:
         return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
 
 
-def image_pools(table: ImageTable) -> ImagePools:
-    """The pools of a table; made once, tasks are drawn from them."""
+def build_image_pools(table: ImageTable) -> ImagePools:
+    """The pools of a table."""
     concepts, contexts = len(table.concepts), len(table.contexts)
-    content = _as_first_seen(table.content)
+    content = _number_contents(table.content)
     cell = table.concept * contexts + table.context
     cell_rows = _first_of_each(cell, content)
     whole_rows = _first_of_each(table.concept, content)
@@ -294,7 +205,7 @@ def image_pools(table: ImageTable) -> ImagePools:
     )
 
 
-def _as_first_seen(content: Numbers) -> Numbers:
+def _number_contents(content: Numbers) -> Numbers:
     _, first, inverse = np.unique(content, return_index=True, return_inverse=True)
     return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)
 
@@ -305,3 +216,74 @@ def _first_of_each(group: Numbers, content: Numbers) -> Numbers:
     fresh = np.ones(len(order), np.bool_)
     fresh[1:] = (np.diff(group[order]) != 0) | (np.diff(content[order]) != 0)
     return order[fresh]
+
+
+def make_key(seed: int, *words: str | int) -> int:
+    """A 64-bit key for a seed and what is drawn; keys of different words are independent."""
+    return int(seed_sequence(seed, "tasks", *words).generate_state(1, np.uint64)[0])
+
+
+def random_numbers(key: int, *counters: ArrayLike) -> Words:
+    """Uniform 64-bit numbers, one for each combination of counters (whole numbers, broadcast together)."""
+    state = np.array([key], dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        for counter in counters:
+            state = _mix(state + (np.asarray(counter).astype(np.uint64) + np.uint64(1)) * _GOLDEN)
+    return state
+
+
+def random_below(randoms: Words, sizes: ArrayLike) -> NDArray[np.int64]:
+    """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
+
+    The remainder's bias is size / 2**64 at most, far below what any number of tasks can show.
+    """
+    return (randoms % np.asarray(sizes).astype(np.uint64)).astype(np.int64)
+
+
+def random_shares(randoms: Words) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1), 53 bits each."""
+    return (randoms >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def distinct_positions(
+    randoms: Words, sizes: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
+) -> NDArray[np.int64]:
+    """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
+
+    `randoms` (B, count) from `random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
+    distinct within a row, `NOWHERE` as filler. Every set of allowed positions is equally likely.
+
+    >>> randoms = random_numbers(make_key(0, "an example"), np.arange(1000)[:, None], np.arange(3))
+    >>> np.unique(distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))).tolist()
+    [0, 1, 3, 4]
+    """
+    rows, count = randoms.shape
+    barred = np.sort(excluded, axis=1).T if excluded is not None else np.empty((0, rows), np.int64)
+    present = (barred < sizes).sum(0)
+    barred = barred[: present.max(initial=0)]
+    free = sizes - present
+    if (free < count).any():
+        short = int(np.argmin(free - count))
+        raise ValueError(f"expected {count} free positions in each pool, pool {short} has {free[short]}")
+    taken = np.full((len(barred) + count, rows), NOWHERE, dtype=np.int64)
+    taken[: len(barred)] = barred
+    drawn = np.empty((rows, count), dtype=np.int64)
+    for draw in range(count):
+        # The n-th free position: step over what is taken, in ascending order.
+        position = random_below(randoms[:, draw], free - draw)
+        for before in taken[: len(barred) + draw]:
+            position += before <= position
+        drawn[:, draw] = position
+        # Insert it where it keeps the order.
+        carried = position
+        for slot in taken[: len(barred) + draw + 1]:
+            smaller = np.minimum(slot, carried)
+            carried = np.maximum(slot, carried)
+            slot[:] = smaller
+    return drawn
+
+
+def _mix(words: Words) -> Words:
+    words = (words ^ (words >> np.uint64(30))) * _FIRST
+    words = (words ^ (words >> np.uint64(27))) * _SECOND
+    return words ^ (words >> np.uint64(31))

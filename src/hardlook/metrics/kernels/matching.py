@@ -10,7 +10,7 @@ from hardlook.metrics.kernels.compiled import compiled
 
 
 @compiled
-def greedy(
+def match_greedily(
     overlap: NDArray[np.float64],
     order: NDArray[np.intp],
     columns: NDArray[np.intp],

@@ -4,10 +4,8 @@ COCO's interpolated precision at a recall level is the best precision at that re
 raises the best of the highest level it reaches, and a maximum from the right at the end does the rest: no curve is
 stored, and the values equal those of a sorted curve to the last bit.
 
-Soft average precision over the detections that can matter, compiled; import it where it is called.
-
-The sums are those of `precision_kernel`, in the same order. It differs in what it need not look at: nothing ignored
-comes here, and a detection that found nothing is added whatever its weight, since a branch that half of all weights
+`accumulate_counting` computes the sums of `accumulate` in the same order over only the detections that can matter: no
+ignored ones, and a detection that found nothing is added whatever its weight, since a branch that half of all weights
 take costs more than adding zero.
 """
 

@@ -20,7 +20,7 @@ from hardlook.extras import require
 from hardlook.models.roles import Features, Image
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import where
-from hardlook.models.weights.loading import load_into, load_state_dict
+from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -18,7 +18,7 @@ from hardlook.models.roles import Vectors
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.transformers_folder import pad_tokens
 from hardlook.models.weights.install import where
-from hardlook.models.weights.loading import load_into, load_state_dict
+from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor, nn

@@ -17,7 +17,7 @@ from hardlook.models.interactive.sam_session import check_device_and_batch
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import where
-from hardlook.models.weights.loading import load_into, load_state_dict
+from hardlook.networks.loading import load_into, load_state_dict
 from hardlook.networks.sam import SIDE, build_mask_decoder, build_prompt_encoder
 from hardlook.networks.tiny_vit import build_tiny_vit
 

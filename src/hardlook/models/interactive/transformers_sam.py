@@ -28,7 +28,7 @@ from hardlook.models.interactive.sam_frame import Frame
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.weights.loading import load_into, load_state_dict
+from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor

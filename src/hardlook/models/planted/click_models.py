@@ -30,7 +30,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.regions import box_of, squared_distances
+from hardlook.metrics.regions import find_bounding_box, squared_distances
 from hardlook.models.planted.dials import check_dials
 from hardlook.models.roles import Image, Mask
 
@@ -100,7 +100,7 @@ def user_map(image: Image, target: Mask, error: Mask, positive: bool, *, clumsy:
     array([[0. , 0.5, 0.5]])
     """
     chances = np.zeros(error.shape)
-    box = box_of(error)
+    box = find_bounding_box(error)
     if box is None:
         return chances
     region = np.ascontiguousarray(error[box.slices])

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from hardlook.harness.stats.resampling import Clusters, find_clusters
 from hardlook.harness.tally import Entry
-from hardlook.metrics.average_precision import MatchTable, match_table
-from hardlook.metrics.detection_matching import AREA_RANGES, ImageMatches, match_image, only_classes
+from hardlook.metrics.average_precision import MatchTable, build_match_table
+from hardlook.metrics.detection_matching import AREA_RANGES, ImageMatches, match_image, select_classes
 from hardlook.metrics.open_ap import OpenApResult, WeightedPrecision, open_average_precision
 from hardlook.open_vocabulary.ap.evaluation import ImageInput, read_image_inputs
 from hardlook.open_vocabulary.class_sets import ClassMasks
@@ -46,7 +46,7 @@ class RunMatches:
 
     def tables(self) -> dict[str, MatchTable]:
         """One table for all classes and for each set, images in their order."""
-        return {name: match_table(images, self.classes) for name, images in self.by_set.items()}
+        return {name: build_match_table(images, self.classes) for name, images in self.by_set.items()}
 
     def select(self, images: Iterable[int]) -> RunMatches:
         """All classes of some of the images, without the sets."""
@@ -74,7 +74,7 @@ def match_records(
         )  # fmt: skip
 
     def within(kept: NDArray[np.bool_]) -> Callable[[ImageInput], ImageMatches]:
-        return lambda one: match(ImageInput(*only_classes(one.truth, one.found, one.overlap, kept)))
+        return lambda one: match(ImageInput(*select_classes(one.truth, one.found, one.overlap, kept)))
 
     by_set = {name: list(map(within(kept), inputs)) for name, kept in (sets or {}).items()}
     return RunMatches({ALL_CLASSES: [match(one) for one in inputs], **by_set}, len(read_label_names(records)))

@@ -70,7 +70,9 @@ def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None
             problems.add(f"categories that {labels} does not have", name)
         elif label.isthing is not None and label.isthing != thing:
             problems.add(f"things here and stuff in {labels}, or the other way", name)
-    problems.raise_if_any("data and labels do not fit", file=file, remedy="choose other --labels, or leave the option out")
+    problems.raise_if_any(
+        "data and labels do not fit", file=file, remedy="choose other --labels, or leave the option out"
+    )
 
 
 _NEEDS = "it needs annotations with image_id and segments_info of id and category_id; truth also categories"
@@ -117,7 +119,9 @@ class PanopticAnnotations:
             if name in seen:
                 problems.add(f"taken for {seen[name]!r}", f"{category.name!r} (category {category.id})")
             seen.setdefault(name, category.name)
-        problems.raise_if_any("two categories have one name", file=path, remedy="labels pair by name: give each its own")
+        problems.raise_if_any(
+            "two categories have one name", file=path, remedy="labels pair by name: give each its own"
+        )
         names, things = zip(*((one.name, one.thing) for one in self.categories.values()), strict=True)
         return PanopticVocabulary(names, things)
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
-from hardlook.metrics.panoptic import NOBODY, SegmentMatches, Segments, match_segments
+from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches, Segments, match_segments
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.pictures import encode_label_map
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary, join_vocabularies
@@ -187,7 +187,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(things.tolist(), pl.List(pl.Int64)).alias("things")]
 
     def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
-        places = np.append(table, NOBODY)  # -1 is its last entry, and stays -1
+        places = np.append(table, NO_PARTNER)  # -1 is its last entry, and stays -1
         columns = [relabel_column(records[name], lambda labels: places[labels]) for name in ("true", "called")]
         return records.drop("prediction", strict=False).with_columns(*columns, *shared)
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from hardlook.errors import DataError, RunError
 from hardlook.fingerprints import of_value
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.scorecard import LeftOut
 from hardlook.models.identity import ModelIdentity
 from hardlook.models.roles import ClickModel
@@ -60,7 +60,7 @@ class AnswerFile:
                 self._add_line(line, number)
             # What follows the last line end is a line that a killed process left unfinished.
             if rest:
-                write_whole(path, b"".join(line + b"\n" for line in whole))
+                write_atomically(path, b"".join(line + b"\n" for line in whole))
 
     def get(self, fingerprint: str, key: str) -> Rows | None:
         """The rows of one answer, None where there is none."""

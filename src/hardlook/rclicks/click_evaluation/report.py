@@ -11,10 +11,10 @@ import numpy as np
 
 from hardlook.data.object_instances import normalize_dataset_name
 from hardlook.errors import DataError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, Dot, DotChart, Example, Gallery, Picture, Section, Table
 from hardlook.metrics.click_sets import fasano_franceschini
-from hardlook.metrics.regions import close_up
+from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.click_evaluation.evaluation import ClickEvaluation, NamedClickModel
 from hardlook.rclicks.click_evaluation.ranking import TITLES, describe_rankings
 from hardlook.rclicks.click_evaluation.stem_scores import (
@@ -100,10 +100,10 @@ def write_evaluation(evaluation: ClickEvaluation, out: Path, given: dict[str, An
         provenance={name: document[name] for name in ("schema", "hardlook", *given, "models")},
         pictures=draw_examples(galleries, evaluation),
     )
-    write_whole(out / "table.csv", slice_table(evaluation))
-    write_whole(out / "per_stem.csv", stem_table(evaluation))
-    write_whole(out / "evaluation.json", dump_json(document))
-    write_whole(out / "page.html", page)
+    write_atomically(out / "table.csv", slice_table(evaluation))
+    write_atomically(out / "per_stem.csv", stem_table(evaluation))
+    write_atomically(out / "evaluation.json", dump_json(document))
+    write_atomically(out / "page.html", page)
     return document
 
 
@@ -383,7 +383,7 @@ def draw_examples(galleries: Sequence[Gallery], evaluation: ClickEvaluation) -> 
 
 def draw_stem(stem: ClickedStem, models: Mapping[str, NamedClickModel], seed: int) -> list[Picture]:
     """People's clicks on the region, then each model's map with the first draw and its verdict."""
-    close = close_up(stem.error)
+    close = crop_around(stem.error)
     pictures = [_draw_clicks(stem, f"{len(stem.clicks)} people's clicks on {CLICKED_REGIONS[stem.click_type]}")]
     for name, one in models.items():
         distribution = map_distribution(stem, one.model)
@@ -396,7 +396,7 @@ def draw_stem(stem: ClickedStem, models: Mapping[str, NamedClickModel], seed: in
 
 
 def _draw_clicks(stem: ClickedStem, label: str) -> Picture:
-    close = close_up(stem.error)
+    close = crop_around(stem.error)
     return Picture(
         label,
         close.cut(stem.image),

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
-from hardlook.metrics.regions import CloseUp, close_up, innermost
+from hardlook.metrics.regions import Crop, crop_around, find_innermost_pixel
 from hardlook.models.roles import Image
 from hardlook.randomness import generator
 from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
@@ -71,9 +71,9 @@ def write_maps(
         pictures=draw_examples(region, shown),
     )
     for name, picture in files.items():
-        write_whole(out / name, _encode_png(picture))
-    write_whole(out / "shown.json", dump_json(document))
-    write_whole(out / "page.html", page)
+        write_atomically(out / name, _encode_png(picture))
+    write_atomically(out / "shown.json", dump_json(document))
+    write_atomically(out / "page.html", page)
     return document
 
 
@@ -197,7 +197,7 @@ def _describe_groups(one: ShownModel) -> str:
 
 def draw_examples(region: ClickRegion, models: Sequence[ShownModel]) -> Pictures:
     """The pictures of the page, around the region."""
-    close = close_up(region.error)
+    close = crop_around(region.error)
     row, column, _ = _centre(region)
     at = [(*point, region.positive) for point in close.moved([(column, row)])]
     whole = Picture("the image", region.image)
@@ -221,12 +221,12 @@ def draw_files(region: ClickRegion, shown: ShownModel) -> dict[str, Image]:
 
 
 def _centre(region: ClickRegion) -> tuple[int, int, int]:
-    centre = innermost(region.error)
+    centre = find_innermost_pixel(region.error)
     assert centre is not None
     return centre
 
 
-def _draw_model(region: ClickRegion, one: ShownModel, close: CloseUp) -> list[Picture]:
+def _draw_model(region: ClickRegion, one: ShownModel, close: Crop) -> list[Picture]:
     points = [(*point, region.positive) for point in close.moved(one.drawn)]
     groups = close.cut(draw_labels(region.image, one.numbers, len(one.parts)))
     return [

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 
 from hardlook.caching import ArrayCache
 from hardlook.errors import OptionError
-from hardlook.metrics.regions import Box, box_of
+from hardlook.metrics.regions import Box, find_bounding_box
 from hardlook.models.content_keys import ContentKeys, Key
 from hardlook.models.named_model import OuterModel, build_inner
 from hardlook.models.roles import Image, Mask
@@ -88,7 +88,7 @@ class SaliencyClicks(OuterModel):
 
     def _map(self, image: Image, mask: Mask, error: Mask, key: Key) -> NDArray[np.float64]:
         chance = np.zeros(error.shape, np.float64)
-        tight = box_of(mask)
+        tight = find_bounding_box(mask)
         if tight is None:
             return chance
         box = grow_box(tight, self.grow, mask.shape)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.regions import innermost, squared_distances
+from hardlook.metrics.regions import find_innermost_pixel, squared_distances
 from hardlook.models.roles import Image, Mask
 
 
@@ -51,7 +51,7 @@ class Center:
     def click_map(self, image: Image, target: Mask, error: Mask, positive: bool) -> NDArray[np.float64]:
         """(H, W) float64, 1 at one pixel and 0 elsewhere; all 0 where there is no error."""
         chances = np.zeros(error.shape)
-        centre = innermost(error)
+        centre = find_innermost_pixel(error)
         if centre is not None:
             chances[centre[0], centre[1]] = 1.0
         return chances

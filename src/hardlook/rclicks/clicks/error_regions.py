@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.regions import Box, box_of, innermost
+from hardlook.metrics.regions import Box, find_bounding_box, find_innermost_pixel
 from hardlook.models.roles import Mask
 
 
@@ -68,7 +68,7 @@ class MaskComparison:
 
 def compare_masks(truth: GroundTruth, mask: Mask) -> MaskComparison:
     """What `mask` (H, W) bool gets right and where it errs; only the two boxes are compared."""
-    tight = box_of(mask)
+    tight = find_bounding_box(mask)
     if tight is None:
         return MaskComparison(0, truth.area, truth.region, None)
     inside, around = truth.region.box, tight.grown(1, mask.shape)
@@ -86,7 +86,7 @@ def compare_masks(truth: GroundTruth, mask: Mask) -> MaskComparison:
 
 def _region(mask: Mask, box: Box) -> Region | None:
     """The region of a mask cut out by `box`, which has a margin itself where the frame has one."""
-    tight = box_of(mask)
+    tight = find_bounding_box(mask)
     if tight is None:
         return None
     own = tight.grown(1, mask.shape)
@@ -125,5 +125,5 @@ def _centre(region: Region | None, clicked: Pixels) -> tuple[int, int, int] | No
     """Row and column in the frame, and squared distance."""
     if region is None:
         return None
-    centre = innermost(region.mask, clicked - (region.box.top, region.box.left))
+    centre = find_innermost_pixel(region.mask, clicked - (region.box.top, region.box.left))
     return None if centre is None else (centre[0] + region.box.top, centre[1] + region.box.left, centre[2])

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from hardlook.errors import HardlookError
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import CurveChart, Example, Gallery, Line, Picture, Section, Table
-from hardlook.metrics.regions import close_up
+from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.click_maps.colours import draw_heat_map
 from hardlook.rclicks.click_models.clickability import Clickability
 from hardlook.rclicks.training.loop import TrainingResult
@@ -61,8 +61,8 @@ def write_training(
         provenance={name: document[name] for name in ("schema", "hardlook", "settings")},
         pictures=draw_samples(shown, result.checkpoint, settings, device),
     )
-    write_whole(out / "training.json", dump_json(document))
-    write_whole(out / "page.html", page)
+    write_atomically(out / "training.json", dump_json(document))
+    write_atomically(out / "page.html", page)
     return document
 
 
@@ -159,7 +159,7 @@ def draw_samples(
             found[sample.source.key] = str(reason)
             continue
         predicted = network.click_map(image, target, error, True) * error
-        close = close_up(error)
+        close = crop_around(error)
         positive = bool((error & target).any())
         points = [(x, y, positive) for x, y in close.moved(clicks)]
         found[sample.source.key] = [

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import ChangedRun
-from hardlook.models.weights.loading import load_state_dict
 from hardlook.networks.clickability import NAME, read_header, write_tensors
+from hardlook.networks.loading import load_state_dict
 
 if TYPE_CHECKING:
     from torch import nn

@@ -16,7 +16,7 @@ from hardlook.data.previous_masks import PreviousMasks, compute_error_mask
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.metrics.click_sets import WassersteinReading
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, ClickSets, compare_click_sets
 from hardlook.rclicks.user_clicks.stems import ClickedSource, ClickedStem, StemWithDevices
 from hardlook.report.formatting import format_count
@@ -307,7 +307,7 @@ def _stems_without_mask(stems: Mapping[str, StemClicks], previous: PreviousMasks
 def _click_sets(sources: Sequence[StoredSource]) -> ClickSets:
     """The clicks on one stem by display mode."""
     instance = sources[0].instance
-    box = box_of(instance.read_target().mask)
+    box = find_bounding_box(instance.read_target().mask)
     if box is None:
         raise DataError("the object's mask is empty", unit=instance.full_stem, remedy="leave the stem out")
     size = instance.size()

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.planted.click_models import PlantedUsers
 from hardlook.models.roles import Image, Mask
 from hardlook.randomness import generator
@@ -53,7 +53,7 @@ def planted_error(target: Mask, click_type: ClickType, rng: np.random.Generator)
     """
     angle, share = rng.uniform(0, 2 * np.pi), rng.random()
     down, across = float(np.sin(angle)), float(np.cos(angle))
-    box = box_of(target)
+    box = find_bounding_box(target)
     if click_type == "first" or box is None:
         return target.copy()
     if click_type == "fn":

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
-from hardlook.metrics.regions import box_of
+from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.roles import Image, Mask
 
 ClickType = Literal["first", "fn", "fp"]
@@ -72,7 +72,7 @@ class ClickedStem:
     @property
     def box(self) -> tuple[int, int]:
         """Width and height in pixels of the object's box."""
-        box = box_of(self.target)
+        box = find_bounding_box(self.target)
         if box is None:
             raise DataError("the object's mask is empty", unit=self.full_stem, remedy="leave the stem out")
         return box.width, box.height

@@ -43,7 +43,7 @@ def write_comparison(
     more: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Write the page, and the numbers beside it; return the numbers. `more` are sections that come last."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.compare.report import build_sections
     from hardlook.report.compare.units import choose_shown_models, compute_unit_qualities, count_units, load_pictures
     from hardlook.report.page import render_study
@@ -67,9 +67,9 @@ def write_comparison(
         },
         pictures=load_pictures(dict(zip(models, runs, strict=True)), wanted),
     )
-    write_whole(page, html)
+    write_atomically(page, html)
     numbers = page.with_name(NUMBERS) if page.stem in ("comparison", "report") else page.with_suffix(".json")
-    write_whole(numbers, dump_json(document) + "\n")
+    write_atomically(numbers, dump_json(document) + "\n")
     return document
 
 

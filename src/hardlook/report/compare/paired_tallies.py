@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from hardlook.errors import RunError
 from hardlook.harness.stats.bootstrap import apply_statistic
-from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, is_exact, swaps_of, swaps_tried
-from hardlook.harness.stats.resampling import multiplicities
+from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, count_swaps, draw_swaps, is_exact
+from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.harness.tally import Entry, SumTally, Tally
 from hardlook.randomness import generator
 from hardlook.report.formatting import pluralize
@@ -47,7 +47,7 @@ class SwapPlan:
 
     def count_swaps(self, clusters: int) -> int:
         """The number of swaps that are made for this number of clusters."""
-        return swaps_tried(clusters, self.swaps, self.exact_up_to)
+        return count_swaps(clusters, self.swaps, self.exact_up_to)
 
 
 def is_costly(tally: Tally) -> bool:
@@ -175,7 +175,7 @@ def _replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> Numbers:
         resamples = 0
     replicates = np.empty((len(tallies), resamples, len(first.entries)))
     done = 0
-    for block in multiplicities(first.clusters, resamples, generator(seed, *first.key)):
+    for block in draw_multiplicities(first.clusters, resamples, generator(seed, *first.key)):
         for place, tally in enumerate(tallies):
             replicates[place, done : done + len(block)] = tally.values(block)
         done += len(block)
@@ -198,7 +198,7 @@ def _p_values(
     of_sums = all(isinstance(tally, SumTally) for tally in tallies)
     swapped_differences = _swap_sums(tallies, pairs) if of_sums else _swap_units(tallies, pairs)
     n = first.clusters.n
-    for mask in swaps_of(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
+    for mask in draw_swaps(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
         for pair, differences in swapped_differences(mask).items():
             counts[pair].add(differences)
         if advance is not None:

@@ -14,7 +14,7 @@ from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import parse_options
 from hardlook.harness.records import Record
-from hardlook.harness.registry import STUDIES, benchmark_names, find_benchmark
+from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
 from hardlook.harness.sections import Picture
 from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
 from hardlook.report.explorer.run_index import FRESH_SECONDS, ListedRun, RunIndex
@@ -80,7 +80,7 @@ class RunData:
         return benchmark
 
     def _find_benchmark(self, name: str) -> Benchmark:
-        if name not in {*benchmark_names(), *STUDIES, *self.trusted}:
+        if name not in {*list_benchmarks(), *STUDIES, *self.trusted}:
             raise HardlookError(
                 f"there is no installed benchmark called {name}", remedy=f"start the explorer with --benchmark {name}"
             )

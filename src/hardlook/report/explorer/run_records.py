@@ -19,7 +19,7 @@ from hardlook import fingerprints
 from hardlook.errors import HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.records import Record
-from hardlook.harness.runs.folder import RunFolder, write_whole
+from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.runs.sessions import code_fingerprint
 from hardlook.report.explorer.query import Field, list_fields
 
@@ -102,7 +102,7 @@ def load_record_frame(state: RunState) -> pl.DataFrame:
     with contextlib.suppress(OSError):
         buffer = io.BytesIO()
         frame.write_parquet(buffer)
-        write_whole(cached, buffer.getvalue())
+        write_atomically(cached, buffer.getvalue())
         _drop_oldest(cached.parent)
     return _encode_texts(frame, state.fields)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from hardlook.errors import HardlookError
 from hardlook.harness.records import Record
-from hardlook.harness.runs.rerun_command import command_for
+from hardlook.harness.runs.rerun_command import build_unit_command
 from hardlook.harness.sections import Picture
 from hardlook.report.explorer.query import Query, truncate
 from hardlook.report.explorer.record_table import RecordTable
@@ -86,7 +86,7 @@ def build_unit_view(data: RunData, key: str, parameters: Parameters) -> dict[str
         "switch": unit_url(key, unit, [*own, ("overlay", "off" if overlay else "on")]),
         "answers": shown,
         "place": _find_neighbours(table, query, row, key, [("with", other.key) for other in beside]),
-        "command": command_for(run.manifest, unit),
+        "command": build_unit_command(run.manifest, unit),
         "other_runs": _list_other_runs(data, run, table, unit, row, beside, query),
         "qualities": [field.title for field in table.fields if field.kind == "quality"],
     }

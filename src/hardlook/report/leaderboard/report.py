@@ -33,25 +33,25 @@ def write_pages(boards: Sequence[Leaderboard], out: Path) -> tuple[list[Path], P
 
     Returns the paths of the pages, the one to open first, and of the table.
     """
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.index import IndexEntry, render_index
     from hardlook.report.leaderboard.document import build_frame
 
     if len(boards) == 1:
         pages = [out / "leaderboard.html"]
-        write_whole(pages[0], render_leaderboard(boards[0]))
+        write_atomically(pages[0], render_leaderboard(boards[0]))
     else:
         pages, entries = [out / "leaderboard.html"], []
         for board in boards:
             page = out / f"leaderboard-{make_file_name(board.card.name)}.html"
-            write_whole(page, render_leaderboard(board))
+            write_atomically(page, render_leaderboard(board))
             pages.append(page)
             leader = describe_leader(board.rankings[0]) if board.rankings else "No run has a headline score."
             entries.append(IndexEntry(board.card.title, f"Runs: {len(board.entries)}. {leader}", page.name))
-        write_whole(pages[0], render_index(entries, title="Leaderboards"))
+        write_atomically(pages[0], render_index(entries, title="Leaderboards"))
     table, content = out / "leaderboard.parquet", io.BytesIO()
     build_frame(list(boards)).write_parquet(content)
-    write_whole(table, content.getvalue())
+    write_atomically(table, content.getvalue())
     return pages, table
 
 

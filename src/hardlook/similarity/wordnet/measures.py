@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import cache
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +26,10 @@ from hardlook.similarity.graph_measures import (
 from hardlook.similarity.matrix import UNKNOWN
 from hardlook.similarity.wordnet.nouns import load_nouns
 
-WordNetMeasure = Literal["path", "wup", "lin", "lesk"]
-
-WORDNET_MEASURES: tuple[WordNetMeasure, ...] = get_args(WordNetMeasure)
-
+WORDNET_MEASURES = ("path", "wup", "lin", "lesk")
 SMOOTHING = 1.0
 
-# Words that hold sentences together; two glosses that share only these share nothing.
+# Function words; two glosses that share only these share nothing.
 STOP_WORDS = frozenset(
     "about above after against all along also among an and another any are around as at away be because been before "
     "being below between both but by can cannot could did do does done down during each either etc every few for from "
@@ -44,7 +40,7 @@ STOP_WORDS = frozenset(
     "would you your".split()
 )
 
-_DESCRIPTIONS: dict[WordNetMeasure, str] = {
+_DESCRIPTIONS: dict[str, str] = {
     "path": (
         "Path: 1 / (1 + d), d the edges on the shortest way through common hypernyms (instance hypernyms included) in "
         "WordNet 3.0's nouns."
@@ -68,18 +64,18 @@ _DESCRIPTIONS: dict[WordNetMeasure, str] = {
 def wordnet_similarity(measure: str, nodes: Sequence[int]) -> NDArray[np.float64]:
     """(K, K) similarity of K noun synsets, given by their numbers, in [0, 1]; `measure` is one of MEASURES.
 
-    The node -1 stands for a label without a synset: 0 with every other label. The diagonal is 1.
+    The node -1 is a label without a synset: 0 with every other label. The diagonal is 1.
 
     >>> wordnet_similarity("lesk", [0, -1]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    known = _checked(measure)
+    _check_measure(measure)
     nouns = load_nouns()
-    if known == "path":
+    if measure == "path":
         return path_matrix(nouns.graph, nodes)
-    if known == "wup":
+    if measure == "wup":
         return wu_palmer_matrix(nouns.graph, nodes, tie_rank=nouns.name_rank)
-    if known == "lin":
+    if measure == "lin":
         return lin_matrix(nouns.graph, nodes, noun_information_content())
     return lesk_matrix([() if node == UNKNOWN else gloss_words(int(node)) for node in nodes])
 
@@ -90,7 +86,8 @@ def describe_measure(measure: str) -> str:
     >>> describe_measure("path")[:19]
     'Path: 1 / (1 + d), '
     """
-    return _DESCRIPTIONS[_checked(measure)]
+    _check_measure(measure)
+    return _DESCRIPTIONS[measure]
 
 
 @cache
@@ -119,10 +116,7 @@ def gloss_words(index: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for word in re.findall("[a-z]{2,}", plain) if word not in STOP_WORDS))
 
 
-def _checked(measure: str) -> WordNetMeasure:
-    for known in WORDNET_MEASURES:
-        if measure == known:
-            return known
-    raise OptionError(
-        f"no WordNet measure {measure!r}", unit=measure, remedy=f"choose one of {', '.join(WORDNET_MEASURES)}"
-    )
+def _check_measure(measure: str) -> None:
+    if measure not in WORDNET_MEASURES:
+        remedy = f"choose one of {', '.join(WORDNET_MEASURES)}"
+        raise OptionError(f"no WordNet measure {measure!r}", unit=measure, remedy=remedy)

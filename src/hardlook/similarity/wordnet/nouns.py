@@ -1,6 +1,7 @@
 """The nouns of WordNet 3.0: 82,115 synsets, their words, glosses, counts and hypernyms.
 
-A synset is a number 0..82114, its rank by offset. Texts load when they are first asked for.
+A synset is a number 0..82114, its rank by offset. Texts are loaded on first use. The files in `data/` beside this
+module are built by tools/build_wordnet.py.
 
 >>> nouns = load_nouns()
 >>> dog = nouns.index("dog.n.01")
@@ -10,21 +11,6 @@ A synset is a number 0..82114, its rank by offset. Texts load when they are firs
 ['traffic_light.n.01']
 >>> [nouns.name(i) for i in nouns.hypernym_path(nouns.index("physical_entity.n.01"))]
 ['entity.n.01', 'physical_entity.n.01']
-
-From a noun as people write it to the forms that a dictionary may list: spelling variants and singulars.
-
->>> spellings("Traffic Light")
-('traffic_light', 'traffic-light', 'trafficlight')
->>> singulars("boxes", {})
-('boxe', 'box')
->>> singulars("geese", {"geese": ("goose",)})
-('goose',)
-
-The files in `data/` beside this module: WordNet 3.0's nouns in compact form, built by tools/build_wordnet.py.
-
->>> numbers = read_numbers()
->>> len(numbers["offset"]), len(read_lines("glosses"))
-(82115, 82115)
 """
 
 from __future__ import annotations
@@ -48,59 +34,8 @@ PLURAL_ENDINGS = (
     ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
     ("ies", "y"),
 )  # fmt: skip
-
-
-def spellings(word: str) -> tuple[str, ...]:
-    """A word in lower case with `_`, then with `-`, then joined; the separators as they were written come first.
-
-    >>> spellings(" T-shirt")
-    ('t-shirt', 't_shirt', 'tshirt')
-    """
-    written = "_".join(word.lower().split())
-    pieces = written.replace("-", "_").split("_")
-    variants = (written, *(separator.join(pieces) for separator in ("_", "-", "")))
-    return tuple(dict.fromkeys(variant for variant in variants if variant))
-
-
-def singulars(word: str, exceptions: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The forms a plural may come from: its exceptions where it has any, else all that the endings allow."""
-    if word in exceptions:
-        return exceptions[word]
-    endings = (word[: -len(old)] + new for old, new in PLURAL_ENDINGS if word.endswith(old))
-    return tuple(dict.fromkeys(form for form in endings if form))
-
-
-Text = Literal["lemmas", "glosses", "exceptions"]
-
-
-def read_numbers() -> dict[str, NDArray[Any]]:
-    """The arrays of `nouns.npz`, by name.
-
-    A synset's place is its rank by offset. `offset` (n,); `hypernym_count` (n,) and `hypernym`, their places one synset
-    after the other; `lemma_count` (n,), and for each lemma in turn `sense_number` (1 is the word's first sense) and
-    `tag_count` (occurrences in the tagged texts).
-    """
-    content = resources.files(__package__).joinpath("data", "nouns.npz").read_bytes()
-    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
-        return dict(archive)
-
-
-def read_lines(name: Text) -> list[str]:
-    """The lines of a text: `lemmas` and `glosses` have one a synset, `exceptions` one an irregular plural."""
-    import lzma
-
-    content = resources.files(__package__).joinpath("data", f"{name}.txt.xz").read_bytes()
-    return lzma.decompress(content).decode("ascii").splitlines()
-
-
-def read_licence() -> str:
-    """Princeton's licence for WordNet 3.0, which goes wherever the data goes."""
-    return resources.files(__package__).joinpath("data", "LICENSE-WORDNET.txt").read_text(encoding="ascii")
-
-
-OFFSET = re.compile(r"n(\d{8})")
-
-NAME = re.compile(r"(.+)\.n\.(\d+)")
+_OFFSET = re.compile(r"n(\d{8})")
+_NAME = re.compile(r"(.+)\.n\.(\d+)")
 
 
 @dataclass(frozen=True)
@@ -119,44 +54,44 @@ class Sense:
 
 
 class Nouns:
-    """WordNet's nouns; `load_nouns` makes the one instance that is needed.
+    """WordNet's nouns; `load_nouns` gives the only instance that is needed.
 
     `graph` holds the hypernyms, instance hypernyms included (proper ones first); `counts` (n,) int64 the occurrences
-    of each synset in texts whose senses people tagged.
+    of each synset in texts with tagged senses.
     """
 
     def __init__(self) -> None:
         numbers = read_numbers()
         self._offsets = numbers["offset"].astype(np.int64)
-        self._first_lemma = _borders(numbers["lemma_count"])
+        self._first_lemma = _to_offsets(numbers["lemma_count"])
         self._sense_numbers = numbers["sense_number"]
         tagged = np.append(0, np.cumsum(numbers["tag_count"], dtype=np.int64))
         self.counts: NDArray[np.int64] = np.diff(tagged[self._first_lemma])
-        self.graph = HypernymGraph(_borders(numbers["hypernym_count"]), numbers["hypernym"])
+        self.graph = HypernymGraph(_to_offsets(numbers["hypernym_count"]), numbers["hypernym"])
 
     def __len__(self) -> int:
         return len(self._offsets)
 
     def lemmas(self, index: int) -> tuple[str, ...]:
         """The words of a synset as WordNet writes them, most common first: `_` for spaces, capitals kept."""
-        return tuple(self._lemma_lines[self._place(index)].split())
+        return tuple(self._lemma_lines[self._check_number(index)].split())
 
     def name(self, index: int) -> str:
         """The synset's name as nltk has it: its first word, and which of that word's senses it is."""
         return f"{self.lemmas(index)[0].lower()}.n.{self._sense_numbers[self._first_lemma[index]]:02d}"
 
     def offset(self, index: int) -> str:
-        """The synset's place in WordNet's own file, as ImageNet writes it: `n` and eight digits."""
-        return f"n{self._offsets[self._place(index)]:08d}"
+        """The synset's offset in WordNet's own file, as ImageNet writes it: `n` and eight digits."""
+        return f"n{self._offsets[self._check_number(index)]:08d}"
 
     def gloss(self, index: int) -> str:
-        """What WordNet says about the synset: the definition, then examples in quotation marks where it has any."""
-        return self._gloss_lines[self._place(index)]
+        """The synset's gloss: the definition, then examples in quotation marks where it has any."""
+        return self._gloss_lines[self._check_number(index)]
 
     def sense(self, index: int) -> Sense:
         """Everything about a synset."""
         return Sense(
-            self._place(index),
+            self._check_number(index),
             self.name(index),
             self.offset(index),
             self.gloss(index),
@@ -167,7 +102,7 @@ class Nouns:
     def senses(self, word: str) -> tuple[Sense, ...]:
         """The meanings of a word, in WordNet's order (most frequent first); none for a word it does not have.
 
-        Case does not count, and a space, `_`, `-` and nothing are tried for one another, the written one first. Of a
+        Case is ignored, and a space, `_`, `-` and nothing are interchangeable, the written one first. Of a
         spelling, the word itself comes first, then its singulars (`glasses`, then `glass`).
         """
         return tuple(self.sense(index) for index in self._lookup(word))
@@ -175,35 +110,35 @@ class Nouns:
     def index(self, name_or_offset: str) -> int:
         """The number of a synset named `dog.n.01` (by any of its words) or `n02084071`.
 
-        An unknown one is an OptionError that lists near names.
+        An unknown one is an OptionError that lists similar names.
         """
-        asked = name_or_offset.strip()
-        if by_offset := OFFSET.fullmatch(asked):
+        name = name_or_offset.strip()
+        if by_offset := _OFFSET.fullmatch(name):
             place = int(np.searchsorted(self._offsets, int(by_offset[1])))
             if place < len(self) and self._offsets[place] == int(by_offset[1]):
                 return place
-        elif by_name := NAME.fullmatch("_".join(asked.lower().split())):
+        elif by_name := _NAME.fullmatch("_".join(name.lower().split())):
             senses = self._words.get(by_name[1], [])
             if 1 <= int(by_name[2]) <= len(senses):
                 return senses[int(by_name[2]) - 1]
-        raise OptionError(f"no noun synset {asked!r} in WordNet 3.0", unit=asked, remedy=self._near(asked))
+        raise OptionError(f"no noun synset {name!r} in WordNet 3.0", unit=name, remedy=self._suggest(name))
 
     def hypernym_path(self, index: int) -> tuple[int, ...]:
-        """The shortest way from the root down to a synset, both included; of equals, by the hypernym listed first."""
-        path = [self._place(index)]
+        """The shortest path from the root down to a synset, both included; of ties, by the hypernym listed first."""
+        path = [self._check_number(index)]
         while len(above := self.graph.hypernyms(path[-1])):
             path.append(int(above[np.argmin(self.graph.min_depth[above])]))
         return tuple(reversed(path))
 
     @cached_property
     def name_rank(self) -> NDArray[np.int64]:
-        """(n,) the rank of each synset's name in alphabetical order, by which nltk settles ties."""
+        """(n,) the rank of each synset's name in alphabetical order, by which nltk breaks ties."""
         rank = np.empty(len(self), np.int64)
         rank[sorted(range(len(self)), key=self.name)] = np.arange(len(self))
         return rank
 
-    def _place(self, index: int) -> int:
-        # -1 stands for an unknown label elsewhere, and must not become the last synset here.
+    def _check_number(self, index: int) -> int:
+        # -1 is an unknown label elsewhere, and must not become the last synset here.
         if not 0 <= index < len(self):
             raise IndexError(f"expected a synset's number in 0..{len(self) - 1}, got {index}")
         return int(index)
@@ -215,15 +150,15 @@ class Nouns:
                 return tuple(found)
         return ()
 
-    def _near(self, asked: str) -> str:
+    def _suggest(self, name: str) -> str:
         from difflib import get_close_matches
 
-        word = asked.lower().split(".")[0]
+        word = name.lower().split(".")[0]
         if found := self._lookup(word):
             return f"{word!r} has {', '.join(self.name(index) for index in found)}"
         neighbours = [other for other in self._words if other[:1] == word[:1] and abs(len(other) - len(word)) < 3]
         near = [self.name(self._words[other][0]) for other in get_close_matches(word, neighbours, n=4)]
-        return f"near names: {', '.join(near)}" if near else "give a name like dog.n.01 or an offset like n02084071"
+        return f"similar names: {', '.join(near)}" if near else "give a name like dog.n.01 or an offset like n02084071"
 
     @cached_property
     def _lemma_lines(self) -> list[str]:
@@ -251,11 +186,60 @@ class Nouns:
         return words
 
 
-def _borders(counts: NDArray[np.uint8]) -> NDArray[np.int64]:
-    return np.append(0, np.cumsum(counts, dtype=np.int64))
-
-
 @cache
 def load_nouns() -> Nouns:
     """The nouns, read from the package once."""
     return Nouns()
+
+
+def spellings(word: str) -> tuple[str, ...]:
+    """A word in lower case with `_`, then with `-`, then joined; the separators as written come first.
+
+    >>> spellings("Traffic Light"), spellings(" T-shirt")
+    (('traffic_light', 'traffic-light', 'trafficlight'), ('t-shirt', 't_shirt', 'tshirt'))
+    """
+    written = "_".join(word.lower().split())
+    pieces = written.replace("-", "_").split("_")
+    variants = (written, *(separator.join(pieces) for separator in ("_", "-", "")))
+    return tuple(dict.fromkeys(variant for variant in variants if variant))
+
+
+def singulars(word: str, exceptions: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The forms a plural may come from: its exceptions where it has any, else all that the endings allow.
+
+    >>> singulars("boxes", {}), singulars("geese", {"geese": ("goose",)})
+    (('boxe', 'box'), ('goose',))
+    """
+    if word in exceptions:
+        return exceptions[word]
+    endings = (word[: -len(old)] + new for old, new in PLURAL_ENDINGS if word.endswith(old))
+    return tuple(dict.fromkeys(form for form in endings if form))
+
+
+def read_numbers() -> dict[str, NDArray[Any]]:
+    """The arrays of `nouns.npz`, by name.
+
+    A synset's number is its rank by offset. `offset` (n,); `hypernym_count` (n,) and `hypernym`, their numbers one
+    synset after the other; `lemma_count` (n,), and for each lemma in turn `sense_number` (1 is the word's first sense)
+    and `tag_count` (occurrences in the tagged texts).
+    """
+    content = resources.files(__package__).joinpath("data", "nouns.npz").read_bytes()
+    with np.load(io.BytesIO(content), allow_pickle=False) as archive:
+        return dict(archive)
+
+
+def read_lines(name: Literal["lemmas", "glosses", "exceptions"]) -> list[str]:
+    """The lines of a text: `lemmas` and `glosses` have one per synset, `exceptions` one per irregular plural."""
+    import lzma
+
+    content = resources.files(__package__).joinpath("data", f"{name}.txt.xz").read_bytes()
+    return lzma.decompress(content).decode("ascii").splitlines()
+
+
+def read_licence() -> str:
+    """Princeton's licence for WordNet 3.0, which must accompany the data."""
+    return resources.files(__package__).joinpath("data", "LICENSE-WORDNET.txt").read_text(encoding="ascii")
+
+
+def _to_offsets(counts: NDArray[np.uint8]) -> NDArray[np.int64]:
+    return np.append(0, np.cumsum(counts, dtype=np.int64))

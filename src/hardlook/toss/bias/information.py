@@ -132,7 +132,7 @@ def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200
 
 def write_information(study: InformationStudy, who: str, out: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
 
     document = information_to_json(study, who, given)
@@ -143,8 +143,8 @@ def write_information(study: InformationStudy, who: str, out: Path, given: dict[
         "Information is in nats: 0 is none, ln 2 = .693 determines an even outcome.",
         provenance=document,
     )
-    write_whole(out / "information.json", dump_json(document))
-    write_whole(out / "information.html", page)
+    write_atomically(out / "information.json", dump_json(document))
+    write_atomically(out / "information.html", page)
     return document
 
 

@@ -281,11 +281,11 @@ def run_negatives(
 
 def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
 
     document = negatives_to_json(study, seed)
-    write_whole(out / "negatives.json", dump_json(document))
-    write_whole(out / "negatives.html", render_negatives(study, document))
+    write_atomically(out / "negatives.json", dump_json(document))
+    write_atomically(out / "negatives.html", render_negatives(study, document))
     return document
 
 

@@ -89,11 +89,11 @@ def sum_results(records: pl.DataFrame, *, void_ignored: bool = True) -> OneShotR
 
 def read_run(folder: Path) -> tuple[OneShotResults, str]:
     """The results of a finished `hardlook run toss`, and its model's name."""
-    from hardlook.harness.runs.scoring import model_name, read_run_records
+    from hardlook.harness.runs.scoring import get_model_name, read_run_records
 
     manifest, records = read_run_records(folder, "toss")
     void = manifest["options"].get("reading", {}).get("void", "ignored")
-    model = model_name(manifest)
+    model = get_model_name(manifest)
     try:
         results = sum_results(records, void_ignored=void == "ignored")
     except RunError as error:

@@ -89,7 +89,7 @@ class BiasSaliencyOptions(StudyOptions):
         return AuxiliaryModel(self.saliency or ("u2netp" if self.data else "planted-saliency"), self.saliency_args)
 
 
-SUPPRESSED = "suppressed"
+PLAIN, SUPPRESSED = "plain", "suppressed"
 
 
 def add_salience(pair: OneShotPair, sigma: float, cache: ArrayCache) -> OneShotPair:
@@ -102,9 +102,6 @@ def add_salience(pair: OneShotPair, sigma: float, cache: ArrayCache) -> OneShotP
         return pair
     key = (settings.key, settings.size, settings.source.image_of(pair.query), settings.saliency, sigma, "blurred")
     return replace(pair, image=cache.get_or_create(key, lambda: suppress_image(image, salient, sigma)))
-
-
-PLAIN = "plain"
 
 
 def list_units(options: BiasSaliencyOptions) -> UnitList:

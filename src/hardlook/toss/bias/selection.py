@@ -141,7 +141,7 @@ def run_selection(
     quiet: bool,
 ) -> SelectStudy:
     """Find what is salient in every training image and apply the rule."""
-    from hardlook.harness.runs.progress import Silent, progress_for
+    from hardlook.harness.runs.progress import NoProgress, make_progress
     from hardlook.models.identity import identify
     from hardlook.models.registry import build
     from hardlook.toss.bias import training_images as rule
@@ -159,9 +159,9 @@ def run_selection(
     identity = identify(built, name=model, role="saliency", args=args).fingerprint()
     salient = SaliencyMaskCache(built, identity, default_mask_folder())
     if quiet:
-        rows, unread = measure_coverage(source, training, split, salient, Silent().advance)
+        rows, unread = measure_coverage(source, training, split, salient, NoProgress().advance)
     else:
-        with progress_for(len(training), 0) as progress:
+        with make_progress(len(training), 0) as progress:
             rows, unread = measure_coverage(source, training, split, salient, progress.advance)
     if not rows:
         raise DataError(f"no image could be read; the first: {unread[0].error}", unit=unread[0].image)
@@ -173,17 +173,17 @@ def run_selection(
 
 def write_selection(study: SelectStudy, out: Path, paths: dict[str, str]) -> dict[str, Any]:
     """Write the lists, the table, the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
 
     document = selection_to_json(study, paths)
     lists = {KEPT_LIST: study.selection.kept, DROPPED_LIST: study.selection.dropped}
     if study.left_out is not None:
         lists[LEAVE_OUT_LIST] = study.left_out
     for name, images in lists.items():
-        write_whole(out / name, "".join(f"{image}\n" for image in images))
-    write_whole(out / "selection.csv", _write_table(study))
-    write_whole(out / "selection.json", dump_json(document))
-    write_whole(out / "selection.html", render_selection(study, document))
+        write_atomically(out / name, "".join(f"{image}\n" for image in images))
+    write_atomically(out / "selection.csv", _write_table(study))
+    write_atomically(out / "selection.json", dump_json(document))
+    write_atomically(out / "selection.html", render_selection(study, document))
     return document
 
 

@@ -68,14 +68,8 @@ CONDITIONS = (
     Condition("other-class", "another class: C(q) != C(s)", True, "as it is"),
     Condition("no-mask", "the right image, no mask: M_s = 0", False, "no mask"),
     Condition("no-image", "a black image, the right mask: I_s = 0", False, "no image"),
-    Condition(
-        "other-class-no-mask",
-        "another class's image, no mask",
-        True,
-        "no mask",
-    ),
+    Condition("other-class-no-mask", "another class's image, no mask", True, "no mask"),
 )
-
 CORRECT, *SPURIOUS = CONDITIONS
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.harness.runs.progress import open_progress
 from hardlook.toss.commands.inputs import exit_after_failures, parse_paths
@@ -16,26 +16,21 @@ if TYPE_CHECKING:
     pass
 
 
-def add_to(app: typer.Typer) -> None:
-    """Add the verb."""
-    app.command("attributes")(attributes)
-
-
 def attributes(
     out: Annotated[Path, typer.Option("--out", help="Folder for attributes.csv and report.html; resumes.")],
-    data: grammar.Data = None,
-    labels: grammar.Labels = None,
-    split: grammar.Split = None,
+    data: arguments.Data = None,
+    labels: arguments.Labels = None,
+    split: arguments.Split = None,
     saliency: Annotated[str | None, typer.Option("--saliency", help="A saliency model, for salience.")] = None,
-    saliency_arg: grammar.ModelArgs = None,
+    saliency_arg: arguments.ModelArgs = None,
     supervised: Annotated[str | None, typer.Option("--supervised", help="A segmenter, for supervised IoU.")] = None,
-    supervised_arg: grammar.ModelArgs = None,
+    supervised_arg: arguments.ModelArgs = None,
     published: Annotated[
         Path | None, typer.Option("--published", help="The published test_stats.csv, to compare with.")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.
 
@@ -43,7 +38,7 @@ def attributes(
 
       hardlook attributes --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc --out attributes
     """
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
     from hardlook.toss.tiers.attribute_report import (
         build_sections,
@@ -57,9 +52,9 @@ def attributes(
     theirs = read_attributes(published) if published else ()
     opened = open_tokens(parse_paths(data), labels, split)
     source = opened.source
-    salient = grammar.named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None
+    salient = arguments.build_named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None
     segmenter = (
-        grammar.named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
+        arguments.build_named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
         if supervised
         else None
     )
@@ -86,7 +81,7 @@ def attributes(
         provenance=document,
         pictures=draw_gallery_masks(source, sections),
     )
-    write_whole(out / "report.html", page)
+    write_atomically(out / "report.html", page)
     if as_json:
         print_json(document)
     else:

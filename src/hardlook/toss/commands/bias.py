@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.cli.run import add_study
 from hardlook.errors import OptionError
@@ -37,7 +37,7 @@ app = typer.Typer(
 
 @app.command("select")
 def select(
-    data: grammar.Data,
+    data: arguments.Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for the lists, selection.html and selection.json.")],
     saliency: Annotated[str, typer.Option("--saliency", help="A saliency model.")] = "u2netp",
     saliency_arg: Annotated[
@@ -50,14 +50,14 @@ def select(
         str | None, typer.Option("--classes", help="Training classes by name, instead of --fold: a,b,c.")
     ] = None,
     folds: Folds = 4,
-    split: grammar.Split = None,
-    labels: grammar.Labels = None,
+    split: arguments.Split = None,
+    labels: arguments.Labels = None,
     leave_out: Annotated[
         bool, typer.Option("--leave-out", help="Also write the list without any test class (an oracle).")
     ] = False,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Keep the training images whose salient region is of training classes; drop those below the median.
 
@@ -72,14 +72,14 @@ def select(
 
     if (fold is None) == (classes is None):
         raise OptionError("expected one of --fold and --classes", remedy="--fold 0, or --classes cat,dog")
-    opened = open_images(grammar.paths(data, "--data"), labels, split)
+    opened = open_images(arguments.parse_paths(data, "--data"), labels, split)
     source = opened.source
     if fold is not None:
         chosen = split_of_fold(source.classes, fold, folds)
     else:
         names = [name.strip() for name in (classes or "").split(",") if name.strip()]
         chosen = split_of_training(source.classes, names)
-    args = grammar.pairs(saliency_arg, "--saliency-arg")
+    args = arguments.parse_pairs(saliency_arg, "--saliency-arg")
     study = run_selection(opened, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
     document = write_selection(study, out, {name: str(path) for name, path in opened.paths.items()})
     if as_json:
@@ -92,20 +92,20 @@ def select(
 
 @app.command("negatives")
 def negatives(
-    data: grammar.Data,
+    data: arguments.Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for negatives.html and negatives.json.")],
-    split: grammar.Split = None,
-    labels: grammar.Labels = None,
+    split: arguments.Split = None,
+    labels: arguments.Labels = None,
     folds: Folds = 4,
-    run: grammar.Run = None,
+    run: arguments.Run = None,
     attributes: Annotated[
         Path | None, typer.Option("--attributes", help="attributes.csv or test_stats.csv: supervised IoU per image.")
     ] = None,
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="distractors=paper (of images) or released (of masks).")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
 ) -> None:
     """Compare the share of training images in which a class is background with how much it loses.
 
@@ -117,8 +117,8 @@ def negatives(
     """
     from hardlook.toss.bias.training_images import open_images
 
-    chosen = parse_reading(grammar.pairs(reading, "--reading"))
-    opened = open_images(grammar.paths(data, "--data"), labels, split)
+    chosen = parse_reading(arguments.parse_pairs(reading, "--reading"))
+    opened = open_images(arguments.parse_paths(data, "--data"), labels, split)
     study = run_negatives(opened, folds, run, attributes, chosen, seed)
     document = write_negatives(study, out, seed)
     if as_json:
@@ -132,9 +132,9 @@ def negatives(
 def information(
     attributes: Annotated[Path, typer.Option("--attributes", help="attributes.csv or the published test_stats.csv.")],
     out: Annotated[Path, typer.Option("--out", help="Folder for information.html and information.json.")],
-    run: grammar.Run = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
+    run: arguments.Run = None,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
 ) -> None:
     """Mutual information (nats) of size, centredness, salience, blobs, distractors and supervised IoU with success.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
@@ -49,17 +49,17 @@ def about() -> None:
 @app.command("toss")
 def toss(
     out: Annotated[Path, typer.Option("--out", help="Folder of the tiers; the same command again resumes it.")],
-    data: grammar.Data = None,
+    data: arguments.Data = None,
     images: Annotated[Path | None, typer.Option("--images", help="Short for --data images=DIR.")] = None,
     masks: Annotated[Path | None, typer.Option("--masks", help="Short for --data masks=DIR.")] = None,
-    labels: grammar.Labels = None,
-    split: grammar.Split = None,
+    labels: arguments.Labels = None,
+    split: arguments.Split = None,
     saliency: Annotated[str | None, typer.Option("--saliency", help="A saliency model.")] = None,
-    saliency_arg: grammar.ModelArgs = None,
+    saliency_arg: arguments.ModelArgs = None,
     supervised: Annotated[str | None, typer.Option("--supervised", help="A semantic segmenter of the classes.")] = None,
-    supervised_arg: grammar.ModelArgs = None,
+    supervised_arg: arguments.ModelArgs = None,
     encoder: Annotated[str, typer.Option("--encoder", help="An encoder: which same-class pairs look alike.")] = "",
-    encoder_arg: grammar.ModelArgs = None,
+    encoder_arg: arguments.ModelArgs = None,
     attributes: Annotated[
         Path | None, typer.Option("--attributes", help="A table by `hardlook attributes`, in place of two models.")
     ] = None,
@@ -76,9 +76,9 @@ def toss(
     name: Annotated[
         str | None, typer.Option("--name", help="Of the fixed lists; pascal5i for VOC's classes in four folds.")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Make the three tiers of TOSS for any segmentation data, with manifest, hashes and report.
 
@@ -112,9 +112,9 @@ def toss(
     names, chosen = _choose_resembling(resembling, reading)
     plan = BuildPlan(
         opened,
-        grammar.named_model(encoder, "encoder", encoder_arg, "--encoder-arg"),
-        grammar.named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None,
-        grammar.named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
+        arguments.build_named_model(encoder, "encoder", encoder_arg, "--encoder-arg"),
+        arguments.build_named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None,
+        arguments.build_named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
         if supervised
         else None,
         attributes,
@@ -175,7 +175,7 @@ def _print_build(out: Path, manifest: dict[str, Any], report: BuiltReport, as_js
 def _choose_resembling(path: Path | None, readings: list[str] | None) -> tuple[frozenset[str], str]:
     from hardlook.toss.published import list_resembling_classes
 
-    given = grammar.pairs(readings, "--reading")
+    given = arguments.parse_pairs(readings, "--reading")
     if unknown := sorted(set(given) - {"resembling"}):
         raise OptionError(
             f"--reading {unknown[0]}: there is no such reading here", remedy="the one reading is resembling"
@@ -197,14 +197,14 @@ def study_encoders(
     encoder: Annotated[str, typer.Option("--encoder", help="The encoder to compare with; published: CLIP.")],
     other: Annotated[str, typer.Option("--other", help="Another encoder.")],
     out: _Out,
-    data: grammar.Data = None,
-    encoder_arg: grammar.ModelArgs = None,
-    other_arg: grammar.ModelArgs = None,
-    labels: grammar.Labels = None,
-    split: grammar.Split = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    data: arguments.Data = None,
+    encoder_arg: arguments.ModelArgs = None,
+    other_arg: arguments.ModelArgs = None,
+    labels: arguments.Labels = None,
+    split: arguments.Split = None,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """How often do two encoders agree on which same-class pairs are similar, each split at its mean cosine.
 
@@ -229,8 +229,8 @@ def study_weights(
     pairs: Annotated[
         Path | None, typer.Option("--pairs", help="A TOSS folder: partitions from its tier 1, not from thresholds.")
     ] = None,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
 ) -> None:
     """Which weights of the four partitions follow from salience times supervised IoU.
 
@@ -249,15 +249,15 @@ def study_saliency(
     saliency: Annotated[str, typer.Option("--saliency", help="A saliency model.")],
     other: Annotated[str, typer.Option("--other", help="Another one.")],
     out: _Out,
-    data: grammar.Data = None,
-    saliency_arg: grammar.ModelArgs = None,
-    other_arg: grammar.ModelArgs = None,
-    labels: grammar.Labels = None,
-    split: grammar.Split = None,
+    data: arguments.Data = None,
+    saliency_arg: arguments.ModelArgs = None,
+    other_arg: arguments.ModelArgs = None,
+    labels: arguments.Labels = None,
+    split: arguments.Split = None,
     images: _Images = 500,
-    seed: grammar.Seed = 0,
-    as_json: grammar.Json = False,
-    quiet: grammar.Quiet = False,
+    seed: arguments.Seed = 0,
+    as_json: arguments.Json = False,
+    quiet: arguments.Quiet = False,
 ) -> None:
     """Which of two saliency models draws crisp borders.
 
@@ -280,7 +280,7 @@ def _build_models(role: str, *given: tuple[str, list[str] | None, str]) -> dict[
     """Two models of one role by title: their names, numbered if they are the same."""
     names = [name for name, _, _ in given]
     titles = names if len(set(names)) == len(names) else [f"{name} ({place})" for place, name in enumerate(names, 1)]
-    models = [grammar.named_model(name, role, args, flag) for name, args, flag in given]
+    models = [arguments.build_named_model(name, role, args, flag) for name, args, flag in given]
     return dict(zip(titles, models, strict=True))
 
 
@@ -293,7 +293,7 @@ def _write_study(
     failures: Sequence[FailedImage] = (),
     pictures: Any = None,
 ) -> None:
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
     from hardlook.toss.tiers.attribute_report import build_failure_sections
     from hardlook.toss.tiers.dataset import describe_failures
@@ -307,7 +307,7 @@ def _write_study(
         provenance=document,
         pictures=pictures,
     )
-    write_whole(out / "study.json", dump_json(document) + "\n")
-    write_whole(out / "report.html", page)
+    write_atomically(out / "study.json", dump_json(document) + "\n")
+    write_atomically(out / "report.html", page)
     typer.echo(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
     exit_after_failures(describe_failures(failures) if failures else "")

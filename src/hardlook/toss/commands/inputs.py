@@ -6,7 +6,7 @@ from pathlib import Path
 
 import typer
 
-from hardlook.cli import grammar
+from hardlook.cli import arguments
 from hardlook.errors import OptionError
 
 FINISHED_WITH_FAILURES = 3
@@ -14,7 +14,7 @@ FINISHED_WITH_FAILURES = 3
 
 def parse_paths(data: list[str] | None, images: Path | None = None, masks: Path | None = None) -> dict[str, Path]:
     """The named paths; `--images` and `--masks` are short for the `--data` of these names."""
-    paths = grammar.paths(data, "--data")
+    paths = arguments.parse_paths(data, "--data")
     for name, path in (("images", images), ("masks", masks)):
         if path is not None and name in paths:
             raise OptionError(f"--{name} and --data {name}= are both given", remedy="give one of them")

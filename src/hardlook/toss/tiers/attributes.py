@@ -38,7 +38,7 @@ from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, ModelError
 from hardlook.fingerprints import of_data
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.mask_attributes import SIDE, area_ratio, blob_count, distractor_weight, mask_iou, offset_ratio
 from hardlook.models.roles import Image, LabelMap, SaliencyModel, SemanticSegmenter
 from hardlook.toss.tiers.rules import SALIENT_ABOVE
@@ -84,7 +84,7 @@ class AttributeRow:
 
 def write_attributes(path: Path, rows: Iterable[AttributeRow]) -> None:
     """Write the whole table; numbers keep all their digits."""
-    write_whole(path, _lines([COLUMNS]) + _lines(_cells(row) for row in rows))
+    write_atomically(path, _lines([COLUMNS]) + _lines(_cells(row) for row in rows))
 
 
 def append_attributes(path: Path, rows: Iterable[AttributeRow]) -> None:
@@ -425,7 +425,7 @@ def is_measured_table(path: Path) -> bool:
 
 
 def _write_description(path: Path, described: Mapping[str, object]) -> None:
-    write_whole(path, json.dumps(described, indent=1, sort_keys=True) + "\n")
+    write_atomically(path, json.dumps(described, indent=1, sort_keys=True) + "\n")
 
 
 def _read_description(path: Path) -> object:

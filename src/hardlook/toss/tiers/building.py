@@ -266,7 +266,7 @@ def _write_folder(
     source: ClassMaskSource | None,
 ) -> dict[str, Any]:
     """Write lists, manifest and page; return the manifest."""
-    from hardlook.harness.runs.folder import write_whole
+    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
     from hardlook.toss.tiers.attribute_report import draw_gallery_masks
 
@@ -284,5 +284,5 @@ def _write_folder(
         provenance={key: manifest[key] for key in provenance},
         pictures=draw_gallery_masks(source, sections) if source else None,
     )
-    write_whole(out / "report.html", page)
+    write_atomically(out / "report.html", page)
     return manifest

@@ -27,7 +27,7 @@ from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.toss_pairs import Pair, list_pair_files, locate_fixed_list, locate_tier_list, read_pairs, write_pairs
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import of_file
-from hardlook.harness.runs.folder import write_whole
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.toss.tiers.attributes import is_measured_table
 from hardlook.toss.tiers.rules import BuiltTiers
 
@@ -112,7 +112,7 @@ def write_manifest(
         "unfilled": [asdict(one) for one in built.unfilled],
         "files": {path.relative_to(root).as_posix(): of_file(path) for path in sorted(files)},
     }
-    write_whole(root / MANIFEST, json.dumps(manifest, indent=1) + "\n")
+    write_atomically(root / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return manifest
 
 

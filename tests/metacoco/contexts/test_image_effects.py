@@ -7,11 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.errors import OptionError
-from hardlook.metacoco.contexts.looks import LOOKS, WITH_MASKS, apply_look, blend, smooth_noise, to_grey
+from hardlook.metacoco.contexts.image_effects import EFFECTS, MASKED_EFFECTS, apply_effect, blend, smooth_noise, to_grey
 from hardlook.randomness import generator
 from hardlook.world.planted import PlantedWorld
 
-NAMES = [*LOOKS, *WITH_MASKS]
+NAMES = [*EFFECTS, *MASKED_EFFECTS]
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def scenes():
 
 
 def dressed(scene, name, seed=0, **options):
-    return apply_look(scene.image, name, generator(seed, name), mask=scene.salient > 0, **options)
+    return apply_effect(scene.image, name, generator(seed, name), mask=scene.salient > 0, **options)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -44,7 +44,7 @@ def test_another_seed_another_picture(scenes, name):
 def test_any_size_down_to_a_pixel(height, width, name):
     image = np.random.default_rng(height).integers(0, 256, (height, width, 3), dtype=np.uint8)
     mask = np.arange(height * width).reshape(height, width) % 3 == 0
-    assert apply_look(image, name, generator(0, name), mask=mask).shape == image.shape
+    assert apply_effect(image, name, generator(0, name), mask=mask).shape == image.shape
 
 
 def colourfulness(image):
@@ -77,7 +77,7 @@ def test_each_look_does_what_it_says(scenes):
         assert blue > green > red
 
 
-@pytest.mark.parametrize("name", sorted(WITH_MASKS))
+@pytest.mark.parametrize("name", sorted(MASKED_EFFECTS))
 def test_backdrops_keep_the_inside_of_the_object(scenes, name):
     for scene in scenes:
         inside = cv2.erode((scene.salient > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
@@ -96,9 +96,9 @@ def test_errors_name_what_there_is(scenes):
     with pytest.raises(OptionError, match="no context 'rain'"):
         dressed(scenes[0], "rain")
     with pytest.raises(OptionError, match="needs a mask"):
-        apply_look(scenes[0].image, "grass", generator(0))
+        apply_effect(scenes[0].image, "grass", generator(0))
     with pytest.raises(OptionError, match=r"there is \(2, 2\)"):
-        apply_look(scenes[0].image, "water", generator(0), mask=np.ones((2, 2), bool))
+        apply_effect(scenes[0].image, "water", generator(0), mask=np.ones((2, 2), bool))
 
 
 def test_noise_and_mixing():

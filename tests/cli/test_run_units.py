@@ -114,10 +114,10 @@ def test_errors_are_one_message(hardlook, tmp_path, monkeypatch, words, code, sa
 def test_the_command_of_a_report_answers_the_unit(hardlook, tmp_path):
     import shlex
 
-    from hardlook.harness.runs.rerun_command import rerun_command
+    from hardlook.harness.runs.rerun_command import build_rerun_command
 
     hardlook(*RUN, "--model-arg", "stranger=.5", "--resamples", 10, "--out", tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
-    words = shlex.split(rerun_command(manifest, "scene-0003"))[1:]
+    words = shlex.split(build_rerun_command(manifest, "scene-0003"))[1:]
     (answer,) = json.loads(hardlook(*words, "--json", "--out", tmp_path / "page").out)["answers"]
     assert answer["unit"] == "scene-0003"

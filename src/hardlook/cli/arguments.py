@@ -1,27 +1,21 @@
-"""The one grammar of the command line: NAME=VALUE pairs, shards, batch sizes.
-
-The flags that studies and builders share: data, labels, seed, output.
-"""
+"""Arguments of the command line: parsers of NAME=VALUE pairs, shards and batch sizes, and flags that commands share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from hardlook.errors import OptionError
 from hardlook.models.named_model import NamedModel, build_named
 
-if TYPE_CHECKING:
-    pass
 
-
-def pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
+def parse_pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
     """NAME=VALUE texts as a dict.
 
-    >>> pairs(["voc=/data/VOC2012"], "--data")
+    >>> parse_pairs(["voc=/data/VOC2012"], "--data")
     {'voc': '/data/VOC2012'}
     """
     found: dict[str, str] = {}
@@ -35,20 +29,20 @@ def pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
     return found
 
 
-def paths(texts: list[str] | None, flag: str, *, alone: str = "") -> dict[str, Path]:
-    """NAME=PATH texts as a dict of paths; `alone` is the name of a path that comes without one, where it may.
+def parse_paths(texts: list[str] | None, flag: str, *, alone: str = "") -> dict[str, Path]:
+    """NAME=PATH texts as a dict of paths; with `alone`, a path without a name gets that name.
 
-    >>> paths(["voc=data/VOC2012"], "--data"), paths(["data/pacs"], "--data", alone="root")
+    >>> parse_paths(["voc=data/VOC2012"], "--data"), parse_paths(["data/pacs"], "--data", alone="root")
     ({'voc': PosixPath('data/VOC2012')}, {'root': PosixPath('data/pacs')})
     """
     named = [f"{alone}={text}" if alone and "=" not in text else text for text in texts or []]
-    return {name: Path(value).expanduser() for name, value in pairs(named, flag).items()}
+    return {name: Path(value).expanduser() for name, value in parse_pairs(named, flag).items()}
 
 
-def shard(text: str | None) -> tuple[int, int] | None:
+def parse_shard(text: str | None) -> tuple[int, int] | None:
     """`i/N` as (i, N).
 
-    >>> shard("2/8")
+    >>> parse_shard("2/8")
     (2, 8)
     """
     if not text:
@@ -59,7 +53,7 @@ def shard(text: str | None) -> tuple[int, int] | None:
     return int(first), int(second)
 
 
-def batch_size(text: str | None) -> int | None:
+def parse_batch_size(text: str | None) -> int | None:
     """A positive number, or None for `auto`."""
     if text is None or text == "auto":
         return None
@@ -74,7 +68,7 @@ Data = Annotated[
 ]
 
 Labels = Annotated[
-    Path | None, typer.Option("--labels", help="Class names for images and masks, one a line, class number 1 first.")
+    Path | None, typer.Option("--labels", help="Class names for images and masks, one per line, class number 1 first.")
 ]
 
 Split = Annotated[
@@ -92,6 +86,6 @@ Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON in
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 
-def named_model(name: str, role: str, args: Sequence[str] | None, flag: str) -> NamedModel:
-    """The model `name` for a role, with its arguments as `flag` gives them."""
-    return build_named(name, role, pairs(list(args or ()), flag))
+def build_named_model(name: str, role: str, args: Sequence[str] | None, flag: str) -> NamedModel:
+    """Build the model `name` for a role, with the KEY=VALUE arguments of `flag`."""
+    return build_named(name, role, parse_pairs(list(args or ()), flag))

@@ -14,14 +14,14 @@ from sklearn.metrics import balanced_accuracy_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hardlook.metacoco.contexts.readability import (
+from hardlook.metacoco.contexts.linear_probes import (
     FOLDS,
     PENALTIES,
-    cell_folds,
+    assign_cell_folds,
+    assign_image_folds,
+    cross_val_predict,
     fit_and_predict,
-    image_folds,
-    out_of_fold,
-    readabilities,
+    probe_labels,
 )
 from hardlook.randomness import generator
 
@@ -63,13 +63,15 @@ def test_the_penalty_is_the_best_by_leaving_one_out():
 def test_scale_and_shift_do_not_count(seed, scale, shift):
     vectors, labels = blobs(seed, 40, 6, 3)
     folds = np.arange(40) // 10
-    assert (out_of_fold(vectors, labels, folds) == out_of_fold(scale * vectors + shift, labels, folds)).all()
+    assert (
+        cross_val_predict(vectors, labels, folds) == cross_val_predict(scale * vectors + shift, labels, folds)
+    ).all()
 
 
 def test_out_of_fold_is_a_probe_of_the_others():
     vectors, labels = blobs(1, 60, 8, 3)
     folds = np.random.default_rng(0).integers(-1, 4, 60)
-    read = out_of_fold(vectors, labels, folds)
+    read = cross_val_predict(vectors, labels, folds)
     for fold in range(4):
         asked = folds == fold
         assert (read[asked] == fit_and_predict(vectors[~asked], labels[~asked], vectors[asked])).all()
@@ -93,7 +95,7 @@ labels = st.lists(st.integers(0, 5), min_size=1, max_size=60)
 
 @given(labels, st.integers(2, 6), st.integers(0, 99))
 def test_each_label_is_dealt_evenly(rows, folds, seed):
-    numbers = image_folds(rows, folds, np.random.default_rng(seed))
+    numbers = assign_image_folds(rows, folds, np.random.default_rng(seed))
     for kind in set(rows):
         own = numbers[np.array(rows) == kind]
         if len(own) == 1:
@@ -106,7 +108,7 @@ def test_each_label_is_dealt_evenly(rows, folds, seed):
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=1, max_size=60), st.integers(0, 99))
 def test_a_concept_is_asked_about_in_contexts_it_was_not_trained_in(rows, seed):
     concept, context = (np.array(part) for part in zip(*rows, strict=True))
-    numbers = cell_folds(concept, context, 3, np.random.default_rng(seed))
+    numbers = assign_cell_folds(concept, context, 3, np.random.default_rng(seed))
     for fold in range(3):
         asked = {pair for pair, number in zip(rows, numbers, strict=True) if number == fold}
         trained = {pair for pair, number in zip(rows, numbers, strict=True) if number != fold}
@@ -125,10 +127,10 @@ def vectors_of(concept, context, follow, seed=0):
 def test_accuracy_is_the_mean_over_labels():
     concept, context = np.repeat(np.arange(6), [10, 20, 30, 40, 50, 60]), np.arange(210) % 8
     vectors = vectors_of(concept, context, 0.5)
-    found = readabilities(vectors, concept, context, seed=4)
-    folds = image_folds(concept, FOLDS, generator(4, "probe", "concept"))
+    found = probe_labels(vectors, concept, context, seed=4)
+    folds = assign_image_folds(concept, FOLDS, generator(4, "probe", "concept"))
     assert found[1].accuracy.value == pytest.approx(
-        balanced_accuracy_score(concept, out_of_fold(vectors, concept, folds))
+        balanced_accuracy_score(concept, cross_val_predict(vectors, concept, folds))
     )
     assert found[1].accuracy.value in found[1].accuracy.interval and found[1].accuracy.interval.n == 210
     assert found[1].above_chance == pytest.approx((found[1].accuracy.value - 1 / 6) / (5 / 6))
@@ -141,13 +143,13 @@ def test_context_where_it_is_followed():
     context = np.where(rng.random(360) < 0.8, concept, rng.integers(0, 8, 360))
     falls = []
     for follow in (0.1, 0.5, 0.9):
-        read = {one.what: one for one in readabilities(vectors_of(concept, context, follow), concept, context, seed=0)}
+        read = {one.what: one for one in probe_labels(vectors_of(concept, context, follow), concept, context, seed=0)}
         falls.append(read["concept"].accuracy.value - read["concept in unseen contexts"].accuracy.value)
     assert falls[0] < falls[1] < falls[2] and falls[2] > 0.3
 
 
 def test_nothing_to_ask():
     concept = np.arange(20) % 2
-    context, concepts, unseen = readabilities(vectors_of(concept, concept, 0.5), concept, concept, seed=0)
+    context, concepts, unseen = probe_labels(vectors_of(concept, concept, 0.5), concept, concept, seed=0)
     assert context.images == concepts.images == 20 and context.chance == concepts.chance == 0.5
     assert math.isnan(unseen.accuracy.value) and unseen.images == 0 and unseen.left_out == 20

@@ -1,10 +1,13 @@
-"""`hardlook similarity`: matrices, analysis and the list of measures, as a user types them."""
+"""`hardlook similarity` and `hardlook labels` as a user types them."""
 
 import json
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from hardlook.errors import HardlookError
+from hardlook.similarity.commands import labels_app
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.matrix_files import read_matrix
 from hardlook.similarity.measures import MEASURES, compute_similarity
@@ -75,7 +78,7 @@ def test_a_file_of_labels_with_vectors(hardlook, names, vectors):
         (("voc20", "--measure", "path", "--source", "x"), "takes no source"),
         (("voc20", "--unknown", "guess"), "no such treatment"),
         (("voc20", "--unknown", "random"), "only embeddings have"),
-        (("voc20", "--out", "S.txt"), "no format for that name"),
+        (("voc20", "--out", "S.txt"), "no format for .txt"),
         (("analyse", "voc20", "--measures", "path", "--neighbours", "unicorn"), "no label 'unicorn'"),
         (("analyse", "voc20", "--source", "glove"), "expected NAME=VALUE"),
         (("analyse", "pc459", "--variant", "published", "--measures", "path"), "--unknown zero"),
@@ -154,7 +157,7 @@ def test_measures(hardlook):
 
 def test_measures_say_what_to_install(hardlook, monkeypatch):
     monkeypatch.setattr("hardlook.models.weights.install.status", lambda name: "missing")
-    monkeypatch.setattr("hardlook.extras.installed", lambda module: False)
+    monkeypatch.setattr("hardlook.extras.is_installed", lambda module: False)
     rows = {row["name"]: row for row in json.loads(hardlook("similarity", "measures", "--json").out)}
     assert rows["glove"]["install"] == ["hardlook weights install glove-6b-50d"]
     assert rows["sentence"]["install"] == ['pip install "hardlook[hf]"', "hardlook weights install all-minilm-l6-v2"]
@@ -165,3 +168,123 @@ def test_measures_say_what_to_install(hardlook, monkeypatch):
 def test_help_has_an_example(hardlook, words):
     answer = hardlook("similarity", *words, "--help")
     assert answer.code == 0 and "Example" in answer.out and "hardlook similarity" in answer.out
+
+
+@pytest.fixture
+def labels(monkeypatch):
+    """`hardlook labels` as a function of words; `typed` is what the user types into it."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*words, typed=None):
+        result = CliRunner().invoke(labels_app, list(map(str, words)), input=typed)
+        if isinstance(result.exception, HardlookError):
+            raise result.exception
+        assert result.exit_code == 0, result.output
+        return result.output
+
+    return call
+
+
+@pytest.fixture
+def name_file(tmp_path):
+    path = tmp_path / "names.txt"
+    path.write_text("crane\nforklift\nwheel loader\nzzqx\n")
+    return path
+
+
+def rows_of(table):
+    return [line for line in table.read_text().splitlines() if not line.startswith("#")][1:]
+
+
+def test_list_of_label_sets(labels):
+    assert "coco133" in labels("list") and "Cityscapes" in labels("list")
+    sizes = {row["name"]: row["size"] for row in json.loads(labels("list", "--json"))}
+    assert sizes["pc459"] == 459 and len(sizes) == 8
+
+
+def test_show_gives_senses_and_glosses(labels):
+    text = labels("show", "coco80")
+    assert "a hand-operated electronic device" in text and "under street_sign.n.01" in text
+    rows = {row["name"]: row for row in json.loads(labels("show", "coco80", "--variant", "published", "--json"))}
+    assert rows["mouse"]["synset"] == "mouse.n.01" and rows["mouse"]["offset"] == "n02330245"
+
+
+def test_show_takes_a_file(labels, name_file):
+    assert "none" in labels("show", name_file)
+
+
+def test_differences(labels):
+    text = labels("differences", "ade150")
+    assert "palm.n.03" in text and "the tree, not the inside of a hand" in text
+    assert [row["label"] for row in json.loads(labels("differences", "voc20", "--json"))] == [
+        "cow",
+        "motorbike",
+        "pottedplant",
+        "tvmonitor",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("differences", "coco171"), "no published senses"),
+        (("show", "nothing.csv"), "no label set and no file"),
+        (("show", "cityscapes19", "--variant", "published"), "no variant"),
+    ],
+)
+def test_errors_of_labels(labels, words, said):
+    with pytest.raises(HardlookError, match=said):
+        labels(*words)
+
+
+def test_map_writes_a_table_to_edit_and_chooses_nothing(labels, name_file, tmp_path):
+    table = tmp_path / "deep" / "table.csv"
+    assert "0 chosen, 1 proposed, 2 choose, 1 absent" in labels("map", name_file, "--out", table)
+    assert rows_of(table) == [
+        "0,,crane,,,,,choose",
+        "1,,forklift,,,forklift.n.01,,proposed",
+        "2,,wheel loader,,,,,choose",
+        "3,,zzqx,,,,,absent",
+    ]
+    assert "#   crane.n.05: large long-necked wading bird" in table.read_text()
+    # Load succeeds, and what is open is open.
+    assert [label.synset for label in load_label_set(table)] == [None, "forklift.n.01", None, None]
+
+
+def test_map_asks_and_takes_numbers_names_and_hypernyms(labels, name_file, tmp_path):
+    table = tmp_path / "table.csv"
+    typed = "9\n4\n1\nno_such.n.01\nh vehicle.n.01\nhat.n.01\n"
+    said = labels("map", name_file, "--out", table, "--ask", typed=typed)
+    assert "no candidate 9" in said and "no noun synset 'no_such.n.01'" in said and "near crane" in said
+    assert rows_of(table) == [
+        "0,,crane,,,crane.n.04,,chosen",
+        "1,,forklift,,,forklift.n.01,,chosen",
+        "2,,wheel loader,,,,vehicle.n.01,chosen",
+        "3,,zzqx,,,hat.n.01,,chosen",
+    ]
+
+
+def test_map_resumes(labels, name_file, tmp_path):
+    table = tmp_path / "table.csv"
+    labels("map", name_file, "--out", table, "--ask", typed="5\nq\n")
+    assert rows_of(table)[0] == "0,,crane,,,crane.n.05,,chosen"
+    assert rows_of(table)[1].endswith("proposed")
+    counts = json.loads(labels("map", name_file, "--out", table, "--json"))
+    assert (counts["chosen"], counts["proposed"], counts["choose"]) == (1, 1, 1)
+    assert rows_of(table)[0] == "0,,crane,,,crane.n.05,,chosen"
+
+
+def test_input_that_ends_early_keeps_what_was_chosen(labels, name_file, tmp_path):
+    table = tmp_path / "table.csv"
+    labels("map", name_file, "--out", table, "--ask", typed="4\n")
+    assert rows_of(table)[0] == "0,,crane,,,crane.n.04,,chosen"
+
+
+def test_map_needs_a_csv(labels, name_file, tmp_path):
+    with pytest.raises(HardlookError, match="must be a "):
+        labels("map", name_file, "--out", tmp_path / "table.txt")
+
+
+@pytest.mark.parametrize("verb", ["list", "show", "differences", "map"])
+def test_help_of_labels_has_an_example(labels, verb):
+    assert f"hardlook labels {verb}" in labels(verb, "--help")

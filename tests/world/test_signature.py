@@ -68,7 +68,7 @@ def test_bits_are_read_one_by_one(pixels: list[tuple[int, int, int]]) -> None:
         assert truth.salient[0].tolist() == [bool(code >> 7 & 1) for code in codes]
     else:
         right = [ok and sum(bits[:8]) % 2 == bits[8] for ok, bits in zip(known, nine, strict=True)]
-        with pytest.raises(DataError, match=f"{sum(right) / len(right):.0%} of its pixels check"):
+        with pytest.raises(DataError, match=f"{sum(right) / len(right):.0%} of its pixels are valid"):
             signature.read_signature(picture)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.weights.loading import check_keys, load_into, load_state_dict
+from hardlook.networks.loading import check_keys, load_into, load_state_dict
 
 torch = pytest.importorskip("torch")
 

@@ -1,0 +1,255 @@
+"""`hardlook run BENCHMARK ... --unit ID --show`: evaluate a few units, print their records, and draw them on a page."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+
+from hardlook.errors import HardlookError, OptionError
+from hardlook.harness.benchmark import Benchmark, Unit
+from hardlook.harness.options import BenchmarkOptions, parse_options
+from hardlook.harness.records import Record
+from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
+
+SCHEMA = "hardlook.units/1"
+
+STORED = "stored predictions"
+
+# Among more ids than this, the nearest are searched among those with the same prefix.
+MOST_COMPARED = 20_000
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What one model made of one unit: its whole record with qualities and caption, or the error."""
+
+    model: str
+    unit: Unit
+    record: Record = field(default_factory=dict)
+    qualities: Mapping[str, float] = field(default_factory=dict)
+    caption: str = ""
+    error: str = ""
+
+
+def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
+    """Evaluate the units of `--unit` with every model, print and show them; return whether one failed."""
+    from hardlook.cli.printing import print_json
+    from hardlook.cli.run_flags import collect_options
+    from hardlook.harness.runs.scoring import check_readings
+
+    options = parse_options(benchmark.options, collect_options(benchmark, values))
+    check_readings(benchmark, options)
+    if options.pred is not None and values["model"]:
+        raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
+    units = find_units(benchmark, options, values["unit"])
+    models = {"": {}} if options.pred is not None else dict(arguments)
+    results = [
+        result
+        for model, given in models.items()
+        for result in _evaluate_model(name, benchmark, options, units, model, given, values)
+    ]
+    page = write_page(benchmark, results, values["out"]) if values["show"] else None
+    if values["as_json"]:
+        print_json(build_document(benchmark, results, page))
+    else:
+        _print_results(benchmark, results)
+        if page:
+            typer.echo(f"\npage: {page}")
+    return any(result.error for result in results)
+
+
+def find_units(benchmark: Benchmark, options: BenchmarkOptions, ids: Sequence[str]) -> list[Unit]:
+    """The units with these ids, in their order; an error names the nearest where there is no such unit."""
+    from hardlook.harness.runs.plan import list_units
+
+    known = {unit.id: unit for unit in list_units(benchmark, options)}
+    for wanted in ids:
+        if wanted not in known:
+            near = find_nearest_ids(wanted, list(known))
+            raise OptionError(
+                f"--unit {wanted}: this is none of the {len(known)} units",
+                remedy=f"the nearest are: {', '.join(near)}",
+            )
+    return [known[wanted] for wanted in dict.fromkeys(ids)]
+
+
+def find_nearest_ids(wanted: str, ids: Sequence[str], most: int = 5) -> list[str]:
+    """The known ids most similar to an unknown one.
+
+    >>> find_nearest_ids("scene-01", ["street-12", "scene-0001"])[0]
+    'scene-0001'
+    """
+    some, start = list(ids), len(wanted)
+    while len(some) > MOST_COMPARED and start > 0:
+        if alike := [one for one in ids if one.startswith(wanted[:start])]:
+            some = alike
+            break
+        start -= 1
+    return difflib.get_close_matches(wanted, some[:MOST_COMPARED], n=most, cutoff=0) or some[:most]
+
+
+def _evaluate_model(
+    name: str,
+    benchmark: Benchmark,
+    options: BenchmarkOptions,
+    units: Sequence[Unit],
+    model: str,
+    given: Mapping[str, Any],
+    values: Mapping[str, Any],
+) -> list[UnitResult]:
+    """Evaluate the units with one model; results in the order of the units."""
+    from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
+    from hardlook.harness.runs.plan import make_batches
+    from hardlook.harness.runs.progress import make_progress
+
+    card = benchmark.card
+    if not model and options.pred is None:
+        raise OptionError(
+            f"{name} needs a model", remedy=f"give --model; `hardlook models --role {card.role}` lists some"
+        )
+    here = build_worker(Job(name, model, dict(given), values["threads"]))
+    if benchmark.setup is not None:
+        benchmark.setup(units, here.model, None if values["quiet"] else make_progress)
+    records: dict[str, Record] = {}
+    errors: dict[str, str] = {}
+    for batch in make_batches(units, card.batch_size, whole_groups=card.whole_groups):
+        outcome = evaluate_batch(benchmark, batch, here.model)
+        records.update({str(record["unit"]): record for record in outcome.records})
+        errors.update({failure.unit: failure.error for failure in outcome.failures})
+    shown = model or STORED
+    return [
+        _add_qualities(benchmark, options, UnitResult(shown, unit, records[unit.id]))
+        if unit.id in records
+        else UnitResult(shown, unit, error=errors[unit.id])
+        for unit in units
+    ]
+
+
+def _add_qualities(benchmark: Benchmark, options: BenchmarkOptions, result: UnitResult) -> UnitResult:
+    """The result with its qualities and caption, where the benchmark has any for single units."""
+    if benchmark.qualities is None:
+        return result
+    light = {name: result.record[name] for name in benchmark.schema.light}
+    frame = benchmark.schema.frame([result.record]).select(benchmark.schema.light)
+    row = benchmark.qualities(frame, options).row(0, named=True)
+    qualities = {quality.name: float(row[quality.name]) for quality in benchmark.card.qualities}
+    return replace(result, qualities=qualities, caption=benchmark.caption(light))
+
+
+def build_document(benchmark: Benchmark, results: Sequence[UnitResult], page: Path | None) -> dict[str, Any]:
+    """The document that `--json` prints."""
+    light = benchmark.schema.light
+    return {
+        "schema": SCHEMA,
+        "benchmark": {"name": benchmark.card.name, "version": benchmark.card.version},
+        "answers": [
+            {
+                "unit": result.unit.id,
+                "model": result.model,
+                "record": {name: result.record[name] for name in light if name in result.record},
+                "qualities": dict(result.qualities),
+                "caption": result.caption,
+                "error": result.error or None,
+            }
+            for result in results
+        ],
+        "page": str(page) if page else None,
+    }
+
+
+def write_page(benchmark: Benchmark, results: Sequence[UnitResult], out: Path | None) -> Path:
+    """Write a page with one section per unit: the pictures of all models, then their records side by side."""
+    import tempfile
+
+    from hardlook.harness.runs.folder import write_atomically
+    from hardlook.report.page import render_study
+
+    by_unit: dict[str, list[UnitResult]] = {}
+    for result in results:
+        by_unit.setdefault(result.unit.id, []).append(result)
+    models = ", ".join(dict.fromkeys(result.model for result in results))
+    page = render_study(
+        [_build_section(benchmark, unit, own) for unit, own in by_unit.items()],
+        title=f"{benchmark.card.title}: {', '.join(by_unit) if len(by_unit) < 4 else f'{len(by_unit)} units'}",
+        summary=f"Evaluated with {models}. {benchmark.card.summary}",
+        provenance=build_document(benchmark, results, None),
+        pictures={unit: _collect_pictures(benchmark, own) for unit, own in by_unit.items()},
+    )
+    folder = out or Path(tempfile.mkdtemp(prefix="hardlook-"))
+    path = folder if folder.suffix == ".html" else folder / "units.html"
+    write_atomically(path, page)
+    return path
+
+
+def _build_section(benchmark: Benchmark, unit: str, results: Sequence[UnitResult]) -> Section:
+    captions = [f"{result.model}: {result.error or result.caption}" for result in results]
+    if len(results) == 1:
+        captions = [results[0].error or results[0].caption]
+    fields = [format_fields(benchmark, result) for result in results]
+    names = dict.fromkeys(name for one in fields for name in one)
+    table = Table(
+        "Record",
+        "Everything that scores are made from; long lists and texts are cut.",
+        ("field", *(result.model for result in results)),
+        tuple((name, *(one.get(name, "") for one in fields)) for name in names),
+    )
+    gallery = Gallery("Pictures", "", (Example(unit, " ".join(filter(None, captions))),))
+    return Section(unit, "", (gallery, table))
+
+
+def _collect_pictures(benchmark: Benchmark, results: Sequence[UnitResult]) -> Sequence[Picture] | str:
+    """The pictures of all models; a picture that several models share is shown once."""
+    found: list[Picture] = []
+    for result in results:
+        if not result.record:
+            continue
+        try:
+            own = benchmark.pictures(result.unit, result.record)
+        except (HardlookError, OSError) as error:
+            return str(error)
+        for picture in own:
+            if not any(_is_same_picture(picture, other) for other in found):
+                label = f"{picture.label} ({result.model})" if found and len(results) > 1 else picture.label
+                found.append(replace(picture, label=label))
+    return found or "there is no record to draw"
+
+
+def _is_same_picture(one: Picture, other: Picture) -> bool:
+    arrays = ((one.image, other.image), (one.mask, other.mask), (one.label_map, other.label_map))
+    same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in arrays)
+    return same and one.label == other.label and list(one.points) == list(other.points)
+
+
+def _print_results(benchmark: Benchmark, results: Sequence[UnitResult]) -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table as Printed
+
+    console = Console()
+    for result in results:
+        printed = Printed(title=escape(f"{result.unit.id} by {result.model}"), title_justify="left", show_header=False)
+        printed.add_column(style="dim")
+        printed.add_column(overflow="fold")
+        for name, text in format_fields(benchmark, result).items():
+            printed.add_row(escape(name), escape(text))
+        if result.error:
+            printed.add_row("error", escape(result.error))
+        console.print(printed)
+        if result.caption:
+            console.print(escape(result.caption))
+
+
+def format_fields(benchmark: Benchmark, result: UnitResult) -> dict[str, str]:
+    """Qualities and record columns as texts by name."""
+    from hardlook.report.galleries import format_record_fields
+
+    titles = {quality.name: quality.title for quality in benchmark.card.qualities}
+    judged = {titles[name]: value for name, value in result.qualities.items()}
+    light = {name: result.record[name] for name in benchmark.schema.light if name in result.record and name != "unit"}
+    return dict(format_record_fields({**judged, **light}))
