@@ -96,12 +96,13 @@ def count_verdicts(seeds: int) -> None:
     """How often the verdict is right, over planted segmenters of `seeds` seeds."""
     from hardlook.harness.runs.in_memory import InMemoryRun
 
-    rehearsal = InMemoryRun("closed-miou", {"scenes": SCENES, "resamples": 0, "keep_predictions": False})
+    run = InMemoryRun("closed-miou", {"scenes": SCENES, "resamples": 0, "keep_predictions": False})
 
     def tallies(stranger: float, start: int) -> list[Any]:
         args = ({"stranger": stranger, "seed": seed} for seed in range(start, start + seeds))
-        records = (rehearsal.records("planted-segmenter", one) for one in args)
-        return [rehearsal.benchmark.tallies(rows, rehearsal.options)[0] for rows in records]  # type: ignore[attr-defined]
+        records = (run.records("planted-segmenter", one) for one in args)
+        assert run.benchmark.tallies is not None
+        return [run.benchmark.tallies(rows, run.options)[0] for rows in records]
 
     def claims(first: list[Any], second: list[Any]) -> list[str]:
         found: list[str] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import importlib.util
 import os
@@ -66,6 +67,17 @@ def shared_data() -> Path:
     if not (folder / "data").is_dir():
         pytest.skip(f"no real data at {folder}; set HARDLOOK_TEST_DATA to the folder that holds data/")
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def many_cached_scenes():
+    """Tests share the scenes of a few planted worlds: keep more of them than a run needs, 120 MB at most."""
+    from hardlook.world import planted
+
+    with pytest.MonkeyPatch.context() as patch:
+        rendered = functools.lru_cache(maxsize=1024)(planted._render_cached.__wrapped__)
+        patch.setattr(planted, "_render_cached", rendered)
+        yield
 
 
 @pytest.fixture(scope="session")

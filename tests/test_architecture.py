@@ -3,6 +3,7 @@
 import ast
 import importlib.util
 import re
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -11,8 +12,6 @@ _spec = importlib.util.spec_from_file_location("structure", ROOT / "tools" / "st
 structure = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(structure)
 
-MODULES = structure.read_modules()
-GRAPH = structure.import_graph(MODULES)
 EXTRAS = {"torch", "onnxruntime", "ai_edge_litert", "transformers", "ray", "starlette", "itsdangerous"}
 # What knows arrays and nothing else of hardlook beyond these.
 ARRAYS_ONLY = {
@@ -22,6 +21,18 @@ ARRAYS_ONLY = {
     "hardlook.similarity.matrix": (),
 }
 SYSTEMS = ("toss", "metacoco", "rclicks", "open_vocabulary", "collect", "similarity")
+
+
+@cache
+def modules():
+    """Every module of the package, parsed once for all tests."""
+    return structure.read_modules()
+
+
+@cache
+def graph():
+    """Which modules each module imports."""
+    return structure.import_graph(modules())
 
 
 def allowed_imports():
@@ -49,7 +60,7 @@ def test_the_table_names_every_package_and_nothing_else():
 def test_imports_go_one_way():
     wrong = [
         f"{name} imports {target}"
-        for name, targets in GRAPH.items()
+        for name, targets in graph().items()
         for target in sorted(targets)
         if top(name) not in ("", "__main__") and top(target) not in {"", top(name), *ALLOWED[top(name)]}
     ]
@@ -57,7 +68,7 @@ def test_imports_go_one_way():
 
 
 def test_every_allowed_import_is_used():
-    used = {(top(name), top(target)) for name, targets in GRAPH.items() for target in targets}
+    used = {(top(name), top(target)) for name, targets in graph().items() for target in targets}
     unused = [
         f"{name} -> {target}" for name, targets in ALLOWED.items() for target in targets if (name, target) not in used
     ]
@@ -73,14 +84,16 @@ def test_the_allowed_imports_have_no_cycle():
 
 
 def test_modules_have_no_import_cycles():
-    inner = {name: {one for one in targets if MODULES[one][0].name != "__init__.py"} for name, targets in GRAPH.items()}
+    inner = {
+        name: {one for one in targets if modules()[one][0].name != "__init__.py"} for name, targets in graph().items()
+    }
     assert structure.find_cycles(inner) == []
 
 
 def test_what_knows_arrays_knows_nothing_else():
     wrong = []
     for part, also in ARRAYS_ONLY.items():
-        for name, targets in GRAPH.items():
+        for name, targets in graph().items():
             if name == part or name.startswith(f"{part}."):
                 fine = {one for one in targets if one == "hardlook" or f"{one}.".startswith((f"{part}.", *also))}
                 wrong += [f"{name} imports {one}" for one in targets - fine if one != part.rpartition(".")[0]]
@@ -90,7 +103,7 @@ def test_what_knows_arrays_knows_nothing_else():
 def test_only_commands_import_the_command_line():
     wrong = [
         name
-        for name, targets in GRAPH.items()
+        for name, targets in graph().items()
         if top(name) in SYSTEMS and ".commands" not in name and any(top(target) == "cli" for target in targets)
     ]
     assert not wrong
@@ -111,12 +124,12 @@ def test_folders_are_not_crowded():
 
 def test_no_names_that_say_nothing():
     empty = {"utils", "util", "helpers", "helper", "common", "misc", "base", "manager", "handler", "handlers"}
-    assert not [str(path) for path, _ in MODULES.values() if path.stem in empty]
+    assert not [str(path) for path, _ in modules().values() if path.stem in empty]
 
 
 def test_extras_are_never_imported_at_the_top():
     wrong = []
-    for name, (_, tree) in MODULES.items():
+    for name, (_, tree) in modules().items():
         for node in tree.body:
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -125,5 +138,5 @@ def test_extras_are_never_imported_at_the_top():
 
 
 def test_nothing_needs_torchvision_or_timm():
-    for path, _ in MODULES.values():
+    for path, _ in modules().values():
         assert not {"torchvision", "timm"} & set(path.read_text(encoding="utf-8").replace(".", " ").split()), path

@@ -150,7 +150,8 @@ def test_a_unit_that_the_data_no_longer_hold_is_told_once_and_in_words(hardlook,
     scored = score_run(RunFolder(runs / "a run"))
     [gone, *_] = [example.unit for example in galleries(runs / "a run", 2)["The worst units"].examples]
     left = [unit for unit in scored.benchmark.list_units(scored.options) if unit.id != gone]
-    monkeypatch.setattr(type(scored.benchmark), "units", lambda self, options: left)
+    changed = replace(scored.benchmark, list_units=lambda options: left)
+    monkeypatch.setattr("hardlook.open_vocabulary.closed_miou.CLOSED_MIOU", changed)
     hardlook("report", runs / "a run", "--examples", 2, "--out", tmp_path / "page.html")
     said = [text for text in Page((tmp_path / "page.html").read_text()).texts if text.startswith("No picture")]
     assert set(said) == {"No picture: the data do not hold this unit any more."}

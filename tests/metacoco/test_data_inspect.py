@@ -79,8 +79,9 @@ def test_classes_that_cannot_form_tasks_are_named_with_the_reason(hardlook, tmp_
     lay(root, {"fox/snow": 6, "owl/snow": 3, "owl/mud": 3})
     words = ("data", "inspect", "--data", root, "--modes", "iid,ood", "--ways", "2,4", "--shots", 2, "--queries", 2)
     answer = hardlook(*words, "--out", tmp_path / "o")
-    assert "2-way 2-shot, 2 queries a class: 2 of 4 classes can take part in every mode (by itself: iid 3, ood 3)." in (
-        answer.out
+    assert (
+        "2-way 2-shot, 2 queries per class: 2 of 4 classes can take part in every mode (by itself: iid 3, ood 3)."
+        in (answer.out)
     )
     assert "Too few for 4 ways." in answer.out
     tasks = json.loads((tmp_path / "o" / "inspection.json").read_text())["tasks"]
@@ -152,4 +153,4 @@ def test_wrong_words_are_refused(hardlook, tmp_path, words, said):
 def test_pacs_is_even_and_can_do_every_mode(hardlook, shared_data, tmp_path):
     answer = hardlook("data", "inspect", "--data", shared_data / "data" / "pacs", "--ways", 5, "--out", tmp_path / "o")
     assert "1120 images of 7 concepts in 4 contexts; 28 of the 28 pairs hold images." in answer.out
-    assert "5-way 5-shot, 15 queries a class: all 7 classes can take part in every mode." in answer.out
+    assert "5-way 5-shot, 15 queries per class: all 7 classes can take part in every mode." in answer.out

@@ -1,7 +1,4 @@
-"""Which queries of a task are shown: wrong ones of every class, and right ones only where none is wrong.
-
-What MetaCoCo's report says and shows.
-"""
+"""The sections of MetaCoCo's report, and which queries of a task are shown."""
 
 import pytest
 from hypothesis import given
@@ -11,13 +8,13 @@ from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import CurveChart, DotChart, Gallery, HeatMap, Table
 from hardlook.metacoco.benchmark import METACOCO
-from hardlook.metacoco.report import MOST_QUERIES, _queries
+from hardlook.metacoco.report import MOST_QUERIES, choose_queries
 from hardlook.models.registry import build
 
 
 @given(st.integers(2, 6).flatmap(lambda ways: st.lists(st.integers(0, ways - 1), min_size=3 * ways, max_size=3 * ways)))
 def test_the_queries_shown_are_wrong_and_of_as_many_classes_as_there_are(predicted):
-    shown = _queries(predicted, each=3)
+    shown = choose_queries(predicted, each=3)
     wrong = {place for place, answer in enumerate(predicted) if answer != place // 3}
     pool = wrong or set(range(len(predicted)))
     assert len(shown) == len(set(shown)) == min(MOST_QUERIES, len(pool)) and set(shown) <= pool

@@ -1,7 +1,4 @@
-"""The long table of queries against a loop over tasks and queries, also where tasks are of different sizes.
-
-MetaCoCo's scores against the specification's text written out as loops.
-"""
+"""MetaCoCo's scores against the specification written out as loops, and the table of queries against a loop."""
 
 import few_shot_oracle as oracle
 import numpy as np

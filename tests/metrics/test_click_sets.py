@@ -77,7 +77,7 @@ def test_equal_sizes_equal_the_best_of_all_pairings(both):
 def test_assignment_and_programme_agree(seed, n, m):
     # Whole costs make many best flows; the least cost is one.
     costs = np.random.default_rng(seed).integers(0, 4, (n, m)).astype(float)
-    assert click_sets._programme_cost(costs) == pytest.approx(transport_cost(costs), abs=1e-12)
+    assert click_sets._solve_transport(costs) == pytest.approx(transport_cost(costs), abs=1e-12)
 
 
 @given(point_sets(8), point_sets(8))

@@ -146,8 +146,8 @@ def test_no_pixel_no_centre(way):
     assert squared_distances(np.zeros((0, 3), bool), frame_is_background=True).shape == (0, 3)
 
 
-def test_a_machine_without_numba_has_the_other_way(monkeypatch):
+def test_scipy_is_used_where_numba_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "numba", None)
-    for module in ("compiled", "regions.distance_kernel"):
-        monkeypatch.delitem(sys.modules, f"hardlook.{module}", raising=False)
+    for module in ("compiled", "distances"):
+        monkeypatch.delitem(sys.modules, f"hardlook.metrics.kernels.{module}", raising=False)
     assert regions._kernel.__wrapped__() is None

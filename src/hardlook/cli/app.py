@@ -1,4 +1,4 @@
-"""The command `hardlook`: verbs first, help with examples, errors without tracebacks.
+"""The command `hardlook`: all commands with help and examples, errors without tracebacks.
 
 Commands import what they need when they run, so that `--help` is fast.
 """
@@ -10,6 +10,7 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -118,7 +119,8 @@ for name, command in COMMANDS.items():
 for name, place in SYSTEM_COMMANDS.items():
     app.command(name)(import_dotted(place))
 for name, place in SYSTEM_GROUPS.items():
-    app.add_typer(import_dotted(place), name=name)
+    group: Any = import_dotted(place)
+    app.add_typer(group, name=name)
 app.add_typer(weights.app, name="weights")
 app.add_typer(world.app, name="world")
 

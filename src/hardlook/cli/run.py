@@ -104,17 +104,15 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     if values["unit"]:
         failed = evaluate_named_units(name, benchmark, values, arguments)
     elif len(models) > 1:
-        failed = _several_runs(name, benchmark, values, arguments)
+        failed = _run_models(name, benchmark, values, arguments)
     else:
         values = {**values, "model": models[0] if models else None}
-        failed = _one_run(name, benchmark, values, next(iter(arguments.values())))
+        failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
     if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
 
 
-def _several_runs(
-    name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
-) -> bool:
+def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]) -> bool:
     """Run each model and return whether units failed; the overview page is written also when a run stops."""
     from rich.console import Console
 
@@ -127,7 +125,7 @@ def _several_runs(
     try:
         for model, given in arguments.items():
             own = {**values, "model": model, "out": out / model}
-            failed = _one_run(name, benchmark, own, given, alone=False) or failed
+            failed = _run_model(name, benchmark, own, given, alone=False) or failed
     finally:
         if page := write_overview(benchmark, folders, out, None if values["as_json"] else Console()):
             typer.echo(f"\nall models: {page}", err=values["as_json"])
@@ -137,7 +135,7 @@ def _several_runs(
     return failed
 
 
-def _one_run(
+def _run_model(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""

@@ -20,96 +20,56 @@ if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark
 
 
-_MODEL, _DATA, _RUN = "The model", "The data", "The run"
+def _model_flag(name: str, text: str, **limits: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel="The model", **limits)
+
+
+def _data_flag(name: str, text: str, **limits: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel="The data", **limits)
+
+
+def _run_flag(name: str, text: str, **limits: Any) -> Any:
+    return typer.Option(name, help=text, rich_help_panel="The run", **limits)
+
+
+_MODEL_HELP = "Name, entry point or package.module:attribute; several with commas run one after the other."
+_MODEL_ARG_HELP = "KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable."
+_OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
+_UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 
 def shared_flags(
     *,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Run folder; the same command again resumes it. With --show: the page's path."),
-    ] = None,
-    unit: Annotated[
-        list[str] | None,
-        typer.Option("--unit", help="Evaluate only this unit and print its record; makes no run; repeatable."),
-    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help=_OUT_HELP)] = None,
+    unit: Annotated[list[str] | None, typer.Option("--unit", help=_UNIT_HELP)] = None,
     show: Annotated[bool, typer.Option("--show", help="Draw the units of --unit on a page.")] = False,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            "--model",
-            help="Name, entry point or package.module:attribute; several with commas run one after the other.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    model_arg: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--model-arg",
-            help="KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable.",
-            rich_help_panel=_MODEL,
-        ),
-    ] = None,
-    weights: Annotated[
-        Path | None, typer.Option("--weights", help="A weights file of your own.", rich_help_panel=_MODEL)
-    ] = None,
-    device: Annotated[str | None, typer.Option("--device", help="cpu, cuda, cuda:1...", rich_help_panel=_MODEL)] = None,
-    data: Annotated[
-        list[str] | None, typer.Option("--data", help="NAME=PATH; repeatable.", rich_help_panel=_DATA)
-    ] = None,
-    gt: Annotated[
-        Path | None, typer.Option("--gt", help="Ground truth of stored predictions.", rich_help_panel=_DATA)
-    ] = None,
-    pred: Annotated[
-        Path | None, typer.Option("--pred", help="Stored predictions, in place of a model.", rich_help_panel=_DATA)
-    ] = None,
-    full_fingerprint: Annotated[
-        bool, typer.Option("--full-fingerprint", help="Hash all data, not samples of it.", rich_help_panel=_DATA)
-    ] = False,
+    model: Annotated[str | None, _model_flag("--model", _MODEL_HELP)] = None,
+    model_arg: Annotated[list[str] | None, _model_flag("--model-arg", _MODEL_ARG_HELP)] = None,
+    weights: Annotated[Path | None, _model_flag("--weights", "A weights file of your own.")] = None,
+    device: Annotated[str | None, _model_flag("--device", "cpu, cuda, cuda:1...")] = None,
+    data: Annotated[list[str] | None, _data_flag("--data", "NAME=PATH; repeatable.")] = None,
+    gt: Annotated[Path | None, _data_flag("--gt", "Ground truth of stored predictions.")] = None,
+    pred: Annotated[Path | None, _data_flag("--pred", "Stored predictions, in place of a model.")] = None,
+    full_fingerprint: Annotated[bool, _data_flag("--full-fingerprint", "Hash all data, not samples of it.")] = False,
     reading: Annotated[
-        list[str] | None,
-        typer.Option("--reading", help="NAME=VALUE, where a paper's text and numbers differ.", rich_help_panel=_RUN),
+        list[str] | None, _run_flag("--reading", "NAME=VALUE, where a paper's text and numbers differ.")
     ] = None,
-    seed: Annotated[
-        int | None, typer.Option("--seed", help="Seed of everything that is drawn.", rich_help_panel=_RUN)
-    ] = None,
-    engine: Annotated[str, typer.Option("--engine", help="inline, processes or ray.", rich_help_panel=_RUN)] = "inline",
-    workers: Annotated[
-        int, typer.Option("--workers", min=1, help="Processes or Ray actors.", rich_help_panel=_RUN)
-    ] = 2,
-    address: Annotated[
-        str, typer.Option("--address", help="An existing Ray cluster; none starts a local one.", rich_help_panel=_RUN)
-    ] = "",
-    gpus: Annotated[
-        float, typer.Option("--gpus", min=0, help="GPUs that a Ray actor takes.", rich_help_panel=_RUN)
-    ] = 0.0,
+    seed: Annotated[int | None, _run_flag("--seed", "Seed of everything that is drawn.")] = None,
+    engine: Annotated[str, _run_flag("--engine", "inline, processes or ray.")] = "inline",
+    workers: Annotated[int, _run_flag("--workers", "Processes or Ray actors.", min=1)] = 2,
+    address: Annotated[str, _run_flag("--address", "An existing Ray cluster; none starts a local one.")] = "",
+    gpus: Annotated[float, _run_flag("--gpus", "GPUs that a Ray actor takes.", min=0)] = 0.0,
     prefetch: Annotated[
-        int | None,
-        typer.Option(
-            "--prefetch", min=0, help="Inline: processes that read files ahead (2 on a GPU).", rich_help_panel=_RUN
-        ),
+        int | None, _run_flag("--prefetch", "Inline: processes that read files ahead (2 on a GPU).", min=0)
     ] = None,
-    shard: Annotated[
-        str | None,
-        typer.Option("--shard", help="i/N: this process's part of a run shared by N.", rich_help_panel=_RUN),
-    ] = None,
-    batch_size: Annotated[
-        str, typer.Option("--batch-size", help="Units per batch, or auto.", rich_help_panel=_RUN)
-    ] = "auto",
-    threads: Annotated[int, typer.Option("--threads", min=1, help="Threads of each worker.", rich_help_panel=_RUN)] = 1,
-    on_error: Annotated[
-        str, typer.Option("--on-error", help="record a failed unit and continue, or stop.", rich_help_panel=_RUN)
-    ] = "record",
+    shard: Annotated[str | None, _run_flag("--shard", "i/N: this process's part of a run shared by N.")] = None,
+    batch_size: Annotated[str, _run_flag("--batch-size", "Units per batch, or auto.")] = "auto",
+    threads: Annotated[int, _run_flag("--threads", "Threads of each worker.", min=1)] = 1,
+    on_error: Annotated[str, _run_flag("--on-error", "record a failed unit and continue, or stop.")] = "record",
     max_failures: Annotated[
-        float,
-        typer.Option(
-            "--max-failures", min=0, max=1, help="Share of failed units above which it stops.", rich_help_panel=_RUN
-        ),
+        float, _run_flag("--max-failures", "Share of failed units above which it stops.", min=0, max=1)
     ] = 0.01,
-    new: Annotated[
-        bool,
-        typer.Option("--new", help="Set an earlier run in this folder aside and start again.", rich_help_panel=_RUN),
-    ] = False,
+    new: Annotated[bool, _run_flag("--new", "Set an earlier run in this folder aside and start again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
     full: Annotated[bool, typer.Option("--full", help="Print every score and every slice.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,

@@ -139,7 +139,7 @@ def _add_qualities(benchmark: Benchmark, options: BenchmarkOptions, result: Unit
     frame = benchmark.schema.frame([result.record]).select(benchmark.schema.light)
     row = benchmark.qualities(frame, options).row(0, named=True)
     qualities = {quality.name: float(row[quality.name]) for quality in benchmark.card.qualities}
-    return replace(result, qualities=qualities, caption=benchmark.caption(light))
+    return replace(result, qualities=qualities, caption=benchmark.caption(light) if benchmark.caption else "")
 
 
 def build_document(benchmark: Benchmark, results: Sequence[UnitResult], page: Path | None) -> dict[str, Any]:

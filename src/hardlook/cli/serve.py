@@ -50,8 +50,8 @@ def serve(
     address = server_url(host, listening)
     if host not in LOOPBACK:
         typer.echo(
-            f"warning: {host} can be reached from other machines, and whoever reaches it reads every run and its "
-            "pictures; there is no password",
+            f"warning: {host} can be reached from other machines; anyone there can read every run and its pictures "
+            "without a password",
             err=True,
         )
     typer.echo(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C ends it)")

@@ -201,10 +201,10 @@ def _check_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | No
         wrong = rows.filter(~right)
         if wrong.height:
             row = int(wrong[_ROW][0])
-            came = given[name][row - 1]
-            what = f"row {row}: expected {name} to be {expected}, got {came!r}"
+            value = given[name][row - 1]
+            what = f"row {row}: expected {name} to be {expected}, got {value!r}"
             if wrong.height > 1:
-                what = f"{wrong.height} rows: expected {name} to be {expected}, got {came!r} in row {row}"
+                what = f"{wrong.height} rows: expected {name} to be {expected}, got {value!r} in row {row}"
             raise DataError(what, file=file, unit=wrong["full_stem"][0], remedy=_REMEDY)
 
 

@@ -363,17 +363,17 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
         row = record["support"][way * task.shots]
         pictures.append(Picture(f"support: {concept}, {where}", images.read(row)))
     each = len(record["query"]) // len(concepts)
-    for place in _choose_queries(record["predicted"], each):
+    for place in choose_queries(record["predicted"], each):
         concept, answer = concepts[place // each], concepts[record["predicted"][place]]
         where = contexts[record["query_context"][place]]
         pictures.append(Picture(f"{concept}, {where}: answered {answer}", images.read(record["query"][place])))
     return pictures
 
 
-def _choose_queries(predicted: Sequence[int], each: int) -> list[int]:
+def choose_queries(predicted: Sequence[int], each: int) -> list[int]:
     """Positions of the queries to show: wrong ones of each class in turn, right ones where none is wrong.
 
-    >>> _choose_queries([0, 1, 1, 0, 0, 0], each=3), _choose_queries([0, 0, 1, 1], each=2)
+    >>> choose_queries([0, 1, 1, 0, 0, 0], each=3), choose_queries([0, 0, 1, 1], each=2)
     ([1, 3, 2, 4, 5], [0, 2, 1, 3])
     """
     wrong = [place for place, answer in enumerate(predicted) if answer != place // each]

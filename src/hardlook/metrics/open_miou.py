@@ -166,9 +166,9 @@ def harmonic_mean(one: ArrayLike, other: ArrayLike) -> NDArray[np.float64]:
 def soft_counts(confusion: Values, similarity: Values) -> NDArray[np.float64]:
     """(..., 3, K) soft pixels found, true pixels, and soft pixels predicted of each class.
 
-    `confusion` is (..., K, K + 1), its last column "no such label", which is a full miss and nobody's false
-    positive; or (..., K, K). `similarity` is (K, K). With TP, FP and FN the soft true positives, false positives and false
-    negatives: found = TP, true = TP + FN, predicted = TP + FP.
+    `confusion` is (..., K, K + 1), its last column "no such label", which is a full miss and a false positive
+    of no class; or (..., K, K). `similarity` is (K, K). With TP, FP and FN the soft true positives, false positives and
+    false negatives: found = TP, true = TP + FN, predicted = TP + FP.
 
     >>> soft_counts(np.array([[2, 2, 1], [0, 1, 0]]), [[1, 0.5], [0.5, 1]])
     array([[3., 1.],

@@ -22,7 +22,7 @@ array([0.524, 0.85 , 0.619])
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -191,9 +191,9 @@ def quality_sums(matches: SegmentMatches, similarity: Values, things: Values) ->
     >>> quality_sums(join_matches([]), [[1]], [True]).tolist()
     [[0.0], [0.0], [0.0], [0.0]]
     """
-    columns = (matches.true, matches.called, matches.intersection, matches.union, matches.excused)
-    order = np.lexsort(columns[::-1])
-    sorted_matches = SegmentMatches(matches.image[order], *(column[order] for column in columns), matches.images)
+    columns = ("true", "called", "intersection", "union", "excused")
+    order = np.lexsort(tuple(getattr(matches, name) for name in reversed(columns)))
+    sorted_matches = replace(matches, **{name: getattr(matches, name)[order] for name in ("image", *columns)})
     return np.asarray(_sums(sorted_matches, similarity, things, np.zeros(len(matches), np.int64), 1)[0])
 
 

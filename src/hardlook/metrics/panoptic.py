@@ -103,14 +103,14 @@ def match_segments(
     missed[true] = False
     spare[predicted] = False
     missed_classes, spare_classes = true_classes[missed], predicted_classes[spare]
-    nobody = np.full(len(missed_classes) + len(spare_classes), NO_PARTNER)
-    nothing = np.zeros(len(nobody), np.int64)
+    no_partner = np.full(len(missed_classes) + len(spare_classes), NO_PARTNER)
+    no_pixels = np.zeros(len(no_partner), np.int64)
     return SegmentMatches(
-        image=np.zeros(len(true) + len(nobody), np.int64),
-        true=np.concatenate([true_classes[true], missed_classes, nobody[: len(spare_classes)]]),
-        called=np.concatenate([predicted_classes[predicted], nobody[: len(missed_classes)], spare_classes]),
-        intersection=np.concatenate([shared, nothing]),
-        union=np.concatenate([union, nothing]),
+        image=np.zeros(len(true) + len(no_partner), np.int64),
+        true=np.concatenate([true_classes[true], missed_classes, no_partner[: len(spare_classes)]]),
+        called=np.concatenate([predicted_classes[predicted], no_partner[: len(missed_classes)], spare_classes]),
+        intersection=np.concatenate([shared, no_pixels]),
+        union=np.concatenate([union, no_pixels]),
         excused=np.concatenate([excused[predicted], np.zeros(len(missed_classes), np.bool_), excused[spare]]),
     )
 

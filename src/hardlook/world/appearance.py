@@ -138,7 +138,7 @@ class ContextColours:
     light: Colour = (1.0, 1.0, 1.0)
 
     def ground_at(self, depth: float) -> Colour:
-        """The ground's colour at `depth` in [0, 1]: 0 at the horizon, 1 at the picture's lower edge."""
+        """The ground's colour at `depth` in [0, 1]: 0 at the horizon, 1 at the image's lower edge."""
         (far, near) = self.ground
         red, green, blue = (f + (n - f) * depth for f, n in zip(far, near, strict=True))
         return red, green, blue

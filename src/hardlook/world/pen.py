@@ -46,7 +46,7 @@ class Canvas:
 
     @classmethod
     def blank(cls, size: tuple[int, int], *, silhouettes_only: bool = False) -> Canvas:
-        """An empty canvas for a picture of `size` (width, height) pixels."""
+        """An empty canvas for an image of `size` (width, height) pixels."""
         width, height = size[0] * SUPERSAMPLING, size[1] * SUPERSAMPLING
         layers = np.zeros((height, width), np.uint8)
         return cls(layers, None if silhouettes_only else np.zeros((height, width, 4), np.uint8))

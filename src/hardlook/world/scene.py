@@ -110,7 +110,7 @@ def _check_options(size: tuple[int, int], concept: str | None, context: str | No
     if context is not None and context not in {place.name for place in CONTEXTS}:
         raise OptionError(f"no context {context!r} in the planted world", remedy=f"one of {places}")
     if distractors is not None and not 0 <= distractors <= 12:
-        raise OptionError(f"{distractors} distractors asked for", remedy="0 to 12")
+        raise OptionError(f"{distractors} distractors", remedy="choose 0 to 12")
 
 
 def _choose_objects(

@@ -161,7 +161,7 @@ def apply_light(
 
 @dataclass(frozen=True)
 class Landscape:
-    """Pens for sky, ground and void in units of the picture's height, the horizon, and the width in those units."""
+    """Pens for sky, ground and void in units of the image's height, the horizon, and the width in those units."""
 
     sky: Pen
     ground: Pen

@@ -1,4 +1,4 @@
-"""Looks do to pixels what their names say."""
+"""Image effects do to pixels what their names say."""
 
 import cv2
 import numpy as np

@@ -1,7 +1,4 @@
-"""The ridge probe against scikit-learn's, and its leave-one-out errors against leaving one out.
-
-Probes on made vectors whose truth is known, and the folds they are judged on.
-"""
+"""The ridge probe against scikit-learn's and against leaving one out; probes and folds on vectors of known truth."""
 
 import math
 

@@ -1,7 +1,4 @@
-"""Where images go: the dial in training, even contexts in the test, no image twice.
-
-Planted folders: what is written, that it repeats, goes on after a stop, and refuses what is not its own.
-"""
+"""Planting contexts: the plan (correlation in training, even contexts in the test, no image twice) and the folders."""
 
 import csv
 import json
@@ -34,7 +31,7 @@ def test_laws(counts, contexts, correlation, seed, split_by):
     folders = folders_of(counts)
     plan = plan_contexts(folders, CONTEXTS[:contexts], correlation=correlation, seed=seed, split_by=split_by)
     assert sorted(one.source for one in plan) == sorted(name for names in folders.values() for name in names)
-    assert len({one.place for one in plan}) == len(plan)
+    assert len({one.target for one in plan}) == len(plan)
     cells = Counter((one.split, one.concept, one.context) for one in plan)
     for split, concept in {(one.split, one.concept) for one in plan}:
         dealt = [cells[split, concept, context] for context in CONTEXTS[:contexts]]
@@ -140,7 +137,7 @@ def test_the_dial_changes_no_picture(source, tmp_path):
     for dial in (0.0, 1.0):
         out = tmp_path / str(dial)
         made = plant_contexts(source / "images", out, PlantingOptions(("snow", "dusk"), correlation=dial))
-        sets[dial] = {(one.source, one.context): (out / f"{one.place}.jpg").read_bytes() for one in made.rows}
+        sets[dial] = {(one.source, one.context): (out / f"{one.target}.jpg").read_bytes() for one in made.rows}
     both = sets[0.0].keys() & sets[1.0].keys()
     assert both and all(sets[0.0][key] == sets[1.0][key] for key in both)
 
@@ -193,7 +190,7 @@ def test_backdrops_use_the_masks(source, tmp_path):
     made = plant_contexts(source / "images", tmp_path / "a", planting, masks=source / "masks")
     assert made.images == 24 and made.without_mask == 0
     for one in made.rows:
-        picture = cv2.imread(str(tmp_path / "a" / f"{one.place}.png"))[..., ::-1]
+        picture = cv2.imread(str(tmp_path / "a" / f"{one.target}.png"))[..., ::-1]
         original = cv2.imread(str(source / "images" / one.source))[..., ::-1]
         mask = cv2.imread(str(source / "masks" / one.source), cv2.IMREAD_GRAYSCALE)
         inside = cv2.erode(mask, np.ones((7, 7), np.uint8)) > 0

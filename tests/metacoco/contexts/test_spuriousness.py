@@ -1,8 +1,6 @@
-"""Information of concept and context against scikit-learn and against counting all tables.
+"""Mutual information against scikit-learn and against all tables, half samples against the theory of a mean.
 
-Half samples against the standard error that a mean has by theory.
-
-The dial of the planted world moves the index, and probes of the planted encoder tell what it follows.
+The correlation of the planted world moves the index, and probes of the planted encoder show what it follows.
 """
 
 import itertools

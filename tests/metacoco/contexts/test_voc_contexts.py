@@ -69,7 +69,7 @@ def test_lists_and_refusals(world, tmp_path):
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     with pytest.raises(DataError, match=r"something else: letter\.txt"):
         write_cooccurrences(rows, tmp_path / "mine")
-    with pytest.raises(DataError, match="no image here holds a class"):
+    with pytest.raises(DataError, match="no image has a class"):
         list_cooccurrences(world, smallest=1.0)
 
 

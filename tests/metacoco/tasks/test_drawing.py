@@ -200,8 +200,8 @@ def test_a_task_that_cannot_be_completed_is_named():
     ("changes", "words"),
     [
         ({"mode": "shared"}, "not chosen for the mode 'shared'"),
-        ({"shots": 2}, r"chosen for \(2, 1, 3\) ways, shots and queries, \(2, 2, 3\) were asked for"),
-        ({"ways": 0}, r"\(0, 1, 3\) were asked for"),
+        ({"shots": 2}, r"chosen for \(2, 1, 3\) ways, shots and queries, \(2, 2, 3\) were given"),
+        ({"ways": 0}, r"\(0, 1, 3\) were given"),
         ({"mode": "swapped", "ways": 1}, "no context to swap with"),
         ({"blind_supports": "paper"}, "chosen for blind supports 'ours', not 'paper'"),
         ({"indices": [-1]}, "a task's number is negative"),

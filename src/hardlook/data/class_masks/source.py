@@ -152,9 +152,9 @@ def read_binary_mask(path: Path, size: tuple[int, int]) -> ClassMask:
     """
     values = read_label_map(path, size=size)
     found = np.unique(values)
-    if strange := [int(value) for value in found if value not in (0, 1, VOID)]:
+    if unknown := [int(value) for value in found if value not in (0, 1, VOID)]:
         raise DataError(
-            f"a binary mask with the values {', '.join(map(str, strange[:5]))}",
+            f"a binary mask with the values {', '.join(map(str, unknown[:5]))}",
             file=path,
             remedy="store 0 and 1, or 0 and 255; put label maps in SegmentationClass or pass them as masks",
         )
@@ -165,9 +165,9 @@ def read_binary_mask(path: Path, size: tuple[int, int]) -> ClassMask:
 
 def read_bright_mask(path: Path, size: tuple[int, int]) -> ClassMask:
     """The mask of a grey file: foreground above 127, as in FSS-1000; no pixel is void."""
-    picture = read_image(path)
-    grey = picture[..., 0]
-    if not bool((picture == picture[..., :1]).all()):
+    image = read_image(path)
+    grey = image[..., 0]
+    if not bool((image == image[..., :1]).all()):
         raise DataError("a mask with colours", file=path, remedy="store the mask in grey, or in three equal channels")
     check_mask_size((grey.shape[1], grey.shape[0]), size, path)
     return ClassMask(grey > 127, np.zeros(grey.shape, bool))

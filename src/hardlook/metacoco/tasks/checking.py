@@ -1,7 +1,7 @@
 """Checking drawn tasks against the rules of their mode, independently of how they were drawn.
 
 >>> from hardlook.metacoco.tasks.images import build_image_table
->>> table = image_table(["cat", "cat"], ["grass", "grass"], ["same", "same"])
+>>> table = build_image_table(["cat", "cat"], ["grass", "grass"], ["same", "same"])
 >>> one = np.zeros((1, 1), np.int64)
 >>> check_tasks(Tasks("iid", 1, 1, one[0], one, one[..., None], one[..., None] + 1, one), table)
 Traceback (most recent call last):

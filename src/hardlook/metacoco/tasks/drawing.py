@@ -9,8 +9,8 @@ own supports without regard to context.
 >>> from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 >>> from hardlook.metacoco.tasks.images import build_image_table
 >>> rows = [(concept, context) for concept in "abc" for context in ("grass", "snow") for _ in range(4)]
->>> table = image_table(*zip(*rows), [str(number) for number in range(24)])
->>> eligible = eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=3)
+>>> table = build_image_table(*zip(*rows), [str(number) for number in range(24)])
+>>> eligible = find_eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=3)
 >>> iid, ood = (draw_tasks(table, eligible, mode, 2, 1, 3, np.arange(5), seed=0) for mode in ("iid", "ood"))
 >>> bool((iid.support == ood.support).all()), iid.query.shape
 (True, (5, 2, 3))

@@ -1,7 +1,7 @@
-"""Functions compiled by numba, kept on disk so that only the first call ever on a machine waits.
+"""Functions compiled by numba and cached on disk, so that only the first call on a machine waits for the compiler.
 
-Other threads go on while they run. Only modules of kernels import this one, and only functions import those: numba
-takes a second to load, and where it is not installed the importing function has another way.
+They release the global interpreter lock. Only kernel modules import this one, and kernel modules are imported inside
+functions: numba takes a second to load, and where it is not installed the importing function falls back to numpy.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Function = TypeVar("Function", bound=Callable[..., object])
 def compiled(function: Function) -> Function:
     """The function, compiled at its first call for each combination of types.
 
-    Without a folder that can be written numba refuses to keep its work; it is then compiled in each process.
+    Where numba finds no writable cache folder, each process compiles anew.
 
     >>> compiled(lambda number: number + 1)(2)
     3

@@ -1,4 +1,4 @@
-"""Exact distance transforms in whole numbers, compiled; import it where it is called, for numba takes its time to load.
+"""Exact distance transforms in whole numbers, compiled; import it inside functions, numba is slow to load.
 
 Meijster, Roerdink and Hesselink, "A general algorithm for computing distance transforms in linear time", 2000: first
 the distance along each column, then the lower envelope of parabolas along each row. Only runs of True pixels are

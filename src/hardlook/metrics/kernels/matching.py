@@ -1,4 +1,4 @@
-"""COCO's greedy matching, compiled; import it where it is called, for numba takes its time to load."""
+"""COCO's greedy matching, compiled; import it inside functions, numba is slow to load."""
 
 from __future__ import annotations
 

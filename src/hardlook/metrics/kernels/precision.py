@@ -1,4 +1,4 @@
-"""Soft average precision in one pass over detections in score order, compiled; import it where it is called.
+"""Soft average precision in one pass over detections in score order, compiled; import it inside functions.
 
 COCO's interpolated precision at a recall level is the best precision at that recall or beyond. So each true positive
 raises the best of the highest level it reaches, and a maximum from the right at the end does the rest: no curve is
