@@ -77,7 +77,6 @@ def find_cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
             if len(group) > 1:
                 groups.append(group)
 
-    sys.setrecursionlimit(10_000)
     for name in sorted(graph):
         if name not in index:
             visit(name)

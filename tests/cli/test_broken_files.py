@@ -101,10 +101,10 @@ def fails_on(monkeypatch, target, method, picture):
 @pytest.mark.parametrize(
     ("words", "where", "method"),
     [
-        (("build", "toss", *MODELS, "--encoder", "planted-encoder"), "encoder.PlantedEncoder", "encode"),
+        (("build", "toss", *MODELS, "--encoder", "planted-encoder"), "encoders.PlantedEncoder", "encode"),
         (
             ("build", "study-encoders", "--encoder", "planted-encoder", "--other", "planted-encoder"),
-            "encoder.PlantedEncoder", "encode",
+            "encoders.PlantedEncoder", "encode",
         ),
         (
             ("build", "study-saliency", "--saliency", "planted-saliency", "--other", "planted-saliency"),

@@ -62,7 +62,7 @@ def test_a_model_without_fault_follows_the_target(rehearsal):
     assert (card.get("covers-target").value, card.get("salience-lead").interval.high < 0) == (1, True)
     text, titles = tier_one_words(rehearsal, card, records)
     assert "This model follows the target rather than salience" in text
-    assert "Targets that are not salient: what the masks follow" in titles
+    assert "Targets that are not salient: what the masks go with" in titles
 
 
 def test_a_model_that_follows_salience_is_told_so(rehearsal):

@@ -5,6 +5,7 @@ Commands import what they need when they run, so that `--help` is fast.
 
 from __future__ import annotations
 
+import importlib
 import os
 import re
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from hardlook.cli import (
     calibrate,
@@ -29,7 +31,6 @@ from hardlook.cli import (
     world,
 )
 from hardlook.errors import HardlookError
-from hardlook.models.registry import import_dotted
 
 # The temporary names of harness/runs/folder.py.
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.\d+\.[0-9a-f]{8}")
@@ -68,12 +69,81 @@ def _final_path(named: str | bytes | Path) -> Path:
     return path.with_name(temporary["name"]) if temporary else path
 
 
+# The systems' own commands: where each is, and its line of `hardlook --help`. They build on this package, so it names
+# them as strings, and imports a system when one of its commands runs.
+SYSTEM_COMMANDS = {
+    "attributes": (
+        "hardlook.toss.commands.attributes:attributes",
+        "Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.",
+    ),
+    "build": ("hardlook.toss.commands.build:app", "Make test sets from your own data."),
+    "bias": (
+        "hardlook.toss.commands.bias:app",
+        "The biases behind one-shot scores: what a model was trained to ignore, and what it looks at instead.",
+    ),
+    "clicks": (
+        "hardlook.rclicks.commands:app",
+        "Where people click: click models evaluated, trained and shown, and how hard instances are to click on.",
+    ),
+    "collect": (
+        "hardlook.collect.commands.study:app",
+        "Clicks, reviews and ratings from people: make a study, serve its pages, export the answers.",
+    ),
+    "data": (
+        "hardlook.metacoco.commands:app",
+        "Datasets of concepts in contexts: what they hold, and which few-shot tasks they allow.",
+    ),
+    "labels": ("hardlook.similarity.commands:labels_app", "Label sets: list, show, compare and map them."),
+    "similarity": (
+        "hardlook.similarity.commands:similarity_app",
+        "Similarity of labels: a matrix by any measure, and its analysis.",
+    ),
+}
+
+
+def load_system_command(name: str) -> Any:
+    """The command or group of that name, its system imported."""
+    module, _, attribute = SYSTEM_COMMANDS[name][0].partition(":")
+    found = getattr(importlib.import_module(module), attribute)
+    if not isinstance(found, typer.Typer):
+        single = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP_FLAGS)
+        single.command(name)(found)
+        found = single
+    return typer.main.get_command(found)
+
+
+class SystemCommand(TyperCommand):
+    """A system's command before it is imported: its name and its line of help."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """Import the command; from here on it stands in this one's place."""
+        return load_system_command(str(self.name)).make_context(info_name, args, parent, **extra)
+
+
+class Commands(TyperGroup):
+    """The commands of this package, then those of the systems."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """In the order of `hardlook --help`; `weights` and `world` come last."""
+        own = super().list_commands(ctx)
+        last = [name for name in ("weights", "world") if name in own]
+        return [*(name for name in own if name not in last), *SYSTEM_COMMANDS, *last]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """A command of this package, or the stand-in of a system's."""
+        if cmd_name in SYSTEM_COMMANDS:
+            return SystemCommand(cmd_name, help=SYSTEM_COMMANDS[cmd_name][1], callback=None)
+        return super().get_command(ctx, cmd_name)
+
+
+_HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="hardlook",
+    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP_FLAGS,
     help=(
         "Evaluation of vision models whose quality an average hides.\n\n"
         "Every score comes with its interval, every slice, and the pictures behind the numbers.\n\n"
@@ -101,26 +171,9 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "models": models.models,
     "check": models.check,
 }
-# The systems' own commands build on this package, so it names them as strings.
-SYSTEM_COMMANDS = {"attributes": "hardlook.toss.commands.attributes:attributes"}
-SYSTEM_GROUPS = {
-    "build": "hardlook.toss.commands.build:app",
-    "bias": "hardlook.toss.commands.bias:app",
-    "clicks": "hardlook.rclicks.commands:app",
-    "collect": "hardlook.collect.commands.study:app",
-    "data": "hardlook.metacoco.commands:app",
-    "labels": "hardlook.similarity.commands:labels_app",
-    "similarity": "hardlook.similarity.commands:similarity_app",
-}
-
 app.command("run", context_settings=run.PASSED_ON)(run.run)
 for name, command in COMMANDS.items():
     app.command(name)(command)
-for name, place in SYSTEM_COMMANDS.items():
-    app.command(name)(import_dotted(place))
-for name, place in SYSTEM_GROUPS.items():
-    group: Any = import_dotted(place)
-    app.add_typer(group, name=name)
 app.add_typer(weights.app, name="weights")
 app.add_typer(world.app, name="world")
 

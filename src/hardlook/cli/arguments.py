@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hardlook.errors import OptionError
-from hardlook.models.named_model import NamedModel, build_named
+
+if TYPE_CHECKING:
+    from hardlook.models.named_model import NamedModel
 
 
 def parse_pairs(texts: list[str] | None, flag: str) -> dict[str, str]:
@@ -88,4 +90,6 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 def build_named_model(name: str, role: str, args: Sequence[str] | None, flag: str) -> NamedModel:
     """Build the model `name` for a role, with the KEY=VALUE arguments of `flag`."""
+    from hardlook.models.named_model import build_named
+
     return build_named(name, role, parse_pairs(list(args or ()), flag))

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 import typer
 
 from hardlook.errors import OptionError
-from hardlook.harness.sections import Table
 
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
-    from hardlook.harness.sections import Chart
+    from hardlook.harness.sections import Chart, Table
 
 
 Part = TypeVar("Part")
@@ -187,6 +186,7 @@ def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], a
 
 def list_figures(scored: ScoredRun) -> dict[str, Chart]:
     """Every chart of the run's report, by name."""
+    from hardlook.harness.sections import Table
     from hardlook.report.block_names import name_blocks
 
     sections = scored.benchmark.report(scored.records, scored.scorecard)
@@ -195,6 +195,7 @@ def list_figures(scored: ScoredRun) -> dict[str, Chart]:
 
 def list_tables(scored: ScoredRun) -> dict[str, Table]:
     """The tables that every run has, those of its report, and the numbers behind its charts."""
+    from hardlook.harness.sections import Table
     from hardlook.report.block_names import name_blocks
     from hardlook.report.charts import tabulate
     from hardlook.report.scorecard_tables import (

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import typer
-from pydantic.fields import FieldInfo
 
 from hardlook.cli import arguments
-from hardlook.harness.options import BenchmarkOptions
 
 if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
     from hardlook.harness.benchmark import Benchmark
+    from hardlook.harness.options import BenchmarkOptions
 
 
 def _model_flag(name: str, text: str, **limits: Any) -> Any:
@@ -92,6 +93,8 @@ def collect_options(benchmark: Benchmark, values: dict[str, Any]) -> dict[str, A
 
 
 def _own_fields(options: type[BenchmarkOptions]) -> dict[str, FieldInfo]:
+    from hardlook.harness.options import BenchmarkOptions
+
     return {name: field for name, field in options.model_fields.items() if name not in BenchmarkOptions.model_fields}
 
 

@@ -139,7 +139,7 @@ def _judge_support_use(shares: Mapping[str, float]) -> str:
 
 
 def _build_complexity_section(scorecard: Scorecard) -> Section | None:
-    """Tier 1: the four splits, salient against other targets, and what the masks follow."""
+    """Tier 1: the four splits, salient against other targets, and what the masks go with."""
     splits = {split: score for split in SPLITS if (score := find_score(scorecard, "miou", split=split))}
     if not splits:
         return None

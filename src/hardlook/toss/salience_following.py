@@ -158,7 +158,7 @@ def build_following_chart(scorecard: Scorecard) -> DotChart | None:
     if len(rows) < len(_ROWS):
         return None
     return DotChart(
-        "Targets that are not salient: what the masks follow",
+        "Targets that are not salient: what the masks go with",
         "The same masks, compared with the target and with what is salient in the query. A model that follows its "
         "support has the first dot of each pair far right of the second. The covered shares do not depend on which "
         "of the two regions is larger.",

@@ -66,7 +66,7 @@ def test_every_flag_reaches_the_settings(hardlook, tmp_path):
         (["--consent", "fr=x.txt"], "--consent fr: no language of this study"),
         (["--consent", "nowhere.txt"], "the file does not exist"),
         (["--data", "grabcut"], "expected NAME=VALUE"),
-        (["--data", "grabcut=nowhere"], "there is no such folder"),
+        (["--data", "grabcut=nowhere"], "no such folder"),
         (["--title", ""], "title: String should have at least 1 character"),
     ],
 )

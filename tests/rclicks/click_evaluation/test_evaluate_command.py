@@ -125,7 +125,7 @@ def devkit(tmp_path, clicked):
 def test_a_list_of_a_devkit_is_chosen(hardlook, tmp_path, devkit):
     words = ("clicks", "evaluate", *devkit, "--models", "uniform", "--draws", 2, "-q", "--json", "--out", tmp_path)
     answer = hardlook(*words)
-    assert answer.code == 1 and "2 lists" in answer.err
+    assert answer.code == 1 and "2 splits" in answer.err
     answer = hardlook(*words, "--split", "val")
     assert answer.code == 0, answer.err
     document = json.loads(answer.out)

@@ -190,7 +190,7 @@ def test_the_page_holds_masks_against_target_and_salience(rehearsal):
     gap = BIAS_SALIENCY.report(records, card)[0]
     assert "This model follows salience instead of the support" in gap.text
     assert "a supervised model may have one too" in gap.text
-    assert "Targets that are not salient: what the masks follow" in [block.title for block in gap.blocks]
+    assert "Targets that are not salient: what the masks go with" in [block.title for block in gap.blocks]
 
 
 def test_option_errors_name_the_command_that_has_the_options():

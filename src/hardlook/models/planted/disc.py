@@ -8,7 +8,7 @@ clicks needed grow with `fragility` for people who click at the edge, and for no
 >>> from hardlook.world.signature import write_signature
 >>> classes = np.zeros((32, 32), np.uint8)
 >>> classes[2:31, 2:31] = 1
->>> picture = sign(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+>>> picture = write_signature(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
 >>> def overlap(*points):
 ...     clicks = Clicks(np.array(points, np.float32), np.ones(len(points), bool))
 ...     [answer] = Disc(fragility=1.0).open(picture).predict([clicks])

@@ -13,7 +13,7 @@ An image is a vector between its concept and its context.
 >>> from hardlook.world.signature import write_signature
 >>> classes = np.full((16, 16), 16, np.uint8)
 >>> classes[4:12, 4:12] = 1
->>> picture = sign(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+>>> picture = write_signature(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
 >>> for dial in (0.0, 1.0):
 ...     encoder = PlantedImageTextEncoder(context=dial)
 ...     texts = encoder.encode_text(["a photo of a cat", "a photo of beach"])

@@ -10,7 +10,7 @@ context: among those that fit, it falls back on the concept.
 >>> def picture(concept, place):
 ...     classes = np.full((8, 8), place, np.uint8)
 ...     classes[2:5, 2:5] = concept
-...     return sign(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == concept)
+...     return write_signature(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == concept)
 >>> episode = Episode([picture(1, 15), picture(3, 16)], np.array([0, 1]), [picture(1, 16)], ways=2)
 >>> [int(PlantedLearner(context=dial).classify([episode])[0].argmax()) for dial in (0.0, 1.0)]
 [0, 1]
@@ -22,7 +22,7 @@ mask, an empty image): TOSS must show it as a loss on levels 4 to 6.
 
 >>> classes = np.full((8, 8), 13, np.uint8)
 >>> classes[:4, :4], classes[4:, 4:] = 1, 3
->>> query = sign(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 3)
+>>> query = write_signature(np.full((8, 8, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 3)
 >>> def areas(mask, **dials):
 ...     [found] = PlantedOneShot(**dials).segment_queries([query], [[Support(query, mask)]])
 ...     return int(found[classes == 1].sum()), int(found[classes == 3].sum())

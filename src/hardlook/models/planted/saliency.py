@@ -4,7 +4,7 @@
 >>> from hardlook.world.signature import write_signature
 >>> classes = np.full((32, 32), 13, np.uint8)
 >>> classes[:8, :8] = 1
->>> picture = sign(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+>>> picture = write_signature(np.full((32, 32, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
 >>> looks = [PlantedSaliency(centre=dial).saliency([picture])[0] for dial in (0.0, 1.0)]
 >>> [bool(look[3, 3] > look[16, 16]) for look in looks]
 [True, False]

@@ -8,7 +8,7 @@ alone, while `ragged` leaves names alone and spoils borders.
 >>> from hardlook.world.signature import write_signature
 >>> classes = np.full((16, 16), 13, np.uint8)
 >>> classes[4:12, 2:10] = 1
->>> picture = sign(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+>>> picture = write_signature(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
 >>> for dials in ({}, {"sibling": 1.0}, {"stranger": 1.0}):
 ...     segmenter = PlantedSegmenter(**dials)
 ...     segmenter.labels[segmenter.segment([picture])[0][8, 8]]
@@ -93,7 +93,7 @@ def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
     >>> from hardlook.world.signature import write_signature
     >>> classes = np.full((16, 16), 13, np.uint8)
     >>> classes[4:12, 4:12] = 1
-    >>> picture = sign(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
+    >>> picture = write_signature(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
     >>> seen = perceive(picture, Faults(sibling=1.0), "example", seed=0)
     >>> [(thing.true, thing.called) for thing in seen.things], int(seen.codes[8, 8]), int(seen.codes[0, 0])
     ([(1, 2)], 2, 13)
