@@ -3,7 +3,7 @@
 `pip install cosmic-ray`, then `python tools/mutation.py --sample 300 --seed 0 --out mutants.csv`. A place in the code
 is drawn, then one of cosmic-ray's operators that fit it. The tests of a mutant are the doctests of its module and the
 files of the mirrored test folder that import the module. A mutant survives when they all pass. Changes that only touch
-type annotations or docstrings are not drawn. docs/testing.md has the figures.
+type annotations or docstrings are not drawn. See docs/testing.md.
 
 Every mutant runs in a forked process that has the heavy libraries loaded already, on its own copy of the source.
 """

@@ -21,8 +21,8 @@ SHARED = ("world/", "models/planted/", "report/", "cli/", "harness/stats/")
 RUNS = {
     "open-miou": {"scenes": 6, "resamples": 20},
     "rclicks": {"scenes": 3, "rounds": 3, "resamples": 20},
-    "toss": {"scenes": 16, "resamples": 20},
-    "metacoco": {"scenes": 48, "tasks": 8, "resamples": 20},
+    "toss": {"scenes": 24, "resamples": 20},
+    "metacoco": {"scenes": 480, "tasks": 8, "resamples": 20},
 }
 
 
