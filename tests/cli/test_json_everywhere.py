@@ -7,7 +7,7 @@ import pytest
 import typer
 from small_runs import small_run
 
-from hardlook.cli.app import app
+from hardlook.cli.app import SYSTEM_COMMANDS, app, load_system_command
 from hardlook.cli.run import build_command
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 
@@ -27,7 +27,10 @@ def leaves(command, path=()):
         yield from leaves(one, (*path, name))
 
 
+SYSTEMS = {name: load_system_command(name) for name in SYSTEM_COMMANDS}
 LEAVES = dict(leaves(typer.main.get_command(app)))
+for system, group in SYSTEMS.items():
+    LEAVES.update(leaves(group, (system,)))
 
 
 def flags(command):
@@ -45,6 +48,11 @@ def strict(text):
 def test_every_command_has_the_flag(verb):
     assert "--json" in flags(LEAVES[verb])
     assert LEAVES[verb].get_short_help_str()
+
+
+@pytest.mark.parametrize("name", SYSTEM_COMMANDS)
+def test_the_line_of_help_is_the_first_of_the_commands_own(name):
+    assert " ".join(SYSTEMS[name].help.split("\n\n")[0].split()) == SYSTEM_COMMANDS[name][1]
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, *STUDIES])
