@@ -222,7 +222,7 @@ def test_feedback_is_painted_once_however_often_it_is_asked_for(hall, monkeypatc
         painted.append(kind)
         return draw_highlighted(image, mask, kind)
 
-    monkeypatch.setattr("hardlook.collect.study.display_modes.draw_highlighted", paint)
+    monkeypatch.setattr("hardlook.collect.web.trials.draw_highlighted", paint)
     visitor, other = hall.participant(), hall.participant()
     replies = [one.get("/pictures/training-0/feedback") for one in (visitor, other, visitor)]
     assert {(reply.status, reply.content) for reply in replies} == {(200, replies[0].content)}
