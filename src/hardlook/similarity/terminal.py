@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -51,11 +52,11 @@ def print_matrix(document: Mapping[str, Any]) -> None:
 def print_analysis(analysis: Analysis) -> None:
     """Print mean and standard deviation of every measure, and the measures left out."""
     labels = analysis.labels
-    print(f"{labels.name} ({labels.variant}), {len(labels)} labels; means with the diagonal")
+    typer.echo(f"{labels.name} ({labels.variant}), {len(labels)} labels; means with the diagonal")
     for name, view in analysis.views.items():
-        print(f"  {name:10} mean {view.summary.mean:.4f}  std {view.summary.std:.4f}")
+        typer.echo(f"  {name:10} mean {view.summary.mean:.4f}  std {view.summary.std:.4f}")
     for one in analysis.left_out:
-        print(f"  {one.name:10} left out: {one.why}")
+        typer.echo(f"  {one.name:10} left out: {one.why}")
 
 
 def print_measures(rows: Sequence[Mapping[str, Any]]) -> None:

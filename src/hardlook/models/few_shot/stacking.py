@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -68,7 +69,7 @@ class Stack:
         return np.stack(means, axis=1)
 
 
-class StackedLearner:
+class StackedLearner(ABC):
     """A few-shot learner that scores a whole stack of tasks at once.
 
     `accepts` is "features" (vectors) or "maps"; `transductive` learners use all queries of a task together; `flags` are
@@ -83,9 +84,9 @@ class StackedLearner:
         """(queries, ways) float32 scores per episode; see `score_stack` for their range."""
         return classify_in_stacks(episodes, self.score_stack, form=self.accepts)
 
+    @abstractmethod
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32 scores of the queries of all tasks, higher is likelier."""
-        raise NotImplementedError
 
 
 def classify_in_stacks(
