@@ -13,10 +13,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.concept_context import ImageTable
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
 from hardlook.metacoco.tasks.eligibility import find_eligible_classes
-from hardlook.metacoco.tasks.images import MODES, ImageTable
+from hardlook.metacoco.tasks.images import MODES
 
 CONCEPTS, CONTEXTS, IMAGES = 20, 12, 12_000
 TASKS, LOOP_TASKS, QUERIES = 3_000, 300, 15
@@ -31,7 +32,7 @@ def images() -> ImageTable:
 
 def draw_all(table: ImageTable, ways: int, shots: int) -> list[Tasks]:
     eligible = find_eligible_classes(table, MODES, ways, shots, QUERIES)
-    return [draw_tasks(table, eligible, mode, ways, shots, QUERIES, np.arange(TASKS), seed=0) for mode in MODES]
+    return [draw_tasks(eligible, mode, np.arange(TASKS), seed=0) for mode in MODES]
 
 
 def check_all(drawn: list[Tasks], table: ImageTable) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from hardlook.models.weights.install import where
+from hardlook.models.weights.install import locate_weights
 from hardlook.similarity.wordnet.measures import WORDNET_MEASURES, wordnet_similarity
 from hardlook.similarity.wordnet.nouns import load_nouns, read_lines
 
@@ -35,7 +35,7 @@ def nltk_reader() -> Iterator[Any]:
         def map_wn(self, version: str = "wordnet") -> None:
             """No map to other releases; it would need nltk's own downloads."""
 
-    files = where("wordnet-3.0")
+    files = locate_weights("wordnet-3.0")
     with tempfile.TemporaryDirectory() as name, warnings.catch_warnings():
         folder = Path(name)
         for path in files["index.noun"].parent.iterdir():

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import argparse
 import ast
+import importlib
+import multiprocessing
 import sys
 import tempfile
+import threading
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from types import FrameType
 
@@ -106,6 +110,9 @@ def find_crowded_folders(limit: int = 20) -> dict[str, int]:
 
 def files_of_run(benchmark: str, options: Mapping[str, object]) -> set[str]:
     """The files of the package whose functions a planted run calls, without those that every run shares."""
+    for name in read_modules():  # beforehand: importing a module runs its class bodies and decorators
+        if not name.endswith("__main__"):
+            importlib.import_module(name)
     from hardlook.harness.runs.launch import launch
 
     seen: set[str] = set()
@@ -115,6 +122,7 @@ def files_of_run(benchmark: str, options: Mapping[str, object]) -> set[str]:
             seen.add(frame.f_code.co_filename)
 
     with tempfile.TemporaryDirectory() as folder:
+        threading.setprofile(profile)
         sys.setprofile(profile)
         try:
             launch(benchmark, out=Path(folder) / "run", given=dict(options))
@@ -147,7 +155,9 @@ def main() -> None:
         print("fragments:", *fragments, sep="\n  ")
     if given.runs:
         for benchmark, options in RUNS.items():
-            files = files_of_run(benchmark, options)
+            # A process of its own: what an earlier run has cached would not be called again.
+            with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as process:
+                files = process.submit(files_of_run, benchmark, options).result()
             print(f"files that a planted run of {benchmark} uses: {len(files)}")
             if given.list:
                 print(*sorted(files), sep="\n  ")

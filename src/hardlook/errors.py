@@ -11,7 +11,9 @@ hardlook.errors.HardlookError: mask is empty
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from typing import Self
 
 
 class HardlookError(Exception):
@@ -37,12 +39,11 @@ class HardlookError(Exception):
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments are not pickled by default, and errors are sent between processes.
-        return _rebuild, (type(self), self.what, self.file, self.unit, self.remedy)
+        return partial(type(self), self.what, file=self.file, unit=self.unit, remedy=self.remedy), ()
 
-    def at(self, *, file: str | Path | None = None, unit: str | None = None) -> HardlookError:
+    def at(self, *, file: str | Path | None = None, unit: str | None = None) -> Self:
         """The same error with the file or unit filled in where it was not known."""
-        known = self.file or (str(file) if file else None)
-        return _rebuild(type(self), self.what, known, self.unit or unit, self.remedy)
+        return type(self)(self.what, file=self.file or file or None, unit=self.unit or unit, remedy=self.remedy)
 
 
 class MissingExtra(HardlookError):
@@ -67,13 +68,3 @@ class RunError(HardlookError):
 
 class ChangedRun(RunError):
     """A run folder has records of other units, of another model, or from other data."""
-
-
-def _rebuild(
-    kind: type[HardlookError],
-    what: str,
-    file: str | None = None,
-    unit: str | None = None,
-    remedy: str | None = None,
-) -> HardlookError:
-    return kind(what, file=file, unit=unit, remedy=remedy)

@@ -44,7 +44,7 @@ def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> s
 
     Hashing terabytes at every start would be slow, and a file that was replaced, cut or re-encoded changes its
     size, head or tail. `full=True` reads everything. Links are followed; hidden files and the folder `without` (a run
-    folder inside its data, say) are left out, and so is the name of a single file.
+    folder inside its data) are left out, and so is the name of a single file.
     """
     if not root.exists():
         raise FileNotFoundError(root)

@@ -37,16 +37,16 @@ def moved_names() -> dict[str, dict[str, tuple[str, str]]]:
 
 
 class MovedModules(MetaPathFinder, Loader):
-    """Finds the old modules, and the packages that they lay in; asked only for modules that nobody else finds."""
+    """Finds the old modules and their packages; consulted last, for modules that no other finder knows."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """A spec where the name is an old module or holds one."""
+        """A spec if the name is an old module or a package of one."""
         if name.startswith("hardlook.") and any(f"{old}.".startswith(f"{name}.") for old in moved_names()):
             return ModuleSpec(name, self, is_package=True)
         return None
 
     def exec_module(self, module: ModuleType) -> None:
-        """Give the module its old names, each looked up when it is asked for."""
+        """Give the module its old names, each looked up on access."""
         names = moved_names().get(module.__name__, {})
 
         def look_up(name: str) -> Any:

@@ -14,15 +14,13 @@ import hashlib
 
 import numpy as np
 
-_WORD = 0xFFFFFFFF  # the largest seed that is one word
-
 
 def seed_sequence(seed: int, *key: str | int) -> np.random.SeedSequence:
     """A `SeedSequence` for `seed` and a key of words and integers (their types count)."""
     # Length-prefixed and typed, so that ("ab", "c") and ("a", "bc") and (1,) and ("1",) all differ.
     text = "".join(f"{type(part).__name__}{len(str(part))}:{part}" for part in key)
     words = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), dtype=np.uint32)
-    if 0 <= seed <= _WORD:
+    if 0 <= seed < 1 << 32:
         # The same words as in the list below, in a form that numpy reads four times as fast.
         return np.random.SeedSequence(np.concatenate([np.array([seed], np.uint32), words]))
     return np.random.SeedSequence([seed, *(int(word) for word in words)])

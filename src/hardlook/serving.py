@@ -30,14 +30,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from uvicorn import Server
 
+# The types of an ASGI application.
 Scope = MutableMapping[str, Any]
-
 Message = MutableMapping[str, Any]
-
 Receive = Callable[[], Awaitable[Message]]
-
 Send = Callable[[Message], Awaitable[None]]
-
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 Headers = Iterable[tuple[bytes, bytes]]

@@ -24,7 +24,7 @@ class Links(html.parser.HTMLParser):
 @pytest.fixture(autouse=True)
 def short(monkeypatch):
     """Fewer settings of each dial and fewer swaps, on which no page, link or verdict depends."""
-    monkeypatch.setattr("hardlook.harness.calibration.calibrate", functools.partial(calibrate, settings=(0.0, 1.0)))
+    monkeypatch.setattr("hardlook.cli.demo.calibrate", functools.partial(calibrate, settings=(0.0, 1.0)))
     monkeypatch.setattr("hardlook.cli.demo.SWAPS", 199)
 
 

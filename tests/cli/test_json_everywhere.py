@@ -7,7 +7,7 @@ import pytest
 import typer
 from small_runs import small_run
 
-from hardlook.cli.app import SYSTEM_COMMANDS, app, load_system_command
+from hardlook.cli.app import COMMANDS, load_command
 from hardlook.cli.run import build_command
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 
@@ -27,10 +27,8 @@ def leaves(command, path=()):
         yield from leaves(one, (*path, name))
 
 
-SYSTEMS = {name: load_system_command(name) for name in SYSTEM_COMMANDS}
-LEAVES = dict(leaves(typer.main.get_command(app)))
-for system, group in SYSTEMS.items():
-    LEAVES.update(leaves(group, (system,)))
+LOADED = {name: load_command(name) for name in COMMANDS}
+LEAVES = {path: leaf for name, command in LOADED.items() for path, leaf in leaves(command, (name,))}
 
 
 def flags(command):
@@ -50,9 +48,10 @@ def test_every_command_has_the_flag(verb):
     assert LEAVES[verb].get_short_help_str()
 
 
-@pytest.mark.parametrize("name", SYSTEM_COMMANDS)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_the_line_of_help_is_the_first_of_the_commands_own(name):
-    assert " ".join(SYSTEMS[name].help.split("\n\n")[0].split()) == SYSTEM_COMMANDS[name][1]
+    assert " ".join(LOADED[name].help.split("\n\n")[0].split()) == COMMANDS[name][1]
+    assert "--install-completion" not in flags(LOADED[name])
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, *STUDIES])
@@ -146,7 +145,7 @@ def test_a_part_of_a_run_says_what_is_open(hardlook, tmp_path):
 
 
 def test_the_demo_says_where_its_pages_are(hardlook, tmp_path, monkeypatch):
-    monkeypatch.setattr("hardlook.harness.registry.BUILT_IN", {})
+    monkeypatch.setattr("hardlook.cli.demo.BUILT_IN", {})
     assert strict(hardlook("demo", "--out", tmp_path, "--json").out) == {
         "index": str(tmp_path / "index.html"),
         "pages": [],

@@ -63,7 +63,7 @@ def test_a_folder_that_is_not_there(hardlook, tmp_path):
 
 def test_other_hosts_are_warned_about(hardlook, tmp_path, monkeypatch):
     seen = []
-    monkeypatch.setattr("hardlook.serving.serve", lambda app, listening, to_open: seen.append((app, listening)))
+    monkeypatch.setattr("hardlook.cli.serve.serve_app", lambda app, listening, to_open: seen.append((app, listening)))
     answer = hardlook("serve", tmp_path, "--host", "0.0.0.0", "--port", 0)
     assert answer.code == 0
     assert "warning: 0.0.0.0 can be reached from other machines" in answer.err

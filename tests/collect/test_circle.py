@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import polars as pl
 import pytest
-from circle_people import CHROMIUM, Habit, Person, send_people
+from browsers import NEEDS_CHROMIUM
+from circle_people import Habit, Person, send_people
 from command_line import CommandLine
 from command_server import hardlook_command
 from served_studies import ServedStudy, init
@@ -31,7 +32,7 @@ for needed in ("starlette", "uvicorn", "sqlalchemy", "httpx", "playwright"):
 pytestmark = [
     pytest.mark.real,
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
+    NEEDS_CHROMIUM,
 ]
 
 CROWDS, PEOPLE, IMAGES = ("distance", "uniform"), 20, 7

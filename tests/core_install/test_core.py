@@ -31,7 +31,7 @@ def test_no_extra_is_installed_there():
 
 
 def test_every_module_of_the_package_can_be_imported():
-    """But for the room that is made of a database's tables; nothing else may need it to be imported."""
+    """All but the store, which needs a database library: nothing else may import it."""
     program = (
         "import hardlook, importlib, pkgutil\n"
         "names = [m.name for m in pkgutil.walk_packages(hardlook.__path__, 'hardlook.') if '__main__' not in m.name]\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import fields
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.data.concept_context import (
-    ConceptContextArrays,
     ConceptContextDataset,
+    ImageTable,
+    build_image_table,
     count_concepts_per_split,
     list_images,
     normalize_split_name,
@@ -61,7 +61,7 @@ def test_manifest_and_folders_agree(folder: Path, tmp_path: Path) -> None:
     assert kept == tuple(row for row in rows if row.split == "val")
     with pytest.raises(DataError, match="no image of split 'dev'") as caught:
         list_images(folder, split="dev")
-    assert "test, train, val" in str(caught.value.remedy)
+    assert "train, val, test" in str(caught.value.remedy)
 
 
 def test_names_that_look_like_numbers_stay_text(tmp_path: Path) -> None:
@@ -247,15 +247,26 @@ def test_arrays_of_a_split(tmp_path: Path) -> None:
     assert "train, val, test" in str(caught.value.remedy)
 
 
-def test_arrays_have_the_fields_of_an_image_table(tmp_path: Path) -> None:
-    from hardlook.metacoco.tasks.images import ImageTable, build_image_table
+def test_names_are_sorted_and_numbers_point_at_them() -> None:
+    table = build_image_table(["zebra", "ant"], ["snow", "snow"], ["a", "b"])
+    assert table.concepts == ("ant", "zebra")
+    assert [table.concepts[k] for k in table.concept] == ["zebra", "ant"]
+    assert len(table) == 2
 
-    assert [one.name for one in fields(ConceptContextArrays)] == [one.name for one in fields(ImageTable)]
-    dataset = open_dataset(lay(tmp_path / "data", PLACES))
-    ours, rows = dataset.image_table("test"), dataset.of_split("test")
-    built = build_image_table([row.concept for row in rows], [row.context for row in rows], dataset.hashes("test"))
-    for one in fields(ImageTable):
-        assert np.array_equal(getattr(ours, one.name), getattr(built, one.name))
+
+def test_contents_are_numbered_as_they_appear_whatever_the_hash() -> None:
+    numbers = [build_image_table("abcd", "xxxx", hashes).content.tolist() for hashes in ("zyzx", "abac", "9191")]
+    assert numbers == [[0, 1, 0, 2], [0, 1, 0, 2], [0, 1, 0, 1]]
+
+
+def test_columns_of_different_lengths_are_refused_with_their_counts() -> None:
+    with pytest.raises(DataError, match="2 of concept, 2 of context, 1 of content"):
+        ImageTable(("a",), ("x",), np.zeros(2, int), np.zeros(2, int), np.zeros(1, int))
+
+
+def test_numbers_without_a_name_are_refused() -> None:
+    with pytest.raises(DataError, match=r"'context' of an image table must lie in 0\.\.0, it reaches from 0 to 3"):
+        ImageTable(("a",), ("x",), np.zeros(2, int), np.array([0, 3]), np.arange(2))
 
 
 def test_duplicates_within_and_across_splits(tmp_path: Path) -> None:

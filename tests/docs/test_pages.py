@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from doc_pages import HARNESS, PAGES, ROOMS, ROOT, blocks_of
+from doc_pages import HARNESS, PAGES, ROOT, TOPICS, blocks_of
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -33,7 +33,7 @@ def test_every_benchmark_has_a_page_and_every_reading_a_row():
 
 def test_every_room_of_pages_is_run_by_a_test_file():
     texts = [path.read_text() for path in (ROOT / "tests" / "docs").glob("test_*_pages.py")]
-    for room in {*ROOMS.values(), HARNESS}:
-        constant = "HARNESS" if room == HARNESS else f'"{room}"'
-        assert sum(f"pages_about({constant})" in text for text in texts) == 1, room
-    assert set(ROOMS) <= {page.stem for page in PAGES}
+    for topic in {*TOPICS.values(), HARNESS}:
+        constant = "HARNESS" if topic == HARNESS else f'"{topic}"'
+        assert sum(f"pages_about({constant})" in text for text in texts) == 1, topic
+    assert set(TOPICS) <= {page.stem for page in PAGES}

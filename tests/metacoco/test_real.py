@@ -4,7 +4,7 @@ import few_shot_oracle as oracle
 import pytest
 
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 pytestmark = pytest.mark.real
 
@@ -17,7 +17,7 @@ def rehearse(shared_data):
     if not root.is_dir():
         pytest.skip("no PACS here")
     pytest.importorskip("torch").set_num_threads(1)
-    if status("efficientnet-lite0") != "installed":
+    if get_weights_status("efficientnet-lite0") != "installed":
         pytest.skip("efficientnet-lite0 is not installed; hardlook weights install efficientnet-lite0")
     given = {"modes": "iid,ood", "shots": "5", "tasks": 40, "repeats": 1, "resamples": 200, "data": {"root": root}}
     return lambda **more: InMemoryRun("metacoco", {**given, "encoder": "efficientnet-lite0", **more})

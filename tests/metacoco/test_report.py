@@ -8,7 +8,7 @@ from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import CurveChart, DotChart, Gallery, HeatMap, Table
 from hardlook.metacoco.benchmark import METACOCO
-from hardlook.metacoco.report import MOST_QUERIES, choose_queries
+from hardlook.metacoco.report import MAX_QUERIES, choose_queries
 from hardlook.models.registry import build
 
 
@@ -17,9 +17,9 @@ def test_the_queries_shown_are_wrong_and_of_as_many_classes_as_there_are(predict
     shown = choose_queries(predicted, each=3)
     wrong = {place for place, answer in enumerate(predicted) if answer != place // 3}
     pool = wrong or set(range(len(predicted)))
-    assert len(shown) == len(set(shown)) == min(MOST_QUERIES, len(pool)) and set(shown) <= pool
+    assert len(shown) == len(set(shown)) == min(MAX_QUERIES, len(pool)) and set(shown) <= pool
     classes = {place // 3 for place in pool}
-    assert len({place // 3 for place in shown}) == min(MOST_QUERIES, len(classes))
+    assert len({place // 3 for place in shown}) == min(MAX_QUERIES, len(classes))
 
 
 def test_a_task_without_an_error_shows_queries_too():
@@ -29,7 +29,7 @@ def test_a_task_without_an_error_shows_queries_too():
     labels = [picture.label for picture in METACOCO.pictures(unit, record)]
     assert record["correct"] == record["queries"]
     asked = [label for label in labels if not label.startswith("support: ")]
-    assert len(asked) == MOST_QUERIES
+    assert len(asked) == MAX_QUERIES
     assert all(label.split(",")[0] == label.split("answered ")[1] for label in asked)
 
 

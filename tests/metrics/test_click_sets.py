@@ -1,5 +1,3 @@
-import builtins
-import sys
 from itertools import permutations, product
 
 import numpy as np
@@ -238,20 +236,6 @@ def test_a_constant_coordinate_has_no_p_and_says_so(a, b, why):
 def test_points_on_a_line_have_a_p():
     line = [(i / 7, 3 * i / 7) for i in range(9)]
     assert fasano_franceschini(line, line).p == pytest.approx(literal_test(line, line)[2])
-
-
-def test_the_plain_version_counts_where_numba_is_absent(monkeypatch):
-    imports = builtins.__import__
-
-    def without_numba(name, *rest):
-        if name == "numba":
-            raise ImportError(name)
-        return imports(name, *rest)
-
-    for name in ("numba", "hardlook.metrics.kernels.compiled", "hardlook.metrics.kernels.click_ks"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setattr(builtins, "__import__", without_numba)
-    assert click_sets._fastest_gaps.__wrapped__() is quadrant_gaps_numpy
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.metrics.detection import IGNORED, Detections, Objects
-from hardlook.metrics.open_ap import OpenAP, WeightedPrecision, counting_detections, open_average_precision
+from hardlook.metrics.open_ap import OpenAP, WeightedPrecision, find_relevant_detections, open_average_precision
 
 A, B, C, ELSEWHERE = [0, 0, 50, 50], [100, 0, 50, 50], [0, 100, 50, 50], [100, 100, 50, 50]
 
@@ -146,7 +146,7 @@ def test_misuse_is_refused():
     metric = OpenAP(["one", "two", "three"], CHECK, iou_type="bbox")
     nothing = Detections([], [])
     metric.update(Objects([]), nothing, image=3)
-    with pytest.raises(ValueError, match="image 3 came twice"):
+    with pytest.raises(ValueError, match="image 3 was already added"):
         metric.update(Objects([]), nothing, image=3)
     with pytest.raises(ValueError, match=r"objects of image 4: expected classes 0\.\.2, got 3 to 3"):
         metric.update(Objects([3], boxes=[A]), nothing, image=4)
@@ -203,16 +203,16 @@ def test_only_what_can_matter_is_kept():
     rng = np.random.default_rng(0)
     matched = rng.choice(np.array([-2, -1, 0, 1, 2], np.int16), (6, 40), p=[0.3, 0.5, 0.1, 0.05, 0.05])
     labels = rng.integers(0, 3, 40).astype(np.int16)
-    counting = counting_detections(matched, labels, 3)
+    relevant = find_relevant_detections(matched, labels, 3)
     for setting, row in enumerate(matched):
         expected = [
             place
             for place, found in enumerate(row.tolist())
             if found >= 0 or (found != IGNORED and any(row[later] == labels[place] for later in range(place, 40)))
         ]
-        part = slice(counting.starts[setting], counting.starts[setting + 1])
-        assert counting.places[part].tolist() == expected
-        assert counting.found[part].tolist() == row[expected].tolist()
+        part = slice(relevant.starts[setting], relevant.starts[setting + 1])
+        assert relevant.places[part].tolist() == expected
+        assert relevant.found[part].tolist() == row[expected].tolist()
 
 
 def test_weights_that_do_not_fit_the_images():

@@ -1,7 +1,5 @@
 """Whole-number distances against scipy's feature transform, which says where the nearest background pixel is."""
 
-import sys
-
 import cv2
 import numpy as np
 import pytest
@@ -11,6 +9,7 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy import ndimage
 
 from hardlook.metrics import regions
+from hardlook.metrics.kernels import load_kernels
 from hardlook.metrics.regions import Box, find_bounding_box, find_innermost_pixel, squared_distances
 
 MASKS = arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=9))
@@ -62,8 +61,8 @@ def first_deepest(mask, taken=()):
 def way(request, monkeypatch):
     """Both ways to the same numbers; without numba there is only the second."""
     if request.param == "scipy":
-        monkeypatch.setattr(regions, "_kernel", lambda: None)
-    elif regions._kernel() is None:
+        monkeypatch.setattr(regions, "load_kernels", lambda name: None)
+    elif load_kernels("distances") is None:
         pytest.skip("numba is not installed")
     return request.param
 
@@ -123,12 +122,9 @@ def test_the_innermost_free_pixel_is_the_first_of_the_deepest(mask, data):
     beyond = [(-1, 0), (mask.shape[0], 2)]
     expected = first_deepest(mask, taken)
     assert find_innermost_pixel(mask, np.array([*taken, *beyond])) == expected
-    kept = regions._kernel
-    try:
-        regions._kernel = lambda: None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(regions, "load_kernels", lambda name: None)
         assert find_innermost_pixel(mask, np.array([*taken, *beyond])) == expected
-    finally:
-        regions._kernel = kept
 
 
 @given(DISTANCES_MASKS)
@@ -144,10 +140,3 @@ def test_no_pixel_no_centre(way):
     assert find_innermost_pixel(np.zeros((0, 4), bool)) is None
     assert find_innermost_pixel(np.ones((1, 1), bool), np.array([[0, 0]])) is None
     assert squared_distances(np.zeros((0, 3), bool), frame_is_background=True).shape == (0, 3)
-
-
-def test_scipy_is_used_where_numba_is_not_installed(monkeypatch):
-    monkeypatch.setitem(sys.modules, "numba", None)
-    for module in ("compiled", "distances"):
-        monkeypatch.delitem(sys.modules, f"hardlook.metrics.kernels.{module}", raising=False)
-    assert regions._kernel.__wrapped__() is None

@@ -64,7 +64,7 @@ def test_words_become_what_the_annotation_says(key, text, value):
         ("scale", "big", "a number was expected"),
         ("scale", [1], "a number was expected"),
         ("flip", "maybe", "true or false was expected"),
-        ("window", "4", "2 values were expected, 1 came"),
+        ("window", "4", "2 values were expected, got 1"),
         ("window", "4,x", "a whole number was expected"),
         ("window", 4, "values with commas between them were expected"),
         ("mode", "slow", "one of fast, exact was expected"),

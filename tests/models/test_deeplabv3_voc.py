@@ -8,7 +8,7 @@ from PIL import Image
 
 from hardlook.errors import ModelError
 from hardlook.models.deeplabv3_voc import VOC_LABELS, DeepLabV3VOC
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 pytest.importorskip("ai_edge_litert")
 
@@ -19,7 +19,7 @@ MEASURED = 0.563
 
 @pytest.fixture(scope="module")
 def model() -> DeepLabV3VOC:
-    if status("deeplabv3-voc") != "installed":
+    if get_weights_status("deeplabv3-voc") != "installed":
         pytest.skip("deeplabv3-voc is not installed; hardlook weights install deeplabv3-voc")
     return DeepLabV3VOC()
 

@@ -284,9 +284,9 @@ def test_real_features_of_real_images_equal_the_encoder_alone(shared_data, tmp_p
     pytest.importorskip("torch").set_num_threads(1)
     from hardlook.data.images import read_image
     from hardlook.models.registry import build
-    from hardlook.models.weights.install import status
+    from hardlook.models.weights.install import get_weights_status
 
-    if status("efficientnet-lite0") != "installed":
+    if get_weights_status("efficientnet-lite0") != "installed":
         pytest.skip("efficientnet-lite0 is not installed; hardlook weights install efficientnet-lite0")
     images = sorted((shared_data / "data" / "pacs" / "dog").glob("*/*"))[::40]
     names = [str(path) for path in images]

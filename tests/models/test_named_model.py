@@ -45,7 +45,7 @@ def test_errors_are_those_of_the_inner_model():
 
 def test_a_device_for_a_model_that_has_none():
     assert build_inner("planted-encoder", "encoder", device="cpu").device == ""
-    with pytest.raises(ModelError, match="takes no device, and 'cuda' came"):
+    with pytest.raises(ModelError, match="takes no device, got 'cuda'"):
         build_inner("planted-encoder", "encoder", device="cuda")
 
 

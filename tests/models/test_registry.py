@@ -259,7 +259,7 @@ def test_listing_by_pattern_and_role(outside):
 
 def test_an_outside_card_with_an_unknown_role_says_so(outside):
     (outside / "outside_odd.py").write_text("class Odd:\n    hardlook_card = {'role': 'painter'}\n")
-    with pytest.raises(ModelError, match="names a role that does not exist: 'painter'"):
+    with pytest.raises(ModelError, match=r"there is no role 'painter' \(the hardlook_card of 'outside_odd:Odd'\)"):
         find("outside_odd:Odd")
 
 

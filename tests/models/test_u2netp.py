@@ -8,14 +8,14 @@ from PIL import Image
 
 from hardlook.errors import ModelError
 from hardlook.models.u2netp import U2NetP
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 pytest.importorskip("onnxruntime")
 
 
 @pytest.fixture(scope="module")
 def model() -> U2NetP:
-    if status("u2netp") != "installed":
+    if get_weights_status("u2netp") != "installed":
         pytest.skip("u2netp is not installed; hardlook weights install u2netp")
     return U2NetP()
 

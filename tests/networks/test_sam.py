@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import load_state_dict
 from hardlook.networks.sam import build_mask_decoder, build_prompt_encoder
 
@@ -53,9 +53,9 @@ def random_state() -> dict:
 
 
 def real_state() -> dict:
-    if status("mobile-sam") != "installed":
+    if get_weights_status("mobile-sam") != "installed":
         pytest.skip("mobile-sam is not installed; hardlook weights install mobile-sam")
-    state = load_state_dict(where("mobile-sam")["mobile_sam.pt"]).state
+    state = load_state_dict(locate_weights("mobile-sam")["mobile_sam.pt"]).state
     return {key: value for key, value in state.items() if not key.startswith("image_encoder.")}
 
 

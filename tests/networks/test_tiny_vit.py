@@ -9,7 +9,7 @@ import types
 import numpy as np
 import pytest
 
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import check_keys, load_state_dict
 from hardlook.networks.tiny_vit import build_tiny_vit
 
@@ -90,9 +90,9 @@ def test_attention_in_windows_against_loops(random_encoder) -> None:
 @pytest.fixture
 def published(monkeypatch):
     """The encoder as the package of the weights defines it; what it imports of others is replaced by stand-ins."""
-    if status("mobile-sam") != "installed":
+    if get_weights_status("mobile-sam") != "installed":
         pytest.skip("mobile-sam is not installed; hardlook weights install mobile-sam")
-    path = where("mobile-sam")["mobile_sam.pt"]
+    path = locate_weights("mobile-sam")["mobile_sam.pt"]
     code = path.parent.parent / "segment_any" / "mobile_sam" / "modeling" / "tiny_vit_sam.py"
     if not code.is_file():
         pytest.skip("the package of the weights came without its code")

@@ -2,14 +2,14 @@ from pathlib import Path
 
 import pytest
 
-from hardlook.errors import OptionError
-from hardlook.open_vocabulary.class_sets import load_class_sets, read_class_sets
+from hardlook.errors import DataError
+from hardlook.open_vocabulary.class_sets import load_class_sets
 from hardlook.similarity.label_sets import load_label_set
 
 
 def test_class_sets_are_masks_over_the_names(tmp_path):
     (tmp_path / "sets.json").write_text('{"base": ["Traffic_Light"], "novel": ["cat"]}')
-    masks = read_class_sets(tmp_path / "sets.json", ["cat", "traffic light", "sky"])
+    masks = load_class_sets(tmp_path / "sets.json", ["cat", "traffic light", "sky"])
     assert {name: mask.tolist() for name, mask in masks.items()} == {
         "base": [False, True, False],
         "novel": [True, False, False],
@@ -21,5 +21,5 @@ def test_cocos_base_and_novel_classes_are_disjoint_and_need_its_labels():
     masks = load_class_sets(Path("coco-48-17"), names)
     assert {name: int(mask.sum()) for name, mask in masks.items()} == {"base": 48, "novel": 17}
     assert not (masks["base"] & masks["novel"]).any()
-    with pytest.raises(OptionError, match="1 of its classes are not labels of the run: person"):
+    with pytest.raises(DataError, match="1 classes of the set 'base' are not labels of the run: person"):
         load_class_sets(Path("coco-48-17"), names[1:])

@@ -114,7 +114,11 @@ def test_stored_predictions_by_hand(tmp_path):
 @pytest.mark.parametrize(
     ("maps", "unit", "message"),
     [
-        ({"a": ([[0]], [[0]]), "b": ([[0, 1]], [[0]])}, "b", "the prediction is 1x1 and its truth 2x1 pixels"),
+        (
+            {"a": ([[0]], [[0]]), "b": ([[0, 1]], [[0]])},
+            "b",
+            "the prediction has 1x1 pixels (width x height), its truth 2x1",
+        ),
         (
             {"a": ([[0]], [[0]]), "b": ([[0, 9]], [[0, 0]])},
             "b",

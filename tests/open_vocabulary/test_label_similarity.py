@@ -3,7 +3,11 @@ import csv
 import pytest
 
 from hardlook.errors import HardlookError
-from hardlook.open_vocabulary.label_similarity import compared_similarities, find_labels, label_similarity
+from hardlook.open_vocabulary.label_similarity import (
+    compute_compared_similarities,
+    compute_label_similarity,
+    find_labels,
+)
 from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
 from hardlook.similarity.label_sets import load_label_set
 
@@ -18,11 +22,11 @@ def test_a_word_that_nobody_knows_has_no_sense_and_no_guess():
     (label,) = find_labels(["glorp"], [])
     assert (label.synset, label.hypernym) == (None, None)
     with pytest.raises(HardlookError, match="glorp"):
-        label_similarity(["cat", "glorp"], None, SimilarityOptions())
+        compute_label_similarity(["cat", "glorp"], SimilarityOptions())
 
 
 def test_special_treatments_are_counted():
-    similarity = label_similarity(["stop sign", "cat", "background"], "coco80", SimilarityOptions())
+    similarity = compute_label_similarity(["stop sign", "cat", "background"], SimilarityOptions(labels="coco80"))
     assert {note.why: note.examples for note in similarity.notes} == {
         "stands for no label": ("background",),
         "not in WordNet": ("stop sign",),
@@ -35,12 +39,12 @@ def test_a_matrix_of_ones_own_is_taken_by_name(tmp_path):
     with (tmp_path / "S.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows(rows)
     options = SimilarityOptions(similarity=tmp_path / "S.csv")
-    assert label_similarity(["cat", "dog"], None, options).matrix.tolist() == [[1, 0.7], [0.7, 1]]
+    assert compute_label_similarity(["cat", "dog"], options).matrix.tolist() == [[1, 0.7], [0.7, 1]]
     assert similarity_readings(options)[0].value == "S.csv"
 
 
 def test_compared_measures_are_those_asked_for():
-    found = compared_similarities(["cat", "dog"], None, SimilarityOptions(compare=("path", "wup")))
+    found = compute_compared_similarities(["cat", "dog"], SimilarityOptions(compare=("path", "wup")))
     assert list(found) == ["path", "wup"]
     assert found["path"][0, 1] == pytest.approx(0.2)
     assert found["wup"][0, 1] == pytest.approx(0.857, abs=1e-3)
@@ -49,8 +53,10 @@ def test_compared_measures_are_those_asked_for():
 def test_doubtful_senses_are_counted(tmp_path):
     (tmp_path / "truth.csv").write_text("name,synset,status\ncrane,crane.n.05,\nowl,owl.n.01,proposed\n")
     (tmp_path / "words.csv").write_text("name,synset\ncrane,crane.n.04\n")
-    options = SimilarityOptions(pred_labels=str(tmp_path / "words.csv"), gt=tmp_path)
-    notes = label_similarity(["crane", "owl", "bottle"], str(tmp_path / "truth.csv"), options).notes
+    options = SimilarityOptions(
+        labels=str(tmp_path / "truth.csv"), pred_labels=str(tmp_path / "words.csv"), gt=tmp_path
+    )
+    notes = compute_label_similarity(["crane", "owl", "bottle"], options).notes
     assert {(note.what, note.examples) for note in notes} == {
         ("labels with a special treatment", ("owl",)),
         ("borrowed senses", ("bottle",)),

@@ -1,7 +1,9 @@
+from __future__ import annotations
+
 import numpy as np
 import polars as pl
 
-from hardlook.open_vocabulary.record_columns import relabel_column
+from hardlook.open_vocabulary.record_columns import decode_label_map, encode_label_map, relabel_column
 
 
 def test_lists_change_number_by_number_and_keep_their_lengths():
@@ -11,3 +13,8 @@ def test_lists_change_number_by_number_and_keep_their_lengths():
     assert (changed.name, changed.dtype) == ("labels", lists.dtype)
     nothing = pl.Series("labels", [[]], dtype=pl.List(pl.Int64))
     assert relabel_column(nothing, lambda labels: labels).to_list() == [[]]
+
+
+def test_kept_predictions_survive():
+    maps = np.array([[-1, 0], [149, 65534]], np.int32)
+    assert (decode_label_map(encode_label_map(maps)) == maps).all()

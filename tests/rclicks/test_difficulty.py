@@ -92,7 +92,7 @@ def test_what_differs_between_runs_is_said(hardlook, tmp_path, runs):
 
 def test_runs_that_differ_in_their_models_alone_have_nothing_to_say(runs):
     joined = join_runs([read_run(runs / name) for name in ("soft", "hard")])
-    assert find_differences(joined.runs) == () and describe_differences(joined) == []
+    assert find_differences(joined.runs) == {} and describe_differences(joined) == []
 
 
 def test_an_unfinished_run_and_other_people_are_said(tmp_path, runs):
@@ -106,10 +106,10 @@ def test_an_unfinished_run_and_other_people_are_said(tmp_path, runs):
     manifest["answers"]["parts"]["data user_clicks"] = "0123456789abcdef"
     path.write_text(json.dumps(manifest))
     joined = join_runs([read_run(tmp_path / name) for name in ("soft", "hard")])
-    assert {one.setting: one.values for one in find_differences(joined.runs)} == {
-        "rounds": ("2", "9"),
-        "seed": ("0", "4"),
-        "people": ("simulated people", "clicks.csv 01234567"),
+    assert find_differences(joined.runs) == {
+        "rounds": ["2", "9"],
+        "seed": ["0", "4"],
+        "people": ["simulated people", "clicks.csv 01234567"],
     }
     words = describe_differences(joined)
     assert words[0] == "The run hard is not finished: 5 of its 7 instances have an answer."

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hardlook.metrics.click_robustness import clicks_to_reach
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
 from hardlook.rclicks.scores import read_results
@@ -49,7 +49,7 @@ def grabcut(shared_data):
 @pytest.fixture(scope="module")
 def model(grabcut):
     pytest.importorskip("torch").set_num_threads(1)
-    if status("mobile-sam") != "installed":
+    if get_weights_status("mobile-sam") != "installed":
         pytest.skip("mobile-sam is not installed; hardlook weights install mobile-sam")
     from hardlook.models.interactive.mobile_sam import MobileSam
 

@@ -157,6 +157,15 @@ def test_an_odd_number_of_groups_has_no_halves_and_says_so():
     assert ("dhh", "dhh-nof", "dhh-iou") in [note.examples for note in card.left_out]
 
 
+@pytest.mark.parametrize(("reading", "noted"), [("released", True), ("paper", False)])
+def test_clicks_of_the_halves_stand_in_for_an_even_number_of_groups_by_one_reading_alone(reading, noted):
+    courses = ("base", "G1", "G2", "G3", "lower", "upper")
+    row = record("a", reaching(3), [reaching(noc) for noc in (6, 5, 4, 6, 4)], courses=courses)
+    card = card_of([row], halves=True, reading={"dhh": reading})
+    assert ("scores of dHH" in [note.what for note in card.left_out]) is noted
+    assert ("dhh" in [score.name for score in card.headline]) is not noted
+
+
 def test_courses_that_never_get_there_are_counted():
     card = card_of([record("a", reaching(3), [reaching(4), [50] * 20]), record("b", [50] * 20, [[50] * 20] * 2)])
     (note,) = [note for note in card.left_out if "never reach" in note.what]

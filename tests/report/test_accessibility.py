@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import report_samples
-from report_browser import LOOKS, NEEDS_A_BROWSER, show
+from browsers import NEEDS_SELENIUM
+from report_browser import LOOKS, show
 
 from hardlook.harness.sections import Section
 from hardlook.report.charts import draw_svg
@@ -16,7 +17,7 @@ from hardlook.report.page import render_page, render_study
 
 AXE = importlib.util.find_spec("axe_playwright_python")
 
-pytestmark = [*NEEDS_A_BROWSER, pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")]
+pytestmark = [*NEEDS_SELENIUM, pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")]
 
 RUN = "const done = arguments[0]; axe.run(document, {resultTypes: ['violations']}).then(r => done(r.violations))"
 

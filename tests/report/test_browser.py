@@ -10,14 +10,15 @@ from pathlib import Path
 
 import pytest
 import report_samples
-from report_browser import LOOKS, NEEDS_A_BROWSER, requested, show
+from browsers import NEEDS_SELENIUM
+from report_browser import LOOKS, requested, show
 
 from hardlook.harness.sections import Section, Table
 from hardlook.report.charts import draw_svg
 from hardlook.report.index import IndexEntry, render_index
 from hardlook.report.page import render_page
 
-pytestmark = NEEDS_A_BROWSER
+pytestmark = NEEDS_SELENIUM
 
 # Boxes of the texts of every visible drawing; turned labels are left out, for their boxes are not their shapes.
 OVERLAPS = """

@@ -2,6 +2,7 @@
 
 import pytest
 import report_browser
+from browsers import NEEDS_SELENIUM
 from small_runs import small_run
 
 from hardlook.report.compare.comparison import compare_runs, read_runs
@@ -11,7 +12,7 @@ from .test_accessibility import AXE, findings
 from .test_browser import OVERLAPS
 
 pytestmark = [
-    *report_browser.NEEDS_A_BROWSER,
+    *NEEDS_SELENIUM,
     pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
 ]
 

@@ -2,6 +2,7 @@
 
 import pytest
 import report_browser
+from browsers import NEEDS_SELENIUM
 from leaderboard_runs import score, write_run
 
 from hardlook.report.leaderboard.board import build_leaderboard
@@ -11,7 +12,7 @@ from hardlook.report.leaderboard.runs import collect_runs
 from .test_accessibility import AXE, findings
 
 pytestmark = [
-    *report_browser.NEEDS_A_BROWSER,
+    *NEEDS_SELENIUM,
     pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed"),
 ]
 

@@ -8,11 +8,11 @@ import pytest
 import report_samples
 from drawn_charts import Outline, svgs
 
+from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.sections import Example, Gallery, Section
 from hardlook.harness.stats.intervals import Interval
-from hardlook.report.page import render_page, render_study
-from hardlook.report.page_texts import build_reading_guide
+from hardlook.report.page import build_reading_guide, render_page, render_study
 
 
 def test_the_words_hold_the_runs_own_numbers():
@@ -119,7 +119,7 @@ def test_hostile_texts_stay_text_everywhere():
     )  # fmt: skip
     page = render_page(
         card, [Section(text, text)], title=text, summary=text, provenance={text: text}, pictures={text: text},
-        explanations={text: text}, higher_is_better={text: True}, failures=[{text: text}], titles={text: text},
+        meanings=[ScoreMeaning(text, text, text)], failures=[{text: text}],
     )  # fmt: skip
     outline = Outline(page)
     assert len(outline.all("script")) == 1
@@ -136,7 +136,7 @@ def test_many_headline_scores_are_counted_and_chosen_ones_get_cards():
     card = Scorecard("b", "1", "m", tuple(Score(f"score {i}", 0.5, 3) for i in range(20)))
     page = render_page(card, [])
     assert page.count('class="card"') == 12 and "8 more scores over all units" in page
-    assert render_page(card, [], headline=("score 3",)).count('class="card"') == 1
+    assert render_page(card, [], meanings=[ScoreMeaning("score 3", "", "")]).count('class="card"') == 1
 
 
 def test_a_study_shows_the_pictures_of_its_galleries():

@@ -7,8 +7,7 @@ import report_samples
 
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.intervals import Interval
-from hardlook.report.page import render_page
-from hardlook.report.page_texts import find_slice_extremes
+from hardlook.report.page import find_slice_extremes, render_page
 
 
 def score(name, value, half=0.05, **where):

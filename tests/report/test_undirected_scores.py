@@ -10,7 +10,7 @@ from hardlook.harness.registry import BUILT_IN, find_benchmark
 from hardlook.harness.scorecard import Score
 from hardlook.report.leaderboard.board import Row, ScoreRanking, rank_rows
 from hardlook.report.leaderboard.report import describe_leader
-from hardlook.report.score_cards import ScoreTexts, build_card
+from hardlook.report.score_display import build_card
 from hardlook.report.terminal import Range, build_slices_table, format_direction, group_slices
 
 GAIN = ScoreMeaning("gain", "gain", "one minus other", ranked=False)
@@ -21,10 +21,8 @@ IOU = ScoreMeaning("iou", "IoU", "overlap", inverted_slices=(("class", "none"),)
 
 
 def test_a_card_without_a_direction_says_none():
-    assert build_card(Score("gain", 0.5, 3), ScoreTexts(higher_is_better={})).direction == ""
-    assert (
-        build_card(Score("loss", 0.5, 3), ScoreTexts(higher_is_better={"loss": False})).direction == "lower is better"
-    )
+    assert build_card(Score("gain", 0.5, 3), GAIN)["direction"] == ""
+    assert build_card(Score("loss", 0.5, 3), LOSS)["direction"] == "lower is better"
 
 
 def test_nobody_is_ranked_and_the_highest_comes_first():

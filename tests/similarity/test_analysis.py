@@ -56,13 +56,13 @@ def test_defaults_leave_out_what_is_not_installed_and_say_why(monkeypatch):
     def missing(name):
         raise ModelError(f"the weights {name!r} are not installed", remedy="install them")
 
-    # minilm first: imported while `install.where` is replaced it would keep the replacement for good.
-    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
-    monkeypatch.setattr("hardlook.models.weights.install.where", missing)
+    # minilm first: imported while `install.locate_weights` is replaced, it would keep the replacement for good.
+    monkeypatch.setattr("hardlook.models.encoders.minilm.locate_weights", missing)
+    monkeypatch.setattr("hardlook.models.weights.install.locate_weights", missing)
     found = analyse_labels(label_set(SENSES))
     assert tuple(found.views) == DEFAULT_MEASURES
-    assert [one.name for one in found.left_out] == ["glove", "sentence"]
-    assert "not installed; install them" in found.left_out[0].why
+    assert list(found.left_out) == ["glove", "sentence"]
+    assert "not installed; install them" in found.left_out["glove"]
     with pytest.raises(ModelError, match="not installed"):
         analyse_labels(label_set(SENSES), ["path", "glove"])
 
@@ -139,8 +139,7 @@ def test_families_lie_together_and_a_sample_has_runs():
 
 def test_pairs_and_lists_by_hand():
     matrix = np.array([[1, 0.5, 0.2, 0.5], [0.5, 1, 0.9, 0], [0.2, 0.9, 1, 0.1], [0.5, 0, 0.1, 1]])
-    pairs = [(pair.first, pair.second) for pair in list_similar_pairs(matrix, "abcd", 3)]
-    assert pairs == [("b", "c"), ("a", "b"), ("a", "d")]
+    assert list_similar_pairs(matrix, "abcd", 3) == [("b", "c", 0.9), ("a", "b", 0.5), ("a", "d", 0.5)]
     found = list_neighbours(label_set(SENSES), {"path": matrix}, 0, 2)
-    assert found.label == "crane" and found.by_measure == {"path": (("forklift", 0.5), ("dog", 0.5))}
+    assert found == {"path": (("forklift", 0.5), ("dog", 0.5))}
     assert select_example_rows({"path": matrix}, count=2, nearest=1) == (1, 2)

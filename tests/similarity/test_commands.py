@@ -156,7 +156,7 @@ def test_measures(hardlook):
 
 
 def test_measures_say_what_to_install(hardlook, monkeypatch):
-    monkeypatch.setattr("hardlook.models.weights.install.status", lambda name: "missing")
+    monkeypatch.setattr("hardlook.models.weights.install.get_weights_status", lambda name: "missing")
     monkeypatch.setattr("hardlook.extras.is_installed", lambda module: False)
     rows = {row["name"]: row for row in json.loads(hardlook("similarity", "measures", "--json").out)}
     assert rows["glove"]["install"] == ["hardlook weights install glove-6b-50d"]

@@ -35,7 +35,8 @@ def test_hypernym_takes_the_place(nouns):
         nouns.index(name) for name in ("street_sign.n.01", "street_sign.n.01", "dog.n.01")
     ]
     assert placement.below.tolist() == [False, True, False]
-    assert placement.counts == {"synset": 2, "hypernym": 1, "zero": 0, "proposed": 1}
+    assert [(one.label, one.how) for one in placement.treated] == [("stop sign", "hypernym")]
+    assert placement.proposed == ("dog",)
 
 
 def test_hypernym_never_guesses(nouns):

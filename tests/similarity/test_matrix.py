@@ -199,5 +199,5 @@ def test_density_integrates_to_one_and_sits_where_the_values_are():
 
 def test_neighbours_come_most_similar_first_and_equals_in_order():
     found = rank_neighbours(MATRIX, 0)
-    assert [(other.place, other.similarity) for other in found] == [(1, 0.5), (3, 0.5), (2, 0.2)]
-    assert [other.place for other in rank_neighbours(MATRIX, 3, count=1)] == [0]
+    assert [(other.row, other.similarity) for other in found] == [(1, 0.5), (3, 0.5), (2, 0.2)]
+    assert [other.row for other in rank_neighbours(MATRIX, 3, count=1)] == [0]

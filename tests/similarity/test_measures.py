@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from transformers_folders import write_folder
 
 from hardlook.errors import DataError, ModelError, OptionError
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import Label, LabelSet
 from hardlook.similarity.measures import MEASURES, PUBLISHED, compute_similarity, find_measure
@@ -204,7 +204,7 @@ def test_weights_that_are_not_installed_are_named(monkeypatch):
     def absent(name):
         raise ModelError(f"the weights {name!r} are not installed", remedy=f"hardlook weights install {name}")
 
-    monkeypatch.setattr(install, "where", absent)
+    monkeypatch.setattr(install, "locate_weights", absent)
     with pytest.raises(ModelError, match="glove-6b-50d"):
         compute_similarity(THINGS, "glove")
 
@@ -230,7 +230,7 @@ def test_published_facts_are_those_of_the_papers_table(shared_data):
 
 
 def installed(name):
-    if status(name) != "installed":
+    if get_weights_status(name) != "installed":
         pytest.skip(f"{name} is not installed; hardlook weights install {name}")
 
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import DataError, OptionError
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.similarity.word_vectors import detect_format, read_word_vectors
 
 WORDS = ["cat", "dog", "Traffic_Light", "naïve", "熊", "bus", "3", "nan"]
@@ -196,9 +196,9 @@ def test_memory_does_not_grow_with_the_file(tmp_path, format):
 
 @pytest.mark.real
 def test_glove_of_the_package_knows_animals_from_cars():
-    if status("glove-6b-50d") != "installed":
+    if get_weights_status("glove-6b-50d") != "installed":
         pytest.skip("glove-6b-50d is not installed; hardlook weights install glove-6b-50d")
-    files = where("glove-6b-50d")
+    files = locate_weights("glove-6b-50d")
     read = read_word_vectors(files["glove_6B_50d_emb.npy"], {"dog", "cat", "car", "the", "zzzzzzz"})
     assert set(read.vectors) == {"dog", "cat", "car", "the"} and read.dimension == 50
     # The first numbers of "the" in Stanford's own glove.6B.50d.txt.

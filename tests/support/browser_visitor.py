@@ -3,13 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
 
 from hardlook.collect.web.sessions import Sessions
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-FLAGS = ("--no-sandbox --disable-gpu --no-first-run --disable-background-networking --disable-sync").split()
 
 DESKTOP = {"viewport": {"width": 800, "height": 600}}
 

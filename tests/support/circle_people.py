@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import cv2
 import numpy as np
-from browser_visitor import CHROMIUM, FLAGS
+from browsers import CHROMIUM, FLAGS
 
 from hardlook.data.object_instances import list_instances
 from hardlook.models.registry import build

@@ -45,7 +45,7 @@ forward({address!r}, {program!r})
 
 LENGTH = struct.Struct("!I")
 
-MOST_DESCRIPTORS = 64
+MAX_DESCRIPTORS = 64
 
 
 # What tests call.
@@ -229,7 +229,7 @@ def _fill_caches():
 def _receive(connection):
     """The request and its descriptors; None when the caller has gone."""
     try:
-        header, descriptors, _, _ = socket.recv_fds(connection, LENGTH.size, MOST_DESCRIPTORS)
+        header, descriptors, _, _ = socket.recv_fds(connection, LENGTH.size, MAX_DESCRIPTORS)
         message = b""
         while len(message) < LENGTH.unpack(header)[0]:
             more = connection.recv(1 << 20)

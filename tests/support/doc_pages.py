@@ -20,7 +20,7 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").g
 
 HARNESS = "the harness"
 
-ROOMS = {
+TOPICS = {
     "toss": "one-shot", "build-toss": "one-shot", "bias": "one-shot",
     "metacoco": "contexts", "concept-context-data": "contexts", "planting-contexts": "contexts",
     "spuriousness": "contexts",
@@ -58,9 +58,9 @@ def blocks_of(page):
         yield Block(language, pairs, match["text"], content[: match.start()].count("\n") + 1)
 
 
-def pages_about(room):
-    """The pages of one room; all that have no room of their own are the harness's."""
-    return [page for page in PAGES if ROOMS.get(page.stem, HARNESS) == room]
+def pages_about(topic):
+    """The pages of one topic; all that have none of their own are the harness's."""
+    return [page for page in PAGES if TOPICS.get(page.stem, HARNESS) == topic]
 
 
 def run_page(page, tmp_path, request):
@@ -107,9 +107,9 @@ def provide(need, folder, request):
             pytest.skip("the rest of the page builds a package, and setuptools is not installed")
     else:
         from hardlook.errors import HardlookError
-        from hardlook.models.weights.install import where
+        from hardlook.models.weights.install import locate_weights
 
         try:
-            where(need)
+            locate_weights(need)
         except HardlookError as error:
             pytest.skip(f"the rest of the page needs weights: {error}")

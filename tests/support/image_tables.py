@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from hardlook.metacoco.tasks.images import ImageTable, build_image_table
+from hardlook.data.concept_context import ImageTable, build_image_table
 
 
 def full_table(concepts, contexts, images):

@@ -106,7 +106,7 @@ def make_rating_study(folder, count=3, question="fit", **chosen):
     return make_study(folder, settings, tasks, made={})
 
 
-class House:
+class StudyServer:
     """A server on a free port, which shows one study after another at the same address."""
 
     def __init__(self, address):
@@ -116,7 +116,7 @@ class House:
         await self._app(scope, receive, send)
 
     @contextmanager
-    def showing(self, study, marks=None):
+    def serve(self, study, marks=None):
         """Serve the study from now on."""
         clock = Clock()
         with Store.open(study.database) as store:
@@ -126,17 +126,19 @@ class House:
 
 
 @contextmanager
-def open_house():
-    """A house behind uvicorn, in a thread."""
+def start_study_server():
+    """A study server behind uvicorn, in a thread."""
     import uvicorn
 
     listening = listen("127.0.0.1", 0)
-    house = House(server_url("127.0.0.1", listening).rstrip("/"))
-    server = uvicorn.Server(uvicorn.Config(house, log_level="error", access_log=False, lifespan="off", ws="none"))
+    study_server = StudyServer(server_url("127.0.0.1", listening).rstrip("/"))
+    server = uvicorn.Server(
+        uvicorn.Config(study_server, log_level="error", access_log=False, lifespan="off", ws="none")
+    )
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:
-        yield house
+        yield study_server
     finally:
         server.should_exit = True
         thread.join(10)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard, UnitCounts
 from hardlook.harness.sections import (
     CurveChart,
@@ -211,8 +212,11 @@ def page_arguments() -> dict[str, object]:
         "summary": "What the average hides.",
         "provenance": {"finished": "2024-05-03T10:00:00Z", "url": "https://example.org/x", "seed": 0},
         "pictures": pictures(),
-        "explanations": {"miou": "Mean IoU over classes."},
-        "higher_is_better": {"miou": True, "clicks": False},
+        "meanings": [
+            ScoreMeaning("miou", "miou", "Mean IoU over classes."),
+            ScoreMeaning("clicks", "clicks", "", higher_is_better=False),
+            ScoreMeaning("gap", "gap", "", ranked=False),
+        ],
         "failures": [{"unit": "u/9", "error": "mask is empty"}],
         "records": records(),
         "again": "hardlook run open-miou --out again",

@@ -38,7 +38,7 @@ class Reply:
         return self.json["error"]
 
 
-class Hall:
+class StudyApp:
     """A study, its store, a clock that is turned by hand, and the application over them."""
 
     def __init__(self, study, database, **options):
@@ -107,8 +107,8 @@ def ask(app, method, address, headers, body=b"", *, client="127.0.0.1", scheme="
 class Visitor:
     """A browser: it keeps cookies, says its origin, and sends the token that it was given."""
 
-    def __init__(self, hall, *, client="127.0.0.1", host=HOST, origin=f"http://{HOST}"):
-        self.hall, self.client, self.host, self.origin = hall, client, host, origin
+    def __init__(self, study_app, *, client="127.0.0.1", host=HOST, origin=f"http://{HOST}"):
+        self.study_app, self.client, self.host, self.origin = study_app, client, host, origin
         self.cookies, self.csrf = {}, ""
 
     def send(self, method, address, body=b"", *, kind=None, headers=(), **options):
@@ -118,7 +118,7 @@ class Visitor:
         if kind:
             named.append((b"content-type", kind.encode()))
         named += [(name.encode(), value.encode("latin-1")) for name, value in headers]
-        reply = ask(self.hall.app, method, address, named, body, client=self.client, **options)
+        reply = ask(self.study_app.app, method, address, named, body, client=self.client, **options)
         for cookie in reply.cookies:
             name, _, rest = cookie.partition("=")
             self.cookies[name] = rest.partition(";")[0]

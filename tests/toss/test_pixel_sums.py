@@ -50,11 +50,11 @@ def test_qualities_are_those_of_plain_loops(run, void):
     names = [quality.name for quality in benchmark.card.qualities]
     assert found.columns == ["unit", *names]
     assert set(found.dtypes[1:]) == {pl.Float64}
-    for record, told in zip(records.to_dicts(), found.to_dicts(), strict=True):
+    for record, quality in zip(records.to_dicts(), found.to_dicts(), strict=True):
         iou = oracle.iou([record], void)
         iou = math.nan if iou is None else iou
         expected = {"unit": record["unit"], "iou": iou, "credit": 1 - iou if is_spurious(record) else iou}
-        assert told == pytest.approx({name: expected[name] for name in ("unit", *names)}, nan_ok=True)
+        assert quality == pytest.approx({name: expected[name] for name in ("unit", *names)}, nan_ok=True)
 
 
 def test_the_mean_iou_of_pairs_is_the_score_of_that_name(run):
@@ -98,9 +98,9 @@ def test_every_record_has_a_sentence_with_its_iou(run):
     benchmark, options, records = run
     ious = benchmark.qualities(records, options)["iou"]
     for record, iou in zip(records.to_dicts(), ious, strict=True):
-        said = benchmark.caption(record)
-        assert said.startswith(f"The mask for {record['class']} (") and said.endswith(".")
-        assert f"IoU of {iou:.3f}" in said if record["predicted"] else "is empty" in said
+        sentence = benchmark.caption(record)
+        assert sentence.startswith(f"The mask for {record['class']} (") and sentence.endswith(".")
+        assert f"IoU of {iou:.3f}" in sentence if record["predicted"] else "is empty" in sentence
 
 
 def toss_words(tier, split, counts, **more):
@@ -109,7 +109,7 @@ def toss_words(tier, split, counts, **more):
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("sentence", "words"),
     [
         (
             toss_words(1, "hard_nsal", [10, 10, 20, 0, 0, 0], salient=(30, 20, 5, 5)),
@@ -138,8 +138,8 @@ def toss_words(tier, split, counts, **more):
         ),
     ],
 )
-def test_pairs_of_toss_in_words(said, words):
-    assert said == words
+def test_sentences_about_pairs_of_toss(sentence, words):
+    assert sentence == words
 
 
 def test_pairs_of_the_studies_in_words():
@@ -212,13 +212,13 @@ def test_every_entry_has_the_value_of_the_scorecard(answered, void):
     options = answered.options.model_copy(update={"reading": {"void": void}})
     scores = answered.benchmark.score(answered.faulty, options).scores
     tallies = answered.benchmark.tallies(answered.faulty, options)
-    told = [
+    tallied = [
         (entry, value)
         for tally in tallies
         for entry, value in zip(tally.entries, tally.values()[0], strict=True)
     ]  # fmt: skip
-    assert len(told) == len(scores) > 20
-    for (entry, value), score in zip(told, scores, strict=True):
+    assert len(tallied) == len(scores) > 20
+    for (entry, value), score in zip(tallied, scores, strict=True):
         assert (entry.name, entry.slice, entry.n) == (score.name, score.slice, score.n)
         assert (entry.reading, entry.comparable) == (score.reading, score.comparable)
         assert value == score.value or (math.isnan(value) and math.isnan(score.value))

@@ -314,9 +314,9 @@ def test_readings_of_one_score_leave_the_others():
     released = TossOptions(reading={"scs": "released"})
     assert describe_comparability("scs", {}, ran, released) == "not comparable: the published SCS follows scs=paper"
     assert describe_comparability("lca", {}, ran, released).startswith("comparable")
-    told = TossOptions(encoder="planted-encoder")
-    assert "pools them" in describe_comparability("scs", {}, ran, told)
-    assert describe_comparability("miou", {"level": "L0"}, ran, told).startswith("comparable")
+    options = TossOptions(encoder="planted-encoder")
+    assert "pools them" in describe_comparability("scs", {}, ran, options)
+    assert describe_comparability("miou", {"level": "L0"}, ran, options).startswith("comparable")
 
 
 def test_one_models_gs_is_not_the_papers_mean_over_models():

@@ -88,20 +88,20 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(folder, tmp_path_factory):
+def run(folder, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HARDLOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield InMemoryRun("toss", {"data": folder.data, "tiers": "2", "resamples": 0, **SEES_CONTEXT})
 
 
 @pytest.fixture(scope="module")
-def records(told):
-    return told.records("planted-one-shot", {"support_blind": 0.5, "ragged": 0.5})
+def records(run):
+    return run.records("planted-one-shot", {"support_blind": 0.5, "ragged": 0.5})
 
 
-def test_similarity_is_the_cosine_of_the_two_images(told, records):
+def test_similarity_is_the_cosine_of_the_two_images(run, records):
     encoder, rows, asked = PlantedEncoder(context=0.5), {row["unit"]: row for row in records.to_dicts()}, 0
-    for unit in (unit for batch in told.prepared for unit in batch.units):
+    for unit in (unit for batch in run.prepared for unit in batch.units):
         if unit.payload.slices["split"] != "L2+L3":
             assert rows[unit.id]["similarity"] == -2
             continue
@@ -112,8 +112,8 @@ def test_similarity_is_the_cosine_of_the_two_images(told, records):
     assert asked > 10
 
 
-def test_levels_split_at_the_mean_cosine(told, records):
-    card = TOSS.score(records, told.options)
+def test_levels_split_at_the_mean_cosine(run, records):
+    card = TOSS.score(records, run.options)
     rows = [one for one in records.to_dicts() if one["split"] == "L2+L3"]
     mean = sum(one["similarity"] for one in rows) / len(rows)
     similar = sum(one["similarity"] > mean for one in rows)

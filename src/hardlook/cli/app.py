@@ -1,6 +1,6 @@
 """The command `hardlook`: all commands with help and examples, errors without tracebacks.
 
-Commands import what they need when they run, so that `--help` is fast.
+A command's module is imported when the command runs, so that `--help` is fast.
 """
 
 from __future__ import annotations
@@ -9,27 +9,12 @@ import importlib
 import os
 import re
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from hardlook.cli import (
-    calibrate,
-    compare,
-    demo,
-    export,
-    figure,
-    leaderboard,
-    models,
-    report,
-    run,
-    serve,
-    weights,
-    world,
-)
 from hardlook.errors import HardlookError
 
 # The temporary names of harness/runs/folder.py.
@@ -69,9 +54,46 @@ def _final_path(named: str | bytes | Path) -> Path:
     return path.with_name(temporary["name"]) if temporary else path
 
 
-# The systems' own commands: where each is, and its line of `hardlook --help`. They build on this package, so it names
-# them as strings, and imports a system when one of its commands runs.
-SYSTEM_COMMANDS = {
+# Every command: where it is, and its line of `hardlook --help`. A command is imported when it runs; those of the
+# systems build on this package, so it knows them by these strings alone.
+COMMANDS = {
+    "run": ("hardlook.cli.run:run", "Run a benchmark, or resume a run."),
+    "score": ("hardlook.cli.report:score", "Recompute the scores of a run from its records."),
+    "report": ("hardlook.cli.report:report", "Write `report.html` into run folders, from their records."),
+    "compare": (
+        "hardlook.cli.compare:compare",
+        "Compare runs on the units that they share: differences, tests, ranking, and who wins where.",
+    ),
+    "leaderboard": (
+        "hardlook.cli.leaderboard:leaderboard",
+        "Rank all runs below a folder, with the results of the paper in the same table.",
+    ),
+    "serve": (
+        "hardlook.cli.serve:serve",
+        "Serve an explorer of all runs below a folder: filter, sort, open units, compare models.",
+    ),
+    "figure": ("hardlook.cli.figure:figure", "Write one chart of a run's report as SVG, PDF, PNG or CSV."),
+    "table": (
+        "hardlook.cli.figure:table",
+        "Print one table of a run: `scores`, `all-scores`, `left-out`, `readings`, or any of its report.",
+    ),
+    "export": (
+        "hardlook.cli.export:export",
+        "Write a run as one JSON document: what ran, scores, failures, charts as data, and records.",
+    ),
+    "calibrate": (
+        "hardlook.cli.calibrate:calibrate",
+        "Show that a benchmark measures what it says, on models whose faults are known.",
+    ),
+    "demo": (
+        "hardlook.cli.demo:demo",
+        "Run each benchmark on the planted world, with a sound and a faulty model, compare the two, and calibrate it.",
+    ),
+    "models": ("hardlook.cli.models:models", "List models with role, marks, licence and what to install."),
+    "check": (
+        "hardlook.cli.models:check",
+        "Try a model: shapes, ranges, determinism, batch against one by one, inputs left alone, devices.",
+    ),
     "attributes": (
         "hardlook.toss.commands.attributes:attributes",
         "Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.",
@@ -83,7 +105,7 @@ SYSTEM_COMMANDS = {
     ),
     "clicks": (
         "hardlook.rclicks.commands:app",
-        "Where people click: click models evaluated, trained and shown, and how hard instances are to click on.",
+        "Where people click: evaluate, train and show click models, and measure how hard instances are to click on.",
     ),
     "collect": (
         "hardlook.collect.commands.study:app",
@@ -98,48 +120,43 @@ SYSTEM_COMMANDS = {
         "hardlook.similarity.commands:similarity_app",
         "Similarity of labels: a matrix by any measure, and its analysis.",
     ),
+    "weights": ("hardlook.cli.weights:app", "Weights: list, install and locate them."),
+    "world": ("hardlook.cli.world:app", "The planted world: scenes with known truth."),
 }
 
 
-def load_system_command(name: str) -> Any:
-    """The command or group of that name, its system imported."""
-    module, _, attribute = SYSTEM_COMMANDS[name][0].partition(":")
-    found = getattr(importlib.import_module(module), attribute)
-    if not isinstance(found, typer.Typer):
-        single = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=_HELP_FLAGS)
-        single.command(name)(found)
-        found = single
-    return typer.main.get_command(found)
+def load_command(name: str) -> Any:
+    """The command or group of that name, its module imported."""
+    place, _, attribute = COMMANDS[name][0].partition(":")
+    module = importlib.import_module(place)
+    found = getattr(module, attribute)
+    if isinstance(found, typer.Typer):
+        return typer.main.get_group(found)  # not get_command, which would add the flags of shell completion
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, context_settings=module.RAW_ARGUMENTS if name == "run" else _HELP_FLAGS)(found)
+    return typer.main.get_command(single)
 
 
-class SystemCommand(TyperCommand):
-    """A system's command before it is imported: its name and its line of help."""
+class LazyCommand(TyperCommand):
+    """A command before it is imported: its name and its line of help."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """Import the command; from here on it stands in this one's place."""
-        return load_system_command(str(self.name)).make_context(info_name, args, parent, **extra)
+        """Import the command, and make its context in place of this one's."""
+        return load_command(str(self.name)).make_context(info_name, args, parent, **extra)
 
 
-class Commands(TyperGroup):
-    """The commands of this package, then those of the systems."""
+class LazyGroup(TyperGroup):
+    """The group of `COMMANDS`, in the order of `hardlook --help`."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """In the order of `hardlook --help`; `weights` and `world` come last."""
-        own = super().list_commands(ctx)
-        last = [name for name in ("weights", "world") if name in own]
-        return [*(name for name in own if name not in last), *SYSTEM_COMMANDS, *last]
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """A command of this package, or the stand-in of a system's."""
-        if cmd_name in SYSTEM_COMMANDS:
-            return SystemCommand(cmd_name, help=SYSTEM_COMMANDS[cmd_name][1], callback=None)
-        return super().get_command(ctx, cmd_name)
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = {name: LazyCommand(name, help=line, callback=None) for name, (_, line) in COMMANDS.items()}
 
 
 _HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 app = typer.Typer(
     name="hardlook",
-    cls=Commands,
+    cls=LazyGroup,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -156,26 +173,7 @@ app = typer.Typer(
     ),
 )
 
-# In the order of `hardlook --help`, after `run`.
-COMMANDS: dict[str, Callable[..., None]] = {
-    "score": report.score,
-    "report": report.report,
-    "compare": compare.compare,
-    "leaderboard": leaderboard.leaderboard,
-    "serve": serve.serve,
-    "figure": figure.figure,
-    "table": figure.table,
-    "export": export.export,
-    "calibrate": calibrate.calibrate,
-    "demo": demo.demo,
-    "models": models.models,
-    "check": models.check,
-}
-app.command("run", context_settings=run.PASSED_ON)(run.run)
-for name, command in COMMANDS.items():
-    app.command(name)(command)
-app.add_typer(weights.app, name="weights")
-app.add_typer(world.app, name="world")
+app.callback()(lambda: None)  # without it typer would miss the commands, of which none is registered
 
 
 def main() -> None:

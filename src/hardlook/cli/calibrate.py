@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
+from hardlook.harness.calibration import Calibration, build_calibration_section
+from hardlook.harness.calibration import calibrate as run_calibration
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.report.json_values import dump_json
-
-if TYPE_CHECKING:
-    from hardlook.harness.calibration import Calibration
-
+from hardlook.report.page import render_study
 
 CALIBRATION_FAILED = 4
 
@@ -39,11 +40,9 @@ def calibrate(
 
       hardlook calibrate closed-miou --out calibration
     """
-    from hardlook.harness.calibration import calibrate as turn_dials
-
     given = {name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()}
     steps = [step / (settings - 1) for step in range(settings)]
-    calibration = turn_dials(benchmark, given, steps)
+    calibration = run_calibration(benchmark, given, steps)
     document = write_calibration(calibration, out)
     if as_json:
         print_json(document)
@@ -62,11 +61,6 @@ def calibrate(
 
 def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.calibration import build_calibration_section
-    from hardlook.harness.registry import find_benchmark
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.page import render_study
-
     card = find_benchmark(calibration.benchmark).card
     document = {
         "schema": "hardlook.calibration/1",

@@ -10,8 +10,14 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hardlook.cli import arguments
+from hardlook.errors import OptionError
+from hardlook.report.compare.comparison import compare_runs, read_runs
+from hardlook.report.compare.document import PAGE, write_comparison
+from hardlook.report.compare.terminal import print_comparison
 
 
 def compare(
@@ -50,10 +56,6 @@ def compare(
 
       hardlook compare runs/*/ --alpha .01 --out ranking.html
     """
-    from hardlook.errors import OptionError
-    from hardlook.report.compare.comparison import compare_runs, read_runs
-    from hardlook.report.compare.document import PAGE, write_comparison
-
     if len(runs) < 2:
         raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
     if not 0 < alpha < 1:
@@ -70,9 +72,6 @@ def compare(
     if as_json:
         sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
         return
-    from rich.console import Console
-
-    from hardlook.report.compare.terminal import print_comparison
 
     print_comparison(compared, Console())
     typer.echo(f"\npage: {page}")
@@ -84,8 +83,6 @@ def _progress(quiet: bool) -> Iterator[Callable[[int, int], Any] | None]:
     if quiet or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("[bold]{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

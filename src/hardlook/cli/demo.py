@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from hardlook.cli.calibrate import write_calibration
+from hardlook.errors import ChangedRun
+from hardlook.harness.calibration import build_calibration_section, calibrate
+from hardlook.harness.registry import BUILT_IN, find_benchmark
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.launch import RunSettings, launch
+from hardlook.harness.runs.progress import make_progress
+from hardlook.harness.runs.scoring import ScoredRun
+from hardlook.report.charts import draw_svg
+from hardlook.report.compare.comparison import compare_runs
+from hardlook.report.compare.differences import describe_difference, find_score_meaning
+from hardlook.report.compare.document import PAGE, write_comparison
+from hardlook.report.index import IndexEntry, draw_preview, render_index
 from hardlook.report.json_values import dump_json
-
-if TYPE_CHECKING:
-    from hardlook.harness.runs.scoring import ScoredRun
-    from hardlook.report.index import IndexEntry
-
+from hardlook.report.run_report import write_report
 
 SWAPS = 999
 
@@ -33,10 +43,6 @@ def demo(
 
       hardlook demo --benchmark rclicks --out demo-rclicks
     """
-    from hardlook.harness.registry import BUILT_IN, find_benchmark
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.index import render_index
-
     entries: list[IndexEntry] = []
     for name in [find_benchmark(given).card.name for given in benchmark or BUILT_IN]:
         entries += _run_benchmark(name, out)
@@ -53,13 +59,6 @@ def demo(
 
 
 def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
-    from hardlook.cli.calibrate import write_calibration
-    from hardlook.harness.calibration import build_calibration_section, calibrate
-    from hardlook.harness.registry import find_benchmark
-    from hardlook.report.charts import draw_svg
-    from hardlook.report.index import IndexEntry, draw_preview
-    from hardlook.report.run_report import write_report
-
     card = find_benchmark(name).card
     entries, runs = [], []
     for title, model, arguments in _models(card):
@@ -90,11 +89,6 @@ def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
 
 def _compare(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
     """Compare the sound model with the faulty one; the entry has a sentence on the first headline score."""
-    from hardlook.report.compare.comparison import compare_runs
-    from hardlook.report.compare.differences import describe_difference, find_score_meaning
-    from hardlook.report.compare.document import PAGE, write_comparison
-    from hardlook.report.index import IndexEntry
-
     typer.echo(f"{name}: comparison", err=True)
     card, folder = runs[0].benchmark.card, f"{name}-comparison"
     compared = compare_runs(runs, names=("sound", "faulty"), swaps=SWAPS)
@@ -108,18 +102,12 @@ def _compare(name: str, runs: list[ScoredRun], out: Path) -> IndexEntry:
 
 
 def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> ScoredRun:
-    from hardlook.errors import ChangedRun
-    from hardlook.harness.runs.launch import RunSettings, launch
-    from hardlook.harness.runs.progress import make_progress
-
+    start = partial(launch, name, out=folder, model=model, model_args=arguments, show_progress=make_progress)
     try:
-        done = launch(name, out=folder, model=model, model_args=arguments, show_progress=make_progress)
+        done = start()
     except ChangedRun:
         # The folder holds a demo of an earlier version: set it aside, as `--new` does.
-        settings = RunSettings(new=True)
-        done = launch(
-            name, out=folder, model=model, model_args=arguments, settings=settings, show_progress=make_progress
-        )
+        done = start(settings=RunSettings(new=True))
     assert done.scored is not None
     return done.scored
 

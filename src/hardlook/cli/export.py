@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from hardlook.harness.runs.scoring import ScoredRun
+from hardlook.errors import OptionError
+from hardlook.harness.runs.folder import OWN_NAMES, RunFolder
+from hardlook.harness.runs.scoring import score_run
+from hardlook.report.export.writing import open_for_replacement, read_schema, write_export
+from hardlook.report.json_values import dump_json
 
 
 def export(
@@ -37,11 +40,6 @@ def export(
 
       hardlook export --schema > export.schema.json
     """
-    from hardlook.errors import OptionError
-    from hardlook.harness.runs.folder import RunFolder
-    from hardlook.harness.runs.scoring import score_run
-    from hardlook.report.export.writing import read_schema
-
     if schema:
         sys.stdout.write(read_schema())
         return
@@ -54,28 +52,7 @@ def export(
     if run.is_file():
         raise OptionError("this is a file, not a run folder", file=run, remedy="give the folder of `--out`")
     _check_targets(run, {"--out": out, "--records-to": records_to})
-    _write(score_run(RunFolder(run)), out, records_to, records=records, as_json=as_json)
-
-
-def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:
-    """Raise an error for a target that is a folder or one of the run's own files."""
-    from hardlook.errors import OptionError
-    from hardlook.harness.runs.folder import OWN_NAMES
-
-    for name, target in targets.items():
-        if target is None:
-            continue
-        if target.is_dir():
-            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
-        place, own = target.resolve(), run.resolve()
-        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
-            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")
-
-
-def _write(scored: ScoredRun, out: Path | None, records_to: Path | None, *, records: bool, as_json: bool) -> None:
-    from hardlook.report.export.writing import open_for_replacement, write_export
-    from hardlook.report.json_values import dump_json
-
+    scored = score_run(RunFolder(run))
     units = scored.scorecard.units
     if without := units.planned - units.scored:
         typer.echo(f"note: {without} of {units.planned} units have no record ({units.failed} failed)", err=True)
@@ -87,3 +64,15 @@ def _write(scored: ScoredRun, out: Path | None, records_to: Path | None, *, reco
     written = {"export": str(out), "records": count, "records_to": str(records_to) if records_to else None}
     lines = [str(out), *([str(records_to)] if records_to else [])]
     typer.echo(dump_json(written) if as_json else "\n".join(lines))
+
+
+def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:
+    """Raise an error for a target that is a folder or one of the run's own files."""
+    for name, target in targets.items():
+        if target is None:
+            continue
+        if target.is_dir():
+            raise OptionError(f"{name} is a folder", file=target, remedy="give the name of a file")
+        place, own = target.resolve(), run.resolve()
+        if place.is_relative_to(own) and place.relative_to(own).parts[0] in OWN_NAMES:
+            raise OptionError(f"{name} would replace a part of the run", file=target, remedy="choose another name")

@@ -7,16 +7,26 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import typer
 
-from hardlook.errors import OptionError
-
-if TYPE_CHECKING:
-    from hardlook.harness.runs.scoring import ScoredRun
-    from hardlook.harness.sections import Chart, Table
-
+from hardlook.cli.report import read_scored_run
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.scoring import ScoredRun
+from hardlook.harness.sections import Chart, Table
+from hardlook.report.block_names import name_blocks
+from hardlook.report.charts import describe, tabulate
+from hardlook.report.charts.standalone import compile_figure, standalone_svg
+from hardlook.report.formatting import is_number
+from hardlook.report.scorecard_tables import (
+    build_all_scores_table,
+    build_left_out_table,
+    build_readings_table,
+    build_scores_table,
+)
+from hardlook.report.text_tables import format_table
 
 Part = TypeVar("Part")
 
@@ -55,13 +65,7 @@ def figure(
 
       hardlook figure runs/first iou-of-each-class --format pdf --width 85
     """
-    from hardlook.cli.report import warn_unanswered
-    from hardlook.harness.runs.folder import RunFolder, write_atomically
-    from hardlook.harness.runs.scoring import score_run
-
-    scored = score_run(RunFolder(run))
-    warn_unanswered(scored)
-    figures = list_figures(scored)
+    figures = list_figures(read_scored_run(run))
     if name is None:
         _print_titles("figures", figures, as_json)
         return
@@ -86,11 +90,6 @@ def _figure_form(form: FigureForm | None, out: Path | None) -> FigureForm:
 
 
 def _content(chart: Chart, form: FigureForm, width: float, dark: bool, ppi: float) -> bytes | str:
-    from hardlook.errors import DataError
-    from hardlook.report.charts import describe, tabulate
-    from hardlook.report.charts.standalone import compile_figure, standalone_svg
-    from hardlook.report.text_tables import format_table
-
     if form is FigureForm.csv:
         return format_table(tabulate(chart), "csv")
     svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureForm.png)
@@ -144,15 +143,7 @@ def table(
 
       hardlook table runs/first scores --out scores.tex
     """
-    from hardlook.cli.report import warn_unanswered
-    from hardlook.harness.runs.folder import RunFolder, write_atomically
-    from hardlook.harness.runs.scoring import score_run
-    from hardlook.report.formatting import is_number
-    from hardlook.report.text_tables import format_table
-
-    scored = score_run(RunFolder(run))
-    warn_unanswered(scored)
-    tables = list_tables(scored)
+    tables = list_tables(read_scored_run(run))
     if name is None:
         _print_titles("tables", tables, as_json)
         return
@@ -186,25 +177,12 @@ def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], a
 
 def list_figures(scored: ScoredRun) -> dict[str, Chart]:
     """Every chart of the run's report, by name."""
-    from hardlook.harness.sections import Table
-    from hardlook.report.block_names import name_blocks
-
     sections = scored.benchmark.report(scored.records, scored.scorecard)
     return {name: block for name, block in name_blocks(sections).items() if not isinstance(block, Table)}
 
 
 def list_tables(scored: ScoredRun) -> dict[str, Table]:
     """The tables that every run has, those of its report, and the numbers behind its charts."""
-    from hardlook.harness.sections import Table
-    from hardlook.report.block_names import name_blocks
-    from hardlook.report.charts import tabulate
-    from hardlook.report.scorecard_tables import (
-        build_all_scores_table,
-        build_left_out_table,
-        build_readings_table,
-        build_scores_table,
-    )
-
     card, scorecard = scored.benchmark.card, scored.scorecard
     titles = {score.name: score.title for score in card.scores}
     tables = {

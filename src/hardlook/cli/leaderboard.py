@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from hardlook.errors import OptionError
+from hardlook.report.leaderboard.board import Leaderboard, build_leaderboard
+from hardlook.report.leaderboard.document import SCHEMA, build_document
+from hardlook.report.leaderboard.report import write_pages
+from hardlook.report.leaderboard.runs import SkippedRun, collect_runs
+from hardlook.report.leaderboard.terminal import print_leaderboards
+from hardlook.report.run_report import list_model_marks
 
-    from hardlook.errors import OptionError
-    from hardlook.report.leaderboard.board import Leaderboard
-    from hardlook.report.leaderboard.runs import SkippedRun
-
-
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def leaderboard(
@@ -44,17 +47,6 @@ def leaderboard(
 
       hardlook leaderboard runs --benchmark rclicks --sort dgr --out board
     """
-    import json
-    from dataclasses import asdict
-
-    from hardlook.errors import OptionError
-    from hardlook.report.leaderboard.board import build_leaderboard
-    from hardlook.report.leaderboard.document import SCHEMA, build_document
-    from hardlook.report.leaderboard.report import write_pages
-    from hardlook.report.leaderboard.runs import collect_runs
-    from hardlook.report.leaderboard.terminal import print_leaderboards
-    from hardlook.report.run_report import list_model_marks
-
     if out is not None and out.exists() and not out.is_dir():
         raise OptionError("this is a file, not a folder", file=out, remedy="choose a folder for --out")
     found = collect_runs(folder, benchmark)
@@ -85,18 +77,16 @@ def leaderboard(
 
 
 def _no_runs_error(folder: Path, benchmark: str | None, left_out: Sequence[SkippedRun]) -> OptionError:
-    from hardlook.errors import OptionError
-
     runs = f"run of {benchmark}" if benchmark else "run"
     if not left_out:
         remedy = "give the folder that holds the --out folders of `hardlook run`"
         return OptionError(f"there is no {runs} below this folder", file=folder, remedy=remedy)
-    named = [f"{one.folder}: {one.why}" for one in left_out[:MOST_NAMED]]
-    if len(left_out) > MOST_NAMED:
-        named.append(f"and {len(left_out) - MOST_NAMED} more")
+    named = [f"{one.folder}: {one.why}" for one in left_out[:MAX_NAMED]]
+    if len(left_out) > MAX_NAMED:
+        named.append(f"and {len(left_out) - MAX_NAMED} more")
     remedies = dict.fromkeys(one.remedy for one in left_out if one.remedy)
     return OptionError(
         f"no {runs} below this folder can be ranked ({'; '.join(named)})",
         file=folder,
-        remedy="; ".join(list(remedies)[:MOST_NAMED]) or None,
+        remedy="; ".join(list(remedies)[:MAX_NAMED]) or None,
     )

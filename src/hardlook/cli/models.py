@@ -6,9 +6,16 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from hardlook.cli.arguments import parse_pairs
 from hardlook.cli.printing import print_json
+from hardlook.errors import OptionError
+from hardlook.models.conformance import check_named
+from hardlook.models.registry import MARKS, list_models
+from hardlook.models.roles import ROLES
 
 
 def models(
@@ -24,19 +31,12 @@ def models(
 
       hardlook models "planted-*" --role semantic-segmenter
     """
-    from hardlook.errors import OptionError
-    from hardlook.models.registry import MARKS, list_models
-    from hardlook.models.roles import ROLES
-
     if role is not None and role not in ROLES:
         raise OptionError(f"--role {role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     cards = list_models(pattern, role)
     if as_json:
         print_json([asdict(card) for card in cards])
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     console = Console()
     width = max((len(card.name) for card in cards), default=0)
@@ -77,10 +77,6 @@ def check(
 
       hardlook check semantic-segmenter my_package.models:MySegmenter
     """
-    from hardlook.errors import OptionError
-    from hardlook.models.conformance import check_named
-    from hardlook.models.roles import ROLES
-
     if role not in ROLES:
         raise OptionError(f"{role}: there is no such role", remedy=f"one of {', '.join(ROLES)}")
     args = parse_pairs(model_arg, "--model-arg")

@@ -5,22 +5,25 @@ Both read the stored records and need no model. Where units have no record, a wa
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 from urllib.parse import quote
 
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.printing import print_scores
+from hardlook.errors import OptionError
+from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.scoring import ScoredRun, score_run
+from hardlook.harness.scorecard import UnitCounts
 from hardlook.report.formatting import format_count
-
-if TYPE_CHECKING:
-    from hardlook.harness.runs.scoring import ScoredRun
-    from hardlook.harness.scorecard import UnitCounts
-    from hardlook.report.index import IndexEntry
+from hardlook.report.index import IndexEntry, draw_preview, render_index
+from hardlook.report.run_report import write_report
 
 
 def report(
@@ -47,21 +50,13 @@ def report(
 
       hardlook report runs/first runs/second --examples 12 --out overview.html
     """
-    import json
-
-    from hardlook.harness.runs.folder import RunFolder, write_atomically
-    from hardlook.harness.runs.scoring import score_run
-    from hardlook.report.index import render_index
-    from hardlook.report.run_report import write_report
-
     runs = list(dict.fromkeys(runs))
     several = len(runs) > 1
     place = None if out is None else page_path(out, several=several)
     index = (place or index_path(runs)) if several else None
     pages, entries = [], []
     for run in runs:
-        scored = score_run(RunFolder(run))
-        warn_unanswered(scored)
+        scored = read_scored_run(run)
         page = write_report(scored, examples=examples, out=None if several else place)
         pages.append({"run": str(run), "report": str(page), "bytes": page.stat().st_size})
         if index is not None:
@@ -105,8 +100,6 @@ def page_path(out: Path, *, several: bool) -> Path:
 
 def index_entry(scored: ScoredRun, page: Path, index: Path) -> IndexEntry:
     """A run's entry in the index: its headline scores, a small chart and a relative link."""
-    from hardlook.report.index import IndexEntry, draw_preview
-
     card = scored.benchmark.card
     titles = {score.name: score.title for score in card.scores if score.headline} or {
         score.name: score.title for score in card.scores
@@ -146,12 +139,6 @@ def score(
 
       hardlook score runs/first --reading mean-over=gt-only --set level=.9 --out gt-only.json
     """
-    from hardlook.cli.printing import print_scores
-    from hardlook.errors import OptionError
-    from hardlook.harness.runs.folder import RunFolder, write_atomically
-    from hardlook.harness.runs.scoring import score_run
-    from hardlook.report.run_report import write_report
-
     changes: dict[str, Any] = {
         name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()
     }
@@ -168,10 +155,12 @@ def score(
     print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
 
 
-def warn_unanswered(scored: ScoredRun) -> None:
-    """Warn on standard error where units of the run have no record."""
+def read_scored_run(run: Path) -> ScoredRun:
+    """Score the run of that folder, with a warning on standard error where units have no record."""
+    scored = score_run(RunFolder(run))
     if text := describe_unanswered(scored.scorecard.units):
         typer.echo(f"{scored.folder.path}: {text}", err=True)
+    return scored
 
 
 def describe_unanswered(counts: UnitCounts) -> str:

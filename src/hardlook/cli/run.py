@@ -10,7 +10,6 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +27,8 @@ if TYPE_CHECKING:
 
 FINISHED_WITH_FAILURES = 3
 
-PASSED_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
+# Of a command that parses its arguments itself, once it knows the benchmark.
+RAW_ARGUMENTS = {"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []}
 
 
 def add_study(app: typer.Typer, command: str, name: str, help_text: str) -> None:
@@ -37,7 +37,7 @@ def add_study(app: typer.Typer, command: str, name: str, help_text: str) -> None
     def study(context: typer.Context) -> None:
         run_benchmark_command(name, list(context.args), context.command_path)
 
-    app.command(command, context_settings=PASSED_ON, help=help_text)(study)
+    app.command(command, context_settings=RAW_ARGUMENTS, help=help_text)(study)
 
 
 def run(context: typer.Context) -> None:
@@ -211,6 +211,6 @@ def progress_with_note(card: BenchmarkCard, values: dict[str, Any]) -> Callable[
     def start(total: int, done: int) -> Any:
         while waiting:
             typer.echo(waiting.pop(), err=True)
-        return shown(total, done) if shown else nullcontext(NoProgress())
+        return shown(total, done) if shown else NoProgress()
 
     return start

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -21,17 +22,11 @@ if TYPE_CHECKING:
     from hardlook.harness.options import BenchmarkOptions
 
 
-def _model_flag(name: str, text: str, **limits: Any) -> Any:
-    return typer.Option(name, help=text, rich_help_panel="The model", **limits)
+def _flags(panel: str) -> Callable[..., Any]:
+    return lambda name, text, **limits: typer.Option(name, help=text, rich_help_panel=panel, **limits)
 
 
-def _data_flag(name: str, text: str, **limits: Any) -> Any:
-    return typer.Option(name, help=text, rich_help_panel="The data", **limits)
-
-
-def _run_flag(name: str, text: str, **limits: Any) -> Any:
-    return typer.Option(name, help=text, rich_help_panel="The run", **limits)
-
+_model_flag, _data_flag, _run_flag = _flags("The model"), _flags("The data"), _flags("The run")
 
 _MODEL_HELP = "Name, entry point or package.module:attribute; several with commas run one after the other."
 _MODEL_ARG_HELP = "KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,24 +11,37 @@ from typing import Any
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Printed
 
+from hardlook.cli.printing import print_json
+from hardlook.cli.run_flags import collect_options
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
+from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.launch import choose_model
+from hardlook.harness.runs.plan import list_units, make_batches
+from hardlook.harness.runs.progress import make_progress
+from hardlook.harness.runs.scoring import check_readings
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
+from hardlook.report.galleries import format_record_fields
+from hardlook.report.page import render_study
 
 SCHEMA = "hardlook.units/1"
 
 STORED = "stored predictions"
 
 # Among more ids than this, the nearest are searched among those with the same prefix.
-MOST_COMPARED = 20_000
+MAX_COMPARED = 20_000
 
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What one model made of one unit: its whole record with qualities and caption, or the error."""
+    """The result of one model on one unit: its whole record with qualities and caption, or the error."""
 
     model: str
     unit: Unit
@@ -39,14 +53,9 @@ class UnitResult:
 
 def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Evaluate the units of `--unit` with every model, print and show them; return whether one failed."""
-    from hardlook.cli.printing import print_json
-    from hardlook.cli.run_flags import collect_options
-    from hardlook.harness.runs.scoring import check_readings
-
     options = parse_options(benchmark.options, collect_options(benchmark, values))
     check_readings(benchmark, options)
-    if options.pred is not None and values["model"]:
-        raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
+    choose_model(benchmark.card, options, values["model"])
     units = find_units(benchmark, options, values["unit"])
     models = {"": {}} if options.pred is not None else dict(arguments)
     results = [
@@ -66,8 +75,6 @@ def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any]
 
 def find_units(benchmark: Benchmark, options: BenchmarkOptions, ids: Sequence[str]) -> list[Unit]:
     """The units with these ids, in their order; an error names the nearest where there is no such unit."""
-    from hardlook.harness.runs.plan import list_units
-
     known = {unit.id: unit for unit in list_units(benchmark, options)}
     for wanted in ids:
         if wanted not in known:
@@ -86,12 +93,12 @@ def find_nearest_ids(wanted: str, ids: Sequence[str], most: int = 5) -> list[str
     'scene-0001'
     """
     some, start = list(ids), len(wanted)
-    while len(some) > MOST_COMPARED and start > 0:
+    while len(some) > MAX_COMPARED and start > 0:
         if alike := [one for one in ids if one.startswith(wanted[:start])]:
             some = alike
             break
         start -= 1
-    return difflib.get_close_matches(wanted, some[:MOST_COMPARED], n=most, cutoff=0) or some[:most]
+    return difflib.get_close_matches(wanted, some[:MAX_COMPARED], n=most, cutoff=0) or some[:most]
 
 
 def _evaluate_model(
@@ -104,22 +111,14 @@ def _evaluate_model(
     values: Mapping[str, Any],
 ) -> list[UnitResult]:
     """Evaluate the units with one model; results in the order of the units."""
-    from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
-    from hardlook.harness.runs.plan import make_batches
-    from hardlook.harness.runs.progress import make_progress
-
     card = benchmark.card
-    if not model and options.pred is None:
-        raise OptionError(
-            f"{name} needs a model", remedy=f"give --model; `hardlook models --role {card.role}` lists some"
-        )
-    here = build_worker(Job(name, model, dict(given), values["threads"]))
+    worker = build_worker(Job(name, model, dict(given), values["threads"]))
     if benchmark.setup is not None:
-        benchmark.setup(units, here.model, None if values["quiet"] else make_progress)
+        benchmark.setup(units, worker.model, None if values["quiet"] else make_progress)
     records: dict[str, Record] = {}
     errors: dict[str, str] = {}
     for batch in make_batches(units, card.batch_size, whole_groups=card.whole_groups):
-        outcome = evaluate_batch(benchmark, batch, here.model)
+        outcome = evaluate_batch(benchmark, batch, worker.model)
         records.update({str(record["unit"]): record for record in outcome.records})
         errors.update({failure.unit: failure.error for failure in outcome.failures})
     shown = model or STORED
@@ -165,11 +164,6 @@ def build_document(benchmark: Benchmark, results: Sequence[UnitResult], page: Pa
 
 def write_page(benchmark: Benchmark, results: Sequence[UnitResult], out: Path | None) -> Path:
     """Write a page with one section per unit: the pictures of all models, then their records side by side."""
-    import tempfile
-
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.page import render_study
-
     by_unit: dict[str, list[UnitResult]] = {}
     for result in results:
         by_unit.setdefault(result.unit.id, []).append(result)
@@ -227,10 +221,6 @@ def _is_same_picture(one: Picture, other: Picture) -> bool:
 
 
 def _print_results(benchmark: Benchmark, results: Sequence[UnitResult]) -> None:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table as Printed
-
     console = Console()
     for result in results:
         printed = Printed(title=escape(f"{result.unit.id} by {result.model}"), title_justify="left", show_header=False)
@@ -247,8 +237,6 @@ def _print_results(benchmark: Benchmark, results: Sequence[UnitResult]) -> None:
 
 def format_fields(benchmark: Benchmark, result: UnitResult) -> dict[str, str]:
     """Qualities and record columns as texts by name."""
-    from hardlook.report.galleries import format_record_fields
-
     titles = {quality.name: quality.title for quality in benchmark.card.qualities}
     judged = {titles[name]: value for name, value in result.qualities.items()}
     light = {name: result.record[name] for name in benchmark.schema.light if name in result.record and name != "unit"}

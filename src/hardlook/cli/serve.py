@@ -1,11 +1,19 @@
-"""`hardlook serve DIR`: explore runs in a browser, unit by unit."""
+"""`hardlook serve DIR`: a web server to explore runs in a browser, unit by unit."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from hardlook.errors import DataError
+from hardlook.extras import require
+from hardlook.report.explorer.app import make_app
+from hardlook.report.explorer.run_index import RunIndex
+from hardlook.serving import LOOPBACK, listen, server_url
+from hardlook.serving import serve as serve_app
 
 
 def serve(
@@ -31,22 +39,13 @@ def serve(
 
       hardlook serve runs --port 0 --open
     """
-    import json
-
-    from hardlook.errors import DataError
-    from hardlook.extras import require
-    from hardlook.report.explorer.app import make_app
-    from hardlook.report.explorer.run_index import RunIndex
-    from hardlook.serving import LOOPBACK, listen, server_url
-    from hardlook.serving import serve as serve_app
-
     require("uvicorn", extra="web")
     if not folder.is_dir():
         raise DataError("there is no such folder", file=folder, remedy="give a folder with runs")
     app = make_app(folder, host=host, benchmarks=benchmark or ())
     listening = listen(host, port)
     if not RunIndex(folder).runs():
-        typer.echo(f"{folder}: there is no run below this folder yet; load the page again when there is one", err=True)
+        typer.echo(f"{folder}: there is no run below this folder yet; reload the page when there is one", err=True)
     address = server_url(host, listening)
     if host not in LOOPBACK:
         typer.echo(
@@ -54,5 +53,5 @@ def serve(
             "without a password",
             err=True,
         )
-    typer.echo(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C ends it)")
+    typer.echo(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C to stop)")
     serve_app(app, listening, address if open_browser else "")

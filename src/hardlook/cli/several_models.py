@@ -9,18 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import Console
 
 from hardlook.errors import HardlookError, ModelError, OptionError
-from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.scorecard import Scorecard, find_score
 from hardlook.harness.sections import DotChart, Section, Table, score_dot
-from hardlook.models.registry import MARKS
+from hardlook.models.registry import MARKS, resolve
+from hardlook.report.compare.comparison import compare_runs, read_runs
+from hardlook.report.compare.document import write_comparison
+from hardlook.report.compare.terminal import print_comparison
+from hardlook.report.page import render_study
 from hardlook.report.run_report import list_model_marks
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from hardlook.harness.benchmark import Benchmark
 
 
 def parse_model_names(text: str | None) -> list[str]:
@@ -57,8 +59,6 @@ def split_model_arguments(names: Sequence[str], given: Mapping[str, str]) -> dic
 
 def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
     """Raise an error, before anything runs, for a model that is unknown, has another role or lacks an argument."""
-    from hardlook.models.registry import resolve
-
     for name, given in arguments.items():
         try:
             resolve(name, role, given)
@@ -70,8 +70,6 @@ def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
 
 def read_scorecards(folders: Sequence[Path]) -> dict[str, Scorecard]:
     """The scorecards of the runs that are scored, by the name of their folder."""
-    from hardlook.harness.runs.folder import RunFolder
-
     paths = {folder.name: RunFolder(folder).scores_path for folder in folders}
     return {
         name: Scorecard.from_json(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()
@@ -106,10 +104,6 @@ def write_overview(
 
 
 def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: Console | None) -> None:
-    from hardlook.report.compare.comparison import compare_runs, read_runs
-    from hardlook.report.compare.document import write_comparison
-    from hardlook.report.compare.terminal import print_comparison
-
     names = [folder.name for folder in folders]
     runs = read_runs(folders)
     compared = compare_runs(runs, names=[_label(name) for name in names])
@@ -120,9 +114,6 @@ def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: 
 
 
 def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page: Path, summary: str) -> None:
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.page import render_study
-
     html = render_study(
         [*build_overview_sections(benchmark, cards), build_models_section(list(cards))],
         kind="Comparison",
@@ -149,11 +140,12 @@ def build_models_section(names: Sequence[str]) -> Section:
 def build_overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -> list[Section]:
     """One chart per score over all units, best model first, and one table of all scores."""
     meanings = {score.name: score for score in benchmark.card.scores}
-    known = [name for name in meanings if any(_headline(card, name) for card in cards.values())]
-    charts = []
+    known = [name for name in meanings if any(find_score(card, name) for card in cards.values())]
+    charts, values = [], {}
     for name in known:
         meaning = meanings[name]
-        rows = [(model, score) for model, card in cards.items() if (score := _headline(card, name))]
+        rows = [(model, score) for model, card in cards.items() if (score := find_score(card, name))]
+        values[name] = {model: score.value for model, score in rows}
         down = meaning.higher_is_better or not meaning.ranked
         rows.sort(key=lambda row: -row[1].value if down else row[1].value)
         better = f"{meaning.direction.capitalize()}." if meaning.ranked else "Neither higher nor lower is better."
@@ -163,18 +155,9 @@ def build_overview_sections(benchmark: Benchmark, cards: dict[str, Scorecard]) -
         "All headline scores",
         "Intervals are in the charts; scores without a value have no units.",
         ("model", *(meanings[name].title for name in known)),
-        tuple((_label(model), *(_value(card, name) for name in known)) for model, card in cards.items()),
+        tuple((_label(model), *(values[name].get(model) for name in known)) for model in cards),
     )
     return [Section("Side by side", "", (*charts, table))]
-
-
-def _headline(card: Scorecard, name: str) -> Score | None:
-    return next((score for score in card.headline if score.name == name and score.value == score.value), None)
-
-
-def _value(card: Scorecard, name: str) -> float | None:
-    score = _headline(card, name)
-    return score.value if score else None
 
 
 def _label(model: str) -> str:

@@ -6,8 +6,13 @@ from dataclasses import asdict
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
 from hardlook.cli.printing import print_json
+from hardlook.errors import OptionError
+from hardlook.models.weights.install import install_weights, list_weights, locate_weights
 from hardlook.report.json_values import dump_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Weights: list, install and locate them.")
@@ -23,15 +28,10 @@ def list_all(as_json: _Json = False) -> None:
 
       hardlook weights list
     """
-    from hardlook.models.weights.install import list_weights
-
     rows = list_weights()
     if as_json:
         print_json([asdict(row) for row in rows])
         return
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
 
     table = Table(box=None, header_style="bold", pad_edge=False)
     for title in ("name", "here", "size", "for, licence, package"):
@@ -56,14 +56,10 @@ def install(
 
       hardlook weights install --small
     """
-    from hardlook.errors import OptionError
-    from hardlook.models.weights.install import install as install_one
-    from hardlook.models.weights.install import list_weights
-
     wanted = list(names or []) + ([row.name for row in list_weights() if row.small] if small else [])
     if not wanted:
         raise OptionError("no weights given", remedy="name some, or pass --small; `hardlook weights list` shows all")
-    placed = {name: {file: str(path) for file, path in install_one(name).items()} for name in wanted}
+    placed = {name: {file: str(path) for file, path in install_weights(name).items()} for name in wanted}
     if as_json:
         print_json(placed)
         return
@@ -80,7 +76,5 @@ def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as
 
       hardlook weights where u2netp
     """
-    from hardlook.models.weights.install import where as locate
-
-    files = {file: str(path) for file, path in locate(name).items()}
+    files = {file: str(path) for file, path in locate_weights(name).items()}
     typer.echo(dump_json(files) if as_json else "\n".join(files.values()))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from hardlook.report.json_values import dump_json
+from hardlook.world.layouts import write_world
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The planted world: scenes with known truth.")
 
@@ -42,8 +43,6 @@ def make(
 
       hardlook world make world-coco --layout coco-panoptic --width 320 --height 240
     """
-    from hardlook.world.layouts import write_world
-
     write_world(
         directory,
         layout=layout,

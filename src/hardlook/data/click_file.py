@@ -80,36 +80,17 @@ class ClickTable:
 
     def first(self) -> ClickTable:
         """The clicks of the first round."""
-        return self.of_type("first")
-
-    def of_type(self, *click_types: str) -> ClickTable:
-        """The clicks of these types: first, fn, fp."""
-        return self._where(pl.col("click_type").is_in(click_types))
-
-    def on_device(self, device: str) -> ClickTable:
-        """The clicks made on pc or mobile."""
-        return self._where(pl.col("device") == device)
+        return replace(self, frame=self.frame.filter(pl.col("click_type") == "first"))
 
     def for_dataset(self, name: str) -> ClickTable:
         """The clicks on a dataset (or in a display mode), in any spelling of its name; empty if there are none."""
-        spelt = [
-            text
-            for text in self.frame["dataset"].unique()
-            if normalize_dataset_name(text) == normalize_dataset_name(name)
-        ]
-        return self._where(pl.col("dataset").is_in(spelt))
+        wanted = normalize_dataset_name(name)
+        spelt = [text for text in self.datasets() if normalize_dataset_name(text) == wanted]
+        return replace(self, frame=self.frame.filter(pl.col("dataset").is_in(spelt)))
 
     def datasets(self) -> tuple[str, ...]:
         """The datasets as the file spells them, sorted."""
         return tuple(sorted(self.frame["dataset"].unique()))
-
-    def counts(self) -> dict[str, dict[str, int]]:
-        """Clicks by dataset (as spelt, sorted) and click type."""
-        counted = self.frame.group_by("dataset", "click_type").len().sort("dataset", "click_type")
-        found: dict[str, dict[str, int]] = {}
-        for dataset, click_type, number in counted.iter_rows():
-            found.setdefault(dataset, {})[click_type] = number
-        return found
 
     def by_full_stem(self) -> Mapping[str, StemClicks]:
         """The clicks by full stem, stems sorted; of one dataset only, since GrabCut and Berkeley share stems.
@@ -129,9 +110,6 @@ class ClickTable:
             on = np.array(devices, np.str_)
             found[stem] = StemClicks(dataset, stem, image, number, click_type, (width, height), points, on)
         return found
-
-    def _where(self, condition: pl.Expr) -> ClickTable:
-        return replace(self, frame=self.frame.filter(condition))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +165,10 @@ def check_clicks(frame: pl.DataFrame, *, file: Path | str | None = None) -> Clic
 
 
 def _check_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | None) -> None:
-    number = {name: pl.col(name).is_finite().fill_null(False) for name in NUMBERS}
+    finite = {name: pl.col(name).is_finite().fill_null(False) for name in NUMBERS}
     for name, right, expected in (
-        *((name, number[name], "a finite number") for name in ("x", "y")),
-        *((name, number[name] & (pl.col(name) >= 1) & (pl.col(name).round() == pl.col(name)), "a whole number above 0")
+        *((name, finite[name], "a finite number") for name in ("x", "y")),
+        *((name, finite[name] & (pl.col(name) >= 1) & (pl.col(name).round() == pl.col(name)), "a whole number above 0")
           for name in ("w", "h")),
         ("click_type", pl.col("click_type").is_in(CLICK_TYPES), " or ".join(CLICK_TYPES)),
         ("device", pl.col("device").is_in(DEVICES), " or ".join(DEVICES)),
@@ -209,13 +187,11 @@ def _check_values(rows: pl.DataFrame, given: pl.DataFrame, file: Path | str | No
 
 
 def _check_sizes(groups: pl.DataFrame, file: Path | str | None) -> None:
-    of_stem = (_DATASET, "full_stem")
-    twice = groups.filter(pl.struct("w", "h").n_unique().over(of_stem) > 1)
-    if twice.height:
-        same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
+    same = _first_ambiguous_stem(groups, "w", "h")
+    if same.height:
         sizes = ", ".join(f"{w:g}x{h:g} (row {row})" for w, h, row in same.select("w", "h", _ROW).iter_rows())
-        stem = twice["full_stem"][0]
-        raise DataError(f"one stem has images of several sizes: {sizes}", file=file, unit=stem, remedy=_REMEDY)
+        what = f"one stem has images of several sizes: {sizes}"
+        raise DataError(what, file=file, unit=same["full_stem"][0], remedy=_REMEDY)
 
 
 def _check_stems(groups: pl.DataFrame, file: Path | str | None) -> None:
@@ -233,10 +209,15 @@ def _check_stems(groups: pl.DataFrame, file: Path | str | None) -> None:
             continue
         what = f"row {row}: the full stem does not belong to the image {image!r} and the object {number!r}"
         raise DataError(what, file=file, unit=stem, remedy=_REMEDY)
-    of_stem = (_DATASET, "full_stem")
-    twice = groups.filter(pl.struct("image_stem", "object_stem", "click_type").n_unique().over(of_stem) > 1)
-    if twice.height:
-        same = twice.filter(pl.all_horizontal(pl.col(name) == twice[name][0] for name in of_stem))
+    same = _first_ambiguous_stem(groups, "image_stem", "object_stem", "click_type")
+    if same.height:
         rows = ", ".join(map(str, same[_ROW]))
         what = f"one full stem for several images, objects or click types (rows {rows})"
-        raise DataError(what, file=file, unit=twice["full_stem"][0], remedy=_REMEDY)
+        raise DataError(what, file=file, unit=same["full_stem"][0], remedy=_REMEDY)
+
+
+def _first_ambiguous_stem(groups: pl.DataFrame, *columns: str) -> pl.DataFrame:
+    """The groups of the first full stem of a dataset for which the columns have several values."""
+    of_stem = (_DATASET, "full_stem")
+    twice = groups.filter(pl.struct(columns).n_unique().over(of_stem) > 1)
+    return twice.filter(pl.all_horizontal(pl.col(name) == pl.col(name).first() for name in of_stem))

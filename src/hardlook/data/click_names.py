@@ -24,14 +24,11 @@ DEVICES = ("pc", "mobile")
 SEPARATOR = "_" * 7
 WITHOUT_DEVICE = "mivos"
 _OBJECT_STEM = re.compile(rf"(?P<image>.+){SEPARATOR}(?P<object>\d+)", re.DOTALL)
-
+_ENDING = r"_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)"
+_LATER_ENDING = re.compile(rf"(?P<method>[^_].*){_ENDING}", re.DOTALL)
 _LATER_STEM = re.compile(
-    r"(?P<instance>.+)_(?:(?P<method>[^_]+)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)"
-    rf"|(?P<bare>{WITHOUT_DEVICE})_(?P<bare_type>fn|fp))",
-    re.DOTALL,
+    rf"(?P<instance>.+)_(?:(?P<method>[^_]+){_ENDING}|(?P<bare>{WITHOUT_DEVICE})_(?P<bare_type>fn|fp))", re.DOTALL
 )
-
-_LATER_ENDING = re.compile(r"(?P<method>[^_].*)_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)", re.DOTALL)
 
 
 @dataclass(frozen=True)

@@ -65,19 +65,19 @@ class ImageObjects:
     @cached_property
     def encoded(self) -> tuple[rle.Rle, ...]:
         """The masks run-length encoded, as `rle.iou` takes them; cached."""
-        return tuple(map(self._encoded, self.ids.tolist(), self.segmentations))
+        found = []
+        for annotation, segmentation in zip(self.ids, self.segmentations, strict=True):
+            if segmentation is None:
+                raise DataError(f"annotation {annotation} has no segmentation", unit=str(self.id), remedy="score boxes")
+            try:
+                found.append(rle.from_segmentation(segmentation, self.height, self.width))
+            except DataError as error:
+                raise error.at(unit=f"image {self.id}, annotation {annotation}") from error
+        return tuple(found)
 
     def masks(self) -> NDArray[np.bool_]:
         """The masks (n, H, W) bool."""
-        return _stack_masks(self.encoded, self.height, self.width)
-
-    def _encoded(self, annotation: int, segmentation: Any) -> rle.Rle:
-        if segmentation is None:
-            raise DataError(f"annotation {annotation} has no segmentation", unit=str(self.id), remedy="score boxes")
-        try:
-            return rle.from_segmentation(segmentation, self.height, self.width)
-        except DataError as error:
-            raise error.at(unit=f"image {self.id}, annotation {annotation}") from error
+        return np.array([rle.decode(mask) for mask in self.encoded], bool).reshape(-1, self.height, self.width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,14 +86,6 @@ class InstanceDataset:
 
     categories: Mapping[int, str]
     images: tuple[ImageObjects, ...]
-
-    def class_indices(self, category_ids: NDArray[np.int64]) -> NDArray[np.int64]:
-        """(n,) positions 0..K-1 of known category ids in ascending order.
-
-        >>> InstanceDataset({3: "cat", 18: "dog"}, ()).class_indices(np.array([18, 3]))
-        array([1, 0])
-        """
-        return np.searchsorted(np.array(list(self.categories), np.int64), category_ids)
 
 
 def read_instances(path: Path | str) -> InstanceDataset:
@@ -115,8 +107,7 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
         objects = _group_by_image(content["annotations"], sizes, names, problems)
-        remedy = "correct or remove these entries"
-        problems.raise_if_any("invalid annotations", file=file, remedy=remedy)
+        problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
         found = [_make_image(i, image, objects.get(i, [])) for i, image in images.items()]
     except (KeyError, TypeError, ValueError) as error:
         raise DataError(f"not COCO's instance format: {error!r}", file=file, remedy=FORMAT) from error
@@ -178,10 +169,6 @@ class ImageDetections:
     def encoded(self) -> tuple[rle.Rle, ...]:
         """The masks run-length encoded, as `rle.iou` takes them."""
         return tuple({"size": [self.height, self.width], "counts": text} for text in self.counts)
-
-    def masks(self) -> NDArray[np.bool_]:
-        """The masks (n, H, W) bool."""
-        return _stack_masks(self.encoded, self.height, self.width)
 
     def area(self, iou_type: IouType) -> NDArray[np.float64]:
         """(n,) areas in pixels of the masks or the boxes."""
@@ -302,11 +289,6 @@ def _iterate_elements(text: str) -> Iterator[Any]:
 def _skip_separators(text: str, place: int) -> int:
     gap = _SEPARATORS.match(text, place)
     return gap.end() if gap else place
-
-
-def _stack_masks(encoded: tuple[rle.Rle, ...], height: int, width: int) -> NDArray[np.bool_]:
-    """The masks (n, height, width) bool of n encodings, also when n is 0."""
-    return np.stack([rle.decode(mask) for mask in encoded]) if encoded else np.zeros((0, height, width), bool)
 
 
 def _has_image_size(segmentation: Any, size: tuple[int, int]) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import read_bytes, read_image
+from hardlook.data.images import read_bytes
 from hardlook.errors import DataError
 
 
@@ -41,48 +41,12 @@ class Segment:
 
 @dataclass(frozen=True)
 class PanopticImage:
-    """One annotated image; arrays are read on demand."""
+    """One annotated image: its file, and the PNG of its segment ids."""
 
     id: int
     path: Path
     segments_path: Path
-    width: int
-    height: int
     segments: tuple[Segment, ...]
-
-    def read(self) -> NDArray[np.uint8]:
-        """The image (H, W, 3) uint8 RGB."""
-        return read_image(self.path)
-
-    def read_segments(self) -> NDArray[np.int32]:
-        """Segment ids (H, W) int32, 0 where unlabelled."""
-        ids = decode_ids(read_image(self.segments_path))
-        if ids.shape != (self.height, self.width):
-            raise DataError(
-                f"the PNG is {ids.shape[1]}x{ids.shape[0]}, the JSON says {self.width}x{self.height}",
-                file=self.segments_path,
-                unit=str(self.id),
-                remedy="take the PNG and the JSON from one release",
-            )
-        return ids
-
-    def read_classes(self) -> NDArray[np.int32]:
-        """Category ids (H, W) int32, 0 where unlabelled."""
-        ids, inverse = np.unique(self.read_segments(), return_inverse=True)
-        classes = {segment.id: segment.category_id for segment in self.segments}
-        return np.array([classes.get(int(i), 0) for i in ids], np.int32)[inverse].reshape(self.height, self.width)
-
-    def problems(self) -> list[str]:
-        """Differences between PNG and JSON; empty if there are none."""
-        ids, counts = np.unique(self.read_segments(), return_counts=True)
-        drawn = {int(i): int(n) for i, n in zip(ids, counts, strict=True) if i}
-        listed = {segment.id: segment for segment in self.segments}
-        found = [f"segment {i} is drawn but not listed" for i in sorted(drawn.keys() - listed.keys())]
-        found += [f"segment {i} is listed but not drawn" for i in sorted(listed.keys() - drawn.keys())]
-        for i in sorted(drawn.keys() & listed.keys()):
-            if drawn[i] != listed[i].area:
-                found.append(f"segment {i} covers {drawn[i]} pixels, its area says {listed[i].area}")
-        return found
 
 
 @dataclass(frozen=True)
@@ -94,7 +58,7 @@ class PanopticDataset:
 
 
 def decode_ids(colours: NDArray[np.uint8]) -> NDArray[np.int32]:
-    """Segment ids (H, W) of colours (H, W, 3): red + 256 green + 65536 blue."""
+    """Segment ids (H, W), 0 where unlabelled, of colours (H, W, 3): red + 256 green + 65536 blue."""
     wide = colours.astype(np.int32)
     return wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
 
@@ -137,7 +101,5 @@ def _image(annotation: Any, records: Mapping[int, Any], segments: Path, images: 
         x, y, width, height = info["bbox"]
         box = (float(x), float(y), float(width), float(height))
         parts.append(Segment(info["id"], info["category_id"], int(info["area"]), box, bool(info["iscrowd"])))
-    return PanopticImage(
-        record["id"], images / record["file_name"], segments / annotation["file_name"],
-        int(record["width"]), int(record["height"]), tuple(parts),
-    )  # fmt: skip
+    path, segments_path = images / record["file_name"], segments / annotation["file_name"]
+    return PanopticImage(record["id"], path, segments_path, tuple(parts))

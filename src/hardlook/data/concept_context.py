@@ -57,12 +57,12 @@ class ConceptContextImage:
         return read_image(self.path)
 
 
-@dataclass(frozen=True)
-class ConceptContextArrays:
-    """Images as arrays with one entry per image; the fields of `tasks.ImageTable`.
+@dataclass(frozen=True, eq=False)
+class ImageTable:
+    """The labels of n images, (n,) int64 each.
 
-    `concepts` and `contexts` are sorted names; `concept` and `context` (n,) int64 index them; equal numbers in
-    `content` (n,) int64 mean equal bytes.
+    `concept` and `context` are indices into the sorted names `concepts` and `contexts`; equal numbers in `content`
+    mean equal files.
     """
 
     concepts: tuple[str, ...]
@@ -70,6 +70,23 @@ class ConceptContextArrays:
     concept: NDArray[np.int64]
     context: NDArray[np.int64]
     content: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        lengths = {name: len(getattr(self, name)) for name in ("concept", "context", "content")}
+        if len(set(lengths.values())) > 1:
+            counted = ", ".join(f"{count} of {name}" for name, count in lengths.items())
+            raise DataError(f"an image table needs one number per image in every column, it has {counted}")
+        for column, names in (("concept", self.concepts), ("context", self.contexts)):
+            numbers = getattr(self, column)
+            if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(names):
+                raise DataError(
+                    f"the column {column!r} of an image table must lie in 0..{len(names) - 1}, "
+                    f"it reaches from {numbers.min()} to {numbers.max()}"
+                )
+
+    def __len__(self) -> int:
+        """How many images there are."""
+        return len(self.concept)
 
 
 @dataclass(frozen=True)
@@ -97,7 +114,8 @@ class ConceptContextDataset:
         """The images of a split, all images for None; a `DataError` if there are none."""
         rows = self.rows if split is None else tuple(row for row in self.rows if row.split == split)
         if not rows:
-            remedy = f"its splits are {', '.join(self.splits)}" if self.splits else "it has no splits: choose a rule"
+            without = "it has no splits: choose a split rule, or all images"
+            remedy = f"its splits are {', '.join(self.splits)}" if self.splits else without
             raise DataError(f"no image of split {split!r}", file=self.source, remedy=remedy)
         return rows
 
@@ -109,21 +127,10 @@ class ConceptContextDataset:
         """The content hash of every image of a split, in the order of `of_split`; cached on disk."""
         return hash_files([row.path for row in self.of_split(split)])
 
-    def image_table(self, split: str | None = None) -> ConceptContextArrays:
+    def image_table(self, split: str | None = None) -> ImageTable:
         """A split as arrays in the order of `of_split`; concepts and contexts are those of the split."""
         rows = self.of_split(split)
-        concepts, concept = np.unique([row.concept for row in rows], return_inverse=True)
-        contexts, context = np.unique([row.context for row in rows], return_inverse=True)
-        # Numbered by first occurrence, so that random draws do not depend on the hash function.
-        first: dict[str, int] = {}
-        content = [first.setdefault(value, len(first)) for value in self.hashes(split)]
-        return ConceptContextArrays(
-            tuple(map(str, concepts)),
-            tuple(map(str, contexts)),
-            concept.astype(np.int64),
-            context.astype(np.int64),
-            np.array(content, dtype=np.int64),
-        )
+        return build_image_table([row.concept for row in rows], [row.context for row in rows], self.hashes(split))
 
     def shared_concepts(self) -> dict[str, tuple[str, ...]]:
         """Concepts in more than one split, with those splits; few-shot evaluation allows none."""
@@ -135,12 +142,29 @@ class ConceptContextDataset:
 
     def duplicates(self) -> Duplicates:
         """Images with equal bytes; a model must not be trained on test images."""
-        groups = [tuple(self.rows[place] for place in group) for group in group_equal_hashes(self.hashes())]
-        across = [len({row.split for row in group}) > 1 for group in groups]
+        groups = [tuple(self.rows[place] for place in places) for places in group_equal_hashes(self.hashes())]
         return Duplicates(
-            tuple(group for group, split in zip(groups, across, strict=True) if not split),
-            tuple(group for group, split in zip(groups, across, strict=True) if split),
+            tuple(group for group in groups if len({row.split for row in group}) == 1),
+            tuple(group for group in groups if len({row.split for row in group}) > 1),
         )
+
+
+def build_image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
+    """The table of images with these concepts, contexts and contents (such as hashes), in their order.
+
+    Contents are numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
+    """
+    concept_names, concept = _number_names(concepts)
+    context_names, context = _number_names(contexts)
+    first: dict[str, int] = {}
+    content = np.array([first.setdefault(name, len(first)) for name in contents], dtype=np.int64)
+    return ImageTable(concept_names, context_names, concept, context, content)
+
+
+def _number_names(names: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The distinct names, sorted, and the position of each given name among them."""
+    number = {name: position for position, name in enumerate(sorted(set(names)))}
+    return tuple(number), np.array([number[name] for name in names], dtype=np.int64)
 
 
 def open_dataset(source: Path | str, *, rule: str | Path | None = None, seed: int = 0) -> ConceptContextDataset:
@@ -189,13 +213,7 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
         raise DataError(
             "no image here", file=source, remedy="arrange images as [split/]concept/context/image or write a manifest"
         )
-    if split is None:
-        return rows
-    kept = tuple(row for row in rows if row.split == split)
-    if not kept:
-        known = ", ".join(sorted({row.split or "(none)" for row in rows}))
-        raise DataError(f"no image of split {split!r}", file=source, remedy=f"its splits are {known}")
-    return kept
+    return ConceptContextDataset(source, rows).of_split(split)
 
 
 def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
@@ -313,12 +331,27 @@ def read_concept_splits(path: Path, concepts: Iterable[str]) -> dict[str, str]:
     >>> read_concept_splits(path, ["cat"])
     {'cat': 'train'}
     """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as stream:
+            reader = csv.DictReader(stream)
+            columns = set(reader.fieldnames or ())
+            rows = [(f"line {reader.line_num}", row) for row in reader]
+    except FileNotFoundError:
+        remedy = "pass size, seed, or a CSV file with the columns concept and split"
+        raise DataError("no such split rule or file", file=path, remedy=remedy) from None
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"the splits cannot be read: {error}", file=path, remedy="check the file") from error
+    if absent := {"concept", "split"} - columns:
+        what = f"the file has no column {', '.join(sorted(absent))}"
+        raise DataError(what, file=path, remedy="its first line must be: concept,split")
     named: dict[str, str] = {}
-    for number, row in _read_split_lines(path):
+    for line, row in rows:
+        if not (row["concept"] and row["split"]):
+            raise DataError("no concept or no split", file=path, unit=line, remedy="fill every line")
         concept, split = row["concept"], normalize_split_name(row["split"])
         if named.setdefault(concept, split) != split:
             what = f"the concept {concept!r} is in the splits {named[concept]} and {split}"
-            raise DataError(what, file=path, unit=f"line {number}", remedy="keep one line per concept")
+            raise DataError(what, file=path, unit=line, remedy="keep one line per concept")
     wanted = sorted(set(concepts))
     missing = [concept for concept in wanted if concept not in named]
     if missing:
@@ -326,26 +359,6 @@ def read_concept_splits(path: Path, concepts: Iterable[str]) -> dict[str, str]:
         what = f"{len(missing)} of {len(wanted)} concepts have no split: {shown}"
         raise DataError(what, file=path, remedy="add a line concept,split for each")
     return {concept: named[concept] for concept in wanted}
-
-
-def _read_split_lines(path: Path) -> list[tuple[int, dict[str, str]]]:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            missing = {"concept", "split"} - set(reader.fieldnames or ())
-            rows = [] if missing else [(reader.line_num, row) for row in reader]
-    except FileNotFoundError:
-        remedy = "pass size, seed, or a CSV file with the columns concept and split"
-        raise DataError("no such split rule or file", file=path, remedy=remedy) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"the splits cannot be read: {error}", file=path, remedy="check the file") from error
-    if missing:
-        what = f"the file has no column {', '.join(sorted(missing))}"
-        raise DataError(what, file=path, remedy="its first line must be: concept,split")
-    for number, row in rows:
-        if not (row["concept"] and row["split"]):
-            raise DataError("no concept or no split", file=path, unit=f"line {number}", remedy="fill every line")
-    return rows
 
 
 def count_concepts_per_split(concepts: int) -> dict[str, int]:

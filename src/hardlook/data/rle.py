@@ -64,14 +64,6 @@ def iou(
     return np.asarray(hotcoco_mask.iou([dict(m) for m in found], [dict(m) for m in truth], flags), dtype=np.float64)
 
 
-def merge(encoded: Sequence[Mapping[str, Any]], *, intersect: bool = False) -> Rle:
-    """The union (or intersection) of at least one mask of one size."""
-    try:
-        return _as_text(hotcoco_mask.merge([dict(mask) for mask in encoded], intersect=intersect))
-    except ValueError as error:
-        raise DataError(f"masks cannot be merged: {error}", remedy="merge masks of one image") from error
-
-
 def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
     """The encoding of COCO's `segmentation` field: polygons, a list of runs, or an encoding."""
     try:
@@ -83,7 +75,7 @@ def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
         polygons = [list(map(float, polygon)) for polygon in segmentation if len(polygon) >= 6]
         if not polygons:
             return encode(np.zeros((height, width), bool))
-        return merge(hotcoco_mask.fr_py_objects(polygons, height, width))
+        return _as_text(hotcoco_mask.merge(hotcoco_mask.fr_py_objects(polygons, height, width), intersect=False))
     except (ValueError, TypeError, KeyError) as error:
         remedy = "give polygons [[x, y, ...]] or {'size', 'counts'}"
         raise DataError(f"not a COCO segmentation: {error}", remedy=remedy) from error

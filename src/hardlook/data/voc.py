@@ -26,7 +26,10 @@ VOC_CLASSES = (
 
 @dataclass(frozen=True)
 class VocImage:
-    """One image of the devkit and the paths of its masks; `object_path` is None without an object mask."""
+    """One image of the devkit and the paths of its masks; `object_path` is None without an object mask.
+
+    An object mask holds object numbers: 0 background, 1 and up the objects, 255 ignored.
+    """
 
     id: str
     path: Path
@@ -37,16 +40,9 @@ class VocImage:
         """The image (H, W, 3) uint8 RGB."""
         return read_image(self.path)
 
-    def read_classes(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
+    def read_classes(self) -> NDArray[np.int32]:
         """Class indices (H, W): 0 background, 1 and up the classes in order, 255 ignored."""
-        return read_label_map(self.class_path, size=size)
-
-    def read_objects(self, size: tuple[int, int] | None = None) -> NDArray[np.int32]:
-        """Object numbers (H, W): 0 background, 1 and up the objects, 255 ignored."""
-        if self.object_path is None:
-            remedy = "use the devkit's own SegmentationObject folder"
-            raise DataError("this devkit has no object masks", unit=self.id, remedy=remedy)
-        return read_label_map(self.object_path, size=size)
+        return read_label_map(self.class_path)
 
 
 @dataclass(frozen=True)
@@ -87,11 +83,11 @@ class VocDevkit:
         return tuple(self.image(name) for name in self.ids(split))
 
 
-def open_devkit(folder: Path | str, *, masks: str | None = None) -> VocDevkit:
+def open_devkit(folder: Path | str) -> VocDevkit:
     """The devkit at `folder`, or one level or two below it (`VOCdevkit/VOC2012`).
 
-    `masks` names the folder of class masks: SegmentationClass where it exists, else SegmentationClassAug. A file
-    `classes.txt` (one name per line, index 1 first) replaces VOC's twenty classes.
+    The folder of class masks is SegmentationClass where it exists, else SegmentationClassAug. A file `classes.txt` (one
+    name per line, index 1 first) replaces VOC's twenty classes.
     """
     folder = Path(folder)
     for root in list_devkit_roots(folder):
@@ -100,16 +96,14 @@ def open_devkit(folder: Path | str, *, masks: str | None = None) -> VocDevkit:
     else:
         remedy = "pass the folder that holds JPEGImages, SegmentationClass and ImageSets/Segmentation"
         raise DataError("no VOC devkit here", file=folder, remedy=remedy)
-    known = [name for name in ("SegmentationClass", "SegmentationClassAug") if (root / name).is_dir()]
-    chosen = masks or next(iter(known), "SegmentationClass")
-    if not (root / chosen).is_dir():
-        found = ", ".join(known) or "no folder of class masks"
-        raise DataError(f"no folder {chosen}", file=root, remedy=f"the devkit has {found}")
+    masks = next((name for name in ("SegmentationClass", "SegmentationClassAug") if (root / name).is_dir()), None)
+    if masks is None:
+        raise DataError("no folder SegmentationClass", file=root, remedy="unpack the devkit's class masks")
     names = root / "classes.txt"
     if not names.is_file():
-        return VocDevkit(root, masks=chosen)
+        return VocDevkit(root, masks=masks)
     classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
-    return VocDevkit(root, classes, chosen)
+    return VocDevkit(root, classes, masks)
 
 
 def list_devkit_roots(folder: Path) -> tuple[Path, ...]:

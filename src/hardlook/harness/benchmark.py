@@ -37,11 +37,7 @@ class Unit:
 
 
 class UnitList(list[Unit]):
-    """Units together with what was left out when they were listed: it is kept in `run.json` and told in the report.
-
-    >>> UnitList([Unit("a", None)], left_out=[LeftOut("pairs", 3, "their images are not there")]).left_out[0].count
-    3
-    """
+    """Units together with what was left out when they were listed: kept in `run.json`, shown in the report."""
 
     def __init__(self, units: Iterable[Unit] = (), left_out: Iterable[LeftOut] = ()) -> None:
         super().__init__(units)
@@ -50,7 +46,7 @@ class UnitList(list[Unit]):
 
 @dataclass(frozen=True)
 class ScoreMeaning:
-    """A score in words: its title, what it means, which way is better, and whether it is the headline.
+    """What a score means: its title, its meaning, which way is better, and whether it is the headline.
 
     A score that is not `ranked` is neither good nor bad when it is high: models are not ranked by it.
     `inverted_slices` names slices in which the other way is better, such as an IoU where there is nothing to find.
@@ -76,7 +72,7 @@ class ScoreMeaning:
 
     @property
     def direction(self) -> str:
-        """Which way is better, in words; empty where neither is."""
+        """Which way is better; empty where neither is."""
         if not self.ranked:
             return ""
         return "higher is better" if self.higher_is_better else "lower is better"

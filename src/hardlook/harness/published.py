@@ -55,9 +55,6 @@ class PublishedResult:
     """A row of a published table: who, where it is printed, its values by score, and what makes it comparable or not.
 
     The values are in our scores' own scale and of the slice `where` (empty: over all units).
-
-    >>> PublishedResult("HSNet", "Table 4", {"lca": 0.58}, "all four folds").values["lca"]
-    0.58
     """
 
     method: str

@@ -2,9 +2,6 @@
 
 Texts are plain sentences; `code` between back-ticks is the only markup. Every chart has a caption that says how to read
 it, and the numbers themselves, so that every chart can also be shown as a table.
-
->>> DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),), axis="IoU").rows[0].label
-'cat'
 """
 
 from __future__ import annotations
@@ -30,11 +27,7 @@ class Dot:
 
 
 def score_dot(score: Score, label: str, group: str = "") -> Dot:
-    """A score as a row of a dot chart.
-
-    >>> score_dot(Score("miou", 0.5, n=10), "cat")
-    Dot(label='cat', value=0.5, low=None, high=None, group='')
-    """
+    """A score as a row of a dot chart."""
     low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
     return Dot(label, score.value, low, high, group)
 

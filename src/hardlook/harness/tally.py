@@ -26,16 +26,7 @@ from numpy.typing import NDArray
 from hardlook.harness.scorecard import Score, make_score
 from hardlook.harness.stats.bootstrap import Statistic, apply_statistic
 from hardlook.harness.stats.intervals import Estimate, ResamplingPlan, summarise
-from hardlook.harness.stats.resampling import (
-    Clusters,
-    Labels,
-    draw_multiplicities,
-    find_clusters,
-    finite_rows,
-    finite_sparse_rows,
-    is_sparse,
-    sparse_cluster_sums,
-)
+from hardlook.harness.stats.resampling import Clusters, Labels, draw_multiplicities, find_clusters, finite_rows
 from hardlook.randomness import generator
 
 Numbers = NDArray[np.float64]
@@ -117,8 +108,6 @@ class SumTally:
     @cached_property
     def cluster_sums(self) -> Any:
         """(clusters, columns), dense or sparse as the sums are."""
-        if is_sparse(self.sums):
-            return sparse_cluster_sums(self.clusters, finite_sparse_rows(self.sums, "sums"))
         return self.clusters.sum(finite_rows(self.sums, "sums"))
 
     def values(self, weights: Numbers | None = None) -> Numbers:
@@ -132,8 +121,27 @@ class SumTally:
             raise ValueError(
                 f"expected sums of the same rows and columns, got {self.sums.shape} and {other.sums.shape}"
             )
-        moved = other.cluster_sums - self.cluster_sums
-        return apply_statistic(self.statistic, self.cluster_sums.sum(axis=0)[None] + swaps @ moved)
+        return apply_statistic(self.statistic, self._mix_sums(other, swaps))
+
+    def _mix_sums(self, other: SumTally, swaps: Numbers) -> Any:
+        return self.cluster_sums.sum(axis=0)[None] + swaps @ (other.cluster_sums - self.cluster_sums)
+
+
+class SoftTally(SumTally):
+    """Sums that are not whole numbers: with clusters of another run they are added up anew, at twice the work.
+
+    A class counts in a mean where its sum is above 0. Subtracting floats leaves 1e-17 where 0 should be, and the
+    quotient of two such residues can be any number.
+
+    >>> from hardlook.harness.stats import ratio
+    >>> ours = np.array([[0.1, 0.1], [0.2, 0.2], [0.3, 0.3]])
+    >>> tally = SoftTally((Entry("share", 3),), ours, ratio, ("example",), "image")
+    >>> tally.mixed(replace(tally, sums=0 * ours), np.ones((1, 3)))
+    array([[nan]])
+    """
+
+    def _mix_sums(self, other: SumTally, swaps: Numbers) -> Any:
+        return (1 - swaps) @ self.cluster_sums + swaps @ other.cluster_sums
 
 
 class DrawOptions(Protocol):

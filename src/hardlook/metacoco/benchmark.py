@@ -7,9 +7,9 @@ from functools import partial
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.metacoco.evaluation import SCHEMA, encode_images, evaluate_units
 from hardlook.metacoco.options import MetaCocoOptions, chosen_readings
-from hardlook.metacoco.published import list_results, list_tables, published_slice
+from hardlook.metacoco.published import list_results, list_tables
 from hardlook.metacoco.report import QUALITIES, build_sections, describe_unit, draw_unit
-from hardlook.metacoco.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.metacoco.scores import SCORES, compute_unit_qualities, published_slice, score_records, tally_records
 from hardlook.metacoco.units import list_sources, list_units
 
 # Without other errors every error follows context, however few there are, and the share could not move.
@@ -53,7 +53,7 @@ METACOCO = Benchmark(
     pictures=draw_unit,
     setup=encode_images,
     tallies=tally_records,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
     published_slice=published_slice,
 )

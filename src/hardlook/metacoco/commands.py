@@ -27,10 +27,12 @@ app = typer.Typer(
     ),
 )
 
+_Data = Annotated[Path, typer.Option("--data", help="A folder (split/)concept/context/image, or a manifest.")]
+
 
 @app.command("inspect")
 def inspect(
-    data: Annotated[Path, typer.Option("--data", help="A folder (split/)concept/context/image, or a manifest.")],
+    data: _Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for inspection.html, inspection.json and splits.csv.")],
     split_rule: Annotated[
         str | None,
@@ -71,7 +73,7 @@ def inspect(
 
 @app.command("spuriousness")
 def spuriousness(
-    data: Annotated[Path, typer.Option("--data", help="A folder [split/]concept/context/image, or a manifest.")],
+    data: _Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for spuriousness.html and spuriousness.json.")],
     split: Annotated[str | None, typer.Option("--split", help="One split only, such as train.")] = None,
     encoder: Annotated[
@@ -92,7 +94,7 @@ def spuriousness(
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
 ) -> None:
-    """Measure how far context gives the concept away: by labels, by frozen features, by an image-text encoder.
+    """Measure how well context predicts the concept: by labels, by frozen features, by an image-text encoder.
 
     [bold]Examples[/bold]
 
@@ -102,7 +104,7 @@ def spuriousness(
     """
     from hardlook.data.concept_context import list_images
     from hardlook.harness.runs.evaluation import pin_threads
-    from hardlook.metacoco.contexts.spuriousness_report import measure_spuriousness, write_spuriousness
+    from hardlook.metacoco.contexts.spuriousness import measure_spuriousness, write_spuriousness
 
     rows = list_images(data, split=split)
     probed = arguments.build_named_model(encoder, "encoder", encoder_arg, "--encoder-arg") if encoder else None
@@ -175,12 +177,7 @@ def plant(
 
       hardlook data plant-contexts --data photos --masks masks --contexts grass,water --out planted
     """
-    from hardlook.metacoco.contexts.planting import (
-        PlantingOptions,
-        build_document,
-        describe_planting,
-        plant_contexts,
-    )
+    from hardlook.metacoco.contexts.planting import PlantingOptions, build_document, describe_planting, plant_contexts
 
     options = PlantingOptions(
         contexts=tuple(name.strip() for name in contexts.split(",") if name.strip()),

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.concept_context import ImageTable
 from hardlook.data.images import read_image
 from hardlook.errors import ModelError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -17,14 +18,13 @@ from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
 from hardlook.metacoco.tasks.eligibility import has_common_supports
-from hardlook.metacoco.tasks.images import ImageTable, Numbers, make_key, random_numbers
+from hardlook.metacoco.tasks.images import Numbers, make_key, random_numbers
 from hardlook.metacoco.units import TaskSettings, TaskUnit, find_eligible, load_images
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.feature_tables import FeatureTable, build_feature_table
 from hardlook.models.roles import Episode, Image
 
 Progress = Callable[[int, int], Any]
-
 ACCEPTED = ("images", "features", "maps")
 
 SCHEMA = RecordSchema(
@@ -81,31 +81,12 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
 
 
 def draw_unit_tasks(units: Sequence[TaskUnit]) -> Tasks:
-    """The tasks of units that share mode, ways and shots, drawn again from their numbers and checked for leaks."""
+    """The tasks of units of one mode, ways and shots, drawn from their numbers and checked for leaks."""
     first = units[0]
     settings = first.settings
-    eligible = find_eligible(
-        settings.source,
-        settings.modes,
-        first.ways,
-        first.shots,
-        settings.queries,
-        settings.blind_supports,
-        settings.support_contexts,
-    )
-    images = load_images(settings.source)
-    tasks = draw_tasks(
-        images.table,
-        eligible,
-        first.mode,
-        first.ways,
-        first.shots,
-        settings.queries,
-        [unit.index for unit in units],
-        seed=settings.source.seed,
-        blind_supports=settings.blind_supports,
-    )
-    check_tasks(tasks, images.table)
+    eligible = find_eligible(settings, first.ways, first.shots)
+    tasks = draw_tasks(eligible, first.mode, [unit.index for unit in units], seed=settings.source.seed)
+    check_tasks(tasks, load_images(settings.source).table)
     return tasks
 
 

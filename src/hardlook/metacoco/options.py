@@ -8,12 +8,7 @@ from pydantic import ValidationInfo, field_validator
 
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
-from hardlook.metacoco.tasks.images import MODES
-
-BLIND_SUPPORTS = {
-    "ours": "blind ignores context in the queries; its supports are those of the other modes",
-    "paper": "blind ignores context in supports and queries",
-}
+from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES
 
 
 class MetaCocoOptions(BenchmarkOptions):

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hardlook.harness.benchmark import Quality, Unit
+from hardlook.harness.published import fraction
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import (
@@ -24,7 +25,7 @@ from hardlook.harness.sections import (
     Table,
     score_dot,
 )
-from hardlook.metacoco.published import ACCURACY_TABLES, Flags, list_accuracies
+from hardlook.metacoco.published import ACCURACY_TABLES, list_rows
 from hardlook.metacoco.scores import MISLEADING_MODES, headline_choice
 from hardlook.metacoco.tasks.eligibility import has_common_supports
 from hardlook.metacoco.units import TaskUnit, load_images
@@ -47,23 +48,22 @@ GALLERIES = {
     "ood": "Tasks that leaving the context cost most",
 }
 
-MOST_CONTEXTS, MOST_CONCEPTS = 24, 40  # rows of the heat map of contexts, of the charts of concepts
-
-MOST_TASKS, MOST_QUERIES, MOST_NAMES = 4, 5, 6  # per gallery, per task's pictures, per caption
-
+MAX_CONTEXTS, MAX_CONCEPTS = 24, 40  # rows of the heat map of contexts, of the charts of concepts
+MAX_TASKS, MAX_QUERIES, MAX_NAMES = 4, 5, 6  # per gallery, per task's pictures, per caption
 BY_CHANCE = "by chance"
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The sections, those without content left out."""
+    headline = headline_choice(records, scorecard)
     sections = [
         _build_modes(scorecard),
         _build_contexts(scorecard),
         _build_errors(scorecard),
         _build_concepts(scorecard),
-        _build_curves(records, scorecard),
-        _build_leaderboard(records, scorecard),
-        _build_galleries(records, *headline_choice(records, scorecard)),
+        _build_curves(scorecard, headline),
+        _build_leaderboard(scorecard, headline),
+        _build_galleries(records, *headline),
     ]
     return [section for section in sections if section is not None]
 
@@ -147,7 +147,7 @@ def _build_contexts(scorecard: Scorecard) -> Section | None:
     for pair, score in cells.items():
         for name in pair:
             queries[name] += score.n
-    names = sorted(name for name, _ in queries.most_common(MOST_CONTEXTS))
+    names = sorted(name for name, _ in queries.most_common(MAX_CONTEXTS))
     if len(names) < 2:
         return None
     heat = HeatMap(
@@ -185,8 +185,8 @@ def _build_errors(scorecard: Scorecard) -> Section | None:
         return None
     chart = DotChart(
         "Errors that go to a class shown in the query's context",
-        "Of all wrong answers, the share whose class was shown in the very context of the query, beside what would "
-        "happen if errors fell on all wrong classes alike.",
+        "Of all wrong answers, the share whose class was shown in the context of the query, and what it would be if "
+        "errors fell on all wrong classes equally.",
         tuple(rows),
         axis="share of errors",
     )
@@ -208,7 +208,7 @@ def _build_concepts(scorecard: Scorecard) -> Section | None:
     mode = next((one for one in ("ood", "blind", *by_mode) if one in by_mode), None)
     if mode is None:
         return None
-    ranked = sorted(by_mode[mode].items(), key=lambda one: one[1].value)[:MOST_CONCEPTS]
+    ranked = sorted(by_mode[mode].items(), key=lambda one: one[1].value)[:MAX_CONCEPTS]
     some = f"The {len(ranked)} lowest of {len(by_mode[mode])} concepts. " if len(ranked) < len(by_mode[mode]) else ""
     chart = DotChart(
         f"Accuracy of each concept in {mode} tasks",
@@ -234,22 +234,26 @@ def _build_concepts(scorecard: Scorecard) -> Section | None:
     return Section("Which concepts", "", tuple(blocks))
 
 
-def _build_curves(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    ways, shots = headline_choice(records, scorecard)
-    headline = {"ways": str(ways), "shots": str(shots)}
+def _find_mode_scores(scorecard: Scorecard, mode: str, headline: tuple[int, int]) -> dict[tuple[int, int], Score]:
+    """The accuracies of a mode by ways and shots; `headline` are those of the score without a slice."""
+    ways, shots = headline
+    return {
+        (int(score.slice.get("ways", ways)), int(score.slice.get("shots", shots))): score
+        for score in scorecard.scores
+        if score.name == mode and set(score.slice) in (set(), {"ways", "shots"})
+    }
+
+
+def _build_curves(scorecard: Scorecard, headline: tuple[int, int]) -> Section | None:
     charts = []
-    for by, fixed in (("shots", "ways"), ("ways", "shots")):
+    for by, fixed, place in (("shots", "ways", 0), ("ways", "shots", 1)):
         lines = []
         for mode in MODE_LABELS:
-            found = [
-                (headline | dict(score.slice), score)
-                for score in scorecard.scores
-                if score.name == mode and set(score.slice) in (set(), {"ways", "shots"})
-            ]
-            for group in sorted({at[fixed] for at, _ in found}, key=int):
-                some = sorted((int(at[by]), score) for at, score in found if at[fixed] == group)
-                if len(some) > 1:
-                    lines.append(_draw_line(f"{mode}, {group} {fixed}", some))
+            found = _find_mode_scores(scorecard, mode, headline)
+            for group in sorted({choice[place] for choice in found}):
+                points = sorted((choice[1 - place], score) for choice, score in found.items() if choice[place] == group)
+                if len(points) > 1:
+                    lines.append(_draw_line(f"{mode}, {group} {fixed}", points))
         if lines:
             text = "Bands are t intervals over tasks."
             charts.append(CurveChart(f"Accuracy by {by}", text, tuple(lines), by, "accuracy"))
@@ -262,27 +266,26 @@ def _draw_line(name: str, points: list[tuple[int, Score]]) -> Line:
     return Line(name, [float(x) for x, _ in points], [score.value for _, score in points], lows, highs)
 
 
-def _build_leaderboard(records: pl.DataFrame, scorecard: Scorecard) -> Section:
+def _build_leaderboard(scorecard: Scorecard, headline: tuple[int, int]) -> Section:
     """Tables 2, 3, 6 and 7 of the paper below this run's blind accuracies, one row per number of ways."""
-    ours = _find_blind_scores(records, scorecard)
-    name = scorecard.model or "this run"
+    ours = _find_mode_scores(scorecard, "blind", headline)
     values = {choice: score.value for choice, score in ours.items()}
     first = [
-        (name, "", ways, "", values.get((ways, 1)), values.get((ways, 5)), "this run")
+        (scorecard.model or "this run", "", ways, "", values.get((ways, 1)), values.get((ways, 5)), "this run")
         for ways in sorted({ways for ways, shots in ours if shots in (1, 5)})
     ]
     rows = [
         (
-            row.method + (f" on {row.built_on}" if row.built_on else ""),
-            row.backbone or "",
-            row.ways,
-            _format_flags(row.flags),
-            row.one_shot.value,
-            row.five_shot.value,
-            f"Table {row.table}",
+            row["method"] + (f" on {row['built on']}" if row.get("built on") else ""),
+            row.get("backbone") or "",
+            ways,
+            _format_marks(row),
+            fraction(row["1 shot"]),
+            fraction(row["5 shots"]),
+            f"Table {name.removeprefix('table-')}",
         )
-        for name in ACCURACY_TABLES
-        for row in list_accuracies(name)
+        for name, ways in ACCURACY_TABLES.items()
+        for row in list_rows(name)
     ]
     table = Table(
         "Published accuracies",
@@ -295,21 +298,10 @@ def _build_leaderboard(records: pl.DataFrame, scorecard: Scorecard) -> Section:
     return Section("Beside the published tables", _describe_comparability(ours, bool(first)), (table,))
 
 
-def _find_blind_scores(records: pl.DataFrame, scorecard: Scorecard) -> dict[tuple[int, int], Score]:
-    """Blind accuracies by ways and shots."""
-    ways, shots = headline_choice(records, scorecard)
-    return {
-        (int(score.slice.get("ways", ways)), int(score.slice.get("shots", shots))): score
-        for score in scorecard.scores
-        if score.name == "blind" and set(score.slice) in (set(), {"ways", "shots"})
-    }
-
-
-def _format_flags(flags: Flags | None) -> str:
-    if flags is None:
-        return ""
-    named = {"GL": flags.pretrained, "LL": flags.episodic, "TT": flags.adapts}
-    return " ".join(name + ("" if mark else "?") for name, mark in named.items() if mark is not False)
+def _format_marks(row: dict[str, Any]) -> str:
+    """The marks of a published row: what the method uses, with a question mark where the cell is empty."""
+    marks = {name: row[name] for name in ("GL", "LL", "TT") if name in row}
+    return " ".join(name + ("?" if mark is None else "") for name, mark in marks.items() if mark != 0)
 
 
 def _describe_comparability(ours: dict[tuple[int, int], Score], shown: bool) -> str:
@@ -336,7 +328,7 @@ def _build_galleries(records: pl.DataFrame, ways: int, shots: int) -> Section | 
     for mode, title in GALLERIES.items():
         both = chosen.filter(pl.col("mode") == mode).join(inside, on="index")
         lost = both.with_columns(loss=pl.col("iid") / pl.col("iid_queries") - pl.col("correct") / pl.col("queries"))
-        worst = lost.filter(pl.col("loss") > 0).sort("loss", "unit", descending=[True, False]).head(MOST_TASKS)
+        worst = lost.filter(pl.col("loss") > 0).sort("loss", "unit", descending=[True, False]).head(MAX_TASKS)
         examples = [
             Example(
                 row["unit"],
@@ -382,7 +374,7 @@ def choose_queries(predicted: Sequence[int], each: int) -> list[int]:
     for place in wrong or range(len(predicted)):
         turn = turns[place // each] = turns.get(place // each, -1) + 1
         ordered.append((turn, place))
-    return [place for _, place in sorted(ordered)[:MOST_QUERIES]]
+    return [place for _, place in sorted(ordered)[:MAX_QUERIES]]
 
 
 def describe_unit(record: Record) -> str:
@@ -393,8 +385,8 @@ def describe_unit(record: Record) -> str:
     'Of 4 queries about cat, dog (iid, 1 shot) 2 are right; most often cat is called dog (2 times).'
     """
     concepts = str(record["concepts"]).split("\n")
-    named = ", ".join(concepts[:MOST_NAMES])
-    named += f" and {len(concepts) - MOST_NAMES} more" if len(concepts) > MOST_NAMES else ""
+    named = ", ".join(concepts[:MAX_NAMES])
+    named += f" and {len(concepts) - MAX_NAMES} more" if len(concepts) > MAX_NAMES else ""
     shots = f"{record['shots']} {'shot' if record['shots'] == 1 else 'shots'}"
     right = "is" if record["correct"] == 1 else "are"
     text = f"Of {record['queries']} queries about {named} ({record['mode']}, {shots}) {record['correct']} {right} right"

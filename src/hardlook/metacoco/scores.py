@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -52,17 +53,12 @@ SCORES = (
 )
 
 PRINTED_CHOICES = {(5, 1), (5, 5), (10, 1), (10, 5)}  # ways and shots of the paper's tables
-
 GAPS = {"gap": ("iid", "ood"), "swapped-gap": ("iid", "swapped"), "blind-gap": ("iid", "blind")}
-
 MISLEADING_MODES = ("ood", "swapped", "blind")  # queries can be in the context of another class's supports
-
 ATTRACTION = ("attraction", "attraction-chance", "excess-attraction")
-
-MOST_PAIRS = 400  # pairs of contexts with scores of their own
+MAX_PAIRS = 400  # pairs of contexts with scores of their own
 
 Codes = NDArray[np.int64]
-
 Values = NDArray[np.float64]
 
 
@@ -94,7 +90,7 @@ def tally_records(records: pl.DataFrame, options: MetaCocoOptions) -> list[SumTa
     return tallies
 
 
-def unit_qualities(records: pl.DataFrame, options: MetaCocoOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: MetaCocoOptions) -> pl.DataFrame:
     """`unit` and `task-accuracy`: the share of right answers, of the task in its mode."""
     import polars as pl
 
@@ -104,21 +100,35 @@ def unit_qualities(records: pl.DataFrame, options: MetaCocoOptions) -> pl.DataFr
 def headline_choice(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, int]:
     """The ways and shots of the scores without a slice: those in the records that no slice names."""
     drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
-    sliced = {
+    return min(drawn - _list_sliced_choices(scorecard))
+
+
+def published_slice(scorecard: Scorecard, options: MetaCocoOptions) -> dict[str, str]:
+    """The ways and shots that scores over all units are of: the only ones of the options that no slice names.
+
+    >>> published_slice(Scorecard("metacoco", "1", ""), MetaCocoOptions(ways=(10,), shots=(5,)))
+    {'ways': '10', 'shots': '5'}
+    """
+    left = set(product(options.ways, options.resolved()[0])) - _list_sliced_choices(scorecard)
+    if len(left) != 1:
+        return {}
+    [(ways, shots)] = left
+    return {"ways": str(ways), "shots": str(shots)}
+
+
+def _list_sliced_choices(scorecard: Scorecard) -> set[tuple[int, int]]:
+    return {
         (int(score.slice["ways"]), int(score.slice["shots"]))
         for score in scorecard.scores
         if {"ways", "shots"} <= set(score.slice)
     }
-    return min(drawn - sliced)
 
 
 def _split_by_choice(records: pl.DataFrame, options: MetaCocoOptions) -> Iterator[tuple[pl.DataFrame, dict[str, str]]]:
     """The records of each choice of ways and shots, in the order of the options, and its slice ({} for the first)."""
-    combinations = sorted(set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True)))
-    order = {ways: place for place, ways in enumerate(options.ways)}
-    shots_order = {shots: place for place, shots in enumerate(options.resolved()[0])}
-    combinations.sort(key=lambda pair: (order.get(pair[0], 99), shots_order.get(pair[1], 99)))
-    for place, (ways, shots) in enumerate(combinations):
+    drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
+    listed = [pair for pair in product(options.ways, options.resolved()[0]) if pair in drawn]
+    for place, (ways, shots) in enumerate([*listed, *sorted(drawn - set(listed))]):
         chosen = records.filter((records["ways"] == ways) & (records["shots"] == shots))
         yield chosen, {} if place == 0 else {"ways": str(ways), "shots": str(shots)}
 
@@ -242,7 +252,7 @@ def _tally_context_pairs(answers: QueryAnswers, index: Codes, where: dict[str, s
     shown = answers.own_context >= 0
     pair = answers.own_context * size + answers.query_context
     every, counts = np.unique(pair[shown], return_counts=True)
-    listed = np.sort(np.argsort(-counts, kind="stable")[:MOST_PAIRS])
+    listed = np.sort(np.argsort(-counts, kind="stable")[:MAX_PAIRS])
     pairs, counts = every[listed], counts[listed]
     inside = shown & np.isin(pair, pairs)
     cell = np.searchsorted(pairs, pair[inside])
@@ -263,7 +273,7 @@ def _tally_context_pairs(answers: QueryAnswers, index: Codes, where: dict[str, s
     tally = SumTally(tuple(entries), sums, statistic, ("metacoco", "contexts", *where.values()), "task", index)
     if len(every) == len(pairs):
         return tally, []
-    why = f"those of fewer queries than the first {MOST_PAIRS} have no scores of their own"
+    why = f"those of fewer queries than the first {MAX_PAIRS} have no scores of their own"
     return tally, [LeftOut("pairs of contexts", len(every) - len(pairs), why)]
 
 

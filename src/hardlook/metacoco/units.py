@@ -13,14 +13,13 @@ from typing import cast
 
 import numpy as np
 
-from hardlook.data.concept_context import ConceptContextDataset, open_dataset
+from hardlook.data.concept_context import ConceptContextDataset, ImageTable, build_image_table, open_dataset
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import of_sources, of_value
 from hardlook.harness.benchmark import Unit, UnitList
 from hardlook.harness.scorecard import LeftOut
 from hardlook.metacoco.options import MetaCocoOptions
 from hardlook.metacoco.tasks.eligibility import Eligibility, find_eligible_classes
-from hardlook.metacoco.tasks.images import ImageTable, build_image_table
 from hardlook.models.identity import sources_of
 from hardlook.models.named_model import build_inner
 from hardlook.models.registry import find
@@ -28,9 +27,7 @@ from hardlook.models.roles import Image
 from hardlook.world.planted import PlantedWorld
 
 ALL = "all"
-
 SPLIT_RULES = ("size", "seed")  # any other rule is a file
-
 EXAMPLES = 5  # names of images that are left out
 
 
@@ -128,9 +125,7 @@ def list_units(options: MetaCocoOptions) -> UnitList:
     units, left_out = [], list(load_images(source).left_out)
     for ways in options.ways:
         for shot in shots:
-            eligible = find_eligible(
-                source, options.modes, ways, shot, queries, options.blind_supports, options.support_contexts
-            )
+            eligible = find_eligible(settings, ways, shot)
             eligible.require()
             left_out += _describe_left_out(eligible.left_out, ways, shot)
             units += [
@@ -238,33 +233,23 @@ def load_images(source: ImageSource) -> TaskImages:
 
 
 @lru_cache(maxsize=16)
-def find_eligible(
-    source: ImageSource,
-    modes: tuple[str, ...],
-    ways: int,
-    shots: int,
-    queries: int,
-    blind_supports: str,
-    support_contexts: tuple[str, ...] = (),
-) -> Eligibility:
+def find_eligible(settings: TaskSettings, ways: int, shots: int) -> Eligibility:
     """The classes that can take part in every mode; found once per process."""
     return find_eligible_classes(
-        load_images(source).table,
-        modes,
+        load_images(settings.source).table,
+        settings.modes,
         ways,
         shots,
-        queries,
-        blind_supports=blind_supports,
-        support_contexts=support_contexts,
+        settings.queries,
+        blind_supports=settings.blind_supports,
+        support_contexts=settings.support_contexts,
     )
 
 
 def _load_world(world: PlantedWorld) -> TaskImages:
     every = range(len(world))
     names = tuple(f"scene-{index:04d}" for index in every)
-    table = build_image_table(
-        [world.concept(index) for index in every], [world.context(index) for index in every], names
-    )
+    table = build_image_table(list(map(world.concept, every)), list(map(world.context, every)), names)
     hashes = tuple(f"{world.fingerprint()}-{name}" for name in names)
     return TaskImages(table, (), hashes, names, world.fingerprint(), world)
 
@@ -272,7 +257,7 @@ def _load_world(world: PlantedWorld) -> TaskImages:
 def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskImages:
     split = source.choose_split(dataset.splits)
     rows = dataset.of_split(split)
-    hash_of = dict(zip((row.name for row in rows), dataset.hashes(split), strict=True))
+    hash_of = {row.name: content for row, content in zip(rows, dataset.hashes(split), strict=True)}
     known = {row.context for row in rows}
     for context in (*source.keep, *source.drop):
         if context not in known:

@@ -55,6 +55,16 @@ def integer_array(values: Values, name: str) -> NDArray[np.integer]:
     return array
 
 
+def divide(above: NDArray[Any], below: NDArray[Any]) -> NDArray[np.float64]:
+    """`above / below`, NaN where `below` is not above 0.
+
+    >>> divide(np.array([1, 0]), np.array([2, 0]))
+    array([0.5, nan])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(np.where(below > 0, above / below, np.nan))
+
+
 def flat_row(values: NDArray[np.integer]) -> NDArray[np.integer]:
     """The values in one contiguous, read-only row of native byte order, without a copy where none is needed.
 

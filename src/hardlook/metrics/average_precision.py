@@ -31,13 +31,9 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.metrics.arrays import Values, checked_similarity
 from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches
 
-SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
-
 RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
-
-# The indices of thresholds .5 and .75 among the ten.
-_AT_50, _AT_75 = 0, 5
-
+SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
+_AT_50, _AT_75 = 0, 5  # the indices of the thresholds .5 and .75 among the ten
 _SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
 
 
@@ -89,7 +85,7 @@ class MatchTable:
 
 
 def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTable:
-    """One table of the images' matches; equal scores stand in the order image, class, file."""
+    """One table of the images' matches; equal scores are ordered by image, class and place in the file."""
     labels = _joined([image.labels for image in images], np.int16)
     scores = _joined([image.scores for image in images], np.float64)
     object_classes = _joined([image.object_classes for image in images], np.int16)

@@ -35,18 +35,15 @@ The mean and deviation of NoF are those of the groups' totals: `sample_and_devia
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, integer_array
+from hardlook.metrics.arrays import Values, divide, integer_array
 
 Change = Literal["percent", "difference"]
-
 Rows = NDArray[np.floating] | NDArray[np.integer] | Sequence[ArrayLike]
-
 FailureReading = Literal["released", "ours"]
 
 
@@ -171,39 +168,17 @@ def lower_to_upper_half(lower: ArrayLike, upper: ArrayLike, change: Change = "pe
     return _change(np.asarray(lower, np.float64), np.asarray(upper, np.float64), change, "upper half")
 
 
-@dataclass(frozen=True)
-class NoiseToSignal:
-    """NSR of each instance in per cent, (N,), NaN where the mean is 0; `undefined` counts those."""
-
-    percent: NDArray[np.float64]
-    undefined: int
-
-    @property
-    def mean(self) -> float:
-        """The mean over the instances that have one; NaN if none has."""
-        defined = self.percent[~np.isnan(self.percent)]
-        return float(defined.mean()) if defined.size else float("nan")
-
-    @property
-    def sums(self) -> NDArray[np.float64]:
-        """(N, 2) value and 1, or 0 and 0 where undefined: the mean of any resample is the ratio of the totals."""
-        defined = ~np.isnan(self.percent)
-        return np.stack([np.where(defined, self.percent, 0.0), defined.astype(np.float64)], axis=-1)
-
-
-def noise_to_signal(values: Rows) -> NoiseToSignal:
-    """NSR: 100 times the standard deviation (ddof 0) over the mean, of each instance.
+def noise_to_signal(values: Rows) -> NDArray[np.float64]:
+    """NSR of each instance in per cent, (N,): 100 times the standard deviation (ddof 0) over the mean; NaN at mean 0.
 
     `values` as in `sample_and_deviation`: AuC of the groups (N, G) for NSR@20, or the IoUs of each instance's users
     after their first click for NSR@1. Values are not negative.
 
-    >>> ratio = noise_to_signal([[0.5, 1.0, 0.75, 0.75], [0.0, 0.0]])
-    >>> ratio.percent.round(3), ratio.undefined, round(ratio.mean, 3)
-    (array([23.57,   nan]), 1, 23.57)
+    >>> noise_to_signal([[0.5, 1.0, 0.75, 0.75], [0.0, 0.0]]).round(3)
+    array([23.57,   nan])
     """
     mean, deviation = (np.atleast_1d(part) for part in sample_and_deviation(values))
-    percent = 100 * _ratio(deviation, mean)
-    return NoiseToSignal(percent, int(np.isnan(percent).sum()))
+    return 100 * divide(deviation, mean)
 
 
 def instance_difficulty(mean: ArrayLike, deviation: ArrayLike) -> NDArray[np.float64]:
@@ -217,7 +192,7 @@ def instance_difficulty(mean: ArrayLike, deviation: ArrayLike) -> NDArray[np.flo
     means, deviations = np.asarray(mean, np.float64), np.asarray(deviation, np.float64)
     if means.shape != deviations.shape or means.ndim != 2 or not len(means):
         raise ValueError(f"expected mean and deviation of shape (methods, N), got {means.shape}, {deviations.shape}")
-    return _ratio(deviations.mean(0), means.mean(0))
+    return divide(deviations.mean(0), means.mean(0))
 
 
 def _reached(intersection: Values, union: Values, percent: int) -> NDArray[np.bool_]:
@@ -251,11 +226,6 @@ def _change(to: NDArray[np.float64], since: NDArray[np.float64], change: Change,
     if not (since > 0).all():
         raise ValueError(f"{name}: expected values above 0 to divide by, got {since[~(since > 0)].flat[0]}")
     return np.asarray(100 * (to - since) / since)
-
-
-def _ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(below > 0, above / below, np.nan))
 
 
 def _not_empty(values: NDArray[np.float64], name: str) -> NDArray[np.float64]:

@@ -21,13 +21,17 @@ centres from the one and from the other set. Counts are integers, so D has one r
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from hardlook.metrics.kernels import load_kernels
+
+WassersteinReading = Literal["released", "paper"]
+LARGEST_ASSIGNMENT = 300  # copies per side; above, the linear programme is faster
+PASSES_ABOVE = 0.05
 
 
 def click_points(values: ArrayLike, name: str) -> NDArray[np.float64]:
@@ -54,12 +58,6 @@ def box_size(box: tuple[float, float]) -> NDArray[np.float64]:
     if not (0 < width < math.inf and 0 < height < math.inf):
         raise ValueError(f"box: expected a width and a height above 0, got {width} and {height}")
     return np.array([width, height], np.float64)
-
-
-WassersteinReading = Literal["released", "paper"]
-
-# Up to this many copies per side the assignment is faster than the linear programme.
-LARGEST_ASSIGNMENT = 300
 
 
 def pairwise_l1(a: ArrayLike, b: ArrayLike, box: tuple[float, float]) -> float:
@@ -141,12 +139,6 @@ def _solve_transport(costs: NDArray[np.float64]) -> float:
     return float((costs.ravel() * flow).sum() / (n * m))
 
 
-PASSES_ABOVE = 0.05
-
-# Numerators of D over 2 n m: (draws, n, 2) and (m, 2) coordinates to (draws,).
-Gaps = Callable[[NDArray[np.float64], NDArray[np.float64]], NDArray[np.int64]]
-
-
 @dataclass(frozen=True)
 class KsResult:
     """D in [0, 1], lambda, p and the verdict of one test; where p is NaN, `passes` is False and `why` says why."""
@@ -223,20 +215,13 @@ def _quadrant_counts(centres: NDArray[np.float64], points: NDArray[np.float64]) 
     return np.stack([both, lefts - both, belows - both, len(points) - lefts - belows + both], axis=1)
 
 
-@cache
-def _fastest_gaps() -> Gaps:
-    try:
-        from hardlook.metrics.kernels.click_ks import quadrant_gaps
-    except ImportError:
-        return quadrant_gaps_numpy
-    return quadrant_gaps
-
-
 def _tests(draws: NDArray[np.float64], points: NDArray[np.float64]) -> KsDraws:
     from scipy.special import kolmogorov
 
     n, m = draws.shape[1], len(points)
-    d = _fastest_gaps()(draws, points) / (2 * n * m)
+    kernels = load_kernels("click_ks")
+    gaps = kernels.quadrant_gaps if kernels else quadrant_gaps_numpy
+    d = gaps(draws, points) / (2 * n * m)
     root = np.sqrt(n * m / (n + m))
     squares = (_correlation(draws) ** 2 + _correlation(points) ** 2) / 2
     # Rounding may carry a correlation just beyond 1.
@@ -253,7 +238,7 @@ def _why_undefined(first: NDArray[np.float64], second: NDArray[np.float64]) -> s
         for axis, values in zip("xy", points.T, strict=True)
         if _constant(values)
     ]
-    # Coordinates that differ by less than a square can hold (1e-200, say) have no correlation either.
+    # Coordinates that differ by less than a square can hold (such as 1e-200) have no correlation either.
     named = " and ".join(constant) or "a coordinate of a set"
     return f"{named} is constant: no correlation, no p"
 

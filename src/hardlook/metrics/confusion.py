@@ -8,17 +8,14 @@ array([[1, 1, 0],
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import Values, checked_similarity, integer_array
-
-CountPairs = Callable[[NDArray[np.integer], NDArray[np.integer], int, int | None], NDArray[np.int64]]
+from hardlook.metrics.kernels import load_kernels
 
 
 def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore: int | None = 255) -> NDArray[np.int64]:
@@ -34,7 +31,9 @@ def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore:
     true_labels, predicted = integer_array(truth, "truth"), integer_array(prediction, "prediction")
     if true_labels.shape != predicted.shape:
         raise ValueError(f"truth has shape {true_labels.shape}, prediction {predicted.shape}")
-    counts = _fastest_count()(true_labels, predicted, classes, ignore)
+    kernels = load_kernels("confusion")
+    count = kernels.count_pairs if kernels else count_pairs_numpy
+    counts: NDArray[np.int64] = count(true_labels, predicted, classes, ignore)
     if counts[classes + 1].any():
         kept = true_labels if ignore is None else true_labels[true_labels != ignore]
         wrong = int(kept[(kept < 0) | (kept >= classes)].flat[0])
@@ -59,15 +58,6 @@ def count_pairs_numpy(
     columns[(columns < 0) | (columns >= classes)] = classes
     flat = np.bincount((rows * (classes + 1) + columns).ravel(), minlength=(classes + 2) * (classes + 1))
     return flat.reshape(classes + 2, classes + 1)
-
-
-@cache
-def _fastest_count() -> CountPairs:
-    try:
-        from hardlook.metrics.kernels.confusion import count_pairs
-    except ImportError:
-        return count_pairs_numpy
-    return count_pairs
 
 
 @dataclass(frozen=True)

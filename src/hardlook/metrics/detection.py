@@ -23,10 +23,7 @@ from hardlook.metrics.arrays import Values, as_numpy
 
 IouType = Literal["segm", "bbox"]
 
-# Codes of matches, in place of the index of an object.
-UNMATCHED = -1
-
-IGNORED = -2
+UNMATCHED, IGNORED = -1, -2  # in place of the index of the object that a detection found
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -35,7 +32,7 @@ class Objects:
 
     `classes` (n,); `boxes` (n, 4) as x, y, width, height; `masks` (n, H, W) bool; `area` (n,) pixels as the dataset
     states them; `crowd` (n,) bool marks regions of many objects; `ignore` (n,) bool marks further objects that
-    neither count nor harm; `ids` (n,) annotation ids, which only the reading `released` uses.
+    count neither as found nor as missed; `ids` (n,) annotation ids, which only the reading `released` uses.
 
     >>> Objects([0, 2], boxes=[[0, 0, 4, 4], [1, 1, 2, 2]], crowd=[False, True]).ignore.tolist()
     [False, True]
@@ -56,10 +53,9 @@ class Objects:
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
         n = len(self.classes)
-        crowds = np.zeros(n, bool) if crowd is None else _vector(crowd, np.bool_, "crowd", n)
-        _set(self, "crowd", crowds)
-        _set(self, "ignore", crowds if ignore is None else crowds | _vector(ignore, np.bool_, "ignore", n))
-        _set(self, "ids", None if ids is None else _vector(ids, np.int64, "ids", n))
+        crowds = np.zeros(n, bool) if crowd is None else _shaped(crowd, np.bool_, "crowd", (n,))
+        ignored = crowds if ignore is None else crowds | _shaped(ignore, np.bool_, "ignore", (n,))
+        _set(self, crowd=crowds, ignore=ignored, ids=_shaped(ids, np.int64, "ids", (n,)))
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -83,7 +79,7 @@ class Detections:
         area: Values | None = None,
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
-        _set(self, "scores", _vector(scores, np.float64, "scores", len(self.classes)))
+        _set(self, scores=_shaped(scores, np.float64, "scores", (len(self.classes),)))
         odd = np.isnan(self.scores)
         if odd.any():
             raise ValueError(f"scores: expected numbers, got NaN at detection {int(odd.argmax())}")
@@ -154,26 +150,29 @@ def compute_overlaps(found: Detections, truth: Objects, iou_type: IouType) -> ND
     raise ValueError(f"{iou_type}: expected {wanted} of objects and detections, or their overlap; got neither")
 
 
-def _set(record: object, name: str, value: object) -> None:
-    object.__setattr__(record, name, value)
+def _set(record: object, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 def _set_regions(
     record: object, classes: Values, boxes: Values | None, masks: Values | None, area: Values | None
 ) -> None:
-    vector = _vector(classes, np.int64, "classes", None)
-    n = len(vector)
-    _set(record, "classes", vector)
-    _set(record, "boxes", None if boxes is None else _shaped(boxes, np.float64, "boxes", (n, 4)))
-    _set(record, "masks", None if masks is None else _shaped(masks, np.bool_, "masks", (n, None, None)))
-    _set(record, "area", None if area is None else _vector(area, np.float64, "area", n))
+    indices = _shaped(classes, np.int64, "classes", (None,))
+    n = len(indices)
+    _set(
+        record,
+        classes=indices,
+        boxes=_shaped(boxes, np.float64, "boxes", (n, 4)),
+        masks=_shaped(masks, np.bool_, "masks", (n, None, None)),
+        area=_shaped(area, np.float64, "area", (n,)),
+    )
 
 
-def _vector(values: Values, dtype: Any, name: str, n: int | None) -> NDArray[Any]:
-    return _shaped(values, dtype, name, (n,))
-
-
-def _shaped(values: Values, dtype: Any, name: str, shape: tuple[int | None, ...]) -> NDArray[Any]:
+def _shaped(values: Values | None, dtype: Any, name: str, shape: tuple[int | None, ...]) -> Any:
+    """The values as an array of this type and shape, where None stands for any length; None for None."""
+    if values is None:
+        return None
     array = np.asarray(as_numpy(values), dtype)
     if array.shape == shape:
         return array

@@ -20,15 +20,13 @@ from hardlook.metrics.arrays import Values, as_numpy
 from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, compute_areas, compute_overlaps
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
-
 AREA_RANGES = {"all": (0.0, 1e10), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, 1e10)}
-
 _LOW, _HIGH = np.array(list(AREA_RANGES.values())).T[:, :, None]
 
 
 @dataclass(frozen=True, eq=False)
 class ImageMatches:
-    """What one image adds to the scores: D detections and G objects in the order they came.
+    """What one image adds to the scores: D detections and G objects in the given order.
 
     `labels` (D,) and `scores` (D,) of the detections; `by_class` and `pooled` (4 area ranges, 10 thresholds, D) hold
     the index of the object found, UNMATCHED, or IGNORED (found a crowd or an object outside the area range, is itself
@@ -57,8 +55,8 @@ def match_image(
     """Match the detections of one image, at ten IoU thresholds and in four area ranges.
 
     `overlap` is (D, G), computed from boxes or masks when it is not given. At most `max_detections` count: per class
-    in `by_class`, over all classes in `pooled`. Detections go in descending score, equal ones by class and then as
-    they came; of equally good objects the later one is taken, by class and then as they came.
+    in `by_class`, over all classes in `pooled`. Detections are matched in descending score, equal ones by class, then
+    in the given order; of equally good objects the last one is taken, by class and then in the given order.
 
     `released` reads as unmatched what the released code does: a match with the annotation whose id is 0 and, pooled,
     with any object of the class whose category id is 0, which is class `category_zero` (None where there is none).
@@ -111,7 +109,7 @@ def select_classes(
     """
     rows, columns = kept[found.classes], kept[truth.classes]
     if truth.area is None or found.area is None:
-        raise ValueError("only_classes: expected area of objects and of detections, got none")
+        raise ValueError("select_classes: expected area of objects and of detections, got none")
     few = Objects(
         truth.classes[columns], area=truth.area[columns], crowd=truth.crowd[columns], ignore=truth.ignore[columns],
         ids=None if truth.ids is None else truth.ids[columns],

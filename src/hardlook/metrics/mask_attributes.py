@@ -1,7 +1,7 @@
-"""Attributes that make a mask easy or hard: its size, its position, its pieces and the other objects in the image.
+"""Attributes that make a mask easy or hard: its size, position and connected components, and other objects around it.
 
 The attributes of "What Ails One-Shot Image Segmentation: A Data Perspective" (NeurIPS 2022 D&B), as in its
-published table. Box and pieces are those of the mask at 512 x 512 (nearest neighbour), whatever the image's shape.
+published table. Box and components are those of the mask at 512 x 512 (nearest neighbour), whatever the image's shape.
 
 The paper describes the box of the class mask, and `area_ratio` and `offset_ratio` take any mask. The published
 columns have one value per image, whatever the class: they fit the box of the authors' saliency mask.
@@ -20,6 +20,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.metrics.regions import find_bounding_box
+
 SIDE = 512
 
 
@@ -32,11 +34,8 @@ def area_ratio(mask: NDArray[np.generic]) -> float:
     >>> area_ratio(np.ones((300, 500), bool)) == (511 / 512) ** 2
     True
     """
-    box = _box(_resized(mask))
-    if box is None:
-        return 0.0
-    left, top, right, bottom = box
-    return (right - left) * (bottom - top) / SIDE**2
+    box = find_bounding_box(_resize(mask))
+    return (box.width - 1) * (box.height - 1) / SIDE**2 if box else 0.0
 
 
 def offset_ratio(mask: NDArray[np.generic]) -> float:
@@ -50,19 +49,19 @@ def offset_ratio(mask: NDArray[np.generic]) -> float:
     >>> offset_ratio(corner), offset_ratio(np.zeros((4, 4), bool))
     (0.0, -1.0)
     """
-    box = _box(_resized(mask))
+    box = find_bounding_box(_resize(mask))
     if box is None:
         return -1.0
-    left, top, right, bottom = box
     half = SIDE // 2
-    return 1 - math.hypot((left + right) // 2 - half, (top + bottom) // 2 - half) / half
+    x, y = (box.left + box.right - 1) // 2, (box.top + box.bottom - 1) // 2
+    return 1 - math.hypot(x - half, y - half) / half
 
 
 def blob_count(mask: NDArray[np.generic]) -> int:
-    """Connected pieces of the mask at 512 x 512, and one for the background.
+    """Number of connected components of the mask at 512 x 512, plus one for the background.
 
-    `mask` has shape (H, W). Pixels that touch at a corner are connected. An empty mask has 1; so has a mask that
-    the resize loses.
+    `mask` has shape (H, W). Pixels that touch at a corner are connected. An empty mask has 1, and so
+    has a mask that vanishes when it is resized.
 
     >>> two = np.zeros((512, 512), bool)
     >>> two[0, 0] = two[1, 1] = two[9, 9] = True
@@ -71,11 +70,11 @@ def blob_count(mask: NDArray[np.generic]) -> int:
     """
     import cv2
 
-    return int(cv2.connectedComponents(_resized(mask), connectivity=8)[0])
+    return int(cv2.connectedComponents(_resize(mask).astype(np.uint8), connectivity=8)[0])
 
 
 def distractor_weight(labels: NDArray[np.integer], label: int, *, void: int | None = 255) -> float:
-    """Share of the labelled pixels that belong to other classes than `label`.
+    """Share of the labelled foreground pixels that belong to other classes than `label`.
 
     `labels` has shape (H, W): 0 is background, `void` is left out. The image keeps its own size here. The result
     lies in [0, 1]; it is NaN where no pixel has a class.
@@ -105,19 +104,11 @@ def mask_iou(a: NDArray[np.generic], b: NDArray[np.generic]) -> float:
     return int(np.count_nonzero(first & second)) / union if union else math.nan
 
 
-def _resized(mask: NDArray[np.generic]) -> NDArray[np.uint8]:
+def _resize(mask: NDArray[np.generic]) -> NDArray[np.bool_]:
     import cv2
 
     array = np.asarray(mask)
     if array.ndim != 2 or not array.size:
         raise ValueError(f"mask: expected shape (H, W) with pixels, got {array.shape}")
     binary = (array != 0).astype(np.uint8)
-    return np.asarray(cv2.resize(binary, (SIDE, SIDE), interpolation=cv2.INTER_NEAREST), np.uint8)
-
-
-def _box(mask: NDArray[np.uint8]) -> tuple[int, int, int, int] | None:
-    """First and last column and row with foreground: left, top, right, bottom; None where there is none."""
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    if not len(rows):
-        return None
-    return int(columns[0]), int(rows[0]), int(columns[-1]), int(rows[-1])
+    return np.asarray(cv2.resize(binary, (SIDE, SIDE), interpolation=cv2.INTER_NEAREST), bool)

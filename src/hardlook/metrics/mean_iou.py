@@ -18,10 +18,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.metrics.arrays import divide
 from hardlook.metrics.confusion import confusion_counts
 
 MeanOver = Literal["detectron2", "gt-only"]
-
 Counts = NDArray[np.int64] | NDArray[np.float64]
 
 
@@ -36,7 +36,7 @@ def class_counts(confusion: NDArray[np.int64]) -> NDArray[np.int64]:
 def class_iou(counts: Counts) -> NDArray[np.float64]:
     """(..., K) IoU of each class from (..., 3, K) counts; NaN for a class with neither truth nor prediction."""
     hits, truth, predicted = _parts(counts)
-    return _ratio(hits, truth + predicted - hits)
+    return divide(hits, truth + predicted - hits)
 
 
 def mean_iou(counts: Counts, mean_over: MeanOver = "detectron2") -> NDArray[np.float64]:
@@ -46,29 +46,29 @@ def mean_iou(counts: Counts, mean_over: MeanOver = "detectron2") -> NDArray[np.f
     `gt-only` divides by the classes with ground truth.
     """
     hits, truth, predicted = _parts(counts)
-    iou = np.where(truth > 0, _ratio(hits, truth + predicted - hits), 0.0)
+    iou = np.where(truth > 0, divide(hits, truth + predicted - hits), 0.0)
     counted = (truth > 0) | (predicted > 0) if mean_over == "detectron2" else truth > 0
-    return _ratio(iou.sum(-1), counted.sum(-1).astype(np.float64))
+    return divide(iou.sum(-1), counted.sum(-1))
 
 
 def pixel_accuracy(counts: Counts) -> NDArray[np.float64]:
     """(...) share of pixels with the right label."""
     hits, truth, _ = _parts(counts)
-    return _ratio(hits.sum(-1), truth.sum(-1))
+    return divide(hits.sum(-1), truth.sum(-1))
 
 
 def mean_class_accuracy(counts: Counts) -> NDArray[np.float64]:
     """(...) mean over classes with ground truth of the share of their pixels that is found."""
     hits, truth, _ = _parts(counts)
-    recall = np.where(truth > 0, _ratio(hits, truth), 0.0)
-    return _ratio(recall.sum(-1), (truth > 0).sum(-1).astype(np.float64))
+    recall = np.where(truth > 0, divide(hits, truth), 0.0)
+    return divide(recall.sum(-1), (truth > 0).sum(-1))
 
 
 def frequency_weighted_iou(counts: Counts) -> NDArray[np.float64]:
     """(...) IoU weighted by each class's share of the true pixels."""
     hits, truth, predicted = _parts(counts)
-    iou = np.where(truth > 0, _ratio(hits, truth + predicted - hits), 0.0)
-    return _ratio((iou * truth).sum(-1), truth.sum(-1))
+    iou = np.where(truth > 0, divide(hits, truth + predicted - hits), 0.0)
+    return divide((iou * truth).sum(-1), truth.sum(-1))
 
 
 class MeanIoU:
@@ -85,7 +85,7 @@ class MeanIoU:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything."""
+        """Delete all counts."""
         self.confusion = np.zeros((self.classes, self.classes + 1), np.int64)
 
     def update(self, truth: NDArray[np.integer], prediction: NDArray[np.integer]) -> None:
@@ -104,8 +104,3 @@ class MeanIoU:
 def _parts(counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     exact = np.asarray(counts, np.float64)
     return exact[..., 0, :], exact[..., 1, :], exact[..., 2, :]
-
-
-def _ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(denominator > 0, numerator / denominator, np.nan))

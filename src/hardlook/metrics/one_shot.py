@@ -29,17 +29,14 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
+from hardlook.metrics.arrays import divide
 
+SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 # The supplement prints .25 as the last weight; only .5 reproduces its own table.
 LOW_COMPLEXITY_WEIGHTS = (3.0, 0.75, 0.75, 0.5)
-
 HIGH_COMPLEXITY_WEIGHTS = LOW_COMPLEXITY_WEIGHTS[::-1]
-
 LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
-
 POOLED_LEVELS = ("L0", "L1", "L2+L3", "L4", "L5", "L6")
-
 RELEASED_GROUPS = (("L0",), ("L1",), ("L2", "L3"), ("L4", "L5", "L6"))
 
 # Negative weights invert: w (1 - IoU) = w - w IoU.
@@ -47,7 +44,6 @@ PAPER_WEIGHTS = {
     7: np.array([4.0, 2.0, 2.0, 1.0, -1.0, -1.0, -1.0]),
     6: np.array([4.0, 2.0, 3.0, -1.0, -1.0, -1.0]),
 }
-
 RELEASED_WEIGHTS = np.array([4.0, 3.0, 1.0, -1.0])
 
 
@@ -62,8 +58,7 @@ def class_iou(intersection: ArrayLike, union: ArrayLike) -> NDArray[np.float64]:
     above, below = np.asarray(intersection, np.float64), np.asarray(union, np.float64)
     if above.shape != below.shape:
         raise ValueError(f"class_iou: expected counts of one shape, got {above.shape} and {below.shape}")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(below > 0, above / below, np.nan))
+    return divide(above, below)
 
 
 def mean_of_defined(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
@@ -76,17 +71,14 @@ def mean_of_defined(values: ArrayLike, axis: int = -1) -> NDArray[np.float64]:
     """
     array = np.asarray(values, np.float64)
     defined = ~np.isnan(array)
-    count = defined.sum(axis=axis)
-    total = np.where(defined, array, 0.0).sum(axis=axis)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(count > 0, total / count, np.nan))
+    return divide(np.where(defined, array, 0.0).sum(axis=axis), defined.sum(axis=axis))
 
 
 def lca_hca(split_mious: Mapping[str, ArrayLike] | ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Low- and high-complexity accuracy: weighted means of the mIoU of the four tier-1 splits, in [0, 1].
 
     `split_mious` maps each name of `SPLITS` to values (...), or is an array (..., 4) in that order. Each result has
-    shape (...). The score of several folds is the mean of theirs (the last axis, say).
+    shape (...). The score of several folds is the mean of theirs.
 
     >>> [float(score) for score in lca_hca([1.0, 0.0, 0.0, 0.0])]
     [0.6, 0.1]

@@ -11,8 +11,8 @@ image in matching and keeps hard labels; Open AP scores labels by similarity on 
 
 A bootstrap or a permutation test weighs the same images a thousand times. `WeightedPrecision` computes every AP under
 many weights, each equal to the last bit to one computed alone: it finds once, for each area range and threshold, the
-detections that can matter. Ignored detections never do, nor does a detection that found nothing once its class has had
-its last hit. That leaves a sixth to a half of the table.
+detections that can change a score. Ignored detections never do, nor does a detection that found nothing after the last
+hit of its class. That leaves a sixth to a half of the table.
 
 >>> good = match_image(Objects([0], area=[9]), Detections([0], [0.9], area=[9]), overlap=[[1.0]])
 >>> bad = match_image(Objects([0], area=[9]), Detections([1], [0.8], area=[9]), overlap=[[1.0]])
@@ -78,8 +78,8 @@ class OpenAP:
     `labels` name the classes in the order of their category ids; `similarity` is (K, K). `class_sets` maps a name to
     class indices, for the constrained score: objects and detections of other classes are left out before matching.
     `released` reads matches as the released code does (see `match_image`); `category_ids` (K,) tells it which class
-    has id 0, by default the first. Images with equal scores stand in the order of their keys, so give `image` to
-    `update` where parts are merged; without keys, in the order they came.
+    has id 0, by default the first. Equal scores of two images are ordered by the images' keys, so give `image` to
+    `update` where parts are merged; without keys, by the order of the updates.
     """
 
     def __init__(
@@ -87,12 +87,8 @@ class OpenAP:
         class_sets: Mapping[str, Sequence[int]] | None = None, max_detections: int = 100,
         released: bool = False, category_ids: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
-        self.labels, self.iou_type, self.max_detections, self.released = (
-            tuple(labels),
-            iou_type,
-            max_detections,
-            released,
-        )
+        self.labels, self.iou_type = tuple(labels), iou_type
+        self.max_detections, self.released = max_detections, released
         self.similarity = checked_similarity(similarity, len(self.labels))
         ids = list(range(len(self.labels)) if category_ids is None else category_ids)
         if ids != sorted(set(ids)) or len(ids) != len(self.labels):
@@ -104,7 +100,7 @@ class OpenAP:
         self.reset()
 
     def reset(self) -> None:
-        """Forget every image."""
+        """Delete all images."""
         self._images: dict[ImageKey, dict[str, ImageMatches]] = {}
 
     def update(
@@ -113,7 +109,7 @@ class OpenAP:
         """Add one image; `overlap` (D, G) spares its boxes or masks, such as where masks are run-length encoded."""
         key = len(self._images) if image is None else image
         if key in self._images:
-            raise ValueError(f"image {key!r} came twice; give each image its own key")
+            raise ValueError(f"image {key!r} was already added; give each image its own key")
         for name, classes in (("objects", truth.classes), ("detections", found.classes)):
             if len(classes) and not 0 <= classes.min() <= classes.max() < len(self.labels):
                 raise ValueError(
@@ -159,8 +155,8 @@ class OpenAP:
 
 
 @dataclass(frozen=True, eq=False)
-class Counting:
-    """The detections that can matter, setting after setting: `places` in the table and the class each `found`.
+class RelevantDetections:
+    """The detections that can change a score, by setting: their `places` in the table and the class each `found`.
 
     Setting p has those from `starts[p]` to `starts[p + 1]`.
     """
@@ -170,10 +166,10 @@ class Counting:
     found: NDArray[np.int16]
 
 
-def counting_detections(matched: NDArray[np.int16], labels: NDArray[np.int16], classes: int) -> Counting:
-    """Those of `matched` (P, N), as a table of matches holds them, with `labels` (N,).
+def find_relevant_detections(matched: NDArray[np.int16], labels: NDArray[np.int16], classes: int) -> RelevantDetections:
+    """The detections of `matched` (P, N), as in a table of matches, with `labels` (N,), that can change a score.
 
-    >>> counting_detections(np.array([[-1, 0, -2, -1]], np.int16), np.array([0, 0, 0, 0], np.int16), 1).places
+    >>> find_relevant_detections(np.array([[-1, 0, -2, -1]], np.int16), np.array([0, 0, 0, 0], np.int16), 1).places
     array([0, 1], dtype=int32)
     """
     places, found = [np.zeros(0, np.int32)], [np.zeros(0, np.int16)]
@@ -185,7 +181,7 @@ def counting_detections(matched: NDArray[np.int16], labels: NDArray[np.int16], c
         places.append(kept.astype(np.int32))
         found.append(row[kept])
     starts = np.cumsum([len(part) for part in places])
-    return Counting(starts, np.concatenate(places), np.concatenate(found))
+    return RelevantDetections(starts, np.concatenate(places), np.concatenate(found))
 
 
 class WeightedPrecision:
@@ -200,8 +196,8 @@ class WeightedPrecision:
         self.table = table
         self._settings = ranges * len(IOU_THRESHOLDS)
         self._similarity = np.ascontiguousarray(checked_similarity(similarity, table.classes))
-        self._by_class = counting_detections(table.by_class, table.labels, table.classes)
-        self._pooled = counting_detections(table.pooled, table.labels, table.classes)
+        self._by_class = find_relevant_detections(table.by_class, table.labels, table.classes)
+        self._pooled = find_relevant_detections(table.pooled, table.labels, table.classes)
 
     def result(self, multiplicity: ArrayLike) -> OpenApResult:
         """The scores where image i counts `multiplicity[i]` times, (images,) whole numbers.
@@ -220,19 +216,16 @@ class WeightedPrecision:
         )
 
     def _precision(
-        self,
-        counting: Counting,
-        weights: NDArray[np.float64],
-        objects: NDArray[np.int64],
+        self, relevant: RelevantDetections, weights: NDArray[np.float64], objects: NDArray[np.int64],
         similarity: NDArray[np.float64],
-    ) -> ApTable:
-        from hardlook.metrics.kernels.precision import accumulate_counting
+    ) -> ApTable:  # fmt: skip
+        from hardlook.metrics.kernels.precision import accumulate_relevant
 
         by_setting = np.repeat(objects, len(IOU_THRESHOLDS), axis=0).astype(np.float64)
         precision, recall = np.full(by_setting.shape, np.nan), np.full(by_setting.shape, np.nan)
         most = self._settings
-        accumulate_counting(
-            counting.starts[: most + 1], counting.places, counting.found, self.table.labels, weights,
+        accumulate_relevant(
+            relevant.starts[: most + 1], relevant.places, relevant.found, self.table.labels, weights,
             by_setting[:most], similarity, RECALL_LEVELS, precision[:most], recall[:most],
         )  # fmt: skip
         shape = len(AREA_RANGES), len(IOU_THRESHOLDS), -1

@@ -114,7 +114,7 @@ class OpenPQ:
 
     @property
     def matches(self) -> SegmentMatches:
-        """All matches so far, images in the order they came."""
+        """All matches so far, images in the order of the updates."""
         self._parts = [join_matches(self._parts)]
         return self._parts[0]
 
@@ -186,7 +186,7 @@ def quality_sums_by_image(matches: SegmentMatches, similarity: Values, things: V
 
 
 def quality_sums(matches: SegmentMatches, similarity: Values, things: Values) -> NDArray[np.float64]:
-    """(4, K) sums of each class over all images, the same to the last bit in whatever order the images came.
+    """(4, K) sums of each class over all images, the same to the last bit whatever the images' order.
 
     >>> quality_sums(join_matches([]), [[1]], [True]).tolist()
     [[0.0], [0.0], [0.0], [0.0]]

@@ -16,24 +16,19 @@ few integers per image, to which any similarity of labels can be applied later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import Values, as_numpy, integer_array
+from hardlook.metrics.kernels import load_kernels
 
 Ids = NDArray[np.int64]
-
-CountOverlaps = Callable[[NDArray[np.integer], NDArray[np.integer], Ids, Ids], NDArray[np.int64]]
-
 Crowds = Literal["last", "all"]
-
-# In place of the class of a partner, where a segment has none.
-NO_PARTNER = -1
+NO_PARTNER = -1  # in place of the class of a partner, where a segment has none
 
 
 @dataclass(frozen=True)
@@ -182,7 +177,9 @@ def segment_overlaps(truth: Values, prediction: Values, truth_ids: Ids, predicte
     _check_ids(predicted_ids, "predicted")
     void = np.zeros(1, np.int64)
     with_void = np.concatenate([void, truth_ids]), np.concatenate([void, predicted_ids])
-    counted = _fastest_count()(true_map, predicted_map, *with_void)
+    kernels = load_kernels("segment_overlaps")
+    count = kernels.count_overlaps if kernels else count_overlaps_numpy
+    counted: NDArray[np.int64] = count(true_map, predicted_map, *with_void)
     for name, there, ids, unlisted in (
         ("true", true_map, truth_ids, counted[-1]),
         ("predicted", predicted_map, predicted_ids, counted[:, -1]),
@@ -214,15 +211,6 @@ def count_overlaps_numpy(
     places = _places(true[ends], truth_ids), _places(called[ends], predicted_ids)
     np.add.at(table, places, np.diff(ends, prepend=-1))
     return table
-
-
-@cache
-def _fastest_count() -> CountOverlaps:
-    try:
-        from hardlook.metrics.kernels.segment_overlaps import count_overlaps
-    except ImportError:
-        return count_overlaps_numpy
-    return count_overlaps
 
 
 def _places(values: NDArray[np.integer], ids: Ids) -> NDArray[np.intp]:

@@ -18,13 +18,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
-from importlib import import_module
-from math import hypot
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from hardlook.metrics.kernels import load_kernels
+
+MARGIN = 0.4  # of the region's longer side
+MIN_SHOWN = 40  # pixels
+LARGE_ENOUGH = 256  # pixels: smaller parts are enlarged
 
 
 @dataclass(frozen=True)
@@ -56,15 +59,6 @@ class Box:
         """Columns in the box."""
         return self.right - self.left
 
-    @property
-    def diagonal(self) -> float:
-        """The length of its diagonal in pixels, far edges exclusive.
-
-        >>> Box(0, 0, 3, 4).diagonal
-        5.0
-        """
-        return hypot(self.height, self.width)
-
     def grown(self, margin: int, shape: tuple[int, ...]) -> Box:
         """The box with `margin` pixels more on each side, as far as a frame of `shape` (H, W) has them."""
         return Box(
@@ -85,16 +79,13 @@ def find_bounding_box(mask: NDArray[np.bool_]) -> Box | None:
     if not rows.any():
         return None
     top, bottom = _ends(rows)
-    # Only the rows that have something are looked at for columns.
+    # Columns are searched only in the rows that have True pixels.
     left, right = _ends(np.asarray(mask[top:bottom].any(axis=0)))
     return Box(top, left, bottom, right)
 
 
 def _ends(line: NDArray[np.bool_]) -> tuple[int, int]:
     return int(line.argmax()), len(line) - int(line[::-1].argmax())
-
-
-_NONE_TAKEN = np.empty((0, 2), np.int64)
 
 
 def squared_distances(mask: NDArray[np.bool_], *, frame_is_background: bool) -> NDArray[np.int64]:
@@ -109,9 +100,9 @@ def squared_distances(mask: NDArray[np.bool_], *, frame_is_background: bool) -> 
     """
     if not frame_is_background and mask.all():
         return np.ones(mask.shape, np.int64)
-    kernel = _kernel()
-    if kernel is not None and mask.size:
-        squared: NDArray[np.int64] = kernel.squared(np.ascontiguousarray(mask), frame_is_background)
+    kernels = load_kernels("distances")
+    if kernels and mask.size:
+        squared: NDArray[np.int64] = kernels.squared(np.ascontiguousarray(mask), frame_is_background)
         return squared
     return _by_scipy(mask, frame_is_background)
 
@@ -122,30 +113,20 @@ def find_innermost_pixel(
     """Row, column and squared distance of the pixel farthest from the background; None where there is none.
 
     The frame's outside is background; of equal pixels the first in rows, then columns. Pixels in `taken` (k, 2), rows
-    and columns, which may lie outside the frame, are passed over though they stay part of the mask.
+    and columns, which may lie outside the frame, are skipped though they stay part of the mask.
     """
     if not mask.size:
         return None
-    passed = _NONE_TAKEN if taken is None else np.ascontiguousarray(taken, np.int64).reshape(-1, 2)
-    kernel = _kernel()
-    if kernel is not None:
-        row, column, depth = kernel.deepest(np.ascontiguousarray(mask), passed)
+    skipped = np.ascontiguousarray(() if taken is None else taken, np.int64).reshape(-1, 2)
+    if kernels := load_kernels("distances"):
+        row, column, depth = kernels.deepest(np.ascontiguousarray(mask), skipped)
     else:
         squared = _by_scipy(mask, True)
-        kept = ((passed >= 0) & (passed < mask.shape)).all(axis=1)
-        squared[passed[kept, 0], passed[kept, 1]] = 0
+        inside = ((skipped >= 0) & (skipped < mask.shape)).all(axis=1)
+        squared[skipped[inside, 0], skipped[inside, 1]] = 0
         row, column = divmod(int(squared.argmax()), mask.shape[1])
         depth = int(squared[row, column])
     return (row, column, depth) if depth else None
-
-
-@cache
-def _kernel() -> Any:
-    """The compiled functions, or None without numba."""
-    try:
-        return import_module("hardlook.metrics.kernels.distances")
-    except ImportError:
-        return None
 
 
 def _by_scipy(mask: NDArray[np.bool_], frame_is_background: bool) -> NDArray[np.int64]:
@@ -155,13 +136,6 @@ def _by_scipy(mask: NDArray[np.bool_], frame_is_background: bool) -> NDArray[np.
     framed = np.pad(mask, 1) if frame_is_background else mask
     squared = np.rint(ndimage.distance_transform_edt(framed) ** 2).astype(np.int64)
     return np.ascontiguousarray(squared[1:-1, 1:-1] if frame_is_background else squared)
-
-
-MARGIN = 0.4  # of the region's longer side
-
-LEAST_SHOWN = 40  # pixels
-
-LARGE_ENOUGH = 256  # pixels: smaller parts are enlarged
 
 
 @dataclass(frozen=True)
@@ -201,7 +175,7 @@ def crop_around(*masks: NDArray[np.bool_], points: Iterable[tuple[float, float]]
     union = np.logical_or.reduce(masks)
     height, width = union.shape
     box = find_bounding_box(union) or Box(0, 0, height, width)
-    margin = round(MARGIN * max(box.height, box.width, LEAST_SHOWN))
+    margin = round(MARGIN * max(box.height, box.width, MIN_SHOWN))
     for x, y in points:
         row, column = round(y), round(x)
         box = Box(min(box.top, row), min(box.left, column), max(box.bottom, row + 1), max(box.right, column + 1))

@@ -69,11 +69,7 @@ def complete_arguments(name: str, factory: Callable[..., Any], args: Mapping[str
 
 
 def parse_arguments(text: str) -> dict[str, str]:
-    """Arguments written as `key=value` with commas between; a comma within a value is kept.
-
-    >>> parse_arguments("size=4,6,layer=stride16+head")
-    {'size': '4,6', 'layer': 'stride16+head'}
-    """
+    """Arguments written as `key=value` with commas between; a comma within a value is kept."""
     arguments: dict[str, str] = {}
     last = ""
     for part in (part.strip() for part in text.split(",") if part.strip()):
@@ -117,8 +113,8 @@ def _format_type(expected: Any) -> str:
 
 def _type_of_default(parameter: inspect.Parameter | None) -> Any:
     # The default of an argument without an annotation still shows its type.
-    simple = parameter is not None and type(parameter.default) in (bool, int, float, str)
-    return type(parameter.default) if parameter is not None and simple else Any
+    kind = type(parameter.default) if parameter is not None else None
+    return kind if kind in (bool, int, float, str) else Any
 
 
 class _ConversionError(ValueError):
@@ -159,7 +155,7 @@ def _convert_sequence(value: Any, container: Callable[[list[Any]], Any], inner: 
         raise _ConversionError("values with commas between them were expected")
     if container is tuple and inner and inner[-1] is not Ellipsis:
         if len(items) != len(inner):
-            raise _ConversionError(f"{len(inner)} values were expected, {len(items)} came")
+            raise _ConversionError(f"{len(inner)} values were expected, got {len(items)}")
         return container([_convert(item, kind) for item, kind in zip(items, inner, strict=True)])
     kind = inner[0] if inner else Any
     return container([_convert(item, kind) for item in items])

@@ -1,4 +1,4 @@
-"""Keys of arrays by their content, hashed as seldom as is safe: hashing an image can cost more than using it.
+"""Keys of arrays by their content, hashed as rarely as is safe: hashing an image can cost more than using it.
 
 >>> import numpy as np
 >>> keys, picture = ContentKeys(), np.zeros((2, 2, 3), np.uint8)

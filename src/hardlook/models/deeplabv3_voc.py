@@ -15,7 +15,7 @@ import numpy as np
 from hardlook.errors import ModelError
 from hardlook.extras import require
 from hardlook.models.roles import Image, LabelMap
-from hardlook.models.weights.install import where
+from hardlook.models.weights.install import locate_weights
 
 SIDE = 257
 
@@ -36,7 +36,7 @@ class DeepLabV3VOC:
 
     def __init__(self, weights: Path | None = None) -> None:
         litert = require("ai_edge_litert.interpreter", extra="litert")
-        path = Path(weights) if weights else where("deeplabv3-voc")["deeplabv3.tflite"]
+        path = Path(weights) if weights else locate_weights("deeplabv3-voc")["deeplabv3.tflite"]
         try:
             # One thread: the sum of floats, and so the answer, must not depend on the machine's cores.
             self._interpreter = litert.Interpreter(model_path=str(path), num_threads=1)

@@ -24,13 +24,14 @@ import uuid
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from hardlook import fingerprints
+from hardlook.caching import GIBIBYTE
 from hardlook.models.roles import Encoder, Features, Image
 
-GIBIBYTE = 1 << 30
 CHECK_EVERY = 256
 LEFT_BEHIND_SECONDS = 3600
 
@@ -84,7 +85,7 @@ class CachedEncoder:
             with np.load(path, allow_pickle=False) as stored:
                 entry = stored["vector"], stored["map"] if "map" in stored.files else None
         except (OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile):
-            # Not there, just evicted by another process, or damaged by the disk: encoding again heals all three.
+            # Not there, just evicted by another process, or damaged on the disk: then it is encoded again.
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # what is used stays longest
@@ -94,10 +95,8 @@ class CachedEncoder:
         path = self._path(key)
         path.parent.mkdir(parents=True, exist_ok=True)
         buffer = io.BytesIO()
-        if one is None:
-            np.savez(buffer, vector=vector)
-        else:
-            np.savez(buffer, vector=vector, map=one)
+        arrays: dict[str, Any] = {"vector": vector} if one is None else {"vector": vector, "map": one}
+        np.savez(buffer, **arrays)
         beside = path.with_name(f".{uuid.uuid4().hex}")
         beside.write_bytes(buffer.getvalue())
         beside.replace(path)

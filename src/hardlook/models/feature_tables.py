@@ -116,33 +116,8 @@ def build_feature_table(
             found = _find_complete(places, maps)
             if found is None:
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
-                found = _write_table(places, maps, _ImageEncoding(encoder, paths, read), content, show_progress)
+                found = _TableBuilder(encoder, paths, read, content, maps, show_progress).build(places)
     return open_feature_table(found, maps)
-
-
-class _UnrequestedMaps(Exception):
-    """Maps that were not requested cannot be kept."""
-
-
-class _ImageEncoding:
-    """Images by content, encoded on demand; the last answer is kept, for a second try without maps."""
-
-    def __init__(self, encoder: Encoder, paths: Mapping[str, Path], read: Callable[[Path], Image]) -> None:
-        self.encoder, self.paths, self.read = encoder, paths, read
-        self._last: tuple[str, Features] | None = None
-
-    def encoded(self, content: str) -> Features:
-        if self._last is None or self._last[0] != content:
-            self._last = content, self._encode(self.paths[content])
-        return self._last[1]
-
-    def _encode(self, path: Path) -> Features:
-        try:
-            return self.encoder.encode([self.read(path)])
-        except HardlookError as error:
-            raise error.at(file=path) from error
-        except Exception as error:  # an encoder of another package may raise anything; the image tells where to look
-            raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
 
 
 def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
@@ -151,97 +126,115 @@ def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
     return next((places[kept] for kept in wanted if open_rows(places[kept], _names(kept)) is not None), None)
 
 
-def _write_table(
-    places: Mapping[bool, Path],
-    maps: bool,
-    images: _ImageEncoding,
-    content: Sequence[str],
-    show_progress: Callable[[int, int], Any] | None,
-) -> Path:
-    home = places[True].parent
-    if not maps:
-        with_maps, alone = StoredRows(home, _names(True)), StoredRows(home, _names(False))
-        known = [name for name in content if name in alone]
-        # Maps are kept where something has to be encoded, and every row that is known has its map.
-        if len(known) == len(content) or any(name not in with_maps for name in known):
-            return _fill_rows(places[False], False, maps, images, content, show_progress)
-    try:
-        return _fill_rows(places[True], True, maps, images, content, show_progress)
-    except _UnrequestedMaps:
-        found = _fill_rows(places[False], False, maps, images, content, show_progress)
-    shutil.rmtree(places[True], ignore_errors=True)
-    return found
+class _UnrequestedMaps(Exception):
+    """Maps that were not requested cannot be kept."""
 
 
-def _fill_rows(
-    place: Path,
-    kept: bool,
-    asked: bool,
-    images: _ImageEncoding,
-    content: Sequence[str],
-    show_progress: Callable[[int, int], Any] | None,
-) -> Path:
-    filling = RowWriter(place, content, _names(kept))
-    twins: dict[str, list[int]] = {}
-    for row, name in enumerate(content):
-        twins.setdefault(name, []).append(row)
-    known = StoredRows(place.parent, filling.names)
-    wanted = dict.fromkeys(content[row] for row in filling.missing)
-    fresh = sum(name not in known for name in wanted)
-    with show_progress(len(twins), len(twins) - fresh) if show_progress else nullcontext() as progress:
+class _TableBuilder:
+    """Fills a table with the images of `content`, whose files are `paths`; `requested`: whether maps must be kept."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        paths: Mapping[str, Path],
+        read: Callable[[Path], Image],
+        content: Sequence[str],
+        requested: bool,
+        show_progress: Callable[[int, int], Any] | None,
+    ) -> None:
+        self.encoder, self.paths, self.read, self.content = encoder, paths, read, content
+        self.requested, self.show_progress = requested, show_progress
+        self._last: tuple[str, Features] | None = None
+
+    def build(self, places: Mapping[bool, Path]) -> Path:
+        """The folder of the table, with maps or without."""
+        if not self.requested:
+            home = places[True].parent
+            with_maps, alone = StoredRows(home, _names(True)), StoredRows(home, _names(False))
+            known = [name for name in self.content if name in alone]
+            # Maps are kept where something has to be encoded, and every row that is known has its map.
+            if len(known) == len(self.content) or any(name not in with_maps for name in known):
+                return self._fill(places[False], kept=False)
         try:
-            # Copies first: they are safe on the disk before anything takes long.
-            for name in sorted(wanted, key=lambda name: name not in known):
-                values = known.get(name) or _encode_row(images, name, kept, asked)
-                _check_row(values, filling, asked, images.paths[name], images.encoder.dimension)
-                filling.put(twins[name], values)
-                if progress is not None and name not in known:
-                    progress.advance(1, 0)
-        finally:
-            filling.flush()
-    filling.finish()
-    return place
+            return self._fill(places[True], kept=True)
+        except _UnrequestedMaps:
+            found = self._fill(places[False], kept=False)
+        shutil.rmtree(places[True], ignore_errors=True)
+        return found
 
+    def _fill(self, place: Path, kept: bool) -> Path:
+        writer = RowWriter(place, self.content, _names(kept))
+        twins: dict[str, list[int]] = {}
+        for row, name in enumerate(self.content):
+            twins.setdefault(name, []).append(row)
+        known = StoredRows(place.parent, writer.names)
+        wanted = dict.fromkeys(self.content[row] for row in writer.missing)
+        done = len(twins) - sum(name not in known for name in wanted)
+        with self.show_progress(len(twins), done) if self.show_progress else nullcontext() as progress:
+            try:
+                # Copies first: they are safe on the disk before anything takes long.
+                for name in sorted(wanted, key=lambda name: name not in known):
+                    values = known.get(name) or self._encode_row(name, kept)
+                    self._check_row(values, writer, self.paths[name])
+                    writer.put(twins[name], values)
+                    if progress is not None and name not in known:
+                        progress.advance(1, 0)
+            finally:
+                writer.flush()
+        writer.finish()
+        return place
 
-def _encode_row(images: _ImageEncoding, name: str, kept: bool, asked: bool) -> dict[str, NDArray[np.float32]]:
-    features = images.encoded(name)
-    values = {"vectors": np.asarray(features.vectors, np.float32).reshape(-1)}
-    if kept and features.maps is not None:
-        values["maps"] = np.asarray(features.maps[0], np.float32)
-    elif kept and asked:
-        remedy = "choose an encoder with feature maps, or learners that work on vectors"
-        raise ModelError("the encoder gives no feature maps", file=images.paths[name], remedy=remedy)
-    elif kept:
-        raise _UnrequestedMaps
-    return values
+    def _encode_row(self, name: str, kept: bool) -> dict[str, NDArray[np.float32]]:
+        features = self._encode(name)
+        values = {"vectors": np.asarray(features.vectors, np.float32).reshape(-1)}
+        if kept and features.maps is not None:
+            values["maps"] = np.asarray(features.maps[0], np.float32)
+        elif kept and self.requested:
+            remedy = "choose an encoder with feature maps, or learners that work on vectors"
+            raise ModelError("the encoder gives no feature maps", file=self.paths[name], remedy=remedy)
+        elif kept:
+            raise _UnrequestedMaps
+        return values
 
+    def _encode(self, name: str) -> Features:
+        # The last answer is kept, for a second try without maps.
+        if self._last is None or self._last[0] != name:
+            path = self.paths[name]
+            try:
+                self._last = name, self.encoder.encode([self.read(path)])
+            except HardlookError as error:
+                raise error.at(file=path) from error
+            except (
+                Exception
+            ) as error:  # an encoder of another package may raise anything; the image tells where to look
+                raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
+        return self._last[1]
 
-def _check_row(
-    values: Mapping[str, NDArray[np.float32]], filling: RowWriter, asked: bool, path: Path, dimension: int
-) -> None:
-    if "maps" in values and not asked and not _can_be_kept(values["maps"], filling):
-        raise _UnrequestedMaps
-    if values["vectors"].shape != (dimension,):
-        raise ModelError(
-            f"expected one vector of {dimension} numbers, the encoder gave {values['vectors'].size}",
-            file=path,
-            remedy="`hardlook check encoder MODEL` says what the role asks for",
-        )
-    for kind, value in values.items():
-        if not np.isfinite(value).all():
-            raise ModelError(f"the encoder's {kind} are not finite", file=path, remedy="check its input and weights")
-        if filling.shapes and value.shape != filling.shapes[kind]:
+    def _check_row(self, values: Mapping[str, NDArray[np.float32]], writer: RowWriter, path: Path) -> None:
+        if "maps" in values and not self.requested and not _can_be_kept(values["maps"], writer):
+            raise _UnrequestedMaps
+        if values["vectors"].shape != (self.encoder.dimension,):
             raise ModelError(
-                f"the encoder's {kind} differ in shape: {filling.shapes[kind]} before, {value.shape} here",
+                f"expected one vector of {self.encoder.dimension} numbers, the encoder gave {values['vectors'].size}",
                 file=path,
-                remedy="choose an encoder, or a size of its input, that gives all images maps of one shape",
+                remedy="`hardlook check encoder MODEL` says what the role demands",
             )
+        for kind, value in values.items():
+            if not np.isfinite(value).all():
+                remedy = "check its input and weights"
+                raise ModelError(f"the encoder's {kind} are not finite", file=path, remedy=remedy)
+            if writer.shapes and value.shape != writer.shapes[kind]:
+                raise ModelError(
+                    f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here",
+                    file=path,
+                    remedy="choose an encoder, or a size of its input, that gives all images maps of one shape",
+                )
 
 
-def _can_be_kept(one: NDArray[np.float32], filling: RowWriter) -> bool:
+def _can_be_kept(one: NDArray[np.float32], writer: RowWriter) -> bool:
     # Half of the free space at most: maps that were not requested must not fill the disk.
-    most = min(MAX_UNREQUESTED_BYTES, shutil.disk_usage(filling.folder.parent).free // 2)
-    fits = one.shape == filling.shapes["maps"] if filling.shapes else one.nbytes * filling.count <= most
+    most = min(MAX_UNREQUESTED_BYTES, shutil.disk_usage(writer.folder.parent).free // 2)
+    fits = one.shape == writer.shapes["maps"] if writer.shapes else one.nbytes * writer.count <= most
     return fits and bool(np.isfinite(one).all())
 
 
@@ -331,7 +324,7 @@ class RowWriter:
             left_behind.unlink(missing_ok=True)
 
     def _create(self, shapes: dict[str, tuple[int, ...]]) -> None:
-        # Whatever speaks of older rows goes first: a kill from here on leaves nothing that looks filled.
+        # What describes older rows goes first: a process killed from here on leaves nothing that looks filled.
         self.folder.mkdir(parents=True, exist_ok=True)
         for name in (COMPLETE, "done.npy"):
             (self.folder / name).unlink(missing_ok=True)

@@ -69,7 +69,7 @@ def _all_arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
         complete = dict(args)
     else:
         complete = complete_arguments(name, factory, args)
-    return {key: complete[key] for key in sorted(complete)}
+    return dict(sorted(complete.items()))
 
 
 def _hash_weights(model: object, name: str) -> dict[str, str]:

@@ -86,7 +86,7 @@ def build_inner(
         if "device" in inspect.signature(find(name).factory()).parameters:
             args["device"] = device
         elif device != "cpu":
-            raise ModelError(f"the {role} {name!r} takes no device, and {device!r} came", remedy="leave device out")
+            raise ModelError(f"the {role} {name!r} takes no device, got {device!r}", remedy="leave device out")
     model = build(name, role, args)
     return NamedModel(model, identify(model, name=name, role=role, args=args))
 

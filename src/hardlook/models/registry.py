@@ -37,8 +37,6 @@ MARKS = {
 }
 """What a few-shot learner's marks mean; the letters are MetaCoCo's."""
 
-_ROLES = f"the roles are {', '.join(ROLES)}"
-
 Factory = TypeVar("Factory", bound=Callable[..., Any])
 
 
@@ -102,8 +100,7 @@ def register(
     'finds nothing'
     """
     roles = (role,) if isinstance(role, str) else role
-    if unknown := [role for role in roles if role not in ROLES]:
-        raise ModelError(f"the model {name!r} has a role that does not exist: {', '.join(unknown)}", remedy=_ROLES)
+    check_roles(*roles)
 
     def add(target: Factory) -> Factory:
         card = ModelCard(name, roles, summary, licence, extra, weights, target.__module__, marks=read_marks(target))
@@ -143,8 +140,7 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
     >>> resolve("planted-segmenter", "semantic-segmenter", {"sibling": "0.3"})[1]
     {'sibling': 0.3}
     """
-    if role not in ROLES:
-        raise ModelError(f"there is no role {role!r}", remedy=_ROLES)
+    check_roles(role)
     entry = find(name, role)
     if entry.card.roles and role not in entry.card.roles:
         hint = suggest_names(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
@@ -174,7 +170,7 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
         serves = f"it serves as {' and '.join(others)}" if others else "it has the methods of no role"
         raise ModelError(
             f"the model {name!r} cannot serve as {role}: it lacks {', '.join(lacking)}; {serves}",
-            remedy=f"`hardlook check {role} {name}` says what the role asks for",
+            remedy=f"`hardlook check {role} {name}` says what the role demands",
         )
     return model
 
@@ -200,6 +196,13 @@ def list_models(pattern: str = "*", role: str | None = None) -> list[ModelCard]:
     cards += [entry.card for entry in _REGISTERED.values()]
     fits = (card for card in cards if fnmatchcase(card.name, pattern))
     return sorted((card for card in fits if role is None or not card.roles or role in card.roles), key=lambda c: c.name)
+
+
+def check_roles(*roles: str, where: str = "") -> None:
+    """A `ModelError` that lists the roles, unless all of these are among them."""
+    if unknown := [role for role in roles if role not in ROLES]:
+        what = f"there is no role {' or '.join(map(repr, unknown))}{where}"
+        raise ModelError(what, remedy=f"the roles are {', '.join(ROLES)}")
 
 
 def missing_members(model: object, role: str) -> list[str]:
@@ -259,16 +262,10 @@ def read_card(target: Callable[..., Any], name: str) -> ModelCard:
     >>> read_card(Mine, "mine").roles, read_card(Mine, "mine").summary
     (('saliency',), 'Colours by hand.')
     """
-    own = getattr(target, "hardlook_card", {})
-    fields = ("role", "summary", "licence", "extra", "weights")
-    given = own if isinstance(own, Mapping) else {key: getattr(own, key) for key in fields if hasattr(own, key)}
+    given: Mapping[str, Any] = getattr(target, "hardlook_card", {})
     role, weights = given.get("role", ()), given.get("weights", ())
     roles = (role,) if isinstance(role, str) else tuple(role)
-    if unknown := [role for role in roles if role not in ROLES]:
-        raise ModelError(
-            f"the hardlook_card of {name!r} names a role that does not exist: {', '.join(map(repr, unknown))}",
-            remedy=_ROLES,
-        )
+    check_roles(*roles, where=f" (the hardlook_card of {name!r})")
     first_line = (inspect.getdoc(target) or "").partition("\n")[0]
     return ModelCard(
         name,

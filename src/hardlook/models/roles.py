@@ -99,6 +99,11 @@ class Clicks:
     positive: NDArray[np.bool_]
     state: Any = None
 
+    def pixels(self, shape: tuple[int, int]) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
+        """Rows and columns (n,) of the clicked pixels, kept inside a frame (H, W)."""
+        nearest = np.rint(np.asarray(self.points, np.float64).reshape(-1, 2)).astype(int)
+        return np.clip(nearest[:, 1], 0, shape[0] - 1), np.clip(nearest[:, 0], 0, shape[1] - 1)
+
 
 @dataclass(frozen=True)
 class Prompted:
@@ -200,7 +205,7 @@ class OneShotSegmenter(Protocol):
 def check_supports(queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> None:
     """A `ModelError` unless there is one list of supports per query."""
     if len(queries) != len(supports):
-        raise ModelError(f"{len(queries)} queries came with {len(supports)} lists of supports")
+        raise ModelError(f"{len(queries)} queries have {len(supports)} lists of supports")
 
 
 @runtime_checkable

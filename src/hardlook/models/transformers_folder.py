@@ -9,14 +9,17 @@ from __future__ import annotations
 import json
 import os
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
+from hardlook.models.roles import Vectors
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -99,7 +102,7 @@ def check_folder(folder: Path, families: tuple[str, ...], *, remedy: str) -> tup
 
 @contextmanager
 def quiet_and_offline() -> Iterator[None]:
-    """Loading without progress bars and tables of keys, and with the hub switched off, whoever imports it first."""
+    """Loading without progress bars and tables of keys, and with the hub switched off."""
     before = {name: os.environ.get(name) for name in _OFFLINE}
     os.environ.update(_OFFLINE)
     try:
@@ -130,10 +133,9 @@ _REMEDY = (
 
 @dataclass(frozen=True)
 class TextNetwork:
-    """A network in evaluation mode, its configuration and tokenizer, and the files they were read from."""
+    """A network in evaluation mode, its tokenizer, and the files they were read from."""
 
     network: Any
-    config: Any
     tokenizer: Any
     files: tuple[Path, ...]
 
@@ -148,16 +150,16 @@ def open_text_network(
     with quiet_and_offline(), loading_errors(folder, _REMEDY):
         transformers = require("transformers", extra="hf")
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
-    return TextNetwork(network, network.config, tokenizer, files)
+    return TextNetwork(network, tokenizer, files)
 
 
 def _tokenizer_files(folder: Path) -> list[Path]:
     # Without these transformers makes an empty tokenizer and says nothing.
-    words = next((names for names in TOKENIZERS if all((folder / name).is_file() for name in names)), None)
-    if words is None:
+    found = next((names for names in TOKENIZERS if all((folder / name).is_file() for name in names)), None)
+    if found is None:
         known = " or ".join(" + ".join(names) for names in TOKENIZERS)
         raise DataError(f"the folder has no tokenizer ({known})", file=folder, remedy=_REMEDY)
-    return [folder / name for name in words]
+    return [folder / name for name in found]
 
 
 def tokenize(tokenizer: Any, texts: Sequence[str], longest: int) -> list[list[int]]:
@@ -175,3 +177,17 @@ def pad_tokens(numbers: Sequence[Sequence[int]], device: str, fill: int = 0) -> 
     tokens = torch.tensor([[*row, *[fill] * (longest - len(row))] for row in numbers], device=device)
     mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in numbers], device=device)
     return tokens, mask
+
+
+def encode_in_batches(
+    items: Sequence[Any], batch: int, dimension: int, encode: Callable[[Sequence[Any]], Any]
+) -> Vectors:
+    """(N, dimension) float32: what `encode` gives for at most `batch` items at a time."""
+    parts = [encode(items[start : start + batch]) for start in range(0, len(items), batch)]
+    return np.concatenate([np.empty((0, dimension), np.float32), *parts])
+
+
+def average_tokens(hidden: Any, mask: Any) -> Any:
+    """Mean (N, D) over the real tokens of hidden states (N, T, D), with the mask (N, T) of `pad_tokens`."""
+    weight = mask.to(hidden.dtype)[..., None]
+    return (hidden * weight).sum(1) / weight.sum(1)

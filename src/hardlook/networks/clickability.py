@@ -50,7 +50,7 @@ def build_network(architecture: Architecture = SEGNEXT_B, seed: int = 0) -> nn.M
     from torch import nn
 
     class Scale(nn.Module):
-        """A learnt factor, at least 0: the masks start as a whisper, since the backbone knows images only."""
+        """A learnt factor, at least 0; it starts small, since the backbone was trained on images alone."""
 
         def __init__(self) -> None:
             super().__init__()
@@ -85,7 +85,7 @@ def build_network(architecture: Architecture = SEGNEXT_B, seed: int = 0) -> nn.M
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(generator(seed, "clickability", "weights").integers(2**62)))
         network = ClickabilityNetwork()
-        _start(network)
+        _initialise(network)
     return network
 
 
@@ -105,7 +105,7 @@ def count_parameters(network: nn.Module) -> int:
     return sum(parameter.numel() for parameter in network.parameters())
 
 
-def _start(network: nn.Module) -> None:
+def _initialise(network: nn.Module) -> None:
     from torch import nn
 
     for part in ("backbone", "decode_head"):
@@ -120,9 +120,8 @@ def _start(network: nn.Module) -> None:
 
 WRAPPED = re.compile(r"^(module\.)?(encoder_decoder\.)?")
 CASCADED = re.compile(r"^decode_head\.0\.")
-DOUBLED = ".dwconv.dwconv."
 
-UNWANTED_ENDINGS = ("num_batches_tracked", "decode_head.hamburger.ham.bases")
+OPTIONAL_ENDINGS = ("num_batches_tracked", "decode_head.hamburger.ham.bases")
 """What a file may lack: a count that inference never reads, and bases that some releases draw at every call."""
 
 
@@ -138,13 +137,13 @@ def rename_tensor(key: str) -> str:
     'backbone.block1.0.mlp.dwconv.bias'
     """
     bare = CASCADED.sub("decode_head.", WRAPPED.sub("", key))
-    return bare.replace(DOUBLED, ".dwconv.")
+    return bare.replace(".dwconv.dwconv.", ".dwconv.")
 
 
 def rename_state(state: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state under our names, completed from `wanted` where a file may lack a tensor."""
     given = {rename_tensor(key): value for key, value in state.items()}
-    lacking = {key: value for key, value in wanted.items() if key.endswith(UNWANTED_ENDINGS) and key not in given}
+    lacking = {key: value for key, value in wanted.items() if key.endswith(OPTIONAL_ENDINGS) and key not in given}
     return given | lacking
 
 
@@ -230,8 +229,10 @@ def load_network(path: Path) -> LoadedNetwork:
     """The network of a checkpoint; whatever is missing, left over or of another shape is listed in the error."""
     files = _files(path)
     header = read_header(files[0])
-    architecture, size = _described(files[0], header)
-    _check_parts(files, header, path)
+    architecture, size = _read_settings(files[0], header)
+    expected = int(header.get("parts", "1"))
+    if len(files) != expected:
+        raise ModelError(f"expected {expected} parts, found {len(files)}", file=path, remedy="copy all parts there")
     network = build_network(architecture)
     state: dict[str, Tensor] = {}
     for file in files:
@@ -252,11 +253,11 @@ def load_backbone(network: nn.Module, path: Path) -> None:
 
 
 def _header(architecture: Architecture, size: int) -> dict[str, str]:
-    settings: dict[str, Any] = {"format": FORMAT, "architecture": architecture.to_json(), "size": size}
+    settings = {"format": FORMAT, "architecture": architecture.to_json(), "size": size}
     return {HEADER: json.dumps(settings, sort_keys=True)}
 
 
-def _described(file: Path, header: dict[str, str]) -> tuple[Architecture, int]:
+def _read_settings(file: Path, header: dict[str, str]) -> tuple[Architecture, int]:
     if HEADER not in header:
         return SEGNEXT_B, SIZE
     try:
@@ -287,9 +288,3 @@ def _files(path: Path) -> tuple[Path, ...]:
             remedy="train some with `hardlook clicks train`, or give the authors' checkpoint",
         )
     return files
-
-
-def _check_parts(files: tuple[Path, ...], header: dict[str, str], path: Path) -> None:
-    expected = int(header.get("parts", "1"))
-    if len(files) != expected:
-        raise ModelError(f"expected {expected} parts, found {len(files)}", file=path, remedy="copy all parts there")

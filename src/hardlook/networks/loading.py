@@ -1,4 +1,4 @@
-"""Read weights files without ever unpickling, and fit them to a network with the differences spelled out."""
+"""Read weights and ONNX files without ever unpickling; fit weights to a network with the differences spelled out."""
 
 from __future__ import annotations
 
@@ -80,6 +80,18 @@ def load_into(module: nn.Module, weights: LoadedWeights, *, ignore: tuple[str, .
             remedy="give weights of this architecture, or rename the keys to the ones listed as missing",
         )
     module.load_state_dict(state)
+
+
+def open_onnx(path: Path, threads: int, *, remedy: str) -> Any:
+    """A session of onnxruntime on `threads` cores of the CPU; an error with `remedy` for a file that is no model."""
+    onnxruntime = require("onnxruntime", extra="onnx")
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    try:
+        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime raises classes of its own that share no public parent
+        raise ModelError(f"not a model of onnxruntime: {error}", file=path, remedy=remedy) from error
 
 
 def _read_safetensors(path: Path) -> Any:

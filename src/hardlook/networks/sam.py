@@ -7,6 +7,7 @@ corners of a box are among them and never used here.
 from __future__ import annotations
 
 import math
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -125,6 +126,10 @@ def build_mask_decoder() -> nn.Module:
     from torch import nn
     from torch.nn.functional import relu
 
+    def perceptron() -> nn.Module:
+        wide, narrow = nn.Linear(CHANNELS, HIDDEN), nn.Linear(HIDDEN, CHANNELS)
+        return nn.Sequential(OrderedDict(lin1=wide, act=nn.ReLU(), lin2=narrow))
+
     class Attention(nn.Module):
         """Attention of eight heads, narrower inside than outside where it looks at the image."""
 
@@ -143,18 +148,6 @@ def build_mask_decoder() -> nn.Module:
             out: Tensor = self.out_proj((weights @ value).transpose(1, 2).flatten(2))
             return out
 
-    class Perceptron(nn.Module):
-        """Two layers on each token."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.lin1, self.lin2 = nn.Linear(CHANNELS, HIDDEN), nn.Linear(HIDDEN, CHANNELS)
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(..., 256) to the same."""
-            out: Tensor = self.lin2(relu(self.lin1(x)))
-            return out
-
     class TwoWayLayer(nn.Module):
         """Tokens among themselves, tokens to the image, tokens alone, the image to the tokens."""
 
@@ -164,7 +157,7 @@ def build_mask_decoder() -> nn.Module:
             self.self_attn = Attention(CHANNELS)
             self.cross_attn_token_to_image = Attention(CHANNELS // 2)
             self.cross_attn_image_to_token = Attention(CHANNELS // 2)
-            self.mlp = Perceptron()
+            self.mlp = perceptron()
             self.norm1, self.norm2, self.norm3, self.norm4 = (nn.LayerNorm(CHANNELS) for _ in range(4))
 
         def forward(self, tokens: Tensor, image: Tensor, start: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
@@ -212,7 +205,7 @@ def build_mask_decoder() -> nn.Module:
             return out
 
     class MaskDecoder(nn.Module):
-        """One token for the predicted IoUs, one a mask."""
+        """One token for the predicted IoUs and one per mask."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -7,6 +7,7 @@ MMSegmentation gives them, so that its weights fit.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -63,10 +64,10 @@ class Architecture:
         unknown = sorted(set(values) - {field.name for field in fields(cls)})
         if unknown:
             raise ValueError(f"expected the fields of an architecture, got {', '.join(unknown)} as well")
-        settled: dict[str, Any] = {
+        settings: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
         }
-        return cls(**settled)
+        return cls(**settings)
 
 
 SEGNEXT_B = Architecture()
@@ -130,20 +131,10 @@ def build_mscan(architecture: Architecture) -> nn.Module:
             attended: Tensor = self.proj_2(self.spatial_gating_unit(self.activation(self.proj_1(x)))) + x
             return attended
 
-    class Mlp(nn.Module):
-        """Widen, filter by depth, narrow."""
-
-        def __init__(self, channels: int, wide: int) -> None:
-            super().__init__()
-            self.fc1 = nn.Conv2d(channels, wide, 1)
-            self.dwconv = depthwise(wide, (3, 3))
-            self.act = nn.GELU()
-            self.fc2 = nn.Conv2d(wide, channels, 1)
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, C, H, W) to the same."""
-            mixed: Tensor = self.fc2(self.act(self.dwconv(self.fc1(x))))
-            return mixed
+    def mlp(channels: int, wide: int) -> nn.Module:
+        """Widen, filter by depth, narrow: (N, C, H, W) to the same."""
+        widen, filter_ = nn.Conv2d(channels, wide, 1), depthwise(wide, (3, 3))
+        return nn.Sequential(OrderedDict(fc1=widen, dwconv=filter_, act=nn.GELU(), fc2=nn.Conv2d(wide, channels, 1)))
 
     class DropPath(nn.Module):
         """Leaves a branch out for some samples of a training batch, and makes up for it in the others."""
@@ -165,7 +156,7 @@ def build_mscan(architecture: Architecture) -> nn.Module:
         def __init__(self, channels: int, ratio: int, rate: float) -> None:
             super().__init__()
             self.norm1, self.attn = nn.BatchNorm2d(channels), Attention(channels)
-            self.norm2, self.mlp = nn.BatchNorm2d(channels), Mlp(channels, channels * ratio)
+            self.norm2, self.mlp = nn.BatchNorm2d(channels), mlp(channels, channels * ratio)
             self.drop_path = DropPath(rate)
             self.layer_scale_1 = nn.Parameter(torch.full((channels,), LAYER_SCALE))
             self.layer_scale_2 = nn.Parameter(torch.full((channels,), LAYER_SCALE))
@@ -176,31 +167,16 @@ def build_mscan(architecture: Architecture) -> nn.Module:
             out: Tensor = x + self.drop_path(self.layer_scale_2[:, None, None] * self.mlp(self.norm2(x)))
             return out
 
-    class Stem(nn.Module):
-        """The image at a quarter of its size."""
+    def stem(channels: int) -> nn.Module:
+        """The image at a quarter of its size: (N, 3, S, S) to (N, C, S / 4, S / 4)."""
+        half = channels // 2
+        first, second = nn.Conv2d(3, half, 3, 2, 1), nn.Conv2d(half, channels, 3, 2, 1)
+        layers = nn.Sequential(first, nn.BatchNorm2d(half), nn.GELU(), second, nn.BatchNorm2d(channels))
+        return nn.Sequential(OrderedDict(proj=layers))
 
-        def __init__(self, channels: int) -> None:
-            super().__init__()
-            half = channels // 2
-            first, second = nn.Conv2d(3, half, 3, 2, 1), nn.Conv2d(half, channels, 3, 2, 1)
-            self.proj = nn.Sequential(first, nn.BatchNorm2d(half), nn.GELU(), second, nn.BatchNorm2d(channels))
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, 3, S, S) to (N, C, S / 4, S / 4)."""
-            small: Tensor = self.proj(x)
-            return small
-
-    class Halving(nn.Module):
-        """Overlapping patches of a stage become the places of the next."""
-
-        def __init__(self, inputs: int, outputs: int) -> None:
-            super().__init__()
-            self.proj, self.norm = nn.Conv2d(inputs, outputs, 3, 2, 1), nn.BatchNorm2d(outputs)
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, C, H, W) to (N, D, H / 2, W / 2)."""
-            half: Tensor = self.norm(self.proj(x))
-            return half
+    def downsample(inputs: int, outputs: int) -> nn.Module:
+        """Overlapping patches of a stage become the places of the next: (N, C, H, W) to (N, D, H / 2, W / 2)."""
+        return nn.Sequential(OrderedDict(proj=nn.Conv2d(inputs, outputs, 3, 2, 1), norm=nn.BatchNorm2d(outputs)))
 
     class Mscan(nn.Module):
         """Four stages, each normalised over its channels at the end."""
@@ -209,7 +185,7 @@ def build_mscan(architecture: Architecture) -> nn.Module:
             super().__init__()
             rates = iter(np.linspace(0, architecture.drop_path, sum(architecture.depths)).tolist())
             for stage, channels in enumerate(architecture.dims):
-                embed = Halving(architecture.dims[stage - 1], channels) if stage else Stem(channels)
+                embed = downsample(architecture.dims[stage - 1], channels) if stage else stem(channels)
                 ratio, depth = architecture.mlp_ratios[stage], architecture.depths[stage]
                 blocks = nn.ModuleList([Block(channels, ratio, next(rates)) for _ in range(depth)])
                 self.add_module(f"patch_embed{stage + 1}", embed)
@@ -255,18 +231,10 @@ def build_light_ham(architecture: Architecture, seed: int) -> nn.Module:
     import torch.nn.functional as functional
     from torch import nn
 
-    class ConvNorm(nn.Module):
-        """A channel mix, normalised in groups unless it has a bias instead."""
-
-        def __init__(self, inputs: int, outputs: int, *, normalised: bool = True) -> None:
-            super().__init__()
-            self.conv = nn.Conv2d(inputs, outputs, 1, bias=not normalised)
-            self.gn: nn.Module | None = nn.GroupNorm(architecture.groups, outputs) if normalised else None
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, inputs, H, W) to (N, outputs, H, W)."""
-            mixed: Tensor = self.conv(x)
-            return mixed if self.gn is None else self.gn(mixed)
+    def conv_norm(inputs: int, outputs: int) -> nn.Module:
+        """A channel mix, normalised in groups: (N, inputs, H, W) to (N, outputs, H, W)."""
+        convolution = nn.Conv2d(inputs, outputs, 1, bias=False)
+        return nn.Sequential(OrderedDict(conv=convolution, gn=nn.GroupNorm(architecture.groups, outputs)))
 
     class Factorisation(nn.Module):
         """Non-negative matrix factorisation by multiplicative updates.
@@ -303,9 +271,9 @@ def build_light_ham(architecture: Architecture, seed: int) -> nn.Module:
 
         def __init__(self) -> None:
             super().__init__()
-            self.ham_in = ConvNorm(architecture.head, architecture.head, normalised=False)
+            self.ham_in = nn.Sequential(OrderedDict(conv=nn.Conv2d(architecture.head, architecture.head, 1)))
             self.ham = Factorisation()
-            self.ham_out = ConvNorm(architecture.head, architecture.head)
+            self.ham_out = conv_norm(architecture.head, architecture.head)
 
         def forward(self, x: Tensor) -> Tensor:
             """(N, C, H, W) to the same."""
@@ -316,9 +284,9 @@ def build_light_ham(architecture: Architecture, seed: int) -> nn.Module:
 
         def __init__(self) -> None:
             super().__init__()
-            self.squeeze = ConvNorm(sum(architecture.dims), architecture.head)
+            self.squeeze = conv_norm(sum(architecture.dims), architecture.head)
             self.hamburger = Hamburger()
-            self.align = ConvNorm(architecture.head, architecture.head)
+            self.align = conv_norm(architecture.head, architecture.head)
             self.dropout = nn.Dropout2d(architecture.dropout)
             self.conv_seg = nn.Conv2d(architecture.head, 1, 1)
 

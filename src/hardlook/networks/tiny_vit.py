@@ -7,6 +7,7 @@ the published weights.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import TYPE_CHECKING
 
 from hardlook.networks.sam import channel_norm
@@ -44,27 +45,22 @@ def build_tiny_vit() -> nn.Module:
     from torch import nn
     from torch.nn.functional import gelu, pad
 
-    class ConvNorm(nn.Module):
-        """A convolution without bias, and its batch normalisation."""
+    def conv_norm(inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> nn.Module:
+        convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
+        return nn.Sequential(OrderedDict(c=convolution, bn=nn.BatchNorm2d(outputs)))
 
-        def __init__(self, inputs: int, outputs: int, kernel: int = 1, stride: int = 1, groups: int = 1) -> None:
-            super().__init__()
-            self.c = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
-            self.bn = nn.BatchNorm2d(outputs)
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, inputs, H, W) to (N, outputs, H / stride, W / stride)."""
-            out: Tensor = self.bn(self.c(x))
-            return out
+    def perceptron(width: int) -> nn.Module:
+        wide, narrow = nn.Linear(width, EXPANSION * width), nn.Linear(EXPANSION * width, width)
+        return nn.Sequential(OrderedDict(norm=nn.LayerNorm(width), fc1=wide, act=nn.GELU(), fc2=narrow))
 
     class Bottleneck(nn.Module):
         """Widen, filter by depth, narrow; with a shortcut it is a block, without one a step to the next stage."""
 
         def __init__(self, inputs: int, wide: int, outputs: int, stride: int, shortcut: bool) -> None:
             super().__init__()
-            self.conv1 = ConvNorm(inputs, wide)
-            self.conv2 = ConvNorm(wide, wide, 3, stride, groups=wide)
-            self.conv3 = ConvNorm(wide, outputs)
+            self.conv1 = conv_norm(inputs, wide)
+            self.conv2 = conv_norm(wide, wide, 3, stride, groups=wide)
+            self.conv3 = conv_norm(wide, outputs)
             self.shortcut = shortcut
 
         def forward(self, x: Tensor) -> Tensor:
@@ -94,19 +90,6 @@ def build_tiny_vit() -> nn.Module:
             out: Tensor = self.proj((weights @ value).transpose(1, 2).flatten(2))
             return out
 
-    class Perceptron(nn.Module):
-        """Two layers on each cell."""
-
-        def __init__(self, width: int) -> None:
-            super().__init__()
-            self.norm = nn.LayerNorm(width)
-            self.fc1, self.fc2 = nn.Linear(width, EXPANSION * width), nn.Linear(EXPANSION * width, width)
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(..., width) to the same."""
-            out: Tensor = self.fc2(gelu(self.fc1(self.norm(x))))
-            return out
-
     class WindowBlock(nn.Module):
         """Attention in windows, a depthwise convolution that joins them, and a perceptron."""
 
@@ -114,8 +97,8 @@ def build_tiny_vit() -> nn.Module:
             super().__init__()
             self.side = side
             self.attn = WindowAttention(width, heads, side)
-            self.local_conv = ConvNorm(width, width, 3, groups=width)
-            self.mlp = Perceptron(width)
+            self.local_conv = conv_norm(width, width, 3, groups=width)
+            self.mlp = perceptron(width)
 
         def forward(self, x: Tensor) -> Tensor:
             """(N, width, H, W) to the same."""
@@ -134,50 +117,34 @@ def build_tiny_vit() -> nn.Module:
             whole: Tensor = cells.transpose(2, 3).flatten(3, 4).flatten(1, 2)
             return whole[:, :height, :width]
 
-    class Stage(nn.Module):
-        """Blocks of one width, then the step to the next."""
+    def stage(number: int) -> nn.Module:
+        """Blocks, then the step to the next width: (N, width, H, W) to (N, next width, H / stride, W / stride)."""
+        width = WIDTHS[number]
+        blocks = nn.Sequential()
+        for _ in range(DEPTHS[number]):
+            if number == 0:
+                blocks.append(Bottleneck(width, EXPANSION * width, width, 1, shortcut=True))
+            else:
+                blocks.append(WindowBlock(width, HEADS[number], WINDOWS[number]))
+        if number == len(WIDTHS) - 1:
+            return nn.Sequential(OrderedDict(blocks=blocks))
+        following = WIDTHS[number + 1]
+        step = Bottleneck(width, following, following, STRIDES[number], shortcut=False)
+        return nn.Sequential(OrderedDict(blocks=blocks, downsample=step))
 
-        def __init__(self, number: int) -> None:
-            super().__init__()
-            width = WIDTHS[number]
-            self.blocks = nn.Sequential(
-                *(
-                    WindowBlock(width, HEADS[number], WINDOWS[number])
-                    if number
-                    else Bottleneck(width, EXPANSION * width, width, 1, shortcut=True)
-                    for _ in range(DEPTHS[number])
-                )
-            )
-            last = number == len(WIDTHS) - 1
-            following = WIDTHS[-1] if last else WIDTHS[number + 1]
-            step = None if last else Bottleneck(width, following, following, STRIDES[number], shortcut=False)
-            self.downsample = step or nn.Identity()
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, width, H, W) to (N, next width, H / stride, W / stride)."""
-            out: Tensor = self.downsample(self.blocks(x))
-            return out
-
-    class Stem(nn.Module):
-        """Two strided convolutions."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            half = WIDTHS[0] // 2
-            self.seq = nn.Sequential(ConvNorm(3, half, 3, 2), nn.GELU(), ConvNorm(half, WIDTHS[0], 3, 2))
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, 3, H, W) to (N, 64, H / 4, W / 4)."""
-            out: Tensor = self.seq(x)
-            return out
+    def stem() -> nn.Module:
+        """Two strided convolutions: (N, 3, H, W) to (N, 64, H / 4, W / 4)."""
+        half = WIDTHS[0] // 2
+        layers = nn.Sequential(conv_norm(3, half, 3, 2), nn.GELU(), conv_norm(half, WIDTHS[0], 3, 2))
+        return nn.Sequential(OrderedDict(seq=layers))
 
     class TinyViT(nn.Module):
         """Stem, four stages, neck; the ImageNet classifier of the weights is kept and never used."""
 
         def __init__(self) -> None:
             super().__init__()
-            self.patch_embed = Stem()
-            self.layers = nn.Sequential(*(Stage(number) for number in range(len(WIDTHS))))
+            self.patch_embed = stem()
+            self.layers = nn.Sequential(*(stage(number) for number in range(len(WIDTHS))))
             self.norm_head, self.head = nn.LayerNorm(WIDTHS[-1]), nn.Linear(WIDTHS[-1], CLASSES)
             self.neck = nn.Sequential(
                 nn.Conv2d(WIDTHS[-1], CHANNELS, 1, bias=False),

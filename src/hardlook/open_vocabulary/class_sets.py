@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import DataError
 from hardlook.similarity.labels import normalise_name
 
 ClassMasks = Mapping[str, NDArray[np.bool_]]
@@ -19,58 +19,32 @@ ClassMasks = Mapping[str, NDArray[np.bool_]]
 COCO_SPLIT = "coco-48-17"
 
 
-def read_class_sets(path: Path | None, names: Sequence[str]) -> ClassMasks:
-    """The sets of a JSON file {"seen": ["cat", ...], ...}, each as a mask (K,) over `names`; none without a file."""
-    if path is None:
-        return {}
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        sets = {str(name): [str(member) for member in members] for name, members in document.items()}
-    except FileNotFoundError:
-        raise DataError("there is no such file", file=path, remedy="give --class-sets FILE.json") from None
-    except (ValueError, AttributeError, TypeError) as error:
-        remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}'
-        raise DataError(f"not a table of class sets ({error})", file=path, remedy=remedy) from None
-    for name, members in sets.items():
-        missing = _find_missing(members, names)
-        if missing:
-            raise DataError(
-                f"{len(missing)} classes of the set {name!r} are not labels of the run: {', '.join(missing[:5])}",
-                file=path,
-                remedy="use the label set's own names",
-            )
-    return _mask(sets, names)
-
-
 def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
-    """The sets of a file, or COCO's base and novel classes for `coco-48-17`.
+    """The sets of a JSON file {"seen": ["cat", ...], ...} or of `coco-48-17`, each as a mask (K,) over `names`.
 
     >>> from hardlook.similarity.label_sets import load_label_set
     >>> masks = load_class_sets(Path("coco-48-17"), load_label_set("coco80").names)
     >>> {name: int(mask.sum()) for name, mask in masks.items()}
     {'base': 48, 'novel': 17}
     """
-    if str(chosen) != COCO_SPLIT:
-        return read_class_sets(chosen, names)
-    shipped = files("hardlook.open_vocabulary").joinpath(f"{COCO_SPLIT}.json").read_text(encoding="utf-8")
-    sets: dict[str, list[str]] = json.loads(shipped)
-    missing = _find_missing([member for members in sets.values() for member in members], names)
-    if missing:
-        raise OptionError(
-            f"--class-sets {chosen}: {len(missing)} of its classes are not labels of the run: {', '.join(missing[:5])}",
-            remedy='write your own sets, {"base": ["cat", "dog"], "novel": ["owl"]}, and pass --class-sets FILE',
-        )
-    return _mask(sets, names)
-
-
-def _find_missing(members: Sequence[str], names: Sequence[str]) -> list[str]:
-    known = {normalise_name(name) for name in names}
-    return [member for member in members if normalise_name(member) not in known]
-
-
-def _mask(sets: Mapping[str, Sequence[str]], names: Sequence[str]) -> ClassMasks:
-    members = {set_name: {normalise_name(member) for member in listed} for set_name, listed in sets.items()}
-    return {
-        set_name: np.array([normalise_name(name) in one for name in names], np.bool_)
-        for set_name, one in members.items()
-    }
+    if chosen is None:
+        return {}
+    shipped = files("hardlook.open_vocabulary").joinpath(f"{COCO_SPLIT}.json")
+    remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}, with names of the run\'s labels'
+    try:
+        text = (shipped if str(chosen) == COCO_SPLIT else chosen).read_text(encoding="utf-8")
+        sets = {str(name): [str(member) for member in members] for name, members in json.loads(text).items()}
+    except FileNotFoundError:
+        raise DataError("there is no such file", file=chosen, remedy="give --class-sets FILE.json") from None
+    except (ValueError, AttributeError, TypeError) as error:
+        raise DataError(f"not a table of class sets ({error})", file=chosen, remedy=remedy) from None
+    known = [normalise_name(name) for name in names]
+    masks = {}
+    for set_name, members in sets.items():
+        missing = [member for member in members if normalise_name(member) not in known]
+        if missing:
+            what = f"{len(missing)} classes of the set {set_name!r} are not labels of the run: {', '.join(missing[:5])}"
+            raise DataError(what, file=chosen, remedy=remedy)
+        listed = {normalise_name(member) for member in members}
+        masks[set_name] = np.array([name in listed for name in known], np.bool_)
+    return masks

@@ -19,7 +19,7 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.tally import Entry, SumTally, score_tally
 from hardlook.metrics.mean_iou import class_iou
-from hardlook.open_vocabulary.dials import misname_half
+from hardlook.open_vocabulary.cards import DATA_LICENCE, misname_half
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
     SCHEMA,
@@ -33,13 +33,13 @@ from hardlook.open_vocabulary.miou.report import describe_unit, draw_unit
 from hardlook.open_vocabulary.miou.scores import VANILLA, note_empty_images, overall_scores, per_image_miou
 from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.record_columns import read_label_names
-from hardlook.open_vocabulary.sections import find_scores, scores_by_class
+from hardlook.open_vocabulary.sections import find_scores, find_scores_by_class
 from hardlook.open_vocabulary.vocabulary import check_same_truth, map_to_closed_labels, relabel_map
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_CONFUSIONS = 20
+MAX_CONFUSIONS = 20
 MODEL = "planted-segmenter"
 
 
@@ -95,7 +95,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
     return runs
 
 
-def unit_qualities(records: pl.DataFrame, options: ClosedMiouOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: ClosedMiouOptions) -> pl.DataFrame:
     """`unit` and `image-miou`, the mIoU of each image by itself."""
     import polars as pl
 
@@ -114,7 +114,7 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
 
 
 def _build_classes(scorecard: Scorecard) -> Section:
-    ranked = sorted(scores_by_class(scorecard, "iou").values(), key=lambda score: -score.value)
+    ranked = sorted(find_scores_by_class(scorecard, "iou").values(), key=lambda score: -score.value)
     chart = DotChart(
         "IoU of each class",
         "Dots are IoU over all images, lines the interval that resampling images gives. "
@@ -187,7 +187,7 @@ def _build_confusions(records: pl.DataFrame) -> Section | None:
         "The largest confusions",
         "Pixels of one class that were predicted as another.",
         ("true", "called", "pixels", "share of the true class"),
-        tuple(wrong[:MOST_CONFUSIONS]),
+        tuple(wrong[:MAX_CONFUSIONS]),
     )
     return Section("Confusions", "", (table,))
 
@@ -214,7 +214,7 @@ CARD = BenchmarkCard(
     role="semantic-segmenter",
     default_model=MODEL,
     citation="Everingham et al., The Pascal Visual Object Classes Challenge, IJCV 2010 (the IoU of a class).",
-    data_licence="the planted world: MIT; your own data: yours",
+    data_licence=DATA_LICENCE,
     scores=(
         ScoreMeaning("miou", "mIoU", "mean over classes of pixels hit / pixels true or predicted", headline=True),
         ScoreMeaning("pixel-accuracy", "pixel accuracy", "share of pixels with the right label"),
@@ -245,6 +245,6 @@ CLOSED_MIOU = Benchmark(
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
 )

@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import HardlookError, OptionError
+from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.open_vocabulary.options import SimilarityOptions
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import Label, LabelSet
 from hardlook.similarity.matrix_files import read_matrix
-from hardlook.similarity.measures import compute_similarity
+from hardlook.similarity.measures import compute_similarity, find_measure
 from hardlook.world.vocabulary import LABELS
 
 WORLD = LabelSet(
@@ -37,25 +37,37 @@ class LabelSimilarity:
     notes: tuple[LeftOut, ...]
 
 
-def label_similarity(names: Sequence[str], labels: str | None, options: SimilarityOptions) -> LabelSimilarity:
+def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -> LabelSimilarity:
     """The similarity that the options choose, for the labels of a run.
 
-    `labels` is the truth's label set; names are looked up there, then among the predictions' labels, then in the
+    Names are looked up in the truth's label set, `options.labels`, then among the predictions' labels, then in the
     planted world and VOC.
     """
-    sets = _load_sets(labels, options)
+    sets = _load_sets(options)
     found = find_labels(names, sets)
     if options.similarity is not None:
         return LabelSimilarity(read_matrix(options.similarity, found).values, ())
-    result = compute_similarity(
-        found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
-    )
+    try:
+        result = compute_similarity(
+            found, options.measure, source=options.source, unknown=options.unknown, seed=options.seed
+        )
+    except DataError as error:
+        if options.labels:
+            raise
+        remedy = f"name the label set that has the senses with --labels (coco80 for COCO); else {error.remedy}"
+        raise DataError(error.what, file=error.file, remedy=remedy) from None
     doubtful = _note_doubtful_senses(names, sets, own_data=bool(options.data or options.gt))
     return LabelSimilarity(result.matrix, (*_note_treatments(result.treated), *doubtful))
 
 
-def similarity_of_used_labels(
-    names: Sequence[str], used: NDArray[np.bool_], labels: str | None, options: SimilarityOptions
+def check_senses(names: Sequence[str], options: SimilarityOptions) -> None:
+    """Raise an error, before units are evaluated, for labels that have no sense for a measure on WordNet."""
+    if options.similarity is None and find_measure(options.measure).kind == "wordnet":
+        compute_label_similarity(names, options)
+
+
+def compute_used_similarity(
+    names: Sequence[str], used: NDArray[np.bool_], options: SimilarityOptions
 ) -> NDArray[np.float64]:
     """(K, K) similarity where the list may hold labels of other runs; `used` (K,) says which this run uses.
 
@@ -63,30 +75,28 @@ def similarity_of_used_labels(
     which changes no score of this run. A label without a sense that the run does use is an error as always.
 
     >>> used = np.array([True, True, False])
-    >>> similarity_of_used_labels(["cat", "dog", "glorp"], used, None, SimilarityOptions())
+    >>> compute_used_similarity(["cat", "dog", "glorp"], used, SimilarityOptions())
     array([[1. , 0.2, 0. ],
            [0.2, 1. , 0. ],
            [0. , 0. , 1. ]])
     """
     try:
-        return label_similarity(names, labels, options).matrix
+        return compute_label_similarity(names, options).matrix
     except HardlookError:
         rows = np.flatnonzero(used)
         if len(rows) == len(names):
             raise
     matrix = np.eye(len(names))
-    matrix[np.ix_(rows, rows)] = label_similarity([names[row] for row in rows.tolist()], labels, options).matrix
+    matrix[np.ix_(rows, rows)] = compute_label_similarity([names[row] for row in rows.tolist()], options).matrix
     return matrix
 
 
-def compared_similarities(
-    names: Sequence[str], labels: str | None, options: SimilarityOptions
-) -> dict[str, NDArray[np.float64]]:
+def compute_compared_similarities(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.float64]]:
     """The matrices of the measures of `--compare`, to show the effect of the choice: re-scoring costs nothing.
 
     Beside a matrix from a file, a measure that does not know all labels is left out.
     """
-    found = find_labels(names, _load_sets(labels, options))
+    found = find_labels(names, _load_sets(options))
     matrices = {}
     for name in options.compare:
         try:
@@ -100,7 +110,7 @@ def compared_similarities(
 def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
     """Each name as a label, with the sense from the first set that has it; unknown names have no sense.
 
-    Names that no set has are looked up in the planted world and in VOC; `label_similarity` counts these.
+    Names that no set has are looked up in the planted world and in VOC; `compute_label_similarity` counts these.
     """
     labels = []
     for row, name in enumerate(names):
@@ -110,9 +120,9 @@ def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
     return LabelSet(title, sets[0].variant if sets else WORLD.variant, tuple(labels))
 
 
-def find_kinds(names: Sequence[str], labels: str | None, options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
+def find_kinds(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
     """Masks (K,) of things and of stuff, those that are not empty; labels of unknown kind are in neither."""
-    found = find_labels(names, _load_sets(labels, options))
+    found = find_labels(names, _load_sets(options))
     kinds = {"things": True, "stuff": False}
     masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
@@ -130,8 +140,8 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
     return WORLD, load_label_set("voc20")
 
 
-def _load_sets(labels: str | None, options: SimilarityOptions) -> list[LabelSet]:
-    return [load_label_set(name, options.variant) for name in (labels, options.pred_labels) if name]
+def _load_sets(options: SimilarityOptions) -> list[LabelSet]:
+    return [load_label_set(name, options.variant) for name in (options.labels, options.pred_labels) if name]
 
 
 def _note_treatments(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:

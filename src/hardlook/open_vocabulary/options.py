@@ -1,4 +1,4 @@
-"""Options that the open metrics share: the senses of labels, the similarity measure, labels without a sense."""
+"""Options that the benchmarks of this package share: planted scenes, intervals, and how labels are compared."""
 
 from __future__ import annotations
 
@@ -18,9 +18,24 @@ VARIANTS = {
 }
 
 
-class SimilarityOptions(BenchmarkOptions):
+class SceneOptions(BenchmarkOptions):
+    """Options of all benchmarks of this package: scenes without data, stored predictions, intervals."""
+
+    scenes: int = option(
+        96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1, le=1_000_000
+    )
+    keep_predictions: bool = option(True, "Store predictions, so that the report can show them.", changes="answers")
+    resamples: int = option(2000, "Bootstrap resamples behind each interval.", changes="scores", ge=0)
+    level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+
+
+class SimilarityOptions(SceneOptions):
     """How the similarity of labels is made; all but `pred_labels` changes scores only, so stored runs are re-scored."""
 
+    # Names come from the data, so that other senses re-score a stored run.
+    labels: str | None = option(
+        None, "Label set or file with the senses of the data's categories, such as coco80.", changes="scores"
+    )
     pred_labels: str | None = option(
         None, "Label set or file of the predictions' labels, where they are not the truth's.", changes="answers"
     )
@@ -35,7 +50,7 @@ class SimilarityOptions(BenchmarkOptions):
         ("path", "wup", "lin", "lesk"), "Measures to re-score under beside the chosen one.", changes="scores"
     )
     class_sets: Path | None = option(
-        None, "JSON of class names by set, such as seen and unseen; for open-ap also coco-48-17.", changes="scores"
+        None, "JSON of class names by set, such as seen and unseen; or coco-48-17.", changes="scores"
     )
 
 

@@ -136,15 +136,16 @@ def add_comparability(scorecard: Scorecard, options: SimilarityOptions) -> Score
     return replace(scorecard, scores=scores)
 
 
-def find_published_dataset(labels: str | None, options: SimilarityOptions) -> dict[str, str]:
+def find_published_dataset(options: SimilarityOptions) -> dict[str, str]:
     """The paper's dataset that these labels belong to, as a slice; empty for the planted world and for other labels.
 
     No option says whether the images are the dataset's validation set.
 
     >>> from pathlib import Path
-    >>> given = SimilarityOptions(gt=Path("truth"))
-    >>> find_published_dataset("ade150", given), find_published_dataset("ade150", SimilarityOptions())
-    ({'dataset': 'A-150'}, {})
+    >>> find_published_dataset(SimilarityOptions(gt=Path("truth"), labels="ade150"))
+    {'dataset': 'A-150'}
+    >>> find_published_dataset(SimilarityOptions(labels="ade150"))
+    {}
     """
     given = bool(options.data or options.gt)
-    return {"dataset": DATASETS[labels]} if given and labels in DATASETS else {}
+    return {"dataset": DATASETS[options.labels]} if given and options.labels in DATASETS else {}

@@ -1,12 +1,15 @@
-"""Columns of records that hold labels: reading the labels of a run, and changing their numbers."""
+"""Columns of records that hold labels: reading and renumbering them; label maps as PNG; a blank image to draw on."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+
+from hardlook.models.roles import Image, LabelMap
 
 if TYPE_CHECKING:
     import polars as pl
@@ -45,3 +48,27 @@ def relabel_column(lists: pl.Series, change: Callable[[NDArray[np.int64]], NDArr
     )
     empty = pl.lit([], pl.List(pl.Int64))
     return filled.select(pl.coalesce(lists.name, empty).alias(lists.name)).to_series()
+
+
+_LIGHT_GREY = 238
+
+
+def encode_label_map(label_map: LabelMap) -> bytes:
+    """A label map (labels from -1 to 65,534) as a 16-bit PNG of label + 1."""
+    _, encoded = cv2.imencode(".png", (label_map + 1).clip(0, 65535).astype(np.uint16))
+    return bytes(encoded)
+
+
+def decode_label_map(png: bytes) -> LabelMap:
+    """Back from `encode_label_map`.
+
+    >>> decode_label_map(encode_label_map(np.array([[-1, 0, 300]], np.int32)))
+    array([[ -1,   0, 300]], dtype=int32)
+    """
+    stored = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    return np.asarray(stored, np.int32) - 1
+
+
+def blank_image(height: int, width: int) -> Image:
+    """A light grey image to draw on, for data without images."""
+    return np.full((height, width, 3), _LIGHT_GREY, np.uint8)

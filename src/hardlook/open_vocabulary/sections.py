@@ -1,21 +1,22 @@
-"""Report sections that the three open metrics share: measures, confusions, slices.
+"""Report sections and phrases that the three open metrics share: measures, confusions, slices.
 
 Titles of charts and tables are their names for `hardlook figure` and `hardlook table`, and a table's columns are those
-of its CSV file: neither changes without need.
+of its CSV file: change neither without need.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from numpy.typing import NDArray
 
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Dot, DotChart, Example, Gallery, ScatterChart, Section, Spot, Table, score_dot
 
-MOST_EXAMPLES = 4
-LabelPair = tuple[str, str]
+MAX_EXAMPLES = 4
 
 
 def find_scores(scorecard: Scorecard, name: str, *keys: str) -> list[Score]:
@@ -28,8 +29,8 @@ def find_scores(scorecard: Scorecard, name: str, *keys: str) -> list[Score]:
     return [score for score in scorecard.scores if score.name == name and set(score.slice) == set(keys)]
 
 
-def scores_by_class(scorecard: Scorecard, name: str) -> dict[str, Score]:
-    """The scores of this name of each class."""
+def find_scores_by_class(scorecard: Scorecard, name: str) -> dict[str, Score]:
+    """The scores of this name, by class."""
     return {score.slice["class"]: score for score in find_scores(scorecard, name, "class")}
 
 
@@ -41,7 +42,7 @@ def format_gain(scorecard: Scorecard) -> str:
 
 
 def describe_misnamed(confusions: Counter[str]) -> list[str]:
-    """How many things were found under a wrong name, and the most frequent confusion; nothing where there are none.
+    """Part of a sentence: how many objects have a wrong label, and the most frequent confusion; empty if none has.
 
     >>> describe_misnamed(Counter({"cat called dog": 2, "owl called cat": 1}))
     ['3 by another (most: cat called dog, 2 times)']
@@ -51,6 +52,11 @@ def describe_misnamed(confusions: Counter[str]) -> list[str]:
     text, times = confusions.most_common(1)[0]
     most = f"{text}, {times} times" if times > 1 else text
     return [f"{confusions.total()} by another ({most if len(confusions) == 1 else 'most: ' + most})"]
+
+
+def format_count_verb(count: int) -> str:
+    """A count with its verb: `1 is`, `2 are`, `0 are`."""
+    return f"{count} {'is' if count == 1 else 'are'}"
 
 
 def build_class_chart(metric: str, hard_word: str, spots: Sequence[Spot]) -> ScatterChart:
@@ -81,61 +87,43 @@ def build_measures_section(scorecard: Scorecard, name: str, title: str, referenc
     return Section("Similarity measures", "", (chart,))
 
 
-@dataclass(frozen=True)
-class Confusion:
-    """How often one label was predicted for another, and the part of it that similarity does not excuse."""
-
-    count: float
-    cost: float
-
-    @property
-    def similarity(self) -> float:
-        """Of the two labels."""
-        return 1 - self.cost / self.count
-
-
-def find_confusions(scorecard: Scorecard, count: str, cost: str) -> dict[LabelPair, Confusion]:
-    """The confusions among the scores by (true, predicted) label, most costly first; `count` and `cost` name them."""
-    counts, costs = (
-        {(score.slice["true"], score.slice["called"]): score.value for score in find_scores(scorecard, name, *_PAIR)}
-        for name in (count, cost)
-    )
-    return {pair: Confusion(counts[pair], costs[pair]) for pair in counts}
-
-
-_PAIR = ("true", "called")
-
-
 def build_confusions_section(
-    confusions: Mapping[LabelPair, Confusion],
-    counted: str,
+    scorecard: Scorecard,
+    count_score: str,
     captions: tuple[str, str],
-    examples: Sequence[Example],
-    incomparable: frozenset[LabelPair] = frozenset(),
-) -> Section:
-    """The table of confusions, most costly first, and a gallery of images that have them.
+    units: Sequence[str],
+    count_by_image: Callable[[str, str], NDArray[Any]],
+    is_comparable: Callable[[str, str], bool] = lambda true, called: True,
+) -> Section | None:
+    """The table of confusions, most costly first, and a gallery of images that have the first of them.
 
-    `counted` is what is confused (pixels, objects, segments); `captions` are those of table and gallery;
-    `incomparable` pairs are shown without a similarity.
+    `count_score` is the name of the score that counts them, such as `confused-pixels`; `captions` are those of table
+    and gallery; `count_by_image` takes a true and a predicted label and returns one count per unit. Pairs that are not
+    comparable (a thing and stuff) are shown without a similarity.
     """
-    table = Table(
-        "The dearest confusions",
-        captions[0],
-        ("true", "called", "similarity", counted, "not forgiven"),
-        [
-            (*pair, None if pair in incomparable else one.similarity, int(one.count), one.cost)
-            for pair, one in confusions.items()
-        ],
-        decimals=2,
-    )
-    gallery = Gallery("Examples", captions[1], examples)
-    return Section("Confusions", "", (table, gallery) if examples else (table,))
+    counted = count_score.rpartition("-")[2]
+    rows: list[tuple[str, str, float | None, int, float]] = []
+    texts: dict[str, list[str]] = {}
+    for score in find_scores(scorecard, count_score, "true", "called"):
+        true, called = score.slice["true"], score.slice["called"]
+        cost = scorecard.get(f"unforgiven-{counted}", true=true, called=called).value
+        similarity = 1 - cost / score.value if is_comparable(true, called) else None
+        rows.append((true, called, similarity, int(score.value), cost))
+        if len(rows) <= MAX_EXAMPLES and (by_image := count_by_image(true, called)).any():
+            most = int(by_image.max())
+            how = "a thing and stuff" if similarity is None else f"similarity {similarity:.2f}"
+            text = f"{true} called {called} ({how}): {most:,} {counted if most > 1 else counted[:-1]}."
+            texts.setdefault(units[int(by_image.argmax())], []).append(text)
+    columns = ("true", "called", "similarity", counted, "not forgiven")
+    table = Table("The dearest confusions", captions[0], columns, rows, decimals=2)
+    gallery = Gallery("Examples", captions[1], [Example(unit, " ".join(own)) for unit, own in texts.items()])
+    return Section("Confusions", "", (table, gallery) if texts else (table,)) if rows else None
 
 
 def build_slice_charts(
     scorecard: Scorecard, names: Mapping[str, str], slices: Mapping[str, str], metric: str
 ) -> list[DotChart]:
-    """A chart per key of `slices` (key to title); `names` are the scores shown and what they are called."""
+    """A chart per key of `slices` (slice key to chart title); `names` maps the scores shown to their legend."""
     charts = []
     for key, title in slices.items():
         rows = [

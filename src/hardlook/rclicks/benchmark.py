@@ -9,7 +9,7 @@ from hardlook.rclicks.evaluation import SCHEMA, evaluate_units
 from hardlook.rclicks.options import RClicksOptions, chosen_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
 from hardlook.rclicks.report import build_sections, describe_unit, draw_unit
-from hardlook.rclicks.scores import QUALITIES, SCORES, score_records, tally_records, unit_qualities
+from hardlook.rclicks.scores import QUALITIES, SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.rclicks.units import list_sources, list_units, prepare_unit
 
 CARD = BenchmarkCard(
@@ -50,7 +50,7 @@ RCLICKS = Benchmark(
     readings=chosen_readings,
     pictures=draw_unit,
     tallies=tally_records,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
     published_slice=published_slice,
 )

@@ -10,18 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
-from hardlook.cli.printing import print_json
 from hardlook.errors import DataError, OptionError
 from hardlook.report.json_values import dump_json
 
 if TYPE_CHECKING:
-    from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
+    from hardlook.models.named_model import NamedModel
 
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode="rich",
     help=(
-        "Where people click: click models evaluated, trained and shown, and how hard instances are to click on.\n\n"
+        "Where people click: evaluate, train and show click models, and measure how hard instances are to click on.\n\n"
         "[bold]Examples[/bold]\n\n"
         "  hardlook clicks evaluate --models uniform,distance --out evaluation\n\n"
         "  hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --out training\n\n"
@@ -31,7 +30,8 @@ app = typer.Typer(
 )
 
 UserClicks = Annotated[
-    Path | None, typer.Option("--user-clicks", help="A clicks.csv; without it simulated people of the planted world.")
+    Path | None,
+    typer.Option("--user-clicks", help="A clicks.csv; without it, simulated people click in the planted world."),
 ]
 
 Data = Annotated[
@@ -43,7 +43,7 @@ PreviousMasks = Annotated[
     Path | None, typer.Option("--previous-masks", help="Folder of the masks before later rounds, by full stem.")
 ]
 
-Split = Annotated[str | None, typer.Option("--split", help="Which list of a VOC devkit, where it has several.")]
+Split = Annotated[str | None, typer.Option("--split", help="Which list of a VOC devkit, if it has several.")]
 
 Scenes = Annotated[int, typer.Option("--scenes", min=2, help="Scenes of the planted world, without --user-clicks.")]
 
@@ -55,14 +55,16 @@ ModelArg = Annotated[
 @app.command("evaluate")
 def evaluate(
     out: Annotated[Path, typer.Option("--out", help="Folder for page.html, table.csv, per_stem.csv; resumes.")],
-    models: Annotated[str, typer.Option("--models", "--model", help="Click models, with commas.")] = "uniform,distance",
+    models: Annotated[
+        str, typer.Option("--models", "--model", help="Click models, separated by commas.")
+    ] = "uniform,distance",
     model_arg: ModelArg = None,
     user_clicks: UserClicks = None,
     data: Data = None,
     previous_masks: PreviousMasks = None,
     split: Split = None,
     previews: Annotated[
-        Path | None, typer.Option("--previews", help="A previews.csv, whose dataset is a display mode.")
+        Path | None, typer.Option("--previews", help="A previews.csv; its column dataset holds display modes.")
     ] = None,
     draws: Annotated[int, typer.Option("--draws", min=1, help="Draws from each map.")] = 100,
     scenes: Scenes = 48,
@@ -115,15 +117,13 @@ def evaluate(
     if not all(results.whole(name) for name in named):
         key, why = results.unread[0]
         raise DataError(f"no stem could be read; the first: {why}", unit=key, remedy="check --data")
-    evaluation = ClickEvaluation(
-        named, clicked.sources, settings, results, clicked.modes, clicked.left_out, clicked.planted
-    )
+    evaluation = ClickEvaluation(named, clicked, settings, results)
     given = {
-        "user_clicks": str(user_clicks) if user_clicks else None,
+        "user_clicks": user_clicks,
         "data": parse_pairs(data, "--data"),
-        "previous_masks": str(previous_masks) if previous_masks else None,
+        "previous_masks": previous_masks,
         "split": split,
-        "previews": str(previews) if previews else None,
+        "previews": previews,
         "scenes": scenes if clicked.planted else None,
         "draws": draws,
         "seed": seed,
@@ -143,7 +143,7 @@ def show(
         Path | None, typer.Argument(help="An image; without it a scene of the planted world.", show_default=False)
     ] = None,
     mask: Annotated[Path | None, typer.Argument(help="The object's mask.", show_default=False)] = None,
-    model: Annotated[str, typer.Option("--model", "--models", help="Click models, with commas.")] = "distance",
+    model: Annotated[str, typer.Option("--model", "--models", help="Click models, separated by commas.")] = "distance",
     model_arg: ModelArg = None,
     number: Annotated[
         int | None, typer.Option("--object", min=1, help="Which integer of the mask is the object.")
@@ -152,7 +152,10 @@ def show(
         Path | None, typer.Option("--previous", help="A mask whose error is to be clicked, instead of the object.")
     ] = None,
     error: Annotated[
-        str, typer.Option("--error", help="fn (missing), fp (too much), or auto: the one that is corrected first.")
+        str,
+        typer.Option(
+            "--error", help="fn (missing), fp (too much), or auto: the one that the benchmark corrects first."
+        ),
     ] = "auto",
     groups: Annotated[int, typer.Option("--groups", min=2, max=100, help="Clicking groups.")] = 10,
     group_rule: Annotated[str, typer.Option("--group-rule", help="threshold (as published) or exact.")] = "threshold",
@@ -190,10 +193,10 @@ def show(
     else:
         region = load_region(image, mask, number=number, previous=previous, kind=error)  # type: ignore[arg-type]
     given = {
-        "image": str(image) if image else None,
-        "mask": str(mask) if mask else None,
+        "image": image,
+        "mask": mask,
         "object": number,
-        "previous": str(previous) if previous else None,
+        "previous": previous,
         "click_type": region.click_type,
         "groups": groups,
         "group_rule": group_rule,
@@ -201,10 +204,7 @@ def show(
         "seed": seed,
     }
     document = write_maps(region, named, out, given)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(f"pictures: {', '.join(document['files'])}\npage: {out / 'page.html'}")
+    _print_results(document, [f"pictures: {', '.join(document['files'])}", f"page: {out / 'page.html'}"], as_json)
 
 
 @app.command("train")
@@ -269,6 +269,7 @@ def train(
 
       hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
     """
+    from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.harness.runs.folder import write_atomically
     from hardlook.harness.runs.progress import open_progress
     from hardlook.rclicks.training.loop import train as train_network
@@ -278,11 +279,8 @@ def train(
         backbone_fingerprint,
         check_device,
         check_same_settings,
-        choose_threads,
         drop_unusable,
         find_architecture,
-        pin_torch_threads,
-        recorded_threads,
         split_samples,
     )
     from hardlook.rclicks.training.report import write_training
@@ -307,19 +305,22 @@ def train(
         precision=precision,  # type: ignore[arg-type]  # checked above
         seed=seed,
     )
-    used_threads = choose_threads(device, threads)
+    on_gpu = device.startswith("cuda")
+    # One thread by default, so that all machines add in one order; beside a GPU the libraries choose.
+    used_threads = threads if threads is not None or on_gpu else 1
     paths = parse_paths(data, "--data")
     parts = split_samples(user_clicks, paths, previous_masks, validation, split=split, scenes=scenes, seed=seed)
     given = {
         **asdict(settings),
         "width": width,
         "backbone": backbone_fingerprint(backbone),
-        "threads": recorded_threads(device, used_threads),
+        "threads": None if on_gpu else used_threads,  # those that the weights depend on
         **parts.facts(),
     }
-    # Twice, since reading all samples takes a while.
+    # Checked before and after, since reading all samples takes a while.
     check_same_settings(out, given, unknown=SAMPLE_COUNTS)
-    pin_torch_threads(used_threads)
+    if used_threads is not None:
+        pin_threads(used_threads)
     parts = drop_unusable(parts, settings, workers=workers, quiet=quiet)
     given |= parts.facts()
     check_same_settings(out, given)
@@ -366,23 +367,16 @@ def difficulty(
     _print_results(document, [f"table: {out / 'difficulty.csv'}", f"page: {out / 'page.html'}"], as_json)
 
 
-def build_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedClickModel]:
+def build_click_models(models: str, model_arg: list[str] | None) -> dict[str, NamedModel]:
     """The click models by name; one that cannot be built is an error before anything is read."""
     from hardlook.cli import several_models
-    from hardlook.models.identity import identify
-    from hardlook.models.registry import build
-    from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
+    from hardlook.models.named_model import build_named
     from hardlook.rclicks.click_models import registered_name
 
     names = several_models.parse_model_names(models)
     arguments = several_models.split_model_arguments(names, parse_pairs(model_arg, "--model-arg"))
     several_models.check_models("click-model", {registered_name(name): args for name, args in arguments.items()})
-    found = {}
-    for name, args in arguments.items():
-        registered = registered_name(name)
-        model = build(registered, "click-model", args)
-        found[name] = NamedClickModel(model, identify(model, name=registered, role="click-model", args=args))
-    return found
+    return {name: build_named(registered_name(name), "click-model", args) for name, args in arguments.items()}
 
 
 def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
@@ -391,4 +385,4 @@ def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _print_results(document: Mapping[str, Any], files: list[str], as_json: bool) -> None:
-    typer.echo(dump_json(document) if as_json else "\n\n".join([*document["in_words"], "\n".join(files)]))
+    typer.echo(dump_json(document) if as_json else "\n\n".join([*document.get("in_words", ()), "\n".join(files)]))

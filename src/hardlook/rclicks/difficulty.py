@@ -1,17 +1,17 @@
 """How hard instances are to click on, over runs of several models: page and files of `hardlook clicks difficulty`.
 
 Difficulty is the spread of the IoU after one click over its mean; both are averaged over runs first. People's clicks
-count where every run has at least two on every instance, else the clicking groups'.
+are used where every run has at least two on every instance, else those of the clicking groups.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,8 +21,10 @@ from numpy.typing import NDArray
 from hardlook.errors import HardlookError, RunError
 from hardlook.harness.sections import DistributionChart, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import spearman
-from hardlook.metrics.click_robustness import instance_difficulty, sample_and_deviation
-from hardlook.rclicks.scores import ClickResults, Difficulty, measure_difficulty, read_results
+from hardlook.metrics.click_robustness import instance_difficulty
+from hardlook.rclicks.report import GALLERY_TEXT
+from hardlook.rclicks.scores import BY_GROUPS, ClickResults, difficulty_by_groups, measure_difficulty, read_results
+from hardlook.report.estimates import finite_or_none
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
 
@@ -31,13 +33,11 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 
-GROUPS = "the groups' clicks"
-
 SHOWN = 6  # instances per gallery
 
 TABLED = 500  # instances in the page's table
 
-# The options that say how a run was clicked on, and what they are called.
+# The options that say how a run was clicked on, and their names on the page.
 SETTINGS = {
     "clicks": "click model",
     "clicks_args": "arguments of the click model",
@@ -50,33 +50,35 @@ SETTINGS = {
 
 AFFECTING_GROUPS = ("click model", "arguments of the click model", "groups", "group rule")
 
-PEOPLE = "people"
-
 
 @dataclass(frozen=True)
 class ClickRun:
-    """A run's folder, a unique name, its model, its click model and its results.
+    """A run's folder, a unique name, its model and its results.
 
-    `options` are those it was started with, `planned` counts its instances, answered or not, and `people_file` the
+    `options` are those it was started with, `planned` counts its instances, answered or not, and `people_file` is the
     fingerprint of the file of people's clicks, "" where there is none.
     """
 
     folder: Path
     name: str
     model: str
-    clicks: str
     table: ClickResults = field(repr=False)
     options: Mapping[str, Any] = field(repr=False)
     planned: int
     people_file: str = ""
+
+    @property
+    def clicks(self) -> str:
+        """The click model."""
+        return str(self.options.get("clicks", ""))
 
 
 @dataclass(frozen=True)
 class JoinedRuns:
     """The instances that all runs have: `mean` and `std` (runs, N) of the IoU after one click, in [0, 1].
 
-    `who` says whose clicks; `alone` counts, for each run, its instances that another run lacks, and `clicked` those
-    of the N on which people clicked twice or more.
+    `who` says whose clicks; per run, `alone` counts its instances that another run lacks, and `clicked` those of the
+    N on which people clicked twice or more.
     """
 
     runs: tuple[ClickRun, ...]
@@ -87,11 +89,6 @@ class JoinedRuns:
     who: str
     alone: tuple[int, ...]
     clicked: tuple[int, ...]
-
-    @property
-    def by_groups(self) -> bool:
-        """Whether the groups' clicks count, not people's."""
-        return self.who == GROUPS
 
     @cached_property
     def difficulty(self) -> Numbers:
@@ -106,7 +103,7 @@ class JoinedRuns:
 
     @property
     def hardest_first(self) -> NDArray[np.int64]:
-        """(N,) places; equal ones by name."""
+        """(N,) indices; equal ones by name."""
         return np.asarray(np.argsort(-self.difficulty, kind="stable"), np.int64)
 
 
@@ -117,11 +114,9 @@ def read_run(folder: Path) -> ClickRun:
     manifest, records = read_run_records(folder, "rclicks")
     if not len(records):
         raise RunError("the run has no answer yet", file=folder, remedy="give its command again to finish it")
-    model = get_model_name(manifest)
-    options = manifest["options"]
     people = str(manifest["answers"].get("parts", {}).get("data user_clicks", ""))
-    clicks = options.get("clicks", "")
-    return ClickRun(folder, folder.name, model, clicks, read_results(records), options, manifest["units"], people)
+    options, planned = manifest["options"], manifest["units"]
+    return ClickRun(folder, folder.name, get_model_name(manifest), read_results(records), options, planned, people)
 
 
 def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
@@ -141,10 +136,13 @@ def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
     tables = [run.table.select(np.isin(run.table.units, shared)) for run in runs]
     found = [measure_difficulty(table) for table in tables]
     if len({one.clicks for one in found}) > 1:
-        found = [_by_groups(table) for table in tables]
-    names = _unique_names(runs)
+        found = [difficulty_by_groups(table) for table in tables]
+    names = [run.name for run in runs]
     return JoinedRuns(
-        tuple(replace(run, name=name) for run, name in zip(runs, names, strict=True)),
+        tuple(
+            run if names.count(run.name) == 1 else replace(run, name=f"{run.folder.resolve().parent.name}/{run.name}")
+            for run in runs
+        ),
         tables[0].units,
         tuple(tables[0].dataset.tolist()),
         np.stack([one.mean for one in found]),
@@ -153,19 +151,6 @@ def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
         tuple(len(run.table) - len(shared) for run in runs),
         tuple(sum(len(ious) >= 2 for ious in table.people) for table in tables),
     )
-
-
-def _by_groups(table: ClickResults) -> Difficulty:
-    return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), GROUPS)
-
-
-def _unique_names(runs: Sequence[ClickRun]) -> list[str]:
-    """The folders' names, with their parents' where two are called alike."""
-    names = [run.name for run in runs]
-    return [
-        name if names.count(name) == 1 else f"{run.folder.resolve().parent.name}/{name}"
-        for run, name in zip(runs, names, strict=True)
-    ]
 
 
 def write_difficulty(joined: JoinedRuns, out: Path) -> dict[str, Any]:
@@ -207,14 +192,14 @@ def difficulty_document(joined: JoinedRuns) -> dict[str, Any]:
             }
             for run, alone in zip(joined.runs, joined.alone, strict=True)
         ],
-        "differences": {one.setting: list(one.values) for one in find_differences(joined.runs)},
+        "differences": find_differences(joined.runs),
         "clicks_of": joined.who,
         "in_words": describe_difficulty(joined),
         "instances": [
             {
                 "instance": joined.units[place],
                 "dataset": joined.datasets[place],
-                "difficulty": _number(joined.difficulty[place]),
+                "difficulty": finite_or_none(joined.difficulty[place]),
                 "mean": joined.mean[:, place].tolist(),
                 "std": joined.std[:, place].tolist(),
             }
@@ -224,30 +209,28 @@ def difficulty_document(joined: JoinedRuns) -> dict[str, Any]:
 
 
 def describe_difficulty(joined: JoinedRuns) -> list[str]:
-    """The main results, in plain sentences."""
-    hardest, easiest = (joined.hardest_first[place] for place in (0, -1))
+    """The main results in sentences."""
+    hardest, easiest = (joined.units[joined.hardest_first[place]] for place in (0, -1))
     finite = joined.difficulty[np.isfinite(joined.difficulty)]
-    text = f"{format_count(len(joined.units), 'instance')} that all {len(joined.runs)} runs have, by {joined.who}."
+    words = [f"{format_count(len(joined.units), 'instance')} that all {len(joined.runs)} runs have, by {joined.who}."]
     if len(finite):
-        text += (
-            f" The median difficulty is {np.median(finite):.3f}; the hardest is {joined.units[hardest]}, the easiest "
-            f"{joined.units[easiest]}."
-        )
-    words = [text]
+        median = f"The median difficulty is {np.median(finite):.3f}"
+        words[0] += f" {median}; the hardest is {hardest}, the easiest {easiest}."
     if lost := len(joined.difficulty) - len(finite):
         which = "it counts" if lost == 1 else "they count"
         words.append(f"On {format_count(lost, 'instance')} no click of any run found anything: {which} as the hardest.")
     if any(joined.alone):
-        each = ", ".join(
-            f"{count} of {run.name}" for run, count in zip(joined.runs, joined.alone, strict=True) if count
-        )
-        words.append(f"Left out, since another run lacks them: {each}.")
+        each = [f"{count} of {run.name}" for run, count in zip(joined.runs, joined.alone, strict=True) if count]
+        words.append(f"Left out, since another run lacks them: {', '.join(each)}.")
     return [*words, *describe_differences(joined)]
 
 
 def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
     """What the page shows."""
-    hardest, easiest = _extremes(joined)
+    order = joined.hardest_first.tolist()
+    # No instance is among both, and one without a difficulty is not easy.
+    hardest, rest = np.split(order, [min(SHOWN, -(-len(order) // 2))])
+    easiest = rest[np.isfinite(joined.difficulty[rest])][::-1][:SHOWN]
     scatter = ScatterChart(
         "Mean against spread",
         "One spot per instance: mean IoU after one click, and its standard deviation over clicks, both averaged over "
@@ -261,13 +244,11 @@ def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
         x_axis="mean IoU after one click",
         y_axis="standard deviation",
     )
-    datasets = sorted(set(joined.datasets))
-    own = np.array(joined.datasets)
-    finite = np.isfinite(joined.difficulty)
+    own, finite = np.array(joined.datasets), np.isfinite(joined.difficulty)
     spread = DistributionChart(
         "Difficulty by dataset",
         "Standard deviation over mean; instances without any are left out of this chart.",
-        [(name, joined.difficulty[finite & (own == name)].tolist()) for name in datasets],
+        [(name, joined.difficulty[finite & (own == name)].tolist()) for name in sorted(set(joined.datasets))],
         axis="difficulty",
     )
     galleries = [
@@ -277,15 +258,17 @@ def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
             _make_examples(joined, hardest),
         )
     ]
-    if easiest:
+    if len(easiest):
         caption = "Of all instances, here it matters least which click is made."
         galleries.append(Gallery("The easiest instances", caption, _make_examples(joined, easiest)))
-    text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a "
-    text += "row green is what all masks agree on after one click, and dots are those clicks."
+    tables = [_agreement_table(joined), _run_table(joined)]
+    if found := find_differences(joined.runs):
+        rows = [(setting, *values) for setting, values in found.items()]
+        tables.append(Table("What differs between the runs", "", ("setting", *(run.name for run in joined.runs)), rows))
     return [
         Section("What this means", "\n\n".join(words), (scatter, spread)),
-        Section("Do the runs agree", "", (_agreement_table(joined), _run_table(joined), *_difference_table(joined))),
-        Section("Instances to look at", text, galleries),
+        Section("Do the runs agree", "", tables),
+        Section("Instances to look at", GALLERY_TEXT, galleries),
         Section("Every instance", "", (_instance_table(joined),)),
     ]
 
@@ -316,19 +299,14 @@ def draw_examples(joined: JoinedRuns, sections: Sequence[Section]) -> dict[str, 
     return found
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A setting that is not the same in all runs, with its value in each of them."""
-
-    setting: str
-    values: tuple[str, ...]
-
-
-def find_differences(runs: Sequence[ClickRun]) -> tuple[Difference, ...]:
-    """The settings that differ, in a fixed order."""
-    settings = [(title, tuple(_text(run.options.get(name)) for run in runs)) for name, title in SETTINGS.items()]
-    settings.append((PEOPLE, tuple(_people(run) for run in runs)))
-    return tuple(Difference(setting, values) for setting, values in settings if len(set(values)) > 1)
+def find_differences(runs: Sequence[ClickRun]) -> dict[str, list[str]]:
+    """The settings that are not the same in all runs, in a fixed order, with the value in each run."""
+    settings = {
+        title: ["none" if (value := run.options.get(name)) in (None, "") else str(value) for run in runs]
+        for name, title in SETTINGS.items()
+    }
+    settings["people"] = [_people(run) for run in runs]
+    return {setting: values for setting, values in settings.items() if len(set(values)) > 1}
 
 
 def describe_differences(joined: JoinedRuns) -> list[str]:
@@ -341,27 +319,24 @@ def describe_differences(joined: JoinedRuns) -> list[str]:
             words.append(f"The run {run.name} is not finished: {answered}.")
     found = find_differences(joined.runs)
     if found:
-        described = (f"{one.setting} ({', '.join(_each(joined, one.values))})" for one in found)
+        described = (f"{setting} ({_list_by_run(joined, values)})" for setting, values in found.items())
         words.append(f"The runs differ in {'; '.join(described)}.")
-    if joined.by_groups and any(one.setting in AFFECTING_GROUPS for one in found):
+    if joined.who == BY_GROUPS and any(setting in found for setting in AFFECTING_GROUPS):
         words[-1] += " The groups' clicks count here, so this shifts their spreads."
-    if joined.by_groups and any(joined.clicked):
-        words.append(_describe_unused_people(joined))
+    if joined.who == BY_GROUPS and any(joined.clicked):
+        total = len(joined.units)
+        if all(count == total for count in joined.clicked):
+            whose = _list_by_run(joined, [run.table.whose for run in joined.runs])
+            why = f"they are of different people ({whose})"
+        else:
+            have = _list_by_run(joined, [f"{count} of {total}" for count in joined.clicked])
+            why = f"not every run has two or more of them on every instance ({have})"
+        words.append(f"People's clicks are not used, since {why}: those of the groups count instead.")
     return words
 
 
-def _describe_unused_people(joined: JoinedRuns) -> str:
-    total = len(joined.units)
-    if all(count == total for count in joined.clicked):
-        why = f"they are of different people ({', '.join(_each(joined, [run.table.whose for run in joined.runs]))})"
-    else:
-        have = ", ".join(_each(joined, [f"{count} of {total}" for count in joined.clicked]))
-        why = f"not every run has two or more of them on every instance ({have})"
-    return f"People's clicks are not used, since {why}: those of the groups count instead."
-
-
-def _each(joined: JoinedRuns, values: Sequence[str]) -> list[str]:
-    return [f"{run.name}: {value}" for run, value in zip(joined.runs, values, strict=True)]
+def _list_by_run(joined: JoinedRuns, values: Sequence[str]) -> str:
+    return ", ".join(f"{run.name}: {value}" for run, value in zip(joined.runs, values, strict=True))
 
 
 def _people(run: ClickRun) -> str:
@@ -369,18 +344,13 @@ def _people(run: ClickRun) -> str:
     return f"{Path(run.options['user_clicks']).name} {run.people_file[:8]}" if run.people_file else run.table.whose
 
 
-def _text(value: object) -> str:
-    return "none" if value in (None, "") else str(value)
-
-
 def _agreement_table(joined: JoinedRuns) -> Table:
     own = np.divide(joined.std, joined.mean, out=np.full_like(joined.std, np.inf), where=joined.mean > 0)
     rows = []
-    for one in range(len(own)):
-        for other in range(one + 1, len(own)):
-            both = np.isfinite(own[one]) & np.isfinite(own[other])
-            value = _number(float(spearman(own[one][both], own[other][both]))) if both.sum() > 2 else None
-            rows.append((joined.runs[one].name, joined.runs[other].name, int(both.sum()), value))
+    for (run, first), (other, second) in combinations(zip(joined.runs, own, strict=True), 2):
+        both = np.isfinite(first) & np.isfinite(second)
+        value = finite_or_none(spearman(first[both], second[both])) if both.sum() > 2 else None
+        rows.append((run.name, other.name, int(both.sum()), value))
     return Table(
         "Rank correlation of the runs' difficulties",
         "Spearman's: 1 where two models find the same instances hard.",
@@ -398,54 +368,30 @@ def _run_table(joined: JoinedRuns) -> Table:
     return Table("The runs", "Left out are instances that another run lacks.", columns, rows)
 
 
-def _difference_table(joined: JoinedRuns) -> tuple[Table, ...]:
-    found = find_differences(joined.runs)
-    columns = ("setting", *(run.name for run in joined.runs))
-    rows = [(one.setting, *one.values) for one in found]
-    return (Table("What differs between the runs", "", columns, rows),) if found else ()
-
-
-def _extremes(joined: JoinedRuns) -> tuple[list[int], list[int]]:
-    """Places of the hardest and of the easiest, no instance among both; without a difficulty none is easy."""
-    order = joined.hardest_first.tolist()
-    hardest = order[: min(SHOWN, -(-len(order) // 2))]
-    left = [place for place in order[len(hardest) :] if math.isfinite(joined.difficulty[place])]
-    return hardest, left[::-1][:SHOWN]
-
-
 def _instance_table(joined: JoinedRuns) -> Table:
     order = joined.hardest_first.tolist()
     rows = [
         (
             joined.units[place],
-            _number(joined.difficulty[place]),
+            finite_or_none(joined.difficulty[place]),
             float(joined.mean[:, place].mean()),
             float(joined.std[:, place].mean()),
         )
         for place in order[:TABLED]
     ]
-    caption = (
-        "Hardest first." if len(order) <= TABLED else f"The {TABLED} hardest; difficulty.csv has all {len(order)}."
-    )
+    caption = "Hardest first."
+    if len(order) > TABLED:
+        caption = f"The {TABLED} hardest; difficulty.csv has all {len(order)}."
     return Table("Difficulty", caption, ("instance", "difficulty", "mean IoU", "spread"), rows)
 
 
-def _make_examples(joined: JoinedRuns, places: Sequence[int]) -> list[Example]:
-    return [
-        Example(
-            joined.units[place],
-            "; ".join(
-                f"{run.name}: IoU {joined.mean[row, place]:.2f} with a spread of {joined.std[row, place]:.2f}"
-                for row, run in enumerate(joined.runs)
-            )
-            + ".",
-        )
-        for place in places
-    ]
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _make_examples(joined: JoinedRuns, places: NDArray[np.int64]) -> list[Example]:
+    examples = []
+    for place in places:
+        each = zip(joined.runs, joined.mean[:, place], joined.std[:, place], strict=True)
+        texts = (f"{run.name}: IoU {mean:.2f} with a spread of {std:.2f}" for run, mean, std in each)
+        examples.append(Example(joined.units[place], f"{'; '.join(texts)}."))
+    return examples
 
 
 def _format_csv(joined: JoinedRuns) -> str:
@@ -457,9 +403,11 @@ def _format_csv(joined: JoinedRuns) -> str:
     for place in joined.hardest_first.tolist():
         each = [value for run in range(len(joined.runs)) for value in (joined.mean[run, place], joined.std[run, place])]
         numbers = [joined.difficulty[place], joined.mean[:, place].mean(), joined.std[:, place].mean(), *each]
-        writer.writerow((joined.units[place], joined.datasets[place], *(_csv_number(value) for value in numbers)))
+        writer.writerow(
+            (
+                joined.units[place],
+                joined.datasets[place],
+                *(f"{value:.6g}" if value < np.inf else "" for value in numbers),
+            )
+        )
     return text.getvalue()
-
-
-def _csv_number(value: float) -> str:
-    return f"{value:.6g}" if value < float("inf") else ""

@@ -6,8 +6,9 @@ Each image is opened once for all of its instances, and the courses of an instan
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import cv2
@@ -18,9 +19,9 @@ from hardlook.data.rle import encode
 from hardlook.errors import ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
-from hardlook.models.roles import Image, Session
+from hardlook.models.roles import Session
 from hardlook.rclicks.click_models import build_click_model, describe_click_model
-from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Rules, clicking_groups
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, clicking_groups, find_groups
 from hardlook.rclicks.clicks.simulation import FirstClicks, Trajectories, simulate_clicks, simulate_first_clicks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 from hardlook.rclicks.options import RClicksOptions
@@ -42,7 +43,7 @@ SCHEMA = RecordSchema(
         Column("intersection", "ints", "of each course and round: pixels of mask and object"),
         Column("union", "ints", "of each course and round: pixels of mask or object"),
         Column("fallbacks", "int", "clicks that fell back to the centre, since the click model left nothing"),
-        Column("people", "text", "whose first clicks follow: people's, simulated people's, or nobody's"),
+        Column("people", "text", "whose first clicks follow: people, simulated people, or empty without any"),
         Column("user_x", "floats", "column of each person's first click"),
         Column("user_y", "floats", "row of each person's first click"),
         Column("user_mobile", "ints", "of each of them: 1 on a mobile device"),
@@ -67,76 +68,52 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
         remedy = "`hardlook models --role promptable-segmenter` lists some"
         raise ModelError("RClicks needs a model that answers clicks", remedy=remedy)
     options: RClicksOptions = units[0].payload.options
-    clicks = describe_click_model(options.clicks, options.clicks_args)
-    results = predict_masks(units, model)
-    return [make_record(unit, result, model, clicks) for unit, result in zip(units, results, strict=True)]
+    click_model = build_click_model(options.clicks, options.clicks_args).model
+    courses = (BASE, *clicking_groups(options.groups), *(HALVES if options.halves else ()))
+    rules = Rules(options.rounds, options.group_rule, options.perfect, options.seed)
+    opened: Counter[str] = Counter()
 
-
-@dataclass(frozen=True)
-class InstanceResult:
-    """What clicks gave on one instance; `opened` says whether its image was opened for it (1) or another one (0)."""
-
-    trajectories: Trajectories
-    people: FirstClicks | None
-    opened: int
-
-
-class ImageSession:
-    """Opens an image with the model and counts how often; all simulations on the image share the session."""
-
-    def __init__(self, image: Image, model: Any) -> None:
-        self.image = image
-        self.model = model
-        self.times = 0
-
-    def __call__(self) -> Session:
-        """Open the image."""
-        self.times += 1
-        session: Session = self.model.open(self.image)
+    def open_image(unit: Unit) -> Session:
+        opened[unit.group] += 1
+        session: Session = model.open(unit.payload.instance.image)
         return session
 
-
-def predict_masks(units: Sequence[Unit], model: Any) -> list[InstanceResult]:
-    """Click on every prepared unit with all courses, and try people's first clicks where there are some."""
-    options: RClicksOptions = units[0].payload.options
-    click_model = build_click_model(options.clicks, options.clicks_args).model
-    courses = list_courses(options)
-    rules = Rules(options.rounds, options.group_rule, options.perfect, options.seed)
-    images: dict[str, ImageSession] = {}
+    # Simulations with the same function share its session.
+    sources: dict[str, Callable[[], Session]] = {}
     simulations: list[tuple[Callable[[], Session], Any]] = []
     for unit in units:
-        payload: InstanceUnit = unit.payload
-        assert payload.instance is not None
-        image = images.setdefault(unit.group, ImageSession(payload.instance.image, model))
-        simulations.append((image, simulate_clicks(payload.instance, courses, click_model, rules)))
-        if payload.people is not None and len(payload.people):
-            simulations.append((image, simulate_first_clicks(payload.instance, payload.people)))
+        instance, people = unit.payload.instance, unit.payload.people
+        source = sources.setdefault(unit.group, partial(open_image, unit))
+        simulations.append((source, simulate_clicks(instance, courses, click_model, rules)))
+        if people is not None and len(people):
+            simulations.append((source, simulate_first_clicks(instance, people)))
     results = iter(run_simulations(simulations, prompts_a_call=options.prompts_a_call))
-    found = []
+    clicks = describe_click_model(options.clicks, options.clicks_args)
+    records = []
     for unit in units:
-        payload, image = unit.payload, images[unit.group]
-        trajectories = next(results)
-        people = next(results) if payload.people is not None and len(payload.people) else None
-        found.append(InstanceResult(trajectories, people, image.times))
-        image.times = 0
-    return found
+        clicked, people = next(results), unit.payload.people
+        first_clicks = next(results) if people is not None and len(people) else None
+        # An image counts as opened for the first of its units.
+        records.append(make_record(unit, clicked, first_clicks, opened.pop(unit.group, 0), model, clicks))
+    return records
 
 
-def list_courses(options: RClicksOptions) -> tuple[Course, ...]:
-    """The centre rule, the groups, and the two halves where they are asked for."""
-    return (BASE, *clicking_groups(options.groups), *(HALVES if options.halves else ()))
+def make_record(
+    unit: Unit, clicked: Trajectories, people: FirstClicks | None, opened: int, model: Any, clicks: str
+) -> Record:
+    """The record of one instance.
 
-
-def make_record(unit: Unit, result: InstanceResult, model: Any, clicks: str) -> Record:
-    """The record of one instance; `clicks` describes the click model."""
+    `people` is what people's first clicks gave, `opened` how often the image was opened for this unit, and `clicks`
+    describes the click model.
+    """
     payload: InstanceUnit = unit.payload
     assert payload.instance is not None
-    target, clicked = payload.instance.target, result.trajectories
+    target = payload.instance.target
     height, width = target.shape
-    people = result.people
     points = np.zeros((0, 2)) if people is None or payload.people is None else payload.people
     mobile = np.zeros(len(points), bool) if payload.mobile is None else payload.mobile
     whose = "simulated people" if payload.simulated_people else "people"
+    worst = worst_group(clicked.courses, clicked.intersection / np.maximum(clicked.union, 1))
     return {
         "unit": unit.id,
         "dataset": payload.dataset,
@@ -159,11 +136,11 @@ def make_record(unit: Unit, result: InstanceResult, model: Any, clicks: str) -> 
         "user_mobile": _flat(mobile) if len(points) else [],
         "user_intersection": _flat(people.intersection) if people else [],
         "user_union": _flat(people.union) if people else [],
-        "opened": result.opened,
+        "opened": opened,
         "conduct": str(getattr(model, "conduct", "")),
         "clicks": clicks,
         "mean_mask": encode_shares(people.mean_mask if people else clicked.first_mean),
-        "last_masks": _encode_last_masks(clicked),
+        "last_masks": json.dumps([encode(clicked.last[0]), encode(clicked.last[worst])]),
     }
 
 
@@ -177,7 +154,7 @@ def classify_size(share: float) -> str:
 
 
 def encode_shares(shares: NDArray[np.float32]) -> bytes:
-    """Shares (H, W) in [0, 1] as a grey PNG of at most 320 pixels a side."""
+    """Shares (H, W) in [0, 1] as a grey PNG of at most 320 pixels per side."""
     factor = min(1.0, LONGEST_KEPT / max(shares.shape))
     size = (max(1, round(shares.shape[1] * factor)), max(1, round(shares.shape[0] * factor)))
     small = cv2.resize(shares, size, interpolation=cv2.INTER_AREA)
@@ -185,20 +162,15 @@ def encode_shares(shares: NDArray[np.float32]) -> bytes:
 
 
 def decode_shares(png: bytes) -> NDArray[np.float32]:
-    """Back from `encode_shares`, at the size that was kept."""
+    """Shares from the PNG of `encode_shares`, at the size that was stored."""
     stored = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
     return np.asarray(stored, np.float32) / np.float32(255)
 
 
-def worst_group(courses: list[str], ious: NDArray[np.float64]) -> int:
-    """The place of the group with the smallest mean IoU; `ious` (courses, rounds)."""
-    groups = [place for place, name in enumerate(courses) if name.startswith("G")]
+def worst_group(courses: Sequence[str], ious: NDArray[np.float64]) -> int:
+    """The index of the group with the smallest mean IoU; `ious` (courses, rounds)."""
+    groups = find_groups(courses)
     return groups[int(np.argmin(ious[groups].mean(1)))]
-
-
-def _encode_last_masks(clicked: Trajectories) -> str:
-    worst = worst_group(list(clicked.courses), clicked.intersection / np.maximum(clicked.union, 1))
-    return json.dumps([encode(clicked.last[0]), encode(clicked.last[worst])])
 
 
 def _flat(numbers: NDArray[Any]) -> list[int]:

@@ -19,9 +19,8 @@ has no correlation there, which counts as 0, on the diagonal too. The printed fi
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,20 +28,14 @@ from numpy.typing import NDArray
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import Block, HeatMap, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats.association import average_ranks, pearson
-from hardlook.rclicks.published import DATASETS, TITLES, Checkpoint, list_checkpoints
+from hardlook.rclicks.published import DATASETS, TITLES, Checkpoint, find_checkpoint, list_checkpoints
 
 Numbers = NDArray[np.float64]
 
 Averaging = Literal["released", "ours"]
 
-# By dataset, a mapping of scores by name for each checkpoint.
+# By dataset, the scores of each checkpoint by name.
 Rows = Mapping[str, Sequence[Mapping[str, float]]]
-
-_AVERAGES: Mapping[str, Callable[[Numbers], Numbers]] = MappingProxyType(
-    {"released": lambda signed: np.abs(signed.mean(0)), "ours": lambda signed: np.abs(signed).mean(0)}
-)
-
-_NO_ROWS: Rows = MappingProxyType({})
 
 # The figure's order; its last row, NSR of the groups' first clicks, is in no table.
 FIGURE_14 = (
@@ -88,20 +81,33 @@ def build_leaderboard(scorecard: Scorecard) -> Section | None:
         return None
     ran = {score.slice["dataset"] for score in scorecard.scores if set(score.slice) == {"dataset"}}
     shared = tuple(name for name in DATASETS if name in ran)
-    ours = _shared_means(scorecard, ran, shared)
+    if not shared or len(shared) == len(ran):
+        ours, comparable = _ours(scorecard, {}), _describe_comparability(scorecard, {})
+    else:
+        parts = [_ours(scorecard, {"dataset": name}) for name in shared]
+        everywhere = [name for name in parts[0] if all(name in part for part in parts)]
+        ours = {name: sum(part[name] for part in parts) / len(parts) for name in everywhere}
+        # A mean over some of the datasets that ran is no score of the run.
+        comparable = _describe_comparability(scorecard, {"dataset": shared[0]}) if len(shared) == 1 else ""
     theirs = [(one, one.mean(shared or DATASETS)) for one in list_checkpoints()]
     where = ", ".join(TITLES[name] for name in shared) or "the paper's five datasets"
     blocks: list[Block] = [_table(scorecard, ours, theirs, where), _scatter(scorecard, ours, theirs, where)]
     if len(shared) > 1:
-        blocks += [_dataset_table(scorecard, name) for name in shared]
+        for name in shared:
+            own, printed = _ours(scorecard, {"dataset": name}), [(one, one.scores[name]) for one in list_checkpoints()]
+            why = _describe_comparability(scorecard, {"dataset": name})
+            blocks.append(_table(scorecard, own, printed, TITLES[name], words=why))
     blocks.append(_table(scorecard, ours, theirs, f"{where}, one click", ONE_CLICK))
     if shared:
         blocks.append(_correlation_map())
-    words = [
-        *_describe_datasets(ran, shared),
-        _describe_comparability(scorecard, _table_slice(ran, shared)),
-        _describe_own_checkpoint(scorecard),
-    ]
+    words = []
+    if not shared:
+        words.append("The published means are those of other images: they show what is usual, and no more.")
+    elif others := sorted(ran - set(shared)):
+        words.append(f"Datasets of this run that are not in the paper are left out here: {', '.join(others)}.")
+    words.append(comparable)
+    if checkpoint := _own_checkpoint(scorecard):
+        words.append(f"The second row of each table is the paper's own run of {checkpoint.label}.")
     return Section("Beside the published checkpoints", " ".join(filter(None, words)), tuple(blocks))
 
 
@@ -125,14 +131,6 @@ def _ours(scorecard: Scorecard, where: Mapping[str, str]) -> dict[str, float]:
     return {score.name: score.value for score in found if not math.isnan(score.value)}
 
 
-def _shared_means(scorecard: Scorecard, ran: set[str], shared: Sequence[str]) -> dict[str, float]:
-    """Our scores over the shared datasets; over all that ran where nothing is shared, or nothing else ran."""
-    if not shared or len(shared) == len(ran):
-        return _ours(scorecard, {})
-    parts = [_ours(scorecard, {"dataset": name}) for name in shared]
-    return {name: sum(part[name] for part in parts) / len(parts) for name in parts[0] if all(name in p for p in parts)}
-
-
 def _table(
     scorecard: Scorecard,
     ours: Values,
@@ -144,23 +142,13 @@ def _table(
     rows: list[tuple[Cell, ...]] = [(_run_name(scorecard), "", "", *(ours.get(name) for name in columns))]
     for one, values in sorted(theirs, key=lambda pair: pair[0] != _own_checkpoint(scorecard)):
         rows.append((one.method, one.backbone, one.trained_on, *(values[name] for name in columns)))
-    caption = (
-        "The first row is this run. The others are Tables 9 to 12 of the paper; of several datasets, their plain mean."
-    )
+    caption = "The first row is this run. The others are Tables 9 to 12 of the paper, or their mean over datasets."
     return Table(
         f"Published checkpoints: {where}",
         f"{caption} {words}".strip(),
         ("model", "backbone", "trained on", *columns.values()),
         tuple(rows),
         decimals=2,
-    )
-
-
-def _dataset_table(scorecard: Scorecard, dataset: str) -> Table:
-    where = {"dataset": dataset}
-    theirs = [(one, one.scores[dataset]) for one in list_checkpoints()]
-    return _table(
-        scorecard, _ours(scorecard, where), theirs, TITLES[dataset], words=_describe_comparability(scorecard, where)
     )
 
 
@@ -188,31 +176,11 @@ def _run_name(scorecard: Scorecard) -> str:
 
 
 def _own_checkpoint(scorecard: Scorecard) -> Checkpoint | None:
-    """The published checkpoint of the model that ran, where the name tells: `mobile-sam` is one."""
-    spelled = scorecard.model.replace("-", "_")
-    return next((one for one in list_checkpoints() if one.name == spelled), None)
+    """The published checkpoint with the name of the model that ran, such as `mobile-sam`."""
+    return find_checkpoint(scorecard.model.replace("-", "_"))
 
 
-def _describe_own_checkpoint(scorecard: Scorecard) -> str:
-    own = _own_checkpoint(scorecard)
-    return f"The second row of each table is the paper's own run of {own.label}." if own else ""
-
-
-def _describe_datasets(ran: set[str], shared: Sequence[str]) -> list[str]:
-    if not shared:
-        return ["The published means are those of other images: they show what is usual, and no more."]
-    left = sorted(ran - set(shared))
-    return [f"Datasets of this run that the paper has not are left out here: {', '.join(left)}."] if left else []
-
-
-def _table_slice(ran: set[str], shared: Sequence[str]) -> dict[str, str] | None:
-    """Which scores the first table shows; None where it shows means that the run does not score."""
-    if not shared or len(shared) == len(ran):
-        return {}
-    return {"dataset": shared[0]} if len(shared) == 1 else None
-
-
-def _describe_comparability(scorecard: Scorecard, where: Mapping[str, str] | None) -> str:
+def _describe_comparability(scorecard: Scorecard, where: Mapping[str, str]) -> str:
     """Which scores of a slice may be compared, and why the others may not."""
     sentences: dict[str, list[str]] = {}
     for score in scorecard.scores:
@@ -234,15 +202,16 @@ def correlation_matrix(rows: Rows, names: Sequence[str], averaging: Averaging = 
     array([[1.   , 0.371],
            [0.5  , 1.   ]])
     """
-    if averaging not in _AVERAGES:
-        raise ValueError(f"averaging: expected one of {', '.join(_AVERAGES)}, got {averaging!r}")
+    if averaging not in get_args(Averaging):
+        raise ValueError(f"averaging: expected one of {', '.join(get_args(Averaging))}, got {averaging!r}")
     if not rows:
         raise ValueError("rows: expected at least one dataset, got none")
-    return _AVERAGES[averaging](np.stack([_dataset_correlations(name, here, names) for name, here in rows.items()]))
+    signed = np.stack([_dataset_correlations(name, here, names) for name, here in rows.items()])
+    return np.asarray(np.abs(signed.mean(0)) if averaging == "released" else np.abs(signed).mean(0))
 
 
 def published_correlations(
-    more: Rows = _NO_ROWS, averaging: Averaging = "released", names: Sequence[str] = FIGURE_14
+    more: Rows | None = None, averaging: Averaging = "released", names: Sequence[str] = FIGURE_14
 ) -> tuple[tuple[str, ...], Numbers]:
     """Names (K,) and correlations (K, K) over the 33 published checkpoints, and `more` of your own beside them.
 
@@ -252,8 +221,8 @@ def published_correlations(
     >>> published_correlations(own, names=("noc90", "dgr"))[1].shape
     (2, 2)
     """
-    others = [name for name in more if name not in DATASETS]
-    if others:
+    more = more or {}
+    if others := [name for name in more if name not in DATASETS]:
         raise ValueError(f"more: expected datasets out of {', '.join(DATASETS)}, got {', '.join(others)}")
     rows = {name: (*(one.scores[name] for one in list_checkpoints()), *more.get(name, ())) for name in DATASETS}
     return tuple(names), correlation_matrix(rows, names, averaging)
@@ -261,8 +230,7 @@ def published_correlations(
 
 def _dataset_correlations(dataset: str, rows: Sequence[Mapping[str, float]], names: Sequence[str]) -> Numbers:
     """Signed correlations within one dataset, 0 where there is none."""
-    absent = sorted({name for row in rows for name in names if name not in row})
-    if absent:
+    if absent := sorted({name for row in rows for name in names if name not in row}):
         raise ValueError(f"{dataset}: expected every checkpoint to have {', '.join(absent)}")
     columns = [[row[name] for row in rows] for name in names]
     ranks = [average_ranks(column) for column in columns]

@@ -2,30 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
+from hardlook.metrics.click_robustness import FailureReading
 
-GROUP_RULES = {
-    "threshold": "all pixels whose probability lies between the bin's two quantiles; ties are shared",
-    "exact": "each pixel's share of the bin's mass, so that every group has exactly its part",
-}
-
-PERFECT = {
-    "ours": "a perfect mask ends the clicking and keeps its IoU",
-    "released": "clicking goes on, negative at (0, 0), as in the published code",
-}
-
-FAILURES = {
-    "released": "NoC equal to the last round, reached or not",
-    "ours": "the IoU is not reached in any round",
-}
-
-HALVES = {
-    "released": "each group of the improbable half against its counterpart in the probable one",
-    "paper": "two further courses that click in the lower and in the upper half of the mass",
+# What the values of each reading mean; the first is the default.
+READINGS = {
+    "group-rule": {
+        "threshold": "all pixels whose probability lies between the bin's two quantiles; ties are shared",
+        "exact": "each pixel's share of the bin's mass, so that every group has exactly its part",
+    },
+    "perfect": {
+        "ours": "a perfect mask ends the clicking and keeps its IoU",
+        "released": "clicking goes on, negative at (0, 0), as in the published code",
+    },
+    "nof": {
+        "released": "NoC equal to the last round, reached or not",
+        "ours": "the IoU is not reached in any round",
+    },
+    "dhh": {
+        "released": "each group of the improbable half against its counterpart in the probable one",
+        "paper": "two further courses that click in the lower and in the upper half of the mass",
+    },
 }
 
 PLANTED_USERS = "planted"
@@ -42,7 +43,7 @@ class RClicksOptions(BenchmarkOptions):
     )  # fmt: skip
     clicks_args: str = option("", "The click model's arguments, such as path=click.safetensors.", changes="answers")
     groups: int = option(10, "Clicking groups, from the least probable clicks to the most.", changes="answers", ge=2)
-    rounds: int = option(20, "Clicks of each course.", changes="answers", ge=1, le=100)
+    rounds: int = option(20, "Clicks per course.", changes="answers", ge=1, le=100)
     group_rule: Literal["threshold", "exact"] = option(
         "threshold", "Which pixels a group clicks: threshold (as published) or exact (equal masses).",
         changes="answers",
@@ -57,13 +58,13 @@ class RClicksOptions(BenchmarkOptions):
         "", "People's clicks: a clicks.csv, or planted for simulated people (the planted world's default), or none.",
         changes="units",
     )  # fmt: skip
-    at_most: int | None = option(None, "At most so many instances of each dataset, drawn.", changes="units", ge=1)
-    min_area: int = option(0, "Leave out objects of fewer pixels.", changes="units", ge=0)
-    split: str | None = option(None, "Which list of a VOC devkit, where it has several.", changes="units")
-    prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
-    scenes: int = option(
-        24, "How many scenes of the planted world, when no data is given.", changes="units", ge=2, le=100_000
+    at_most: int | None = option(
+        None, "At most this many instances per dataset, drawn at random.", changes="units", ge=1
     )
+    min_area: int = option(0, "Leave out objects of fewer pixels.", changes="units", ge=0)
+    split: str | None = option(None, "Which list of a VOC devkit, if it has several.", changes="units")
+    prompts_a_call: int = option(64, "Most prompts that the model answers in one call.", changes="answers", ge=1)
+    scenes: int = option(24, "Scenes of the planted world, without --data.", changes="units", ge=2, le=100_000)
     resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
 
@@ -82,14 +83,14 @@ class RClicksOptions(BenchmarkOptions):
         return self.user_clicks or (PLANTED_USERS if self.planted else NO_USERS)
 
 
-def failure_reading(options: RClicksOptions) -> str:
+def failure_reading(options: RClicksOptions) -> FailureReading:
     """When a course counts as failed."""
-    return read_reading(options, "nof", FAILURES, "released")
+    return cast("FailureReading", read_reading(options, "nof", READINGS["nof"], "released"))
 
 
 def halves_reading(options: RClicksOptions) -> str:
     """What the two halves of the mass are."""
-    value = read_reading(options, "dhh", HALVES, "released")
+    value = read_reading(options, "dhh", READINGS["dhh"], "released")
     if value == "paper" and not options.halves:
         raise OptionError("--reading dhh=paper needs the clicks of the two halves", remedy="run with --halves")
     return value
@@ -97,13 +98,8 @@ def halves_reading(options: RClicksOptions) -> str:
 
 def chosen_readings(options: RClicksOptions) -> tuple[Reading, ...]:
     """Every reading that ran; the first two take effect when the clicks are made."""
-    return (
-        _make_reading("group-rule", options.group_rule, GROUP_RULES, "threshold"),
-        _make_reading("perfect", options.perfect, PERFECT, "ours"),
-        _make_reading("nof", failure_reading(options), FAILURES, "released"),
-        _make_reading("dhh", halves_reading(options), HALVES, "released"),
+    values = (options.group_rule, options.perfect, failure_reading(options), halves_reading(options))
+    return tuple(
+        Reading(name, value, choices[value], tuple(choices), default=next(iter(choices)))
+        for value, (name, choices) in zip(values, READINGS.items(), strict=True)
     )
-
-
-def _make_reading(name: str, value: str, choices: dict[str, str], default: str) -> Reading:
-    return Reading(name, value, choices[value], tuple(choices), default)

@@ -23,7 +23,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from types import MappingProxyType
 
 from hardlook.data.click_names import normalize_dataset_name
 from hardlook.harness.published import Published, PublishedResult, PublishedTable, read_published
@@ -31,52 +30,36 @@ from hardlook.harness.scorecard import Scorecard
 from hardlook.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions, failure_reading, halves_reading
 
 # Instances of each dataset, all of which the published scores count.
-INSTANCES = MappingProxyType({"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531})
+INSTANCES = {"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531}
 
 DATASETS = tuple(INSTANCES)
 
-TITLES = MappingProxyType(
-    {"grabcut": "GrabCut", "berkeley": "Berkeley", "davis": "DAVIS", "coco-mval": "COCO-MVal", "tetris": "TETRIS"}
-)
+TITLES = {"grabcut": "GrabCut", "berkeley": "Berkeley", "davis": "DAVIS", "coco-mval": "COCO-MVal", "tetris": "TETRIS"}
 
-# The columns of Tables 9 to 12 by our names of scores.
-_SCORE_COLUMNS = MappingProxyType(
-    {
-        "noc90": ("table-9", "Sample"),
-        "noc90-std": ("table-9", "std"),
-        "noc90-base": ("table-9", "Base"),
-        "dsb": ("table-9", "dSB %"),
-        "dgr": ("table-9", "dGR %"),
-        "dhh": ("table-9", "dHH %"),
-        "nof": ("table-10", "Sample"),
-        "nof-std": ("table-10", "std"),
-        "nof-base": ("table-10", "Base"),
-        "dsb-nof": ("table-10", "dSB"),
-        "dgr-nof": ("table-10", "dGR"),
-        "dhh-nof": ("table-10", "dHH"),
-        "auc": ("table-11", "Sample"),
-        "auc-std": ("table-11", "std"),
-        "auc-base": ("table-11", "Base"),
-        "dsb-iou": ("table-11", "dSB"),
-        "dgr-iou": ("table-11", "dGR"),
-        "dhh-iou": ("table-11", "dHH"),
-        "nsr": ("table-12", "NSR@20"),
-        "user-iou1": ("table-12", "User@1"),
-        "user-iou1-std": ("table-12", "std of User@1"),
-        "sample-iou1": ("table-12", "Sample@1"),
-        "sample-iou1-std": ("table-12", "std of Sample@1"),
-        "base-iou1": ("table-12", "Base@1"),
-        "nsr1": ("table-12", "NSR@1"),
-    }
-)
+# Table and column of each score.
+_PRINTED_IN = {
+    score: (table, column)
+    for table, columns, scores in (
+        ("table-9", "Sample|std|Base|dSB %|dGR %|dHH %", "noc90|noc90-std|noc90-base|dsb|dgr|dhh"),
+        ("table-10", "Sample|std|Base|dSB|dGR|dHH", "nof|nof-std|nof-base|dsb-nof|dgr-nof|dhh-nof"),
+        ("table-11", "Sample|std|Base|dSB|dGR|dHH", "auc|auc-std|auc-base|dsb-iou|dgr-iou|dhh-iou"),
+        ("table-12", "NSR@20|User@1|std of User@1|Sample@1", "nsr|user-iou1|user-iou1-std|sample-iou1"),
+        ("table-12", "std of Sample@1|Base@1|NSR@1", "sample-iou1-std|base-iou1|nsr1"),
+    )
+    for column, score in zip(columns.split("|"), scores.split("|"), strict=True)
+}
 
-SCORE_NAMES = tuple(_SCORE_COLUMNS)
+SCORE_NAMES = tuple(_PRINTED_IN)
 
 # Our names of the paper's click models. Its saliency is a fixation network, on the object's crop as it is (SI) or with
 # grey around the object (SM).
-CLICK_MODEL_NAMES = MappingProxyType(
-    {"UD": "uniform", "DT": "distance", "SI": "saliency grey=false", "SM": "saliency", "Ours": "clickability"}
-)
+CLICK_MODEL_NAMES = {
+    "UD": "uniform",
+    "DT": "distance",
+    "SI": "saliency grey=false",
+    "SM": "saliency",
+    "Ours": "clickability",
+}
 
 CLICK_METRICS = ("ks", "pl1", "wd", "nss", "pde")
 
@@ -130,29 +113,22 @@ def list_checkpoints() -> tuple[Checkpoint, ...]:
     names = dict.fromkeys(row.rpartition("|")[0] for row in numbers.rows("table-9"))
     # Only Table 4 prints the method; it has the checkpoints in the same order.
     methods = [row.partition("|")[0] for row in numbers.rows("table-4")]
-    return tuple(
-        Checkpoint(
-            *_split_checkpoint(row, method),
-            MappingProxyType({dataset: _scores(numbers, f"{row}|{title}") for dataset, title in TITLES.items()}),
-        )
-        for row, method in zip(names, methods, strict=True)
-    )
+    checkpoints = []
+    for row, method in zip(names, methods, strict=True):
+        name, backbone, trained_on = row.split("|")
+        scores = {
+            dataset: {
+                score: numbers.number(table, f"{row}|{title}", column) for score, (table, column) in _PRINTED_IN.items()
+            }
+            for dataset, title in TITLES.items()
+        }
+        checkpoints.append(Checkpoint(name, method, backbone, trained_on, scores))
+    return tuple(checkpoints)
 
 
-def _split_checkpoint(row: str, method: str) -> tuple[str, str, str, str]:
-    name, backbone, trained_on = row.split("|")
-    return name, method, backbone, trained_on
-
-
-def _scores(numbers: Published, row: str) -> Mapping[str, float]:
-    return MappingProxyType(
-        {name: numbers.number(table, row, column) for name, (table, column) in _SCORE_COLUMNS.items()}
-    )
-
-
-def find_checkpoint(name: str) -> Checkpoint:
-    """The checkpoint of that name, as the authors spell it; a KeyError where there is none."""
-    return {one.name: one for one in list_checkpoints()}[name]
+def find_checkpoint(name: str) -> Checkpoint | None:
+    """The checkpoint of that name, as the authors spell it; None where there is none."""
+    return next((one for one in list_checkpoints() if one.name == name), None)
 
 
 def published_click_models() -> dict[str, dict[str, dict[str, float]]]:
@@ -177,20 +153,19 @@ def list_results() -> tuple[PublishedResult, ...]:
     """The rows of leaderboards: each checkpoint's mean over the five datasets, then each dataset by itself."""
     everywhere = _NOTE.format(instances=f"{sum(INSTANCES.values()):,}", where="the five datasets")
     everywhere += "; our mean of the five, for the paper prints none"
-    rows = [
-        PublishedResult(one.label, "Tables 9 to 12, mean of five", one.mean(), everywhere) for one in list_checkpoints()
-    ]
+    source = "Tables 9 to 12"
+    rows = [PublishedResult(one.label, f"{source}, mean of five", one.mean(), everywhere) for one in list_checkpoints()]
     for dataset, title in TITLES.items():
         note = _NOTE.format(instances=f"{INSTANCES[dataset]:,}", where=title)
         rows += [
-            PublishedResult(one.label, f"Tables 9 to 12, {title}", one.scores[dataset], note, {"dataset": dataset})
+            PublishedResult(one.label, f"{source}, {title}", one.scores[dataset], note, {"dataset": dataset})
             for one in list_checkpoints()
         ]
     return tuple(rows)
 
 
 def published_slice(scorecard: Scorecard, options: RClicksOptions) -> dict[str, str]:
-    """The slice that scores over all units are of: one dataset, some of them, or all five (none).
+    """The slice that scores over all units belong to: the datasets that ran, or none for all five.
 
     >>> from hardlook.harness.scorecard import Score
     >>> scorecard = Scorecard("rclicks", "1", "", (Score("noc90", 2.0, 50, slice={"dataset": "grabcut"}),))
@@ -287,7 +262,7 @@ def _differing_settings(score: str, options: RClicksOptions) -> list[str]:
 
 
 def _conditions(score: str, options: RClicksOptions) -> str:
-    """What no option tells."""
+    """What comparability depends on beyond the options."""
     conditions = ""
     if score in _USER_SCORES:
         conditions += "; provided that the clicks are the published clicks.csv"

@@ -33,11 +33,12 @@ from hardlook.harness.tally import Draws, Entry, estimate_tally
 from hardlook.metrics.click_robustness import clicks_to_reach, failures
 from hardlook.metrics.regions import crop_around
 from hardlook.models.roles import Mask
-from hardlook.rclicks.clicks.courses import BASE, HALVES
+from hardlook.rclicks.clicks.courses import BASE, find_groups
 from hardlook.rclicks.evaluation import decode_shares, worst_group
 from hardlook.rclicks.leaderboard import build_leaderboard
 from hardlook.rclicks.scores import TARGET, ClickResults, Difficulty, measure_difficulty, read_results, tally_datasets
 from hardlook.rclicks.units import read_instance
+from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,13 +47,18 @@ RESAMPLES = 400  # behind the bands of curves
 
 SHOWN = 6  # instances per gallery
 
-MOST_SPOTS = 1500
+MAX_SPOTS = 1500
 
 COSTS = (("dsb", "dSB"), ("dgr", "dGR"), ("dhh", "dHH"))
 
 TABLED = ("noc85", "noc90", "noc95", "noc90-base", "dsb", "dgr", "dhh", "nof", "nof-base", "auc", "auc-base", "nsr")
 
 CERTAIN = (0, 158, 115)
+
+GALLERY_TEXT = (
+    "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a row "
+    "green is what all masks agree on after one click, and dots are those clicks."
+)
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
@@ -73,25 +79,26 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
 
 
 def _slice_values(scorecard: Scorecard, key: str) -> list[str]:
-    """The values of this key alone that there are slices of, in the order of the scores."""
+    """The values of slices by this key alone, in the order of the scores."""
     return list(dict.fromkeys(score.slice[key] for score in scorecard.scores if set(score.slice) == {key}))
 
 
 def _cost_section(table: ClickResults, scorecard: Scorecard, clicks: str) -> Section:
-    rows = []
     datasets = _slice_values(scorecard, "dataset")
-    for name, title in COSTS:
-        whole = find_score(scorecard, name)
-        if whole is not None:
-            rows.append(score_dot(whole, "all datasets" if len(datasets) > 1 else "all instances", title))
-        if len(datasets) > 1:
-            parts = [(dataset, find_score(scorecard, name, dataset=dataset)) for dataset in datasets]
-            rows += [score_dot(score, dataset, title) for dataset, score in parts if score is not None]
+    slices: list[tuple[str, dict[str, str]]] = [("all instances", {})]
+    if len(datasets) > 1:
+        slices = [("all datasets", {}), *((name, {"dataset": name}) for name in datasets)]
+    rows = [
+        score_dot(score, label, title)
+        for name, title in COSTS
+        for label, where in slices
+        if (score := find_score(scorecard, name, **where))
+    ]
     chart = DotChart(
         "More clicks needed, in %",
         "dSB: groups against the centre rule. dGR: the least probable clicks against the most probable ones. "
         "dHH: the improbable half against the probable one. 0 means that it does not matter where one clicks.",
-        tuple(rows),
+        rows,
         axis="% more clicks to 90 % IoU",
         references=(("no difference", 0.0),),
     )
@@ -109,8 +116,7 @@ def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> l
         f"{sample.value:.2f}: {_format_change(spread.value)}, in the mean over instances{datasets}.",
         f"Clicks in places that it finds improbable take {_format_change(range_.value)} than those in probable ones.",
     ]
-    share = float(failures(table.intersection, table.union, TARGET, "ours").mean())
-    if share:
+    if share := float(failures(table.intersection, table.union, TARGET, "ours").mean()):
         words.append(
             f"{100 * share:.0f} % of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that "
             "differences beyond that do not show."
@@ -128,12 +134,12 @@ def _format_change(percent: float) -> str:
 
 
 def _group_section(table: ClickResults, scorecard: Scorecard) -> Section:
-    rows = [("base", find_score(scorecard, "noc90-base"))]
+    rows = [("centre", find_score(scorecard, "noc90-base"))]
     rows += [(name, find_score(scorecard, "noc90", group=name)) for name in _slice_values(scorecard, "group")]
     chart = DotChart(
         "Clicks to 90 % IoU by group",
         "From the least probable clicks (top) to the most probable ones; the first row is the centre rule.",
-        tuple(score_dot(score, "centre" if name == "base" else name) for name, score in rows if score is not None),
+        [score_dot(score, name) for name, score in rows if score is not None],
         axis="clicks to 90 % IoU",
     )
     return Section("Who needs more clicks", "", (_draw_curves(table), chart, _draw_group_map(table)))
@@ -148,41 +154,25 @@ def _one_click_section(table: ClickResults, scorecard: Scorecard, difficulty: Di
         scores = [find_score(scorecard, name, **where) for name in names]
         counts = (scores[0].n if scores[0] else 0, scores[4].n if scores[4] else 0)
         rows.append((dataset or "all datasets", *(score.value if score else None for score in scores), *counts))
-    whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "Nobody's own clicks were given. "
-    columns = (
-        "dataset",
-        "User@1",
-        "spread",
-        "Sample@1",
-        "spread of groups",
-        "Base@1",
-        "NSR@1 %",
-        "clicked by people",
-        "instances",
-    )
-    blocks = (
-        Table("After one click", "IoU x 100: people, groups of the click model, centre rule.", columns, tuple(rows), 2),
-        _scatter(table, difficulty),
-    )
+    whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "People's own clicks were not given. "
+    columns = ("dataset", "User@1", "spread", "Sample@1", "spread of groups", "Base@1", "NSR@1 %")
+    counted = ("clicked by people", "instances")
+    caption = "IoU x 100: people, groups of the click model, centre rule."
+    blocks = (Table("After one click", caption, (*columns, *counted), rows, 2), _scatter(table, difficulty))
     return Section("One click", f"{whose}Difficulty is measured over {difficulty.clicks}.", blocks)
 
 
 def _scatter(table: ClickResults, difficulty: Difficulty) -> ScatterChart:
-    chosen = np.linspace(0, len(table) - 1, min(len(table), MOST_SPOTS)).round().astype(int)
+    chosen = np.linspace(0, len(table) - 1, min(len(table), MAX_SPOTS)).round().astype(int)
     several = len(set(table.dataset.tolist())) > 1
     return ScatterChart(
         "Mean against spread of the IoU after one click",
         "One spot per instance. Right and low: any click will do. Left: no click does. High: it depends on the click."
         + ("" if len(chosen) == len(table) else f" {len(chosen)} of {len(table)} instances are drawn."),
-        tuple(
-            Spot(
-                float(difficulty.mean[row]),
-                float(difficulty.deviation[row]),
-                table.units[row],
-                str(table.dataset[row]) if several else "",
-            )
-            for row in chosen
-        ),
+        [
+            Spot(float(mean), float(deviation), table.units[row], str(table.dataset[row]) if several else "")
+            for row, mean, deviation in zip(chosen, difficulty.mean[chosen], difficulty.deviation[chosen], strict=True)
+        ],
         x_axis="mean IoU",
         y_axis="standard deviation",
     )
@@ -200,8 +190,8 @@ def _slice_section(scorecard: Scorecard) -> Section | None:
             number = next((score.n for score in scores if score is not None), 0)
             rows.append((value, number, *(score.value if score else None for score in scores)))
         caption = "Sizes are shares of the frame: small below 1 %, medium below 10 %." if key == "size" else ""
-        blocks.append(Table(title, caption, (key, "instances", *TABLED), tuple(rows), 2))
-    return Section("Slices", "", tuple(blocks)) if blocks else None
+        blocks.append(Table(title, caption, (key, "instances", *TABLED), rows, 2))
+    return Section("Slices", "", blocks) if blocks else None
 
 
 def _setup_section(records: pl.DataFrame, table: ClickResults) -> Section:
@@ -210,8 +200,7 @@ def _setup_section(records: pl.DataFrame, table: ClickResults) -> Section:
     text = f"The model: {'; '.join(words)}. " if words else ""
     text += f"Clicks: `{records['clicks'][0]}`. "
     text += f"{len(table)} instances of {images} images; the model opened images {int(records['opened'].sum())} times. "
-    fallbacks = int(records["fallbacks"].sum())
-    if fallbacks:
+    if fallbacks := int(records["fallbacks"].sum()):
         text += f"{fallbacks} clicks fell back to the centre, since the click model left nothing to choose from."
     return Section("How it was driven", text)
 
@@ -231,12 +220,12 @@ def _draw_curves(table: ClickResults) -> CurveChart:
         tally = tally_datasets(values, table, [Entry("iou", len(table))] * rounds, ("rclicks", "curves"))
         band = estimate_tally(tally, Draws(resamples=RESAMPLES))
         low, high = [one.interval.low for one in band], [one.interval.high for one in band]
-        drawn.append(Line(name, tuple(range(1, rounds + 1)), [one.value for one in band], low, high))
+        drawn.append(Line(name, range(1, rounds + 1), [one.value for one in band], low, high))
     return CurveChart(
         "IoU against clicks",
         "Mean IoU, over datasets where there are several. The first group clicks in the places that the click model "
         "finds least probable, the last in the most probable ones. Bands: 95 %, over images.",
-        tuple(drawn),
+        drawn,
         x_axis="clicks",
         y_axis="IoU",
     )
@@ -252,9 +241,9 @@ def _draw_group_map(table: ClickResults) -> HeatMap:
     return HeatMap(
         "IoU of every group",
         "Rows from the centre rule to the most probable group, columns by number of clicks.",
-        ("centre", *table.courses[1:]) if table.courses[0] == "base" else table.courses,
-        tuple(str(step) for step in shown),
-        tuple(tuple(float(means[place, step - 1]) for step in shown) for place in range(len(table.courses))),
+        ["centre" if name == BASE.name else name for name in table.courses],
+        [str(step) for step in shown],
+        means[:, [step - 1 for step in shown]].tolist(),
         row_axis="who clicks",
         column_axis="clicks",
         decimals=3,
@@ -262,7 +251,7 @@ def _draw_group_map(table: ClickResults) -> HeatMap:
 
 
 def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
-    """The instances whose outcome hangs most on the click, and those that clicks off the centre cost most."""
+    """The instances whose result depends most on the click, and those where clicks off the centre cost most."""
     order = np.argsort(-difficulty.ratio, kind="stable")
     lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
     costly = np.argsort(-lost, kind="stable")[: min(SHOWN, int((lost > 0).sum()))]
@@ -278,10 +267,7 @@ def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
             _examples(table, costly, difficulty),
         ),
     )
-    text = "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of "
-    text += "a row green is what all masks agree on after one click, and dots are those clicks."
-    blocks = tuple(gallery for gallery in shown if gallery.examples)
-    return Section("Where the click decided", text, blocks)
+    return Section("Where the click decided", GALLERY_TEXT, tuple(gallery for gallery in shown if gallery.examples))
 
 
 def _examples(table: ClickResults, rows: NDArray[np.int64], difficulty: Difficulty) -> tuple[Example, ...]:
@@ -308,12 +294,8 @@ def describe_unit(record: Record) -> str:
     courses, rounds = str(record["courses"]).split(","), int(record["rounds"])
     hits, either = (np.reshape(record[name], (len(courses), rounds)) for name in ("intersection", "union"))
     noc, never = clicks_to_reach(hits, either, TARGET), failures(hits, either, TARGET, "ours")
-    halves = {half.name for half in HALVES}
-    groups = [place for place, name in enumerate(courses) if name != BASE.name and name not in halves]
-    base = courses.index(BASE.name)
-    centre = f"needs {noc[base]} {'click' if noc[base] == 1 else 'clicks'} to"
-    if never[base]:
-        centre = "does not reach"
+    groups, base = find_groups(courses), courses.index(BASE.name)
+    centre = "does not reach" if never[base] else f"needs {format_count(int(noc[base]), 'click')} to"
     words = f"A {record['size']} object of {record['pixels']:,} pixels ({record['dataset']}): the centre rule {centre} "
     return f"{words}{TARGET} % IoU, {_describe_groups(noc[groups], never[groups], rounds)}."
 
@@ -342,20 +324,19 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
         clicks = _list_clicks(record, place, rounds)
         label = f"{name}: IoU {ious[place, -1]:.2f} after {len(clicks)}"
         pictures.append(Picture(label, instance.image, mask=mask, points=clicks))
-    shown = [*pictures, _draw_mean_mask(record, instance.image)]
-    return [_crop(picture, instance.target) for picture in shown]
+    pictures.append(_draw_mean_mask(record, instance.image))
+    return [_crop(picture, instance.target) for picture in pictures]
 
 
 def _crop(picture: Picture, target: Mask) -> Picture:
     """The part of a picture around the object, wide enough for all clicks on it."""
     places = [(x, y) for x, y, _ in picture.points]
     close = crop_around(target, points=places)
-    signs = [positive for _, _, positive in picture.points]
     return replace(
         picture,
         image=close.cut(picture.image),
         mask=None if picture.mask is None else close.cut(picture.mask),
-        points=[(x, y, positive) for (x, y), positive in zip(close.moved(places), signs, strict=True)],
+        points=[(*moved, sign) for moved, (_, _, sign) in zip(close.moved(places), picture.points, strict=True)],
     )
 
 
@@ -371,16 +352,12 @@ def _draw_mean_mask(record: Record, image: NDArray[np.uint8]) -> Picture:
     grey = cv2.cvtColor(image, cv2.COLOR_RGB2GRAY).astype(np.float32)[..., None] * 0.55 + 60
     share = shares[..., None] * 0.8
     drawn = grey * (1 - share) + np.asarray(CERTAIN, np.float32) * share
-    people = list(zip(record["user_x"], record["user_y"], strict=True))
-    if people:
-        points = [(float(x), float(y), True) for x, y in people]
-        label = f"mean mask over clicks of {len(people)} {record['people']}"
-        return Picture(label, _pixels(drawn), points=points, ordered=False)
-    firsts = range(1, record["courses"].count(",G") + 1)
-    rounds = record["rounds"]
-    points = [(float(record["x"][c * rounds]), float(record["y"][c * rounds]), True) for c in firsts]
-    return Picture("mean mask over the groups' first clicks", _pixels(drawn), points=points, ordered=False)
-
-
-def _pixels(drawn: NDArray[np.float32]) -> NDArray[np.uint8]:
-    return np.asarray(np.rint(drawn.clip(0, 255)), np.uint8)
+    image = np.asarray(np.rint(drawn.clip(0, 255)), np.uint8)
+    places = list(zip(record["user_x"], record["user_y"], strict=True))
+    label = f"mean mask over clicks of {len(places)} {record['people']}"
+    if not places:
+        rounds = record["rounds"]
+        firsts = slice(rounds, (record["courses"].count(",G") + 1) * rounds, rounds)
+        places = list(zip(record["x"][firsts], record["y"][firsts], strict=True))
+        label = "mean mask over the groups' first clicks"
+    return Picture(label, image, points=[(float(x), float(y), True) for x, y in places], ordered=False)

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, cast
+from functools import cached_property, partial
+from itertools import compress
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import Entry, SumTally, score_tally
 from hardlook.metrics.click_robustness import (
     Change,
+    FailureReading,
     area_under_ious,
     clicks_to_reach,
     failures,
@@ -32,34 +34,23 @@ from hardlook.metrics.click_robustness import (
     rise_over_base,
     sample_and_deviation,
 )
-from hardlook.rclicks.clicks.courses import BASE, HALVES
+from hardlook.rclicks.clicks.courses import BASE, HALVES, find_groups
 from hardlook.rclicks.options import RClicksOptions, failure_reading, halves_reading
 from hardlook.rclicks.published import describe_comparability
 
 if TYPE_CHECKING:
     import polars as pl
 
-
-def _lower(name: str, title: str, meaning: str, headline: bool = False) -> ScoreMeaning:
-    return ScoreMeaning(name, title, meaning, higher_is_better=False, headline=headline)
-
-
-def _higher(name: str, title: str, meaning: str, headline: bool = False) -> ScoreMeaning:
-    return ScoreMeaning(name, title, meaning, headline=headline)
-
+_lower = partial(ScoreMeaning, higher_is_better=False)
+_headline = partial(_lower, headline=True)
 
 SCORES = (
-    _lower("noc90", "NoC@90, sampled clicks", "clicks to 90 % IoU, mean over the clicking groups", True),
-    _lower(
-        "noc90-base", "NoC@90, centre clicks", "clicks to 90 % IoU when every click is the centre of the error", True
-    ),
-    _lower("dsb", "dSB", "how many more clicks the groups need than the centre rule, in % of it", True),
-    _lower("dgr", "dGR", "how many more clicks the least probable group needs than the most probable one, in %", True),
-    _lower(
-        "nsr",
-        "NSR of IoU-AuC",
-        "NSR@20 when there are 20 rounds: spread of IoU-AuC between groups over its mean, in %",
-        True,
+    _headline("noc90", "NoC@90, sampled clicks", "clicks to 90 % IoU, mean over the clicking groups"),
+    _headline("noc90-base", "NoC@90, centre clicks", "clicks to 90 % IoU when every click is the centre of the error"),
+    _headline("dsb", "dSB", "how many more clicks the groups need than the centre rule, in % of it"),
+    _headline("dgr", "dGR", "how many more clicks the least probable group needs than the most probable one, in %"),
+    _headline(
+        "nsr", "NSR of IoU-AuC", "NSR@20 when there are 20 rounds: spread of IoU-AuC between groups over its mean, in %"
     ),
     _lower("dhh", "dHH", "how many more clicks the improbable half needs than the probable one, in %"),
     _lower("noc90-std", "NoC@90, spread", "standard deviation between groups, mean over instances"),
@@ -73,16 +64,22 @@ SCORES = (
     _lower("dsb-nof", "dSB of NoF", "failures of the groups less those of the centre rule"),
     _lower("dgr-nof", "dGR of NoF", "failures of the least probable group less those of the most probable one"),
     _lower("dhh-nof", "dHH of NoF", "failures of the improbable half less those of the probable one"),
-    _higher("auc", "IoU-AuC, sampled clicks", "area under IoU against clicks, mean over the clicking groups, x 100"),
+    ScoreMeaning(
+        "auc", "IoU-AuC, sampled clicks", "area under IoU against clicks, mean over the clicking groups, x 100"
+    ),
     _lower("auc-std", "IoU-AuC, spread", "standard deviation between groups, mean over instances, x 100"),
-    _higher("auc-base", "IoU-AuC, centre clicks", "area under IoU against clicks at the centre of the error, x 100"),
-    _higher("dsb-iou", "dSB of IoU-AuC", "IoU-AuC of the groups less that of the centre rule, x 100"),
-    _higher("dgr-iou", "dGR of IoU-AuC", "IoU-AuC of the least probable group less the most probable one's, x 100"),
-    _higher("dhh-iou", "dHH of IoU-AuC", "IoU-AuC of the improbable half less the probable one's, x 100"),
-    _higher("sample-iou1", "Sample@1", "IoU after one click of the click model, mean over groups, x 100"),
+    ScoreMeaning(
+        "auc-base", "IoU-AuC, centre clicks", "area under IoU against clicks at the centre of the error, x 100"
+    ),
+    ScoreMeaning("dsb-iou", "dSB of IoU-AuC", "IoU-AuC of the groups less that of the centre rule, x 100"),
+    ScoreMeaning(
+        "dgr-iou", "dGR of IoU-AuC", "IoU-AuC of the least probable group less the most probable one's, x 100"
+    ),
+    ScoreMeaning("dhh-iou", "dHH of IoU-AuC", "IoU-AuC of the improbable half less the probable one's, x 100"),
+    ScoreMeaning("sample-iou1", "Sample@1", "IoU after one click of the click model, mean over groups, x 100"),
     _lower("sample-iou1-std", "Sample@1, spread", "standard deviation between groups, mean over instances, x 100"),
-    _higher("base-iou1", "Base@1", "IoU after one centre click, x 100"),
-    _higher("user-iou1", "User@1", "IoU after one click by people, x 100"),
+    ScoreMeaning("base-iou1", "Base@1", "IoU after one centre click, x 100"),
+    ScoreMeaning("user-iou1", "User@1", "IoU after one click by people, x 100"),
     _lower("user-iou1-std", "User@1, spread", "standard deviation between people, mean over instances, x 100"),
     _lower("nsr1", "NSR@1 of people", "spread of IoU between people's first clicks over its mean, in %"),
 )
@@ -111,9 +108,8 @@ ORDER = {meaning.name: place for place, meaning in enumerate(SCORES)}
 class ClickResults:
     """The counts of pixels of N instances, C courses and R rounds.
 
-    `dataset` and `image` (N,) texts; `courses` their C names; `intersection` and `union` (N, C, R); `people` holds
-    for each instance the IoUs (n,) after people's first clicks, none where nobody clicked, and `whose` says what
-    people these are.
+    `dataset`, `image` and `size` (N,) texts; `courses` the C names; `intersection` and `union` (N, C, R); `people`
+    holds the IoUs (n,) after people's first clicks on each instance, n may be 0; `whose` says what people these are.
     """
 
     units: tuple[str, ...]
@@ -136,34 +132,24 @@ class ClickResults:
 
     @property
     def base(self) -> int:
-        """The place of the centre rule."""
+        """The index of the centre rule."""
         return self.courses.index(BASE.name)
 
     @property
     def groups(self) -> list[int]:
-        """The places of the clicking groups, from the least probable clicks to the most."""
-        others = {BASE.name, *(half.name for half in HALVES)}
-        return [place for place, name in enumerate(self.courses) if name not in others]
+        """The indices of the clicking groups, from the least probable clicks to the most."""
+        return find_groups(self.courses)
 
     @property
     def halves(self) -> list[int]:
-        """The places of the lower and the upper half, none where they did not click."""
+        """The indices of the lower and the upper half; empty without these courses."""
         return [self.courses.index(half.name) for half in HALVES if half.name in self.courses]
 
     def select(self, chosen: NDArray[np.bool_]) -> ClickResults:
         """These instances alone; `chosen` (N,) bool."""
-        keep = np.flatnonzero(chosen)
-        return ClickResults(
-            tuple(self.units[i] for i in keep),
-            self.dataset[keep],
-            self.image[keep],
-            self.size[keep],
-            self.courses,
-            self.intersection[keep],
-            self.union[keep],
-            tuple(self.people[i] for i in keep),
-            self.whose,
-        )
+        arrays = {name: getattr(self, name)[chosen] for name in ("dataset", "image", "size", "intersection", "union")}
+        units, people = tuple(compress(self.units, chosen)), tuple(compress(self.people, chosen))
+        return replace(self, units=units, people=people, **arrays)
 
 
 def read_results(records: pl.DataFrame) -> ClickResults:
@@ -171,26 +157,19 @@ def read_results(records: pl.DataFrame) -> ClickResults:
     records = records.sort("unit")
     courses = tuple(records["courses"][0].split(","))
     shape = (len(records), len(courses), int(records["rounds"][0]))
-
-    def cube(column: str) -> Counts:
-        return np.asarray(records[column].explode(), np.int64).reshape(shape)
-
+    arrays: dict[str, NDArray[Any]] = {
+        name: np.asarray(records[name].to_list(), dtype=np.str_) for name in ("dataset", "image", "size")
+    }
+    for name in ("intersection", "union"):
+        arrays[name] = np.asarray(records[name].explode(), np.int64).reshape(shape)
     people = zip(records["user_intersection"].to_list(), records["user_union"].to_list(), strict=True)
     return ClickResults(
-        tuple(records["unit"].to_list()),
-        _texts(records["dataset"]),
-        _texts(records["image"]),
-        _texts(records["size"]),
-        courses,
-        cube("intersection"),
-        cube("union"),
-        tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
-        next((whose for whose in records["people"].to_list() if whose), "nobody"),
+        units=tuple(records["unit"].to_list()),
+        courses=courses,
+        people=tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
+        whose=next((whose for whose in records["people"].to_list() if whose), "nobody"),
+        **arrays,
     )
-
-
-def _texts(column: Any) -> NDArray[np.str_]:
-    return np.asarray(column.to_list(), dtype=np.str_)
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOptions) -> Scorecard:
@@ -201,7 +180,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOp
         here = [*score_tally(_tally(some, options, where), options), *_failure_spread(some, options, where)]
         scores += sorted(here, key=lambda score: ORDER[score.name])
     scores += [score for tally in _groups(table) for score in score_tally(tally, options)]
-    return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(table, records))
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(table, options))
 
 
 def tally_records(records: pl.DataFrame, options: RClicksOptions) -> list[SumTally]:
@@ -229,24 +208,30 @@ def _tally(table: ClickResults, options: RClicksOptions, where: Mapping[str, str
     """All statistics of some instances; those of one size weigh alike, whatever dataset they are of."""
     nof, dhh = failure_reading(options), halves_reading(options)
     statistics = instance_statistics(table, nof=nof, dhh=dhh)
-    scale = np.full(len(table), float(len(table))) if "size" in where else _dataset_sizes(table)
-    columns = [values * scale if name in COUNTED else values for name, values in statistics.items()]
+    if "size" in where:
+        image = np.char.add(np.char.add(table.dataset, "/"), table.image)
+        table = replace(table, dataset=np.full(len(table), "all"), image=image)
+    _, place, counts = np.unique(table.dataset, return_inverse=True, return_counts=True)
+    columns = [values * counts[place] if name in COUNTED else values for name, values in statistics.items()]
     ran = {"dhh": dhh, "nof": nof}
     entries = []
     for name, values in statistics.items():
         reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
         n = int((~np.isnan(values)).sum())
         entries.append(Entry(name, n, dict(where), reading, _comparable(name, n, options, where)))
-    pooled = _as_one_dataset(table) if "size" in where else table
     key = ("rclicks", "bootstrap", "/".join(where.values()))
-    return tally_datasets(np.stack(columns, axis=1), pooled, entries, key)
+    return tally_datasets(np.stack(columns, axis=1), table, entries, key)
 
 
 def _groups(table: ClickResults) -> Iterator[SumTally]:
     """NoC@90 and IoU-AuC of every group."""
-    for group, columns in group_statistics(table).items():
+    noc = clicks_to_reach(table.intersection, table.union, TARGET).astype(np.float64)
+    area = 100 * area_under_ious(table.iou)
+    for place in table.groups:
+        group = table.courses[place]
         entries = [Entry(name, len(table), {"group": group}) for name in ("noc90", "auc")]
-        yield tally_datasets(np.stack(columns, axis=1), table, entries, ("rclicks", "bootstrap", f"group {group}"))
+        columns = np.stack([noc[:, place], area[:, place]], axis=1)
+        yield tally_datasets(columns, table, entries, ("rclicks", "bootstrap", f"group {group}"))
 
 
 def _failure_spread(table: ClickResults, options: RClicksOptions, where: Mapping[str, str]) -> list[Score]:
@@ -254,7 +239,7 @@ def _failure_spread(table: ClickResults, options: RClicksOptions, where: Mapping
     if len(set(table.dataset.tolist())) > 1:
         return []
     nof = failure_reading(options)
-    failed = failures(table.intersection, table.union, TARGET, nof)  # type: ignore[arg-type]
+    failed = failures(table.intersection, table.union, TARGET, nof)
     spread = float(sample_and_deviation(failed[:, table.groups].sum(0))[1])
     words = _comparable("nof-std", len(table), options, where)
     return [Score("nof-std", spread, len(table), slice=dict(where), reading=f"nof={nof}", comparable=words)]
@@ -264,36 +249,21 @@ def _comparable(name: str, n: int, options: RClicksOptions, where: Mapping[str, 
     return "" if "size" in where else describe_comparability(where.get("dataset", ""), n, options, name)
 
 
-def _dataset_sizes(table: ClickResults) -> Numbers:
-    names, place, counts = np.unique(table.dataset, return_inverse=True, return_counts=True)
-    assert len(names)
-    return counts[place].astype(np.float64)
-
-
-def _as_one_dataset(table: ClickResults) -> ClickResults:
-    image = np.char.add(np.char.add(table.dataset, "/"), table.image)
-    everywhere = np.full(len(table), "all")
-    return replace(table, dataset=everywhere, image=image)
-
-
-def _left_out(table: ClickResults, records: pl.DataFrame) -> tuple[LeftOut, ...]:
+def _left_out(table: ClickResults, options: RClicksOptions) -> tuple[LeftOut, ...]:
     notes = []
     silent = [unit for unit, ious in zip(table.units, table.people, strict=True) if not len(ious)]
     if silent and len(silent) < len(table):
         why = "nobody's first click on them is in the file"
         notes.append(LeftOut("instances without people's clicks", len(silent), why, tuple(silent[:5])))
-    if len(table.groups) % 2 and not table.halves:
+    if len(table.groups) % 2 and halves_reading(options) != "paper":
         why = f"{len(table.groups)} groups have no two halves; an even --groups, or --halves with dhh=paper, has"
         notes.append(LeftOut("scores of dHH", 3, why, ("dhh", "dhh-nof", "dhh-iou")))
-    alone = [unit for unit, ious in zip(table.units, table.people, strict=True) if len(ious) == 1]
-    if alone:
+    if alone := [unit for unit, ious in zip(table.units, table.people, strict=True) if len(ious) == 1]:
         why = "one person's click has no spread"
         notes.append(LeftOut("instances in NSR@1 and the spread of User@1", len(alone), why, tuple(alone[:5])))
-    never = int(failures(table.intersection, table.union, TARGET, "ours").sum())
-    if never:
-        why = (
-            f"kept, as {table.iou.shape[2]} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
-        )
+    if never := int(failures(table.intersection, table.union, TARGET, "ours").sum()):
+        rounds = table.iou.shape[2]
+        why = f"kept, as {rounds} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
         notes.append(LeftOut("courses that never reach 90 % IoU", never, why))
     lost = np.flatnonzero(table.iou[:, table.groups].max((1, 2)) == 0)
     if len(lost):
@@ -302,7 +272,7 @@ def _left_out(table: ClickResults, records: pl.DataFrame) -> tuple[LeftOut, ...]
     return tuple(notes)
 
 
-def unit_qualities(records: pl.DataFrame, options: RClicksOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: RClicksOptions) -> pl.DataFrame:
     """`unit`, `noc90`, `auc` and `dgr` of each instance, in the order of the records."""
     import polars as pl
 
@@ -317,11 +287,8 @@ def unit_qualities(records: pl.DataFrame, options: RClicksOptions) -> pl.DataFra
     return records.select("unit").join(pl.DataFrame(found), on="unit", how="left", maintain_order="left")
 
 
-def instance_statistics(table: ClickResults, *, nof: str, dhh: str) -> dict[str, Numbers]:
-    """Every statistic by name, (N,) each; NaN where an instance has none, such as people's clicks that it lacks.
-
-    `nof` and `dhh` are the readings of those names.
-    """
+def instance_statistics(table: ClickResults, *, nof: FailureReading, dhh: str) -> dict[str, Numbers]:
+    """Every statistic by name, (N,) each, by these two readings; NaN where an instance has none, such as no people."""
     found: dict[str, Numbers] = {}
     for percent in PERCENTS:
         noc = clicks_to_reach(table.intersection, table.union, percent).astype(np.float64)
@@ -330,7 +297,7 @@ def instance_statistics(table: ClickResults, *, nof: str, dhh: str) -> dict[str,
         if percent == TARGET:
             found[f"noc{percent}-std"] = deviation
             found |= _changes(noc, table, "percent", dhh, "")
-    failed = failures(table.intersection, table.union, TARGET, cast("Literal['released', 'ours']", nof)).astype(float)
+    failed = failures(table.intersection, table.union, TARGET, nof).astype(float)
     found["nof"] = failed[:, table.groups].mean(1)
     found["nof-base"] = failed[:, table.base]
     found |= _changes(failed, table, "difference", dhh, "-nof")
@@ -338,16 +305,9 @@ def instance_statistics(table: ClickResults, *, nof: str, dhh: str) -> dict[str,
     found["auc"], found["auc-std"] = (100 * part for part in sample_and_deviation(area[:, table.groups]))
     found["auc-base"] = 100 * area[:, table.base]
     found |= _changes(100 * area, table, "difference", dhh, "-iou")
-    found["nsr"] = noise_to_signal(area[:, table.groups]).percent
+    found["nsr"] = noise_to_signal(area[:, table.groups])
     found |= _one_click(table)
     return found
-
-
-def group_statistics(table: ClickResults) -> Mapping[str, tuple[Numbers, Numbers]]:
-    """Of each group by name: NoC@90 and IoU-AuC x 100 of each instance."""
-    noc = clicks_to_reach(table.intersection, table.union, TARGET).astype(np.float64)
-    area = 100 * area_under_ious(table.iou)
-    return {table.courses[place]: (noc[:, place], area[:, place]) for place in table.groups}
 
 
 def _changes(values: Numbers, table: ClickResults, change: Change, dhh: str, ending: str) -> dict[str, Numbers]:
@@ -376,7 +336,7 @@ def _one_click(table: ClickResults) -> dict[str, Numbers]:
     if any(len(ious) for ious in table.people):
         found["user-iou1"] = _people_statistic(table, lambda ious: 100 * float(ious.mean()))
         found["user-iou1-std"] = _people_statistic(table, lambda ious: 100 * float(ious.std()), least=2)
-        found["nsr1"] = _people_statistic(table, lambda ious: float(noise_to_signal(ious[None]).percent[0]), least=2)
+        found["nsr1"] = _people_statistic(table, lambda ious: float(noise_to_signal(ious[None])[0]), least=2)
     return found
 
 
@@ -399,7 +359,7 @@ def tally_datasets(columns: Numbers, table: ClickResults, entries: Sequence[Entr
 
     def statistic(totals: Numbers) -> Numbers:
         sums = totals.reshape(len(totals), *shape)
-        # Asked of the counts: where another run has nothing, sums may keep a rounding error in place of 0.
+        # By the counts: where another run has nothing, sums may keep a rounding error in place of 0.
         present = sums[:, 1] > 0
         means = np.divide(sums[:, 0], sums[:, 1], out=np.zeros_like(sums[:, 0]), where=present)
         averages: Numbers = means.sum(1) / present.sum(1)
@@ -437,8 +397,16 @@ class Difficulty:
         return np.where(np.isnan(ratio), np.inf, ratio)
 
 
+BY_GROUPS = "the groups' clicks"
+
+
 def measure_difficulty(table: ClickResults) -> Difficulty:
     """Over people's clicks where all instances have at least two, else over the groups' first clicks."""
     if len(table) and all(len(ious) >= 2 for ious in table.people):
         return Difficulty(*sample_and_deviation(table.people), f"the clicks of {table.whose}")
-    return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), "the groups' clicks")
+    return difficulty_by_groups(table)
+
+
+def difficulty_by_groups(table: ClickResults) -> Difficulty:
+    """Over the groups' first clicks."""
+    return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), BY_GROUPS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +26,7 @@ PLANTED = "planted"
 
 PEOPLE = 24  # simulated people per instance
 
-SHOWN = 5  # examples of what is left out
+SHOWN = 5  # names of what is left out
 
 Points = NDArray[np.float64]
 
@@ -53,14 +53,27 @@ def list_units(options: RClicksOptions) -> UnitList:
     >>> [unit.id for unit in list_units(RClicksOptions(scenes=2))]
     ['planted/000001', 'planted/000002']
     """
+    simulated = options.users == PLANTED_USERS
     if options.planted:
         check_data_options(options)
-        return UnitList(_make_unit(one) for one in list_planted_instances(options))
-    instances, left_out = list_stored_instances(options)
+        world = planted_world(options)
+        names = [f"{index + 1:06d}" for index in range(len(world))]
+        return UnitList(
+            _make_unit(InstanceUnit(options, PLANTED, name, name, scene=(world, index), simulated_people=simulated))
+            for index, name in enumerate(names)
+        )
+    listed = list_instances(
+        options.data, at_most=options.at_most, seed=options.seed, min_area=options.min_area, split=options.split
+    )
+    instances = [
+        InstanceUnit(options, one.dataset, one.full_stem, one.image_key, source=one, simulated_people=simulated)
+        for one in listed.instances
+    ]
+    left_out = [LeftOut(**asdict(note)) for note in listed.left_out]
     if options.users not in (PLANTED_USERS, NO_USERS):
         instances, notes = join_user_clicks(instances, read_clicks(Path(options.users).expanduser()))
         left_out += notes
-    return UnitList((_make_unit(one) for one in instances), left_out)
+    return UnitList(map(_make_unit, instances), left_out)
 
 
 def check_data_options(options: RClicksOptions) -> None:
@@ -88,30 +101,6 @@ def list_sources(options: RClicksOptions) -> Mapping[str, Path | str]:
         given["user_clicks"] = Path(options.users).expanduser()
     click_model = build_click_model(options.clicks, options.clicks_args)
     return {**given, "click model": click_model.whole_fingerprint()}
-
-
-def list_planted_instances(options: RClicksOptions) -> list[InstanceUnit]:
-    """The subject of every scene of the planted world."""
-    world = planted_world(options)
-    names = [f"{index + 1:06d}" for index in range(len(world))]
-    people = options.users == PLANTED_USERS
-    return [
-        InstanceUnit(options, PLANTED, name, name, scene=(world, index), simulated_people=people)
-        for index, name in enumerate(names)
-    ]
-
-
-def list_stored_instances(options: RClicksOptions) -> tuple[list[InstanceUnit], list[LeftOut]]:
-    """Every instance of every dataset, and what was left out."""
-    listed = list_instances(
-        options.data, at_most=options.at_most, seed=options.seed, min_area=options.min_area, split=options.split
-    )
-    people = options.users == PLANTED_USERS
-    units = [
-        InstanceUnit(options, one.dataset, one.full_stem, one.image_key, source=one, simulated_people=people)
-        for one in listed.instances
-    ]
-    return units, [LeftOut(note.what, note.count, note.why, note.examples) for note in listed.left_out]
 
 
 def join_user_clicks(units: Sequence[InstanceUnit], table: ClickTable) -> tuple[list[InstanceUnit], list[LeftOut]]:

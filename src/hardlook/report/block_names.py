@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hardlook.harness.sections import Chart, Gallery, Section, Table
 
@@ -36,12 +36,16 @@ def name_blocks(sections: Sequence[Section]) -> dict[str, Chart | Table]:
     named: dict[str, Chart | Table] = {}
     for section in sections:
         for block in section.blocks:
-            if isinstance(block, Gallery):
-                continue
-            wanted, number = make_name(block.title), 1
-            name = wanted
-            while name in named or name in FIXED:
-                number += 1
-                name = f"{wanted}-{number}"
-            named[name] = block
+            if not isinstance(block, Gallery):
+                named[make_unique_name(block.title, (*FIXED, *named))] = block
     return named
+
+
+def make_unique_name(title: str, taken: Collection[str]) -> str:
+    """The name for a title, with a number where it is already taken."""
+    wanted = name = make_name(title)
+    number = 1
+    while name in taken:
+        number += 1
+        name = f"{wanted}-{number}"
+    return name

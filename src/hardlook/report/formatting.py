@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from typing import TypeGuard
 
 MISSING = "\N{EN DASH}"
-
 _MINUS = "\N{MINUS SIGN}"
 
-# So many numbers with two decimals at most were rounded to two; fewer may be round by chance.
-_FEW = 4
 
-
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Whether the value is a finite number; NaN, None and texts are not."""
     return isinstance(value, int | float) and math.isfinite(value)
 
 
 def keep_finite(values: Iterable[float | None]) -> list[float]:
     """The finite values, as floats."""
-    return [float(value) for value in values if value is not None and is_number(value)]
+    return [float(value) for value in values if is_number(value)]
 
 
 def choose_decimals(values: Iterable[float | None], *, counts: bool = True) -> int:
@@ -67,7 +64,8 @@ def choose_column_decimals(values: Iterable[float | int], decimals: int | None) 
     known = keep_finite(numbers)
     if known and max(abs(number) for number in known) >= 10_000:
         return 0
-    rounded = len(known) >= _FEW and all(number == round(number, 2) for number in known)
+    # Four numbers with two decimals at most were rounded to two; fewer may be round by chance.
+    rounded = len(known) >= 4 and all(number == round(number, 2) for number in known)
     return min(decimals, 2) if rounded and any(number % 1 for number in known) else decimals
 
 
@@ -79,7 +77,7 @@ def format_number(value: float | None, decimals: int = 3, *, group_from: float =
     >>> format_number(0.0314), format_number(12345.678, 1), format_number(-0.5) == "\N{MINUS SIGN}0.500"
     ('0.031', '12,345.7', True)
     """
-    if value is None or not is_number(value):
+    if not is_number(value):
         return MISSING
     # Beside larger values a tiny one is zero; among its like, which take eight decimals, it is shown.
     if abs(value) >= 1e9 or (decimals >= 8 and 0 < abs(value) < 1e-6):
@@ -97,21 +95,20 @@ def format_exact(value: float | int | None) -> str:
     >>> format_exact(0.1), format_exact(3), format_exact(math.nan)
     ('0.1', '3', '')
     """
-    if value is None or not is_number(value):
+    if not is_number(value):
         return ""
     # numpy's own floats would write their type beside the number.
     return repr(float(value)) if isinstance(value, float) else repr(value)
 
 
 def format_interval(low: float | None, high: float | None, decimals: int) -> str:
-    """An interval in words; empty where an end is missing.
+    """An interval as `low to high`; empty where an end is missing.
 
     >>> format_interval(0.1, 0.25, 2), format_interval(None, 1.0, 2)
     ('0.10 to 0.25', '')
     """
-    if low is None or high is None or not (is_number(low) and is_number(high)):
-        return ""
-    return f"{format_number(low, decimals)} to {format_number(high, decimals)}"
+    known = is_number(low) and is_number(high)
+    return f"{format_number(low, decimals)} to {format_number(high, decimals)}" if known else ""
 
 
 def format_p_value(p_value: float) -> str:
@@ -143,12 +140,12 @@ def format_rough_count(count: float) -> str:
 
 
 def format_count(count: int, one: str, many: str = "") -> str:
-    """A count with its noun.
+    """A count with its noun; `many` is the plural where it is not that of `pluralize`.
 
     >>> format_count(1, "row"), format_count(1200, "row")
     ('1 row', '1200 rows')
     """
-    return f"{format_number(count, 0)} {one if count == 1 else many or one + 's'}"
+    return f"{format_number(count, 0)} {one if count == 1 else many or pluralize(one)}"
 
 
 def pluralize(noun: str, count: float = 2) -> str:

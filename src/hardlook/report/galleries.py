@@ -18,21 +18,12 @@ from hardlook.report.pictures import (
     list_legend,
 )
 
-MOST_VALUES = 8
-
-_LONGEST_TEXT = 120
-
-
-_MOST_IN_LEGEND = 12
-
+MAX_VALUES, _LONGEST_TEXT = 8, 120
+_MAX_IN_LEGEND = 12
 _WIDTH_FOR_TWO = 540
 
 # Five or more pictures of a unit share a row and are shown no larger than this.
 _MANY, LONGEST_OF_MANY = 5, 176
-
-_POSITIVE, _NEGATIVE = "#00775a", "#b3261e"
-
-_RIM = {"stroke": "#fff", "stroke_width": 1.4}
 
 
 @dataclass(frozen=True)
@@ -107,7 +98,7 @@ def _draw_picture(picture: Picture, example: Example, longest: int) -> str:
     width, height = compute_thumbnail_size(picture, longest)
     image = (
         f'<img src="{encode_thumbnail(picture, longest)}" width="{width}" height="{height}" '
-        f'alt="{escape(describe_picture(picture, example.unit, most_labels=_MOST_IN_LEGEND))}"/>'
+        f'alt="{escape(describe_picture(picture, example.unit, most_labels=_MAX_IN_LEGEND))}"/>'
     )
     frame = element("div", image, _draw_clicks(picture, width, height), class_="frame")
     name = element("span", render_inline(picture.label), class_="name") if picture.label else ""
@@ -119,42 +110,28 @@ def _draw_clicks(picture: Picture, width: int, height: int) -> str:
         return ""
     rows, columns = picture.image.shape[:2]
     discs = []
+    radius, size = (10.0, 12) if len(picture.points) < 10 else (8.5, 10)
     for order, (x, y, positive) in enumerate(picture.points, start=1):
-        at = ((x + 0.5) * width / columns, (y + 0.5) * height / rows)
-        discs.append(
-            _draw_numbered_click(at, order, positive, picture, width, height)
-            if picture.ordered
-            else _draw_click(at, positive)
-        )
+        fill = "#00775a" if positive else "#b3261e"
+        cx, cy = (x + 0.5) * width / columns, (y + 0.5) * height / rows
+        if not picture.ordered:
+            discs.append(element("circle", cx=cx, cy=cy, r=3, fill=fill, stroke="#fff", stroke_width=0.9))
+            continue
+        # A click at the border is moved inwards by at most the radius of its disc.
+        cx = min(max(cx, radius), max(width - radius, radius))
+        cy = min(max(cy, radius), max(height - radius, radius))
+        font = {"text_anchor": "middle", "font_size": size, "font_weight": 700, "fill": "#fff"}
+        discs.append(element("circle", cx=cx, cy=cy, r=radius, fill=fill, stroke="#fff", stroke_width=1.4))
+        discs.append(element("text", escape(order), x=cx, y=cy + 4.2, **font))
     return element("svg", *discs, viewBox=f"0 0 {width} {height}", aria_hidden="true", class_="clicks")
-
-
-def _draw_numbered_click(
-    at: tuple[float, float], order: int, positive: bool, picture: Picture, width: int, height: int
-) -> str:
-    radius = 10.0 if len(picture.points) < 10 else 8.5
-    # A click at the border is moved inwards by at most the radius of its disc.
-    cx = min(max(at[0], radius), max(width - radius, radius))
-    cy = min(max(at[1], radius), max(height - radius, radius))
-    disc = element("circle", cx=cx, cy=cy, r=radius, fill=_POSITIVE if positive else _NEGATIVE, **_RIM)
-    size = 12 if radius > 9 else 10
-    number = element(
-        "text", escape(order), x=cx, y=cy + 4.2, text_anchor="middle", font_size=size, font_weight=700, fill="#fff"
-    )
-    return disc + number
-
-
-def _draw_click(at: tuple[float, float], positive: bool) -> str:
-    fill = _POSITIVE if positive else _NEGATIVE
-    return element("circle", cx=at[0], cy=at[1], r=3, fill=fill, stroke="#fff", stroke_width=0.9)
 
 
 def _draw_legend(picture: Picture) -> str:
     entries = [
         element("li", element("i", style=f"background:{colour}"), escape(name))
-        for name, colour in list_legend(picture, _MOST_IN_LEGEND)
+        for name, colour in list_legend(picture, _MAX_IN_LEGEND)
     ]
-    more = len(list_labels(picture)) - _MOST_IN_LEGEND
+    more = len(list_labels(picture)) - _MAX_IN_LEGEND
     if more > 0:
         entries.append(element("li", f"and {more} more"))
     return element("ul", *entries, class_="labels") if entries else ""
@@ -188,8 +165,8 @@ def _format_value(value: object) -> str:
     if isinstance(value, bytes):
         return format_count(len(value), "byte")
     if isinstance(value, list | tuple):
-        shown = ", ".join(_format_value(item) for item in value[:MOST_VALUES])
-        return shown if len(value) <= MOST_VALUES else f"{shown}, … ({format_count(len(value), 'value')})"
+        shown = ", ".join(_format_value(item) for item in value[:MAX_VALUES])
+        return shown if len(value) <= MAX_VALUES else f"{shown}, … ({format_count(len(value), 'value')})"
     if isinstance(value, bool) or value is None:
         return {True: "yes", False: "no", None: "nothing"}[value]
     if isinstance(value, int):

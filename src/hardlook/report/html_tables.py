@@ -71,11 +71,11 @@ def draw_html_table(
     """
     if not rows:
         return element("p", "There is nothing in this table.", class_="nothing")
-    cells = [[row[index] if index < len(row) else None for row in rows] for index in range(len(columns))]
-    numeric = [is_numeric_column(column) for column in cells]
-    shown = [choose_cell_decimals(column, decimals) for column in cells]
-    head = "".join(_draw_header(name, right) for name, right in zip(columns, numeric, strict=True))
-    body = "".join(_draw_row(row, len(columns), numeric, shown) for row in rows)
+    padded = pad_rows(rows, len(columns))
+    kinds = [(is_numeric_column(cells), choose_cell_decimals(cells, decimals)) for cells in zip(*padded, strict=True)]
+    head = "".join(_draw_header(name, right) for name, (right, _) in zip(columns, kinds, strict=True))
+    drawn = ([_draw_cell(cell, *kind) for cell, kind in zip(row, kinds, strict=True)] for row in padded)
+    body = "".join(element("tr", *row) for row in drawn)
     table = element(
         "table",
         element("thead", element("tr", head)),
@@ -102,9 +102,9 @@ def _draw_header(name: str, right: bool) -> str:
     return element("th", button, scope="col", aria_sort="none", class_="number" if right else None)
 
 
-def _draw_row(row: Sequence[Cell], width: int, numeric: Sequence[bool], decimals: Sequence[int]) -> str:
-    cells = [*row, *[None] * (width - len(row))]
-    return element("tr", *(_draw_cell(cells[index], numeric[index], decimals[index]) for index in range(width)))
+def pad_rows(rows: Sequence[Sequence[Cell]], width: int) -> list[list[Cell]]:
+    """The rows with empty cells at their end, so that each has `width` cells."""
+    return [[*row, *[None] * (width - len(row))][:width] for row in rows]
 
 
 def _draw_cell(value: Cell, right: bool, decimals: int) -> str:

@@ -12,10 +12,10 @@ from hardlook.harness.sections import DotChart, Section
 from hardlook.report.charts import draw_svg
 from hardlook.report.formatting import format_number
 from hardlook.report.markup import render_inline, render_paragraphs, strip_backticks
-from hardlook.report.score_cards import choose_score_decimals, format_score_interval
+from hardlook.report.score_display import choose_score_decimals, format_score_interval
 from hardlook.report.templates import render_template
 
-_MOST_PREVIEW_ROWS = 12
+_MAX_PREVIEW_ROWS = 12
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def draw_preview(sections: Sequence[Section], *, key: str) -> str:
     """The first dot chart that is small enough for a preview, as SVG; empty where there is none."""
     for section in sections:
         for block in section.blocks:
-            if isinstance(block, DotChart) and 1 < len(block.rows) <= _MOST_PREVIEW_ROWS:
+            if isinstance(block, DotChart) and 1 < len(block.rows) <= _MAX_PREVIEW_ROWS:
                 return draw_svg(block, key=key)
     return ""
 

@@ -15,7 +15,8 @@ import re
 # XML 1.0 forbids these even as references, and a label may contain them.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 
-_CODE = re.compile(r"`([^`]+)`")
+# Words in backticks.
+CODE = re.compile(r"`([^`]+)`")
 
 
 def escape(text: object) -> str:
@@ -45,12 +46,12 @@ def render_paragraphs(text: str) -> str:
 
 def render_inline(text: str) -> str:
     """Text within a line, escaped, with words in backticks as code."""
-    return _CODE.sub(r"<code>\1</code>", escape(text))
+    return CODE.sub(r"<code>\1</code>", escape(text))
 
 
 def strip_backticks(text: str) -> str:
     """The text without backticks, where markup is not allowed."""
-    return _CODE.sub(r"\1", text)
+    return CODE.sub(r"\1", text)
 
 
 def _format_attribute(value: object) -> str:

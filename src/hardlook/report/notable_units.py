@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 # Means of equal numbers differ from them in the last bits.
 ROUNDING = 1e-9
 
-KINDS = ("best", "worst", "typical", "surprising")
-
 # The worst come first: they say most about what an average hides.
 _TITLES = {
     "worst": ("The worst units", "The lowest first."),
@@ -105,8 +103,9 @@ def select_notable_units(
     others = ordered.tail(len(known) - half)
     worst = _take_first(others.filter(pl.col("value") != pl.lit(ordered["value"].first())), down, most)
     typical = _take_first(known, (pl.col("value") - pl.col("value").median()).abs(), most)
-    surprising = _take_first(known.filter(_distance() > ROUNDING), -_distance(), most)
-    return dict(zip(KINDS, (best, worst, typical, surprising), strict=True))
+    distance = (pl.col("value") - pl.col("expected")).abs()
+    surprising = _take_first(known.filter(distance > ROUNDING), -distance, most)
+    return {"best": best, "worst": worst, "typical": typical, "surprising": surprising}
 
 
 def compute_expected_qualities(qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality) -> pl.DataFrame:
@@ -134,12 +133,6 @@ def _mean_of_others(column: str) -> pl.Expr:
 
     total, count = pl.col("value").sum().over(column), pl.len().over(column)
     return pl.when(count > 1).then((total - pl.col("value")) / (count - 1))
-
-
-def _distance() -> pl.Expr:
-    import polars as pl
-
-    return (pl.col("value") - pl.col("expected")).abs()
 
 
 def _take_first(known: pl.DataFrame, order: pl.Expr, most: int) -> list[str]:

@@ -6,19 +6,20 @@ Nothing on a page depends on the time of rendering, so that the same run gives t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hardlook.harness.scorecard import Reading, Scorecard
+from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.scorecard import Reading, Score, Scorecard
 from hardlook.harness.sections import Gallery, Section
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import draw
-from hardlook.report.formatting import format_count, format_number
+from hardlook.report.formatting import format_count, format_interval, format_number, is_number, pluralize
 from hardlook.report.galleries import Pictures, Records, draw_gallery
-from hardlook.report.html_tables import Cell, draw_block_name, draw_html_table
+from hardlook.report.html_tables import draw_block_name, draw_html_table
 from hardlook.report.markup import element, render_inline, render_paragraphs, strip_backticks
-from hardlook.report.page_texts import build_reading_guide, find_slice_extremes
-from hardlook.report.score_cards import Card, ScoreTexts, build_card
+from hardlook.report.score_display import build_card, choose_score_decimals, format_score_interval, get_bounds
 from hardlook.report.scorecard_tables import (
     build_all_scores_table,
     build_left_out_table,
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 
-_MOST_CARDS = 12
-
-_MOST_PLAIN_GALLERIES = 2
+_MAX_CARDS, _MAX_PLAIN_GALLERIES = 12, 2
 
 _BEFORE = (
     ("scores", "Scores"),
@@ -41,12 +40,8 @@ _BEFORE = (
     ("left-out", "What was left out"),
     ("readings", "Which readings ran"),
 )
-
 _AFTER = (("all-scores", "All scores and slices"), ("failures", "Failures"))
-
 _PROVENANCE = ("provenance", "Provenance")
-
-_DATES = ("date", "finished", "started", "created")
 
 
 def render_page(
@@ -57,22 +52,18 @@ def render_page(
     summary: str = "",
     provenance: Mapping[str, object] | None = None,
     pictures: Pictures | None = None,
-    explanations: Mapping[str, str] | None = None,
-    higher_is_better: Mapping[str, bool] | None = None,
+    meanings: Sequence[ScoreMeaning] = (),
     failures: Sequence[Mapping[str, object]] = (),
     date: str = "",
-    titles: Mapping[str, str] | None = None,
-    headline: Collection[str] = (),
     records: Records | None = None,
     again: str = "",
 ) -> str:
     """The page as HTML.
 
     `pictures` has the pictures of each unit, or the reason why there are none; `records` what opens below them.
-    `titles` and `explanations` are texts on scores by name, and `headline` names the scores that get a card (all those
-    over all units when empty). `failures` are rows with the same keys, such as unit, error, remedy. The date is taken
-    from the provenance (`date`, `finished`, `started` or `created`) where none is given. `again` is the command that
-    repeats the run.
+    `meanings` are those of the scores that get a card; all scores over all units get one when it is empty. `failures`
+    are rows with the same keys, such as unit, error, remedy. The date is taken from the provenance (`date`, `finished`,
+    `started` or `created`) where none is given. `again` is the command that repeats the run.
 
     >>> page = render_page(Scorecard("toss", "1", "planted"), [Section("Notes", "None.")], title="TOSS")
     >>> page.startswith("<!doctype html>"), "https://" in page
@@ -81,8 +72,9 @@ def render_page(
     from markupsafe import Markup
 
     provenance = provenance or {}
-    wording = ScoreTexts(titles or {}, explanations or {}, higher_is_better or {})
-    chosen = list_headline_scores(scorecard, headline)[:_MOST_CARDS]
+    known = {meaning.name: meaning for meaning in meanings}
+    chosen = list_headline_scores(scorecard, known)[:_MAX_CARDS]
+    more = len(scorecard.headline) - len(chosen)
     return render_template(
         "template.html",
         run=True,
@@ -91,10 +83,10 @@ def render_page(
         facts=_list_facts(scorecard, date or _find_date(provenance)),
         summary=Markup(render_paragraphs(summary)),
         contents=[*_BEFORE, *_list_contents(sections), *_AFTER, _PROVENANCE],
-        behind=find_slice_extremes(scorecard, titles),
-        cards=[_prepare_card(build_card(score, wording)) for score in chosen],
+        behind=find_slice_extremes(scorecard, {name: meaning.title for name, meaning in known.items()}),
+        cards=[build_card(score, known.get(score.name)) for score in chosen],
         guide=[(term, Markup(render_inline(text))) for term, text in build_reading_guide(scorecard, chosen)],
-        more_headlines=_describe_more_scores(len(scorecard.headline) - len(chosen)),
+        more_headlines=f"{format_count(more, 'more score')} over all units in the table of all scores." if more else "",
         units=_describe_units(scorecard),
         left_out=Markup(_draw_left_out(scorecard)),
         readings=[_prepare_reading(reading) for reading in scorecard.readings],
@@ -140,13 +132,6 @@ def render_study(
     )
 
 
-def _prepare_card(card: Card) -> dict[str, object]:
-    from markupsafe import Markup
-
-    texts = {"meaning": Markup(render_inline(card.meaning)), "comparable": Markup(render_inline(card.comparable))}
-    return {**vars(card), "bar": Markup(card.bar), **texts}
-
-
 def _draw_sections(
     sections: Sequence[Section], pictures: Pictures, records: Records, *, named: bool
 ) -> list[dict[str, object]]:
@@ -154,7 +139,7 @@ def _draw_sections(
     from markupsafe import Markup
 
     names = iter(name_blocks(sections))
-    boxed = sum(isinstance(block, Gallery) for section in sections for block in section.blocks) > _MOST_PLAIN_GALLERIES
+    boxed = sum(isinstance(block, Gallery) for section in sections for block in section.blocks) > _MAX_PLAIN_GALLERIES
     drawn: list[dict[str, object]] = []
     for index, section in enumerate(sections, start=1):
         blocks, first = [], True
@@ -174,23 +159,19 @@ def _draw_sections(
 
 def _list_facts(scorecard: Scorecard, date: str) -> list[tuple[str, str]]:
     facts = [("Benchmark", f"{scorecard.benchmark} {scorecard.version}".strip()), ("Model", scorecard.model)]
-    planned, scored = (format_number(count, 0) for count in (scorecard.units.planned, scorecard.units.scored))
+    planned, scored = format_number(scorecard.units.planned, 0), format_number(scorecard.units.scored, 0)
     facts.append(("Units", planned if scored == planned else f"{scored} of {planned}"))
     return facts + ([("Date", date)] if date else [])
 
 
 def _find_date(provenance: Mapping[str, object]) -> str:
     """The day of the run: the time of day is in the provenance."""
-    date = next((str(provenance[name]) for name in _DATES if provenance.get(name)), "")
-    return date.split("T")[0]
+    names = ("date", "finished", "started", "created")
+    return next((str(provenance[name]).split("T")[0] for name in names if provenance.get(name)), "")
 
 
 def _list_contents(sections: Sequence[Section]) -> list[tuple[str, str]]:
     return [(f"s{index}", strip_backticks(section.title)) for index, section in enumerate(sections, start=1)]
-
-
-def _describe_more_scores(count: int) -> str:
-    return f"{format_count(count, 'more score')} over all units in the table of all scores." if count > 0 else ""
 
 
 def _describe_units(scorecard: Scorecard) -> str:
@@ -203,9 +184,8 @@ def _draw_left_out(scorecard: Scorecard) -> str:
     if not scorecard.left_out:
         return element("p", "Nothing was left out of the scores.")
     table = build_left_out_table(scorecard)
-    return draw_html_table("left-out", table.columns, table.rows, title=table.title) + draw_block_name(
-        "table", "left-out"
-    )
+    drawn = draw_html_table("left-out", table.columns, table.rows, title=table.title)
+    return drawn + draw_block_name("table", "left-out")
 
 
 def _prepare_reading(reading: Reading) -> dict[str, Markup | str]:
@@ -231,9 +211,120 @@ def _draw_failures(failures: Sequence[Mapping[str, object]]) -> str:
     if not failures:
         return ""
     columns = list(dict.fromkeys(key for row in failures for key in row))
-    rows = [[_cell(row.get(column)) for column in columns] for row in failures]
+    rows = [
+        [cell if cell is None or isinstance(cell, str | int | float) else str(cell) for cell in map(row.get, columns)]
+        for row in failures
+    ]
     return draw_html_table("failures", columns, rows, title="Failures")
 
 
-def _cell(value: object) -> Cell:
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+_COMPARABLE = (
+    "Whether a number can be compared with a published one. It can when data, units and readings are those of the "
+    "paper. Where it says why not, the difference to the paper is not the model's alone. A score without a published "
+    "counterpart says so."
+)
+_READINGS = (
+    "Papers sometimes say one thing and compute another. Each such choice has a name and a value, listed under "
+    '"Which readings ran". Numbers under different readings do not compare.'
+)
+_SLICES = (
+    "A slice is the part of the units that shares a property, such as a class or a context. A slice of few units has a "
+    "wide interval. Among many slices some look extreme by chance alone, so look at the interval before the rank."
+)
+_LEFT_OUT = 'Units that could not be scored are counted under "What was left out", with the reason.'
+_EXPORT = (
+    "Every chart has its numbers behind it. Charts and tables have a name in small print: `hardlook figure RUN NAME` "
+    "writes a chart as SVG, PDF, PNG or CSV, `hardlook table RUN NAME` writes a table as LaTeX, Markdown or CSV."
+)
+
+
+def build_reading_guide(scorecard: Scorecard, chosen: Sequence[Score] = ()) -> list[tuple[str, str]]:
+    """Terms and their explanations, in reading order; the first of the chosen scores with an interval is the example.
+
+    >>> [term for term, _ in build_reading_guide(Scorecard("toss", "1", "planted"))][:2]
+    ['Interval', 'n']
+    """
+    example = next((score for score in (*chosen, *scorecard.headline) if format_score_interval(score)), None)
+    terms = [("Interval", _explain_interval(example)), ("n", _explain_count(example)), ("Comparable", _COMPARABLE)]
+    if scorecard.readings:
+        terms.append(("Readings", _READINGS))
+    if any(score.slice for score in scorecard.scores):
+        terms.append(("Slices", _SLICES))
+    return [*terms, ("Left out", _LEFT_OUT), ("Figures and tables", _EXPORT)]
+
+
+def _explain_interval(score: Score | None) -> str:
+    if score is None or score.interval is None:
+        return "No score of this run has an interval: too few units, or none was requested. Read the values with care."
+    resampled = pluralize(score.interval.resampled)
+    return (
+        f"How far a score would move if other {resampled} had been drawn. `{score.name}` is "
+        f"{format_number(score.value, choose_score_decimals(score))}, its interval {format_score_interval(score)}. Of "
+        f"intervals made this way about {100 * score.interval.level:g} in 100 hold the value that endlessly many "
+        f"{resampled} of this kind would give. The draw of the data is covered; training the model again, or data of "
+        "another kind, is not."
+    )
+
+
+def _explain_count(score: Score | None) -> str:
+    text = "How many units a score is computed from."
+    if score is not None and score.interval is not None and score.interval.n != score.n:
+        text += (
+            f" Units that belong together are drawn together: `{score.name}` is computed from "
+            f"{format_number(score.n, 0)} units, its interval from "
+            f"{format_count(score.interval.n, score.interval.resampled)}."
+        )
+    return f"{text} With four times the units an interval is about half as wide."
+
+
+@dataclass(frozen=True)
+class SliceExtremes:
+    """One score over one kind of slice: its title, the kind, and texts of its lowest and highest value."""
+
+    name: str
+    by: str
+    lowest: str
+    highest: str
+
+
+def find_slice_extremes(
+    scorecard: Scorecard, titles: Mapping[str, str] | None = None, most: int = 4
+) -> list[SliceExtremes]:
+    """Scores whose lowest and highest slices have intervals that do not overlap: the first score per kind of slice.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> def score(value, name):
+    ...     interval = Interval(value - 0.1, value + 0.1, 0.95, "percentile", 9, "image")
+    ...     return Score("iou", value, 9, interval, {"class": name})
+    >>> card = Scorecard("b", "1", "m", (score(0.2, "cat"), score(0.8, "dog"), score(0.5, "cow")))
+    >>> find_slice_extremes(card)[0].lowest, find_slice_extremes(card)[0].highest
+    ('0.200 (0.100 to 0.300) for cat', '0.800 (0.700 to 0.900) for dog')
+    """
+    groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
+    for score in scorecard.scores:
+        if score.slice and is_number(score.value) and format_score_interval(score):
+            groups.setdefault((score.name, tuple(sorted(score.slice))), []).append(score)
+    extremes: dict[tuple[str, ...], SliceExtremes] = {}
+    for (name, _), scores in groups.items():
+        # A property with the same value in all slices is not named.
+        keys = tuple(key for key in scores[0].slice if len({score.slice[key] for score in scores}) > 1)
+        low, high = min(scores, key=lambda score: score.value), max(scores, key=lambda score: score.value)
+        assert low.interval is not None and high.interval is not None
+        if not keys or keys in extremes or low.interval.high >= high.interval.low:
+            continue
+        decimals = min(choose_score_decimals(low), choose_score_decimals(high))
+        ends = (
+            _describe_extreme([score for score in scores if score.value == end.value], keys, decimals)
+            for end in (low, high)
+        )
+        extremes[keys] = SliceExtremes((titles or {}).get(name) or name, " and ".join(keys), *ends)
+    return list(extremes.values())[:most]
+
+
+def _describe_extreme(scores: Sequence[Score], keys: Sequence[str], decimals: int) -> str:
+    """A value and its slice; of slices with the same value the first is named and the others are counted."""
+    first = scores[0]
+    where = ", ".join(first.slice[key] for key in keys)
+    more = f" and {len(scores) - 1} more" if len(scores) > 1 else ""
+    bounds = format_interval(*get_bounds(first), decimals)
+    return f"{format_number(first.value, decimals)} ({bounds}) for {where}{more}"

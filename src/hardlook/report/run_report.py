@@ -32,7 +32,7 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
     card = scored.benchmark.card
     sections = build_report_sections(scored, examples)
     shown = list_shown_units(sections)
-    pictures = _load_pictures(scored, shown)
+    pictures = load_unit_pictures(scored, shown)
     _report_missing_pictures(scored, [why for why in pictures.values() if isinstance(why, str)])
     page = render_page(
         scored.scorecard,
@@ -41,10 +41,7 @@ def write_report(scored: ScoredRun, *, examples: int = EXAMPLES, out: Path | Non
         summary=_describe_run(scored),
         provenance=scored.manifest,
         pictures=pictures,
-        explanations={score.name: score.meaning for score in card.scores},
-        higher_is_better={score.name: score.higher_is_better for score in card.scores if score.ranked},
-        titles={score.name: score.title for score in card.scores},
-        headline=[score.name for score in card.scores],
+        meanings=card.scores,
         failures=scored.failures.select("unit", "stage", "error", "at").to_dicts(),
         date=scored.manifest["created"][:10],
         records=_build_unit_records(scored, shown),
@@ -128,7 +125,8 @@ def _report_missing_pictures(scored: ScoredRun, reasons: Sequence[str]) -> None:
         typer.echo(f"{scored.folder.path}: {count}: {' '.join(reasons[0].split())}", err=True)
 
 
-def _load_pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
+def load_unit_pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
+    """By unit its pictures, or the reason why there are none."""
     if not wanted:
         return {}
     try:

@@ -8,7 +8,7 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Table
 from hardlook.report.formatting import format_slice
 from hardlook.report.html_tables import Cell
-from hardlook.report.score_cards import choose_score_decimals
+from hardlook.report.score_display import choose_score_decimals, get_bounds
 
 
 def list_headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> list[Score]:
@@ -26,7 +26,7 @@ def build_scores_table(
     """
     scores = list_headline_scores(scorecard, chosen)
     named = titles or {}
-    rows = [(named.get(score.name) or score.name, *_list_numbers(score), score.n) for score in scores]
+    rows = [(named.get(score.name) or score.name, float(score.value), *get_bounds(score), score.n) for score in scores]
     columns = ("score", "value", "low", "high", "n")
     return Table("Scores", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
 
@@ -35,25 +35,16 @@ def build_all_scores_table(scorecard: Scorecard) -> Table:
     """Every score and slice, with reading and comparability where any score has them."""
     rows: list[tuple[Cell, ...]] = []
     for score in scorecard.scores:
-        where = format_slice(score.slice) or "all units"
-        rows.append(
-            (
-                score.name,
-                where,
-                *_list_numbers(score),
-                score.n,
-                score.reading,
-                score.comparable,
-            )
-        )
+        numbers = (float(score.value), *get_bounds(score), score.n)
+        rows.append((score.name, format_slice(score.slice) or "all units", *numbers, score.reading, score.comparable))
     columns = ("score", "slice", "value", "low", "high", "n", "reading", "comparable")
     kept = [index for index in range(len(columns)) if index < 3 or any(row[index] not in (None, "") for row in rows)]
     return Table(
         "All scores and slices",
-        _describe_intervals(list(scorecard.scores)),
+        _describe_intervals(scorecard.scores),
         [columns[index] for index in kept],
         [[row[index] for index in kept] for row in rows],
-        _choose_decimals(list(scorecard.scores)),
+        _choose_decimals(scorecard.scores),
     )
 
 
@@ -92,16 +83,11 @@ def build_readings_table(scorecard: Scorecard) -> Table:
     return Table("Which readings ran", "", ("reading", "value", "meaning", "default", "choices"), rows)
 
 
-def _list_numbers(score: Score) -> tuple[float, float | None, float | None]:
-    interval = score.interval
-    return float(score.value), interval.low if interval else None, interval.high if interval else None
-
-
-def _choose_decimals(scores: list[Score]) -> int:
+def _choose_decimals(scores: Sequence[Score]) -> int:
     return max((choose_score_decimals(score) for score in scores), default=3)
 
 
-def _describe_intervals(scores: list[Score]) -> str:
+def _describe_intervals(scores: Sequence[Score]) -> str:
     """How the intervals were made, where all were made in the same way."""
     made = {
         (score.interval.level, score.interval.method, score.interval.resampled) for score in scores if score.interval

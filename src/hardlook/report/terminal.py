@@ -6,7 +6,8 @@ covers its slices too, so that lengths are never compared between scores of diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -14,7 +15,7 @@ from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.report.charts.drawing import fit_scale
 from hardlook.report.formatting import format_count, format_number, format_slice, is_number, keep_finite
-from hardlook.report.score_cards import choose_score_decimals, format_score_interval
+from hardlook.report.score_display import choose_score_decimals, format_score_interval, get_bounds
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,12 +23,9 @@ if TYPE_CHECKING:
 
 
 MIN_BAR, MAX_BAR = 6, 24
-
 _EMPTY, _LINE, _DOT, _BULLET = "·", "─", "●", "•"
-
 _GAP, _LABEL = 2, 18
-
-_MOST_KINDS, _MOST_OTHERS = 10, 30
+_MAX_KINDS, _MAX_OTHERS = 10, 30
 
 
 def print_scorecard(
@@ -45,7 +43,9 @@ def print_scorecard(
     over_all = scorecard.headline
     first = [score for score in over_all if score.name in known and known[score.name].headline] or list(over_all)
     shown = list(over_all) if full else first
-    kinds = [] if full else _group_shown_slices(scorecard, first, known)
+    # Slices of headline scores, and of scores that have slices only, such as the IoU of a class.
+    sliced = dict.fromkeys(score.name for score in scorecard.scores if score.name not in {one.name for one in over_all})
+    kinds = [] if full else group_slices(scorecard.scores, [*{one.name: None for one in first} | sliced], known)
     ranges = fit_ranges(scorecard.scores if full else first, (one for kind in kinds for one in kind.scores))
     units = scorecard.units
     _print_line(console, f"{scorecard.benchmark} {scorecard.version}  {scorecard.model}", "bold")
@@ -63,9 +63,9 @@ def print_scorecard(
         _print_others(over_all, first, console)
         if kinds:
             console.print()
-            console.print(build_slices_table(kinds[:_MOST_KINDS], known, ranges, console.width))
-        if len(kinds) > _MOST_KINDS:
-            _print_line(console, f"and {format_count(len(kinds) - _MOST_KINDS, 'more kind')} of slices", "dim")
+            console.print(build_slices_table(kinds[:_MAX_KINDS], known, ranges, console.width))
+        if len(kinds) > _MAX_KINDS:
+            _print_line(console, f"and {format_count(len(kinds) - _MAX_KINDS, 'more kind')} of slices", "dim")
     _print_fine_print(scorecard, first, console, full=full)
 
 
@@ -75,53 +75,35 @@ def _print_others(over_all: Sequence[Score], first: Sequence[Score], console: Co
     if not others:
         return
     words = [
-        f"{score.name} {format_number(score.value, choose_score_decimals(score))}" for score in others[:_MOST_OTHERS]
+        f"{score.name} {format_number(score.value, choose_score_decimals(score))}" for score in others[:_MAX_OTHERS]
     ]
-    if len(others) > _MOST_OTHERS:
-        words.append(f"and {len(others) - _MOST_OTHERS} more")
+    if len(others) > _MAX_OTHERS:
+        words.append(f"and {len(others) - _MAX_OTHERS} more")
     console.print()
     _print_line(console, "Other scores", "bold")
-    line = " "
-    for number, word in enumerate(words):
-        piece = word if number == len(words) - 1 else f"{word},"
-        if len(line) + len(piece) + 1 > console.width and line.strip():
-            _print_line(console, line)
-            line = " "
-        line += f" {piece}"
-    _print_line(console, line)
-
-
-def _group_shown_slices(
-    scorecard: Scorecard, first: Sequence[Score], known: Mapping[str, ScoreMeaning]
-) -> list[SliceGroup]:
-    """Slices of headline scores, and of scores that have slices only, such as the IoU of a class."""
-    over_all = {score.name for score in scorecard.headline}
-    names = [score.name for score in scorecard.scores if score.name not in over_all]
-    return group_slices(scorecard.scores, list(dict.fromkeys([*(score.name for score in first), *names])), known)
+    # A name and its value stay on one line.
+    text = ", ".join(word.replace(" ", "\0") for word in words)
+    wrapped = textwrap.wrap(text, console.width - 2, break_long_words=False, break_on_hyphens=False)
+    for line in wrapped:
+        _print_line(console, f"  {line}".replace("\0", " "))
 
 
 def _print_all_slices(
     scorecard: Scorecard, console: Console, known: Mapping[str, ScoreMeaning], ranges: Mapping[str, Range]
 ) -> None:
     for name in dict.fromkeys(score.name for score in scorecard.scores if score.slice):
-        own = [score for score in scorecard.scores if score.name == name and score.slice]
-        ranked = name not in known or known[name].ranked
-        higher = name not in known or known[name].higher_is_better or not ranked
-        own.sort(key=lambda score: (not is_number(score.value), score.value if higher else -score.value))
+        own = _sort_worst_first([one for one in scorecard.scores if one.name == name and one.slice], name, known)
+        order = "worst first" if name not in known or known[name].ranked else "lowest first"
+        heading = f"{name}{format_direction(name, known)}, {format_count(len(own), 'slice')}, {order}"
         console.print()
-        order = "worst first" if ranked else "lowest first"
-        _print_line(
-            console, f"{name}{format_direction(name, known)}, {format_count(len(own), 'slice')}, {order}", "bold"
-        )
-        console.print(
-            build_score_table(own, [format_slice(score.slice) for score in own], "slice", ranges, console.width)
-        )
+        _print_line(console, heading, "bold")
+        labels = [format_slice(score.slice) for score in own]
+        console.print(build_score_table(own, labels, "slice", ranges, console.width))
 
 
 def _print_fine_print(scorecard: Scorecard, first: Sequence[Score], console: Console, *, full: bool) -> None:
-    lines = []
-    for text in dict.fromkeys(score.comparable for score in (scorecard.headline if full else first)):
-        lines += [f"Beside the paper: {text}"] if text else []
+    texts = dict.fromkeys(score.comparable for score in (scorecard.headline if full else first))
+    lines = [f"Beside the paper: {text}" for text in texts if text]
     if scorecard.left_out and full:
         lines += [f"Left out: {item.count} {item.what}: {item.why}" for item in scorecard.left_out]
     elif scorecard.left_out:
@@ -162,11 +144,6 @@ class SliceGroup:
     keys: tuple[str, ...]
     scores: tuple[Score, ...]
 
-    @property
-    def differ(self) -> bool:
-        """Whether the best is better than the worst."""
-        return self.scores[0].value != self.scores[-1].value
-
 
 def group_slices(
     scores: Sequence[Score], names: Sequence[str], meanings: Mapping[str, ScoreMeaning]
@@ -190,7 +167,7 @@ def group_slices(
 
 def _sort_worst_first(scores: Sequence[Score], name: str, meanings: Mapping[str, ScoreMeaning]) -> tuple[Score, ...]:
     higher = name not in meanings or meanings[name].higher_is_better or not meanings[name].ranked
-    return tuple(sorted(scores, key=lambda score: score.value if higher else -score.value))
+    return tuple(sorted(scores, key=lambda one: (not is_number(one.value), one.value if higher else -one.value)))
 
 
 def build_score_table(
@@ -204,10 +181,11 @@ def build_score_table(
         _Column(_name_interval(scores), [format_score_interval(score) for score in scores], "right"),
         _Column("n", [format_number(score.n, 0) for score in scores], "right"),
     ]
-    own = [ranges[score.name] for score in scores]
-    room = compute_bar_width(width, sum(column.width + _GAP for column in columns), own)
-    drawn = [draw_text_bar(score, span.low, span.high, room) for score, span in zip(scores, own, strict=True) if room]
-    return _make_table(columns, add_range_ends(drawn, own) if room else [])
+
+    def draw_bar(place: int, span: Range, room: int) -> str:
+        return draw_text_bar(scores[place], span.low, span.high, room)
+
+    return _make_table(columns, [ranges[score.name] for score in scores], draw_bar, width)
 
 
 def build_slices_table(
@@ -219,15 +197,15 @@ def build_slices_table(
         _Column("slices", labels),
         _Column("", [str(len(kind.scores)) for kind in kinds], "right"),
         _Column("worst", [_format_named_score(kind.scores[0]) for kind in kinds]),
-        _Column("best", [_format_named_score(kind.scores[-1]) if kind.differ else "the same" for kind in kinds]),
+        _Column("best", [_format_best(kind) for kind in kinds]),
     ]
     if not all(_has_bad_end(kind, meanings) for kind in kinds):
         columns[2:] = [replace(columns[2], title="worst or lowest"), replace(columns[3], title="best or highest")]
-    own = [ranges[kind.name] for kind in kinds]
-    room = compute_bar_width(width, sum(column.width + _GAP for column in columns), own)
-    values = [[score.value for score in kind.scores] for kind in kinds]
-    drawn = [draw_value_strip(row, span.low, span.high, room) for row, span in zip(values, own, strict=True) if room]
-    return _make_table(columns, add_range_ends(drawn, own) if room else [])
+
+    def draw_strip(place: int, span: Range, room: int) -> str:
+        return draw_value_strip((score.value for score in kinds[place].scores), span.low, span.high, room)
+
+    return _make_table(columns, [ranges[kind.name] for kind in kinds], draw_strip, width)
 
 
 def _has_bad_end(kind: SliceGroup, meanings: Mapping[str, ScoreMeaning]) -> bool:
@@ -239,6 +217,11 @@ def _has_bad_end(kind: SliceGroup, meanings: Mapping[str, ScoreMeaning]) -> bool
 def _name_interval(scores: Sequence[Score]) -> str:
     levels = {score.interval.level for score in scores if score.interval is not None}
     return f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
+
+
+def _format_best(kind: SliceGroup) -> str:
+    worst, best = kind.scores[0], kind.scores[-1]
+    return _format_named_score(best) if best.value != worst.value else "the same"
 
 
 def _format_named_score(score: Score) -> str:
@@ -259,10 +242,15 @@ class _Column:
         return max([len(self.title), *map(len, self.cells)])
 
 
-def _make_table(columns: Sequence[_Column], bars: Sequence[str]) -> Table:
+def _make_table(
+    columns: Sequence[_Column], ranges: Sequence[Range], draw: Callable[[int, Range, int], str], width: int
+) -> Table:
+    """The columns and, where `width` leaves room, bars; `draw` makes one from its row, its range and its width."""
     from rich.table import Table
     from rich.text import Text
 
+    room = compute_bar_width(width, sum(column.width + _GAP for column in columns), ranges)
+    bars = add_range_ends([draw(place, span, room) for place, span in enumerate(ranges)], ranges) if room else []
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for column in columns:
         table.add_column(column.title, justify=column.side, overflow="fold")
@@ -320,8 +308,7 @@ def fit_ranges(scores: Iterable[Score], by_value: Iterable[Score] = ()) -> dict[
     """
     numbers: dict[str, list[float]] = {}
     for score in scores:
-        bounds = () if score.interval is None else (score.interval.low, score.interval.high)
-        numbers.setdefault(score.name, []).extend((score.value, *bounds))
+        numbers.setdefault(score.name, []).extend(keep_finite((score.value, *get_bounds(score))))
     for score in by_value:
         numbers.setdefault(score.name, []).append(score.value)
     return {name: fit_range(values) for name, values in numbers.items()}
@@ -335,8 +322,9 @@ def draw_text_bar(score: Score, low: float, high: float, width: int = MAX_BAR) -
     '··──●──··'
     """
     cells = [_EMPTY] * width
-    if score.interval is not None and is_number(score.interval.low) and is_number(score.interval.high):
-        first, last = (_locate(end, low, high, width) for end in (score.interval.low, score.interval.high))
+    start, stop = get_bounds(score)
+    if is_number(start) and is_number(stop):
+        first, last = (_locate(end, low, high, width) for end in (start, stop))
         cells[first : last + 1] = [_LINE] * (last - first + 1)
     if is_number(score.value):
         cells[_locate(score.value, low, high, width)] = _DOT

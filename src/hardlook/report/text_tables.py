@@ -20,15 +20,15 @@ import csv
 import io
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 from hardlook.harness.sections import Table
 from hardlook.report.formatting import MISSING, format_exact, format_number, is_number
-from hardlook.report.html_tables import Cell, choose_cell_decimals, is_numeric_column
-from hardlook.report.markup import strip_backticks
+from hardlook.report.html_tables import Cell, choose_cell_decimals, is_numeric_column, pad_rows
+from hardlook.report.markup import CODE, strip_backticks
 
 Form = Literal["latex", "markdown", "csv"]
-
 Intervals = Literal["brackets", "plus-minus"]
 
 _LATEX = {
@@ -51,8 +51,6 @@ _LATEX = {
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
 }
 
-_CODE = re.compile(r"`([^`]+)`")
-
 
 def format_table(table: Table, form: Form, intervals: Intervals = "brackets") -> str:
     """The table as text with a final line break.
@@ -70,17 +68,15 @@ def _format_csv(table: Table) -> str:
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow([strip_backticks(name) for name in table.columns])
-    for row in table.rows:
-        cells = [*row, *[None] * (len(table.columns) - len(row))]
+    for cells in pad_rows(table.rows, len(table.columns)):
         writer.writerow([strip_backticks(cell) if isinstance(cell, str) else format_exact(cell) for cell in cells])
     return stream.getvalue()
 
 
 def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[list[str]], list[bool]]:
     """Column names, texts of the cells, and which columns are set to the right."""
-    width = len(table.columns)
-    cells = [[*row, *[None] * (width - len(row))] for row in table.rows]
-    columns = [[row[index] for row in cells] for index in range(width)]
+    cells = pad_rows(table.rows, len(table.columns))
+    columns = [[row[index] for row in cells] for index in range(len(table.columns))]
     decimals = [choose_cell_decimals(column, table.decimals) for column in columns]
     low = _find_low_column(table.columns)
     names, texts, right = [], [], []
@@ -100,16 +96,11 @@ def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[l
 
 def _find_low_column(names: Sequence[str]) -> int | None:
     """The index of `low`, if `high` follows it."""
-    places = [index for index in range(len(names) - 1) if (names[index], names[index + 1]) == ("low", "high")]
-    return places[0] if places else None
+    return next((index for index, pair in enumerate(pairwise(names)) if pair == ("low", "high")), None)
 
 
 def _format_interval(low: Cell, high: Cell, decimals: int, form: Intervals) -> str:
-    if (
-        not isinstance(low, int | float)
-        or not isinstance(high, int | float)
-        or not (is_number(low) and is_number(high))
-    ):
+    if not (is_number(low) and is_number(high)):
         return MISSING
     if form == "plus-minus":
         return f"\N{PLUS-MINUS SIGN}{format_number((high - low) / 2, decimals)}"
@@ -128,7 +119,8 @@ def _format_latex(columns: list[str], rows: list[list[str]], right: list[bool]) 
         r"\toprule",
         " & ".join(map(escape_latex, columns)) + r" \\",
         r"\midrule",
-        *(_protect_start(" & ".join(map(escape_latex, row))) + r" \\" for row in rows),
+        # A bracket or star at the start of a row would be read as an argument of the line break before it.
+        *(re.sub(r"^(?=[\[*])", "{}", " & ".join(map(escape_latex, row))) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -141,14 +133,9 @@ def escape_latex(text: str) -> str:
     >>> print(escape_latex("50 % of `a_b`"))
     50 \% of \texttt{a\_b}
     """
-    parts = _CODE.split(text)
+    parts = CODE.split(text)
     escaped = ["".join(_LATEX.get(letter, letter) for letter in " ".join(part.split("\n"))) for part in parts]
     return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
-
-
-def _protect_start(row: str) -> str:
-    """The row; a bracket or star at its start would be read as an argument of the line break before it."""
-    return "{}" + row if row.startswith(("[", "*")) else row
 
 
 def _format_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:

@@ -2,8 +2,8 @@
 
 >>> from hardlook.similarity.label_sets import load_shipped_set
 >>> analysis = analyse_labels(load_shipped_set("voc20"), ["path", "wup"])
->>> analysis.views["path"].summary.labels, analysis.left_out, analysis.neighbours[0].label
-(20, (), 'bicycle')
+>>> analysis.views["path"].summary.labels, analysis.left_out, next(iter(analysis.neighbours))
+(20, {}, 'bicycle')
 >>> bool(analysis.agreement[0, 1] > 0.5), float(analysis.overlap[0, 0])
 (True, 1.0)
 """
@@ -52,6 +52,7 @@ KERNEL_WIDTH = 0.02
 RUN_LENGTH = 3
 
 Matrices = Mapping[str, NDArray[np.float64]]
+Neighbours = Mapping[str, tuple[tuple[str, float], ...]]
 
 
 @dataclass(frozen=True)
@@ -67,48 +68,25 @@ class MeasureView:
     smooth: DensityCurve
 
 
-@dataclass(frozen=True)
-class LeftOutMeasure:
-    """A default measure that could not be computed, and why."""
-
-    name: str
-    why: str
-
-
-@dataclass(frozen=True)
-class SimilarPair:
-    """Two different labels and their similarity."""
-
-    first: str
-    second: str
-    similarity: float
-
-
-@dataclass(frozen=True)
-class NeighbourList:
-    """A label's nearest labels, most similar first, under each measure: (name, similarity)."""
-
-    label: str
-    by_measure: Mapping[str, tuple[tuple[str, float], ...]]
-
-
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """m measures over one label set.
+    """The comparison of m measures over one label set.
 
     `agreement` (m, m) is Spearman's correlation over pairs of different labels, NaN where a measure has one value
     only; `overlap` (m, m) the share of each label's `nearest` neighbours that two measures have in common. Rows are in
-    the order of `views`. `neighbours` lists those of the labels that the user chose, or of examples
-    (`neighbours_chosen`). `polysemy` and `variants` are under `wordnet_measure`.
+    the order of `views`. `neighbours` has the nearest labels by measure of some labels, as (name, similarity), most
+    similar first; `neighbours_chosen` says whether the user chose these labels or they are examples. `polysemy` and
+    `variants` are computed with `wordnet_measure`. `left_out` are the default measures that could not be computed, with
+    the reason.
     """
 
     labels: LabelSet
     views: Mapping[str, MeasureView]
-    left_out: tuple[LeftOutMeasure, ...]
+    left_out: Mapping[str, str]
     agreement: NDArray[np.float64]
     overlap: NDArray[np.float64]
     nearest: int
-    neighbours: tuple[NeighbourList, ...]
+    neighbours: Mapping[str, Neighbours]
     neighbours_chosen: bool
     wordnet_measure: str | None
     polysemy: tuple[PolysemyCase, ...]
@@ -143,14 +121,14 @@ def analyse_labels(
     required = _list_required(measures, sources)
     optional = [name for name in OPTIONAL_MEASURES if measures is None and name not in required]
     views: dict[str, MeasureView] = {}
-    left_out = []
+    left_out = {}
     for name in (*required, *optional):
         try:
             result = compute_similarity(labels, name, source=sources.get(name), unknown=unknown, seed=seed)
         except HardlookError as error:
             if name in required:
                 raise
-            left_out.append(LeftOutMeasure(name, f"{error.what}; {error.remedy}" if error.remedy else error.what))
+            left_out[name] = f"{error.what}; {error.remedy}" if error.remedy else error.what
             continue
         density = density_curve(result.matrix, bins=BINS)
         views[name] = MeasureView(result, summarise_matrix(result.matrix), density, smooth_density(density))
@@ -164,11 +142,11 @@ def analyse_labels(
     return Analysis(
         labels=labels,
         views=views,
-        left_out=tuple(left_out),
+        left_out=left_out,
         agreement=agreement_table(list(matrices.values())),
         overlap=np.array(overlap),
         nearest=nearest,
-        neighbours=tuple(list_neighbours(labels, matrices, row, LISTED_NEIGHBOURS) for row in rows),
+        neighbours={labels.names[row]: list_neighbours(labels, matrices, row, LISTED_NEIGHBOURS) for row in rows},
         neighbours_chosen=bool(neighbours_of),
         wordnet_measure=wordnet,
         polysemy=find_polysemy(labels, wordnet, unknown) if wordnet else (),
@@ -206,29 +184,25 @@ def smooth_density(curve: DensityCurve, width: float = KERNEL_WIDTH) -> DensityC
     return DensityCurve(curve.centres, np.asarray(smooth, np.float64))
 
 
-def list_similar_pairs(matrix: NDArray[np.float64], names: Sequence[str], count: int) -> tuple[SimilarPair, ...]:
+def list_similar_pairs(matrix: NDArray[np.float64], names: Sequence[str], count: int) -> list[tuple[str, str, float]]:
     """The `count` most similar pairs of different labels of a matrix (K, K); ties in the order of the labels.
 
     >>> matrix = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.3], [0.2, 0.3, 1.0]])
     >>> list_similar_pairs(matrix, ["cat", "dog", "car"], 2)
-    (SimilarPair(first='cat', second='dog', similarity=0.5), SimilarPair(first='dog', second='car', similarity=0.3))
+    [('cat', 'dog', 0.5), ('dog', 'car', 0.3)]
     """
     rows, columns = np.triu_indices(len(matrix), 1)
     values = matrix[rows, columns]
     order = np.argsort(-values, kind="stable")[:count]
-    return tuple(SimilarPair(names[rows[one]], names[columns[one]], float(values[one])) for one in order)
+    return [(names[rows[one]], names[columns[one]], float(values[one])) for one in order]
 
 
-def list_neighbours(labels: LabelSet, matrices: Matrices, row: int, count: int) -> NeighbourList:
+def list_neighbours(labels: LabelSet, matrices: Matrices, row: int, count: int) -> Neighbours:
     """The `count` nearest labels of the label in `row` under every measure."""
-    names = labels.names
-    return NeighbourList(
-        names[row],
-        {
-            measure: tuple((names[one.place], one.similarity) for one in rank_neighbours(matrix, row, count=count))
-            for measure, matrix in matrices.items()
-        },
-    )
+    return {
+        measure: tuple((labels.names[one.row], one.similarity) for one in rank_neighbours(matrix, row, count=count))
+        for measure, matrix in matrices.items()
+    }
 
 
 def select_example_rows(matrices: Matrices, *, count: int, nearest: int) -> tuple[int, ...]:
@@ -255,9 +229,9 @@ def select_example_rows(matrices: Matrices, *, count: int, nearest: int) -> tupl
 def _mark_nearest(matrix: NDArray[np.float64], count: int) -> NDArray[np.bool_]:
     others = matrix.copy()
     np.fill_diagonal(others, -1.0)
-    places = np.argsort(-others, axis=1, kind="stable")[:, :count]
+    columns = np.argsort(-others, axis=1, kind="stable")[:, :count]
     marks = np.zeros(matrix.shape, np.bool_)
-    np.put_along_axis(marks, places, True, axis=1)
+    np.put_along_axis(marks, columns, True, axis=1)
     return marks
 
 
@@ -298,5 +272,5 @@ def sample_runs(order: NDArray[np.int64], size: int, *, run: int = RUN_LENGTH) -
     runs = max(size // run, 1)
     width = len(order) / runs
     starts = [int(width * (number + 0.5) - run / 2) for number in range(runs)]
-    places = sorted({place for start in starts for place in range(max(start, 0), min(start + run, len(order)))})
-    return order[places]
+    chosen = sorted({index for start in starts for index in range(max(start, 0), min(start + run, len(order)))})
+    return order[chosen]

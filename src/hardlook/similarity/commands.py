@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,9 +15,13 @@ from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from hardlook.similarity.label_synsets import UnknownPolicy
 
 _MAKE = "make"
+MAX_TREATED_LABELS = 8
+_STATES = {"ready": "ready", "source": "with --source", "install": "to install"}
 
 
 class _LabelsOrVerb(TyperGroup):
@@ -45,7 +50,6 @@ labels_app = typer.Typer(
     no_args_is_help=True, rich_markup_mode="rich", help="Label sets: list, show, compare and map them."
 )
 
-_Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 _Labels = Annotated[str, typer.Argument(help="A name from `hardlook labels list`, or a file of labels.")]
 _Variant = Annotated[str, typer.Option("--variant", help="Senses of a shipped set: corrected or published.")]
 _Unknown = Annotated[
@@ -68,7 +72,7 @@ def make(
         list[str] | None, typer.Option("--model-arg", help="KEY=VALUE for a text encoder; repeatable.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The matrix: S.csv, S.npy or S.parquet.")] = None,
-    as_json: _Json = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Make the similarity matrix of a label set; without --out, show its summary and the most similar pairs.
 
@@ -82,7 +86,6 @@ def make(
     from hardlook.similarity.matrix_files import check_suffix, write_matrix
     from hardlook.similarity.measures import compute_similarity
     from hardlook.similarity.report import describe_matrix
-    from hardlook.similarity.terminal import print_matrix
 
     if out is not None:
         check_suffix(out)
@@ -101,7 +104,40 @@ def make(
     if as_json:
         print_json(document)
     else:
-        print_matrix(document)
+        _print_matrix(document)
+
+
+def _print_matrix(document: Mapping[str, Any]) -> None:
+    """Print a summary by `report.describe_matrix`; without an output file, the most similar pairs as well."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(highlight=False)
+    variant = "" if document["variant"] == "file" else f" ({document['variant']})"
+    title = f"{document['labels']}{variant}, {document['count']} labels: {document['measure']}"
+    console.print(Text(title, style="bold"))
+    console.print(Text(document["description"], style="dim"))
+    table = _create_table("", "mean", "std")
+    table.add_row("all cells, with the diagonal", f"{document['mean']:.4f}", f"{document['std']:.4f}")
+    table.add_row("pairs of different labels", *(f"{document[f'{key}_off_diagonal']:.4f}" for key in ("mean", "std")))
+    published, treated = document["published"], document["treated"]
+    if published:
+        table.add_row("published, other labels (ImageNet-1k)", f"{published['mean']:.3f}", f"{published['std']:.3f}")
+    console.print(table)
+    if published:
+        console.print(Text(f"The published figures are {published['note']}.", style="dim"))
+    if treated:
+        console.print(Text(f"{len(treated)} of {document['count']} labels were not simply looked up:"))
+        for one in treated[:MAX_TREATED_LABELS]:
+            console.print(Text(f"  {one['label']}: {one['how']}"))
+        if len(treated) > MAX_TREATED_LABELS:
+            console.print(Text(f"  and {len(treated) - MAX_TREATED_LABELS} more (--json lists all)"))
+    if document["out"]:
+        console.print(Text(f"written: {document['out']}"))
+        return
+    console.print(Text("\nMost similar pairs", style="bold"))
+    for pair in document["pairs"]:
+        console.print(Text(f"  {pair['similarity']:.4f}  {pair['first']}, {pair['second']}"))
 
 
 @similarity_app.command("analyse")
@@ -120,7 +156,7 @@ def analyse(
     ] = None,
     unknown: _Unknown = "hypernym",
     seed: _Seed = 0,
-    as_json: _Json = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Compare measures on a label set: mean, spread, density, heat maps, neighbours, polysemy, agreement.
 
@@ -133,7 +169,6 @@ def analyse(
     from hardlook.similarity.analysis import analyse_labels
     from hardlook.similarity.label_sets import load_label_set
     from hardlook.similarity.report import write_analysis
-    from hardlook.similarity.terminal import print_analysis
 
     label_set = load_label_set(labels, variant)
     analysis = analyse_labels(
@@ -148,30 +183,41 @@ def analyse(
     if as_json:
         print_json(document)
         return
-    print_analysis(analysis)
+    typer.echo(f"{label_set.name} ({label_set.variant}), {len(label_set)} labels; means with the diagonal")
+    for name, view in analysis.views.items():
+        typer.echo(f"  {name:10} mean {view.summary.mean:.4f}  std {view.summary.std:.4f}")
+    for name, why in analysis.left_out.items():
+        typer.echo(f"  {name:10} left out: {why}")
     typer.echo(f"\npage: {out / 'analysis.html'}")
 
 
 @similarity_app.command("measures")
-def measures(as_json: _Json = False) -> None:
+def measures(as_json: arguments.Json = False) -> None:
     """List the measures: their definitions and requirements, and which are available.
 
     [bold]Example[/bold]
 
       hardlook similarity measures
     """
+    from rich.console import Console
+    from rich.markup import escape
+
     from hardlook.similarity.measures import list_measures
-    from hardlook.similarity.terminal import print_measures
 
     rows = list_measures()
     if as_json:
         print_json(rows)
-    else:
-        print_measures(rows)
+        return
+    table = _create_table("measure", "state", "definition and requirements")
+    for row in rows:
+        install = f" Install: {'; '.join(row['install'])}." if row["install"] else ""
+        needs = f"Needs {row['needs']}.{install}"
+        table.add_row(row["name"], _STATES[row["state"]], f"{escape(row['sentence'])} [dim]{escape(needs)}[/dim]")
+    Console(highlight=False).print(table)
 
 
 @labels_app.command("list")
-def list_sets(as_json: _Json = False) -> None:
+def list_sets(as_json: arguments.Json = False) -> None:
     """List the label sets that ship with hardlook.
 
     [bold]Example[/bold]
@@ -179,7 +225,6 @@ def list_sets(as_json: _Json = False) -> None:
       hardlook labels list
     """
     from hardlook.similarity.label_sets import list_label_sets
-    from hardlook.similarity.terminal import print_table
 
     sets = list_label_sets()
     if as_json:
@@ -189,11 +234,11 @@ def list_sets(as_json: _Json = False) -> None:
     for one in sets:
         numbering = "; ".join(filter(None, (f"id: {one.numbering}", one.category_numbering)))
         rows.append((one.name, one.title, ", ".join(one.variants), numbering))
-    print_table(("name", "labels", "senses", "ids"), rows)
+    _print_table(("name", "labels", "senses", "ids"), rows)
 
 
 @labels_app.command("show")
-def show(labels: _Labels, variant: _Variant = "corrected", as_json: _Json = False) -> None:
+def show(labels: _Labels, variant: _Variant = "corrected", as_json: arguments.Json = False) -> None:
     """Show the labels of a set with their senses and glosses.
 
     [bold]Examples[/bold]
@@ -203,28 +248,23 @@ def show(labels: _Labels, variant: _Variant = "corrected", as_json: _Json = Fals
       hardlook labels show ade150 --variant published --json
     """
     from hardlook.similarity.label_sets import load_label_set
-    from hardlook.similarity.terminal import print_table
     from hardlook.similarity.wordnet.nouns import load_nouns
 
     nouns = load_nouns()
-    rows = []
+    rows, document = [], []
     for label in load_label_set(labels, variant, nouns=nouns):
         sense = nouns.sense(nouns.index(label.sense)) if label.sense else None
-        rows.append((label, sense.offset if sense else None, sense.gloss if sense else None))
+        gloss = sense.gloss if sense else None
+        document.append({**asdict(label), "offset": sense.offset if sense else None, "gloss": gloss})
+        rows.append((str(label.id), label.name, _format_sense(label.synset, label.hypernym), gloss or ""))
     if as_json:
-        print_json([{**asdict(label), "offset": offset, "gloss": gloss} for label, offset, gloss in rows])
-        return
-    print_table(
-        ("id", "name", "sense", "gloss"),
-        [
-            (str(label.id), label.name, _format_sense(label.synset, label.hypernym), gloss or "")
-            for label, _, gloss in rows
-        ],
-    )
+        print_json(document)
+    else:
+        _print_table(("id", "name", "sense", "gloss"), rows)
 
 
 @labels_app.command("differences")
-def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], as_json: _Json = False) -> None:
+def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], as_json: arguments.Json = False) -> None:
     """Show where the corrected senses differ from the published ones, and why.
 
     [bold]Example[/bold]
@@ -232,14 +272,13 @@ def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], a
       hardlook labels differences ade150
     """
     from hardlook.similarity.label_sets import find_differences
-    from hardlook.similarity.terminal import print_table
 
     listed = find_differences(labels)
     if as_json:
         print_json([asdict(one) for one in listed])
         return
     rows = [(one.label, one.published or "none", _format_sense(one.synset, one.hypernym), one.reason) for one in listed]
-    print_table(("label", "published", "corrected", "why"), rows)
+    _print_table(("label", "published", "corrected", "why"), rows)
 
 
 @labels_app.command("map")
@@ -252,7 +291,7 @@ def map_names(
     ask: Annotated[
         bool | None, typer.Option("--ask/--no-ask", help="Ask for each name; default: on a terminal.")
     ] = None,
-    as_json: _Json = False,
+    as_json: arguments.Json = False,
 ) -> None:
     """Find the senses of a new vocabulary: asks on a terminal, else writes a table to edit. Nothing is guessed.
 
@@ -280,3 +319,23 @@ def map_names(
 
 def _format_sense(synset: str | None, hypernym: str | None) -> str:
     return synset or (f"under {hypernym}" if hypernym else "none")
+
+
+def _print_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print rows of plain text; the last column wraps."""
+    from rich.console import Console
+    from rich.markup import escape
+
+    table = _create_table(*titles)
+    for row in rows:
+        table.add_row(*(escape(cell) for cell in row))
+    Console().print(table)
+
+
+def _create_table(*titles: str) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for title in titles:
+        table.add_column(title, overflow="fold", no_wrap=title != titles[-1])
+    return table

@@ -40,7 +40,6 @@ class FastTextModel:
     `pruned` maps kept buckets to rows; None where every bucket is kept.
     """
 
-    path: Path
     dimension: int
     shortest: int
     longest: int
@@ -107,7 +106,7 @@ def read_fasttext_header(path: Path, words: Set[str]) -> FastTextModel:
     if width != dimension or height < count or offset + 4 * height * width > size:
         what = f"a matrix of {height} x {width} numbers is announced, {size - offset} bytes follow"
         raise DataError(what, file=path, remedy=_DAMAGED)
-    return FastTextModel(path, dimension, shortest, longest, buckets, count, rows, offset, (height, width), pruned)
+    return FastTextModel(dimension, shortest, longest, buckets, count, rows, offset, (height, width), pruned)
 
 
 def character_ngrams(word: str, shortest: int, longest: int) -> Iterator[bytes]:

@@ -129,8 +129,7 @@ class HypernymGraph:
         return node
 
 
-# The distance where there is no path; a sum of two still fits into int32.
-UNREACHABLE = 1 << 29
+UNREACHABLE = 1 << 29  # the distance where there is no path; a sum of two still fits into int32
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,7 +176,7 @@ class Ancestry:
 
 
 def find_ancestry(graph: HypernymGraph, nodes: NDArray[np.int64]) -> Ancestry:
-    """The ancestry of distinct nodes of a graph, which must not be empty."""
+    """The ancestry of distinct nodes of a graph."""
     members = graph.ancestors(nodes)
     members = members[np.argsort(graph.max_depth[members], kind="stable")]
     depth = graph.max_depth[members]
@@ -227,8 +226,6 @@ def path_matrix(graph: HypernymGraph, nodes: ArrayLike) -> NDArray[np.float64]:
            [0.   , 0.   , 0.   , 1.   ]])
     """
     distinct, places = distinct_nodes(nodes, len(graph))
-    if len(distinct) == 0:
-        return np.eye(len(places))
     ancestry = find_ancestry(graph, distinct)
     distance = ancestry.distances[ancestry.rows]
     return restrict_matrix(np.where(distance < UNREACHABLE, 1.0 / (1.0 + distance), 0.0), places)
@@ -256,8 +253,6 @@ def wu_palmer_matrix(
            [0.5  , 0.5  , 1.   ]])
     """
     distinct, places = distinct_nodes(nodes, len(graph))
-    if len(distinct) == 0:
-        return np.eye(len(places))
     ancestry = find_ancestry(graph, distinct)
     members, own = ancestry.members, np.arange(len(distinct))
     min_depth = graph.min_depth[members]
@@ -348,8 +343,6 @@ def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDAr
     if content.shape != (len(graph),) or np.isnan(content).any() or (content < 0).any():
         raise ValueError(f"information content: expected ({len(graph)},) values of at least 0, got {content.shape}")
     distinct, places = distinct_nodes(nodes, len(graph))
-    if len(distinct) == 0:
-        return np.eye(len(places))
     ancestry = find_ancestry(graph, distinct)
     shared = ancestry.max_over_common(content[ancestry.members])
     own = content[distinct]
@@ -382,12 +375,11 @@ def lesk_matrix(tokens: Sequence[Sequence[str]]) -> NDArray[np.float64]:
     ]
     rows, columns = np.array(filled, np.int64).reshape(-1, 2).T
     # A word of only one entry adds nothing to any overlap; without those the product is several times smaller.
-    kept, place = np.unique(columns, return_inverse=True)
-    several = np.bincount(place, minlength=len(kept)) > 1
+    several = np.bincount(columns, minlength=len(column)) > 1
     narrow = np.cumsum(several) - 1
-    chosen = several[place]
+    chosen = several[columns]
     holds = np.zeros((len(entries), int(several.sum())), np.float32)
-    holds[rows[chosen], narrow[place[chosen]]] = 1
+    holds[rows[chosen], narrow[columns[chosen]]] = 1
     # Whole numbers below 2**24 are exact in float32.
     common = (holds @ holds.T).astype(np.float64)
     both = sizes[:, None] + sizes[None, :]

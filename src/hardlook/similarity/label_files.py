@@ -38,8 +38,15 @@ _THINGS = {"1": True, "true": True, "yes": True, "thing": True, "0": False, "fal
 class _Row:
     """Cells of one label as in the file, and the line or item that they come from."""
 
+    file: Path
     place: str
     cells: dict[str, str]
+
+    def error(self, what: str, column: str, remedy: str = "") -> DataError:
+        return DataError(what, file=self.file, unit=f"{self.place}, column {column}", remedy=remedy)
+
+    def wrong_cell(self, column: str, expected: str) -> DataError:
+        return self.error(f"{self.cells[column]!r} is not {expected}", column)
 
 
 def read_label_file(path: Path, *, nouns: Nouns | None = None) -> LabelSet:
@@ -81,27 +88,23 @@ def read_lvis_labels(path: Path | str, nouns: Nouns | None = None) -> LabelSet:
             if field not in category:
                 remedy = "read a file without synsets with load_label_set"
                 raise DataError(f"a category has no {field!r}", file=path, unit=f"id {category['id']}", remedy=remedy)
-        labels.append(_make_lvis_label(row, category, nouns))
+        name, stated = str(category["name"]), str(category["synset"])
+        try:
+            synset = nouns.name(nouns.index(stated))
+        except OptionError:
+            synset = None
+        labels.append(
+            Label(
+                id=row,
+                name=name,
+                aliases=tuple(str(word) for word in category.get("synonyms") or () if word != name),
+                synset=synset,
+                isthing=True,
+                category_id=int(category["id"]),
+                stated=None if synset else stated,
+            )
+        )
     return LabelSet(path.stem, "file", tuple(labels))
-
-
-def _make_lvis_label(row: int, category: dict[str, object], nouns: Nouns) -> Label:
-    name, stated = str(category["name"]), str(category["synset"])
-    synonyms = category.get("synonyms")
-    aliases = [str(word) for word in synonyms] if isinstance(synonyms, list) else []
-    try:
-        synset = nouns.name(nouns.index(stated))
-    except OptionError:
-        synset = None
-    return Label(
-        id=row,
-        name=name,
-        aliases=tuple(alias for alias in aliases if alias != name),
-        synset=synset,
-        isthing=True,
-        category_id=int(str(category["id"])),
-        stated=None if synset else stated,
-    )
 
 
 def _read_table(text: str, path: Path, delimiter: str) -> list[_Row]:
@@ -121,7 +124,7 @@ def _read_table(text: str, path: Path, delimiter: str) -> list[_Row]:
                 f"a row must have {len(header)} cells, as the header has", file=path, unit=place,
                 remedy="quote a cell that contains the separator",
             )  # fmt: skip
-        rows.append(_Row(place, {column: value.strip() for column, value in values.items()}))
+        rows.append(_Row(path, place, {column: value.strip() for column, value in values.items()}))
     return rows
 
 
@@ -159,7 +162,7 @@ def _read_json(content: Any, path: Path) -> list[_Row]:
         if "trainId" in item:  # ADE20K's full list counts its classes by trainId, its masks by id
             item = {**item, "id": item["trainId"], "category_id": item.get("id")}
         cells = {str(key): _to_text(value) for key, value in item.items() if key in _COLUMNS}
-        rows.append(_split_aliases(f"item {number}", cells))
+        rows.append(_Row(path, f"item {number}", _split_aliases(cells)))
     return rows
 
 
@@ -170,19 +173,15 @@ def _read_text(text: str, path: Path) -> list[_Row]:
             continue
         numbered = re.fullmatch(r"\s*(\d+)\s*[:\t,]\s*(.+)", line)
         cells = {"id": numbered[1], "name": numbered[2].strip()} if numbered else {"name": line.strip()}
-        rows.append(_split_aliases(f"line {number}", cells))
-    bare = [row.place for row in rows if "id" not in row.cells]
-    if 0 < len(bare) < len(rows):
-        remedy = "write `id: name` on every line, or on none"
-        raise DataError("some lines have an id and this one has none", file=path, unit=bare[0], remedy=remedy)
+        rows.append(_Row(path, f"line {number}", _split_aliases(cells)))
     return rows
 
 
-def _split_aliases(place: str, cells: dict[str, str]) -> _Row:
+def _split_aliases(cells: dict[str, str]) -> dict[str, str]:
     words = [word.strip() for word in re.split(r"[,;]", cells.get("name", "")) if word.strip()]
     if len(words) > 1 and not cells.get("aliases"):
-        cells = {**cells, "name": words[0], "aliases": "|".join(words[1:])}
-    return _Row(place, cells)
+        return {**cells, "name": words[0], "aliases": "|".join(words[1:])}
+    return cells
 
 
 def _to_text(value: object) -> str:
@@ -202,85 +201,68 @@ def _make_labels(rows: list[_Row], path: Path, nouns: Nouns | None = None) -> tu
     """Labels from rows; a `DataError` names the row and the column of the first wrong cell."""
     if not rows:
         raise DataError("no labels in this file", file=path, remedy="give at least one name")
-    numbered = [bool(row.cells.get("id")) for row in rows]
-    if any(numbered) and not all(numbered):
-        lacking = rows[numbered.index(False)].place
-        raise DataError("this row has no id and others have", file=path, unit=f"{lacking}, column id")
+    without_id = [row for row in rows if not row.cells.get("id")]
+    if 0 < len(without_id) < len(rows):
+        remedy = "give every row an id, or none"
+        raise without_id[0].error("this row has no id and others have", "id", remedy)
     if any(row.cells.get(column) for row in rows for column in ("synset", "offset", "hypernym")):
         nouns = nouns or load_nouns()
-    labels = tuple(_make_label(number, row, path, nouns) for number, row in enumerate(rows))
-    _check_unique(rows, [normalise_name(label.name) for label in labels], "name", path)
-    _check_unique(rows, [str(label.id) for label in labels], "id", path)
+    labels = tuple(_make_label(number, row, nouns) for number, row in enumerate(rows))
+    _check_unique(rows, [normalise_name(label.name) for label in labels], "name")
+    _check_unique(rows, [str(label.id) for label in labels], "id")
     return labels
 
 
-def _make_label(number: int, row: _Row, path: Path, nouns: Nouns | None) -> Label:
+def _make_label(number: int, row: _Row, nouns: Nouns | None) -> Label:
     cells = row.cells
     if not cells.get("name"):
-        raise DataError("a label must have a name", file=path, unit=f"{row.place}, column name")
-    status = cells.get("status", "").lower()
+        raise row.error("a label must have a name", "name")
+    status, thing = cells.get("status", "").lower(), cells.get("isthing", "").lower()
     if status and status not in STATUSES:
-        raise _describe_wrong_cell(row, path, "status", f"one of {', '.join(STATUSES)}")
-    identity = _parse_integer(row, path, "id")
+        raise row.wrong_cell("status", f"one of {', '.join(STATUSES)}")
+    if thing and thing not in _THINGS:
+        raise row.wrong_cell("isthing", "1 for a thing, 0 for stuff, or nothing")
+    synset, by_offset, hypernym = (_find_synset(row, column, nouns) for column in ("synset", "offset", "hypernym"))
+    if synset and by_offset and synset != by_offset:
+        remedy = f"the offset is {by_offset}: correct one of the two"
+        raise row.error(f"synset {synset} and the offset differ", "offset", remedy)
+    identity = _parse_integer(row, "id")
     return Label(
         id=number if identity is None else identity,
         name=cells["name"],
         aliases=tuple(word.strip() for word in cells.get("aliases", "").split("|") if word.strip()),
-        synset=_find_synset(row, path, nouns),
-        hypernym=_resolve_synset(row, path, "hypernym", nouns),
-        isthing=_parse_thing(row, path),
-        category_id=_parse_integer(row, path, "category_id"),
+        synset=synset or by_offset,
+        hypernym=hypernym,
+        isthing=_THINGS.get(thing),
+        category_id=_parse_integer(row, "category_id"),
         proposed=status == "proposed",
     )
 
 
-def _find_synset(row: _Row, path: Path, nouns: Nouns | None) -> str | None:
-    named, by_offset = (_resolve_synset(row, path, column, nouns) for column in ("synset", "offset"))
-    if named and by_offset and named != by_offset:
-        remedy = f"the offset is {by_offset}: correct one of the two"
-        raise DataError(f"synset {named} and the offset differ", file=path, unit=row.place, remedy=remedy)
-    return named or by_offset
-
-
-def _resolve_synset(row: _Row, path: Path, column: str, nouns: Nouns | None) -> str | None:
+def _find_synset(row: _Row, column: str, nouns: Nouns | None) -> str | None:
     text = row.cells.get(column)
     if not text or nouns is None:
         return None
     try:
-        nouns.index(text)
+        # Any of a synset's words may name it in a file; one name each keeps tables comparable.
+        return nouns.name(nouns.index(text))
     except OptionError as error:
-        where = f"{row.place}, column {column} ({row.cells.get('name')})"
-        raise DataError(error.what, file=path, unit=where, remedy=error.remedy) from error
-    # Any of a synset's words may name it in a file; one name each keeps tables comparable.
-    return nouns.name(nouns.index(text))
+        raise row.error(error.what, f"{column} ({row.cells.get('name')})", error.remedy or "") from error
 
 
-def _parse_integer(row: _Row, path: Path, column: str) -> int | None:
+def _parse_integer(row: _Row, column: str) -> int | None:
     text = row.cells.get(column)
     if not text:
         return None
     if not text.isdecimal():
-        raise _describe_wrong_cell(row, path, column, "a whole number from 0")
+        raise row.wrong_cell(column, "a whole number from 0")
     return int(text)
 
 
-def _parse_thing(row: _Row, path: Path) -> bool | None:
-    text = row.cells.get("isthing", "").lower()
-    if text and text not in _THINGS:
-        raise _describe_wrong_cell(row, path, "isthing", "1 for a thing, 0 for stuff, or nothing")
-    return _THINGS.get(text)
-
-
-def _describe_wrong_cell(row: _Row, path: Path, column: str, expected: str) -> DataError:
-    return DataError(f"{row.cells[column]!r} is not {expected}", file=path, unit=f"{row.place}, column {column}")
-
-
-def _check_unique(rows: list[_Row], values: list[str], column: str, path: Path) -> None:
+def _check_unique(rows: list[_Row], values: list[str], column: str) -> None:
     first: dict[str, _Row] = {}
     for row, value in zip(rows, values, strict=True):
         if value in first:
             what = f"{row.cells.get(column, value)!r} is a duplicate, first at {first[value].place}"
-            raise DataError(
-                what, file=path, unit=f"{row.place}, column {column}", remedy=f"give every label one {column}"
-            )
+            raise row.error(what, column, f"give every label one {column}")
         first[value] = row

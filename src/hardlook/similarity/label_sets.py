@@ -1,6 +1,6 @@
 """Load a label set by its name or from a file.
 
-The sets of the package are one CSV each, with the published and the corrected senses side by side.
+`label_sets.csv` lists the sets of the package; each is one CSV in `tables/`, with published and corrected senses.
 
 >>> len(load_label_set("ade150")), load_label_set("ade150").find("palm tree").synset
 (150, 'palm.n.03')
@@ -22,8 +22,6 @@ from hardlook.errors import OptionError
 from hardlook.similarity.label_files import read_label_file
 from hardlook.similarity.labels import Label, LabelSet
 from hardlook.similarity.wordnet.nouns import Nouns
-
-_BOTH = ("corrected", "published")
 
 
 @dataclass(frozen=True)
@@ -49,19 +47,6 @@ class SenseDifference:
     reason: str
 
 
-_COCO = "category_id: COCO's own"
-
-_SETS = (
-    ShippedSet("voc20", "Pascal VOC, 20", 20, "mask value - 1 (masks have 0 for background)", None, _BOTH),
-    ShippedSet("pc59", "Pascal Context, 59", 59, "0-58, VOC's twenty first", None, _BOTH),
-    ShippedSet("pc459", "Pascal Context, 459", 459, "0-458, alphabetical", None, _BOTH),
-    ShippedSet("ade150", "ADE20K, 150", 150, "mask value - 1 (masks have 0 for other)", None, _BOTH),
-    ShippedSet("coco80", "COCO, 80 things", 80, "0-79", f"{_COCO}, 1-90", _BOTH),
-    ShippedSet("coco133", "COCO panoptic, 133", 133, "0-132, things first", f"{_COCO}, 1-200", _BOTH),
-    ShippedSet("coco171", "COCO-Stuff, 171", 171, "0-170, things first", f"{_COCO}, 1-90 and 92-182", ("corrected",)),
-    ShippedSet("cityscapes19", "Cityscapes, 19", 19, "train ids, 0-18", "category_id: label ids, 7-33", ("corrected",)),
-)
-
 _NOT_SHIPPED = {
     "ade847": "give ADE20K's own class list as a file (names, or `id: name` lines), its senses chosen with "
     "`hardlook labels map LIST --out TABLE.csv`",
@@ -75,7 +60,7 @@ def load_label_set(name_or_path: str | Path, variant: str = "corrected", *, noun
     `variant` chooses the senses of a shipped set; a file has its own. An unknown name is an `OptionError`.
     """
     name = str(name_or_path)
-    shipped = [one.name for one in _SETS]
+    shipped = [one.name for one in list_label_sets()]
     if name in shipped:
         return load_shipped_set(name, variant)
     if Path(name).is_file():
@@ -88,9 +73,20 @@ def load_label_set(name_or_path: str | Path, variant: str = "corrected", *, noun
     raise OptionError(f"no label set and no file {name!r}", remedy=f"a file, or one of {', '.join(close)}")
 
 
+@cache
 def list_label_sets() -> tuple[ShippedSet, ...]:
     """The label sets of the package."""
-    return _SETS
+    return tuple(
+        ShippedSet(
+            row["name"],
+            row["title"],
+            len(_read_rows(f"tables/{row['name']}.csv")),
+            row["numbering"],
+            row["category_numbering"] or None,
+            tuple(row["variants"].split("|")),
+        )
+        for row in _read_rows("label_sets.csv")
+    )
 
 
 @cache
@@ -110,7 +106,7 @@ def load_shipped_set(name: str, variant: str = "corrected") -> LabelSet:
             isthing=row["isthing"] == "1" if row["isthing"] else None,
             category_id=int(row["category_id"]) if row["category_id"] else None,
         )
-        for row in _read_rows(name)
+        for row in _read_rows(f"tables/{name}.csv")
     )
     return LabelSet(name, variant, labels)
 
@@ -122,25 +118,25 @@ def find_differences(name: str) -> tuple[SenseDifference, ...]:
     'cattle; cow.n.02 is the female of any large mammal'
     """
     if "published" not in find_shipped_set(name).variants:
-        have = ", ".join(shipped.name for shipped in _SETS if "published" in shipped.variants)
+        have = ", ".join(shipped.name for shipped in list_label_sets() if "published" in shipped.variants)
         raise OptionError(f"{name} has no published senses to compare with", remedy=f"one of {have}")
     return tuple(
         SenseDifference(
             row["name"], row["published"] or None, row["synset"] or None, row["hypernym"] or None, row["reason"]
         )
-        for row in _read_rows(name)
+        for row in _read_rows(f"tables/{name}.csv")
         if (row["published"], "") != (row["synset"], row["hypernym"])
     )
 
 
 def find_shipped_set(name: str) -> ShippedSet:
     """The entry of a shipped set; an `OptionError` that lists all for another name."""
-    for shipped in _SETS:
-        if shipped.name == name:
-            return shipped
-    raise OptionError(f"no label set {name!r}", remedy=f"one of {', '.join(shipped.name for shipped in _SETS)}")
+    sets = {one.name: one for one in list_label_sets()}
+    if name in sets:
+        return sets[name]
+    raise OptionError(f"no label set {name!r}", remedy=f"one of {', '.join(sets)}")
 
 
-def _read_rows(name: str) -> list[dict[str, str]]:
-    text = files("hardlook.similarity").joinpath("tables", f"{name}.csv").read_text(encoding="utf-8")
+def _read_rows(table: str) -> list[dict[str, str]]:
+    text = files("hardlook.similarity").joinpath(table).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

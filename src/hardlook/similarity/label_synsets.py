@@ -12,8 +12,6 @@
 >>> assignment = assign_synsets(load_shipped_set("coco80"), load_nouns())
 >>> assignment.treated
 (LabelTreatment(label='stop sign', how='hypernym', synset='street_sign.n.01'),)
->>> assignment.counts
-{'synset': 79, 'hypernym': 1, 'zero': 0, 'proposed': 0}
 """
 
 from __future__ import annotations
@@ -56,17 +54,6 @@ class SynsetAssignment:
     treated: tuple[LabelTreatment, ...]
     proposed: tuple[str, ...]
 
-    @property
-    def counts(self) -> dict[str, int]:
-        """How many labels have a synset, a hypernym's, none; and how many senses are only proposed."""
-        how = [treatment.how for treatment in self.treated]
-        return {
-            "synset": len(self.nodes) - len(how),
-            "hypernym": how.count("hypernym"),
-            "zero": how.count("zero"),
-            "proposed": len(self.proposed),
-        }
-
 
 def assign_synsets(labels: LabelSet, nouns: Nouns, unknown: UnknownPolicy = "hypernym") -> SynsetAssignment:
     """Look up every label's synset, and treat labels without one by the policy `unknown` (see above)."""
@@ -75,10 +62,9 @@ def assign_synsets(labels: LabelSet, nouns: Nouns, unknown: UnknownPolicy = "hyp
         remedy = "hypernym, zero or error over WordNet"
         raise OptionError("unknown=random draws vectors, which only embeddings have", remedy=remedy)
     without = [label for label in labels if label.synset is None]
-    if unknown == "error":
-        _require_synsets(labels, without, nouns)
-    elif unknown == "hypernym":
-        _require_synsets(labels, [label for label in without if label.hypernym is None], nouns)
+    if unknown != "zero":
+        required = [label for label in without if unknown == "error" or label.hypernym is None]
+        _require_synsets(labels, required, nouns)
     used = [label.sense if unknown == "hypernym" else label.synset for label in labels]
     return SynsetAssignment(
         nodes=np.array([UNKNOWN if synset is None else nouns.index(synset) for synset in used], np.int64),

@@ -141,7 +141,7 @@ class SimilaritySummary:
 class Neighbour:
     """Another label by its row in the matrix, and the similarity to it."""
 
-    place: int
+    row: int
     similarity: float
 
 
@@ -184,10 +184,10 @@ def density_curve(matrix: NDArray[np.float64], *, bins: int = 50, diagonal: bool
     return DensityCurve((np.arange(bins) + 0.5) / bins, counts * (bins / len(values)))
 
 
-def rank_neighbours(matrix: NDArray[np.float64], place: int, *, count: int | None = None) -> tuple[Neighbour, ...]:
-    """The other labels, most similar first, ties in their order; the first `count` of them, or all."""
-    order = np.argsort(-matrix[place], kind="stable")
-    ranked = [Neighbour(int(other), float(matrix[place, other])) for other in order if other != place]
+def rank_neighbours(matrix: NDArray[np.float64], row: int, *, count: int | None = None) -> tuple[Neighbour, ...]:
+    """The other labels, most similar to that in `row` first, ties in their order; the first `count` of them, or all."""
+    order = np.argsort(-matrix[row], kind="stable")
+    ranked = [Neighbour(int(other), float(matrix[row, other])) for other in order if other != row]
     return tuple(ranked[:count])
 
 

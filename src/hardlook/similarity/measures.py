@@ -31,6 +31,9 @@ from hardlook.errors import OptionError
 from hardlook.fingerprints import of_data, of_value
 from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets, check_policy
 from hardlook.similarity.labels import LabelSet, is_void_label
+from hardlook.similarity.matrix import cosine_matrix
+from hardlook.similarity.wordnet.measures import DESCRIPTIONS, wordnet_similarity
+from hardlook.similarity.wordnet.nouns import load_nouns
 
 
 @dataclass(frozen=True)
@@ -124,33 +127,33 @@ def compute_similarity(
     description, fingerprint = found.sentence, of_value("identity")
     treated: tuple[tuple[str, str], ...] = ()
     if found.kind == "wordnet":
-        from hardlook.similarity.wordnet.measures import describe_measure
-
-        description = describe_measure(measure)
+        description = DESCRIPTIONS[measure]
         fingerprint = of_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
         matrix[np.ix_(rows, rows)], treated = _compute_wordnet(measure, labels, unknown)
     elif found.kind != "identity":
         from hardlook.similarity.label_vectors import encode_labels, load_word_vectors
-        from hardlook.similarity.matrix import cosine_matrix
 
         if found.kind == "word vectors":
             vectors = load_word_vectors(labels.labels, path or _find_installed(found), unknown, seed)
         else:
-            vectors = encode_labels(labels.labels, found.model, {**(arguments or {}), **_pass_source(found, path)})
+            given = dict(arguments or {})
+            if path is not None:
+                in_folder = found.argument == "weights" and path.is_dir()
+                given[found.argument] = path / "model.safetensors" if in_folder else path
+            vectors = encode_labels(labels.labels, found.model, given)
         description = f"{found.sentence} Source: {vectors.source}."
         fingerprint, treated = vectors.fingerprint, vectors.treated
         matrix[np.ix_(rows, rows)] = cosine_matrix(vectors.vectors)
     matrix.flags.writeable = False
-    void = [
-        (label_set.names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)
-    ]
-    return SimilarityResult(label_set.names, matrix, measure, description, (*void, *treated), fingerprint)
+    names = label_set.names
+    void = [(names[row], "stands for no label: similarity 0 to all others") for row in np.flatnonzero(is_void)]
+    return SimilarityResult(names, matrix, measure, description, (*void, *treated), fingerprint)
 
 
 def list_measures() -> list[dict[str, Any]]:
     """Every measure with `state`: `ready`, `source` (a file or folder must be given) or `install`, and the commands."""
     from hardlook.extras import is_installed
-    from hardlook.models.weights.install import status
+    from hardlook.models.weights.install import get_weights_status
 
     rows = []
     for measure in MEASURES.values():
@@ -158,7 +161,7 @@ def list_measures() -> list[dict[str, Any]]:
         modules = ("torch", "tokenizers" if measure.weights else "transformers")
         if measure.extra and not all(is_installed(module) for module in modules):
             commands.append(f'pip install "hardlook[{measure.extra}]"')
-        if measure.weights and status(measure.weights) != "installed":
+        if measure.weights and get_weights_status(measure.weights) != "installed":
             commands.append(f"hardlook weights install {measure.weights}")
         state = "install" if commands else "source" if measure.source and not measure.weights else "ready"
         rows.append({**asdict(measure), "state": state, "install": commands})
@@ -177,9 +180,6 @@ def describe_published(measure: Measure) -> dict[str, Any] | None:
 def _compute_wordnet(
     measure: str, labels: LabelSet, unknown: UnknownPolicy
 ) -> tuple[NDArray[np.float64], tuple[tuple[str, str], ...]]:
-    from hardlook.similarity.wordnet.measures import wordnet_similarity
-    from hardlook.similarity.wordnet.nouns import load_nouns
-
     assignment = assign_synsets(labels, load_nouns(), unknown)
     treated = [
         (one.label, f"not in WordNet: stands as {one.synset}" if one.synset else "unknown: similarity 0 to all others")
@@ -204,13 +204,6 @@ def _check_source(measure: Measure, source: Path | str | None) -> Path | None:
 
 
 def _find_installed(measure: Measure) -> Path:
-    from hardlook.models.weights.install import where
+    from hardlook.models.weights.install import locate_weights
 
-    return next(path for name, path in where(measure.weights).items() if name.endswith(".npy"))
-
-
-def _pass_source(measure: Measure, path: Path | None) -> dict[str, Path]:
-    if path is None:
-        return {}
-    in_folder = measure.argument == "weights" and path.is_dir()
-    return {measure.argument: path / "model.safetensors" if in_folder else path}
+    return next(path for name, path in locate_weights(measure.weights).items() if name.endswith(".npy"))

@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 
 import hardlook
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, CurveChart, HeatMap, Line, Section, Table
 from hardlook.report.json_values import dump_json
+from hardlook.report.page import render_study
 from hardlook.similarity.analysis import KERNEL_WIDTH, RUN_LENGTH, Analysis, list_similar_pairs, select_heat_map_rows
 from hardlook.similarity.labels import LabelSet
 from hardlook.similarity.matrix import SimilaritySummary, summarise_matrix
@@ -47,16 +49,13 @@ def describe_matrix(labels: LabelSet, result: SimilarityResult, out: Path | None
         **_summary_values(summarise_matrix(result.matrix)),
         "published": describe_published(find_measure(result.measure)),
         "treated": _list_treated(result),
-        "pairs": [asdict(pair) for pair in pairs],
+        "pairs": [{"first": first, "second": second, "similarity": value} for first, second, value in pairs],
         "out": None if out is None else str(out),
     }
 
 
 def write_analysis(analysis: Analysis, out: Path) -> dict[str, Any]:
     """Write analysis.html and analysis.json; return the latter."""
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.page import render_study
-
     labels = analysis.labels
     document = describe_analysis(analysis)
     variant = "from a file" if labels.variant == "file" else f"{labels.variant} senses"
@@ -98,13 +97,11 @@ def describe_analysis(analysis: Analysis) -> dict[str, Any]:
             name: {"description": view.result.description, "fingerprint": view.result.fingerprint}
             for name, view in views.items()
         },
-        "left_out": [asdict(one) for one in analysis.left_out],
+        "left_out": [{"name": name, "why": why} for name, why in analysis.left_out.items()],
         "measures": measures,
         "spearman": _name_cells(list(views), analysis.agreement.tolist()),
         "neighbour_overlap": {"nearest": analysis.nearest, **_name_cells(list(views), analysis.overlap.tolist())},
-        "neighbours": {
-            one.label: {name: list(near) for name, near in one.by_measure.items()} for one in analysis.neighbours
-        },
+        "neighbours": analysis.neighbours,
         "polysemy": {"measure": analysis.wordnet_measure, "cases": [asdict(case) for case in analysis.polysemy]},
         "shared_words": shared,
         "variants": None if analysis.variants is None else asdict(analysis.variants),
@@ -172,7 +169,7 @@ def _spread_section(analysis: Analysis) -> Section:
         ("measure", "definition and source"),
         [(name, view.result.description) for name, view in views.items()],
     )
-    left_out = " ".join(f"The measure {one.name} was left out: {one.why}." for one in analysis.left_out)
+    left_out = " ".join(f"The measure {name} was left out: {why}." for name, why in analysis.left_out.items())
     return Section("Spread of the measures", left_out, (table, chart, definitions))
 
 
@@ -184,15 +181,14 @@ def _neighbours_section(analysis: Analysis) -> Section:
         f"{analysis.nearest}, half where they agree most. Choose others with `--neighbours LABEL`."
     )
     blocks = []
-    for one in analysis.neighbours:
-        ranks = max(len(near) for near in one.by_measure.values())
+    for label, by_measure in analysis.neighbours.items():
         # Without the leading zero, so that six measures fit side by side.
-        rows: list[list[str | float | int | None]] = [
-            [rank + 1, *("{} {:.2f}".format(*near[rank]).replace(" 0.", " .") for near in one.by_measure.values())]
-            for rank in range(ranks)
+        rows: list[list[str | int]] = [
+            [rank, *("{} {:.2f}".format(*one).replace(" 0.", " .") for one in ranked)]
+            for rank, ranked in enumerate(zip(*by_measure.values(), strict=True), 1)
         ]
         caption = "Most similar first, with the similarity; ties in the order of the label set."
-        blocks.append(Table(f"Neighbours of {one.label}", caption, ("rank", *one.by_measure), rows))
+        blocks.append(Table(f"Neighbours of {label}", caption, ("rank", *by_measure), rows))
     return Section("Neighbours", text, tuple(blocks))
 
 

@@ -212,7 +212,7 @@ def _find_label_candidates(label: Label, nouns: Nouns) -> LabelCandidates:
 
 
 def _find_own_senses(label: Label, nouns: Nouns) -> tuple[Candidate, ...]:
-    # A sense that several of a label's words share is likelier meant: ADE20K's names are lists of synonyms.
+    # A sense that several of a label's words share is more likely meant: ADE20K's names are lists of synonyms.
     votes: dict[int, int] = {}
     senses: dict[int, Sense] = {}
     for word in dict.fromkeys((label.name, *label.aliases)):

@@ -22,7 +22,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.similarity.label_sets import SenseDifference, find_differences, list_label_sets, load_shipped_set
+from hardlook.similarity.label_sets import SenseDifference, find_differences, find_shipped_set, load_shipped_set
 from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets
 from hardlook.similarity.labels import LabelSet, is_void_label, label_text, normalise_name
 from hardlook.similarity.matrix import UNKNOWN
@@ -195,9 +195,7 @@ def find_shared_words(labels: LabelSet) -> tuple[SharedWord, ...]:
 
 def has_published_senses(labels: LabelSet) -> bool:
     """Whether the labels are a shipped set with published senses."""
-    return labels.variant != "file" and any(
-        shipped.name == labels.name and "published" in shipped.variants for shipped in list_label_sets()
-    )
+    return labels.variant != "file" and "published" in find_shipped_set(labels.name).variants
 
 
 def compare_variants(name: str, measure: str, *, count: int = 30) -> VariantComparison:

@@ -67,13 +67,10 @@ class WordVectors:
     files: tuple[Path, ...]
 
 
-def read_word_vectors(
-    path: Path | str, words: Set[str], *, format: VectorFormat | None = None, index: Path | None = None
-) -> WordVectors:
+def read_word_vectors(path: Path | str, words: Set[str], *, format: VectorFormat | None = None) -> WordVectors:
     """Vectors of those `words` (case-sensitive) that the file has; of a word that occurs twice, the first.
 
-    The format is detected from the content unless given. `index` is the list of words of an array that has none
-    beside it.
+    The format is detected from the content unless given.
     """
     path = _find_vector_file(Path(path))
     if format is not None and format not in FORMATS:
@@ -86,9 +83,9 @@ def read_word_vectors(
     elif kind == "word2vec":
         dimension, vectors = _read_word2vec_binary(path, words)
     elif kind == "npy":
-        dimension, vectors, files = _read_npy(path, words, index)
+        dimension, vectors, files = _read_npy(path, words)
     elif kind == "safetensors":
-        dimension, vectors, files = _read_safetensors(path, words, index)
+        dimension, vectors, files = _read_safetensors(path, words)
     else:
         dimension, vectors = _read_text(path, words, has_header=kind == "word2vec-text")
     return WordVectors(vectors, composed, dimension, kind, files)
@@ -247,25 +244,24 @@ def _read_word2vec_binary(path: Path, words: Set[str]) -> tuple[int, dict[str, V
 ArrayVectors = tuple[int, dict[str, Vector], tuple[Path, ...]]
 
 
-def _read_npy(path: Path, words: Set[str], index: Path | None) -> ArrayVectors:
+def _read_npy(path: Path, words: Set[str]) -> ArrayVectors:
     """The dimension D, the vectors (D,) and the files read; of the array only the rows needed are read."""
     try:
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
-    return _select_rows(matrix, index or _find_index(path), words, path)
+    return _select_rows(matrix, _find_index(path), words, path)
 
 
-def _read_safetensors(path: Path, words: Set[str], index: Path | None) -> ArrayVectors:
+def _read_safetensors(path: Path, words: Set[str]) -> ArrayVectors:
     """The same from a .safetensors file with one 2-D tensor, or with one 1-D tensor per word."""
     header, start = _read_safetensors_header(path)
     metadata = header.pop("__metadata__", {})
     tables = [name for name, entry in header.items() if len(entry["shape"]) == 2]
     if len(tables) == 1:
         matrix = _map_tensor(path, header[tables[0]], start)
-        if index is None and "words" in metadata:
-            return _select_rows(matrix, json.loads(metadata["words"]), words, path)
-        return _select_rows(matrix, index or _find_index(path), words, path)
+        index = json.loads(metadata["words"]) if "words" in metadata else _find_index(path)
+        return _select_rows(matrix, index, words, path)
     shapes = {tuple(entry["shape"]) for entry in header.values()}
     if len(shapes) != 1 or len(next(iter(shapes))) != 1:
         what = f"{len(tables)} tensors of two axes among {len(header)}"

@@ -16,7 +16,7 @@ from hardlook.toss.options import TossOptions, chosen_readings
 from hardlook.toss.pixel_sums import CREDIT, IOU
 from hardlook.toss.published import list_results, list_tables
 from hardlook.toss.report import build_sections, describe_unit
-from hardlook.toss.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.toss.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.toss.units import list_sources, list_units, prepare_unit
 
 CARD = BenchmarkCard(
@@ -61,6 +61,6 @@ TOSS = Benchmark(
     readings=chosen_readings,
     pictures=partial(draw_unit, cache=_CACHE),
     tallies=tally_records,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
 )

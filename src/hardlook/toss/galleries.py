@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 SHOWN = 6
 FOUND_FROM = 0.5  # the IoU that detection benchmarks ask for
-LEAST_TRUTH = 0.005  # of the picture: a target of a few pixels shows nothing
-MOST_SUPPORTS = 3
+MIN_TRUTH = 0.005  # of the picture: a target of a few pixels shows nothing
+MAX_SUPPORTS = 3
 
 
 def describe_pair(record: Record, setting: str, *, spurious: bool = False) -> str:
@@ -55,7 +55,7 @@ def describe_pair(record: Record, setting: str, *, spurious: bool = False) -> st
 def draw_pair(pair: OneShotPair, record: Record, query_title: str = "query and truth") -> list[Picture]:
     """Of a read pair: the supports (three at most), the query with its truth, and the query with the prediction."""
     assert pair.image is not None and pair.truth is not None
-    pictures = [Picture("support", support.image, mask=support.mask) for support in pair.support[:MOST_SUPPORTS]]
+    pictures = [Picture("support", support.image, mask=support.mask) for support in pair.support[:MAX_SUPPORTS]]
     pictures.append(Picture(query_title, pair.image, mask=pair.truth.mask))
     if record["prediction"]:
         mask = decode_prediction(record["prediction"], pair.truth.mask.shape)
@@ -74,7 +74,7 @@ def add_pair_iou(records: pl.DataFrame, scorecard: Scorecard) -> pl.DataFrame:
 
     ignored = any(reading.name == "void" and reading.value == "ignored" for reading in scorecard.readings)
     return records.with_columns(iou=pair_iou_expression(void_ignored=ignored)).filter(
-        pl.col("iou").is_not_nan() & (pl.col("truth") >= LEAST_TRUTH * pl.col("pixels"))
+        pl.col("iou").is_not_nan() & (pl.col("truth") >= MIN_TRUTH * pl.col("pixels"))
     )
 
 

@@ -29,6 +29,8 @@ MIXED = {
     "released": "tier 3 keeps the pairs that mix two classes by a slip of names",
     "ours": "tier 3 drops the pairs that mix two classes by a slip of names",
 }
+# The values of each reading with their meanings, and the default.
+_READINGS = {"void": (VOID, "ignored"), "scs": (SCS, "paper"), "mixed": (MIXED, "released")}
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,11 @@ class OneShotOptions(BenchmarkOptions):
     resamples: int = option(2000, "Bootstrap resamples (of query images) behind each interval.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
 
+    @property
+    def void_ignored(self) -> bool:
+        """Whether pixels that the truth leaves open count for nothing."""
+        return _get_reading(self, "void").value == "ignored"
+
 
 class TossOptions(OneShotOptions):
     """Options of `hardlook run toss`."""
@@ -107,6 +114,16 @@ class TossOptions(OneShotOptions):
         changes="answers",
     )
     encoder_args: str = option("", "Arguments of the encoder: key=value, commas between.", changes="answers")
+
+    @property
+    def scs_reading(self) -> str:
+        """Which formula the support cognizance score follows: a key of `SCS`."""
+        return _get_reading(self, "scs").value
+
+    @property
+    def mixed_kept(self) -> bool:
+        """Whether tier 3 keeps the pairs whose query and support are of two classes."""
+        return _get_reading(self, "mixed").value == "released"
 
     def saliency_model(self) -> AuxiliaryModel | None:
         """The saliency model of these options, if any."""
@@ -143,35 +160,18 @@ class TossOptions(OneShotOptions):
         return value
 
 
-def void_reading(options: OneShotOptions) -> str:
-    """How pixels are counted that the truth leaves open."""
-    return read_reading(options, "void", VOID, "ignored")
-
-
-def scs_reading(options: TossOptions) -> str:
-    """Which formula the support cognizance score follows."""
-    return read_reading(options, "scs", SCS, "paper")
-
-
-def mixed_reading(options: TossOptions) -> str:
-    """Whether tier 3 keeps the pairs whose query and support are of two classes."""
-    return read_reading(options, "mixed", MIXED, "released")
+def _get_reading(options: OneShotOptions, name: str) -> Reading:
+    choices, default = _READINGS[name]
+    value = read_reading(options, name, choices, default)
+    return Reading(name, value, choices[value], tuple(choices), default)
 
 
 def shared_readings(options: OneShotOptions) -> tuple[Reading, ...]:
     """The readings of every benchmark on pairs."""
-    void = void_reading(options)
-    return (
-        Reading("void", void, VOID[void], tuple(VOID), "ignored"),
-        Reading("size", options.size, SIZES[options.size], tuple(SIZES), "original"),
-    )
+    size = Reading("size", options.size, SIZES[options.size], tuple(SIZES), "original")
+    return (_get_reading(options, "void"), size)
 
 
 def chosen_readings(options: TossOptions) -> tuple[Reading, ...]:
     """All readings of a run."""
-    scs, mixed = scs_reading(options), mixed_reading(options)
-    return (
-        Reading("scs", scs, SCS[scs], tuple(SCS), "paper"),
-        *shared_readings(options),
-        Reading("mixed", mixed, MIXED[mixed], tuple(MIXED), "released"),
-    )
+    return (_get_reading(options, "scs"), *shared_readings(options), _get_reading(options, "mixed"))

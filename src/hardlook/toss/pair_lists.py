@@ -29,7 +29,7 @@ from hardlook.randomness import generator
 from hardlook.toss.options import FIXED, GENERAL, OneShotOptions
 from hardlook.toss.pairs import PairSettings
 from hardlook.toss.planted_pairs import FOLDS as PLANTED_FOLDS
-from hardlook.toss.planted_pairs import PLANTED, list_planted_pairs, make_planted_world, open_planted_scenes
+from hardlook.toss.planted_pairs import PLANTED, PlantedScenes, list_planted_pairs, make_planted_world
 from hardlook.toss.tiers.rules import draw_random_pairs, split_into_folds
 
 EXAMPLES = 5
@@ -103,16 +103,17 @@ def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, f
             left_out.append(LeftOut(f"pairs of {listed.name}", len(listed.pairs), why))
             continue
         lists.append(_select_readable(options, listed, source, missing))
-    if missing.pairs and options.subset != "available":
-        raise DataError(
-            f"{missing.pairs} pairs need images or masks that are not there: {missing.describe()}",
-            file=options.data["pairs"],
-            unit=missing.first,
-            remedy="complete the dataset, or run the rest with --subset available (scores are then not comparable)",
-        )
     if missing.pairs:
+        examples, more = tuple(missing.files.values())[:EXAMPLES], len(missing.files) - EXAMPLES
+        if options.subset != "available":
+            names = ", ".join(examples) + (f" and {more} more" if more > 0 else "")
+            raise DataError(
+                f"{missing.pairs} pairs need images or masks that are not there: {names}",
+                file=options.data["pairs"],
+                unit=next(iter(missing.files)),
+                remedy="complete the dataset, or run the rest with --subset available (scores are then not comparable)",
+            )
         why = f"{len(missing.files)} images or masks are not there"
-        examples = tuple(missing.files.values())[:EXAMPLES]
         left_out.append(LeftOut("pairs without their files", missing.pairs, why, examples))
     if missing.pairs or any(file.tier == gone.tier for file in files for gone in absent):
         # A list of which nothing is left has no record that could say so: the others say it.
@@ -192,7 +193,7 @@ def _list_tier_files(folder: Path, tier: int, folds: Sequence[int]) -> list[Pair
 
 
 def _open_planted_lists(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, fixed: bool) -> OpenedLists:
-    settings = make_settings(options, open_planted_scenes(options), PLANTED)
+    settings = make_settings(options, PlantedScenes(make_planted_world(options)), PLANTED)
     planted = list_planted_pairs(options, tiers, folds, fixed=fixed)
     has = f"the planted world has folds 0 to {PLANTED_FOLDS - 1}"
     unknown = [f"fold {fold}" for fold in folds or () if fold >= PLANTED_FOLDS]
@@ -210,29 +211,15 @@ class _MissingFiles:
     pairs: int = 0
     files: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def first(self) -> str:
-        return next(iter(self.files), "")
-
-    def describe(self) -> str:
-        more = len(self.files) - EXAMPLES
-        return ", ".join(list(self.files.values())[:EXAMPLES]) + (f" and {more} more" if more > 0 else "")
-
 
 def _select_readable(
     options: OneShotOptions, listed: PairList, source: ClassMaskSource, missing: _MissingFiles
 ) -> OpenedList:
     tokens = dict.fromkeys(token for pair in listed.pairs for token in (pair.query, pair.support))
     lacking = {token: source.missing(token) for token in tokens}
-    kept = []
-    for pair in listed.pairs:
-        lost = {token: lacking[token] for token in (pair.query, pair.support) if lacking[token]}
-        if lost:
-            missing.pairs += 1
-            for token, what in lost.items():
-                missing.files.setdefault(token, what)
-        else:
-            kept.append(pair)
+    kept = [pair for pair in listed.pairs if not (lacking[pair.query] or lacking[pair.support])]
+    missing.pairs += len(listed.pairs) - len(kept)
+    missing.files |= {token: what for token, what in lacking.items() if what and token not in missing.files}
     origin = "published" if listed.published else "built"
     part = "" if len(kept) == len(listed.pairs) else f", {len(kept)} of {len(listed.pairs)} pairs"
     named = tuple(token for token, lost in lacking.items() if not lost)

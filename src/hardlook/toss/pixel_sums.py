@@ -71,22 +71,21 @@ class PixelSums:
         known: Chosen = self._cache[key]
         return known
 
-    def values_of(self, name: str, chosen: Chosen | None = None) -> list[Any]:
+    def values_of(self, name: str, chosen: Chosen) -> list[Any]:
         """The values that a label has among the chosen cells, sorted."""
-        key = (name, None if chosen is None else chosen.tobytes())
+        key = (name, chosen.tobytes())
         if key not in self._cache:
-            values = self.labels[name] if chosen is None else self.labels[name][chosen]
-            self._cache[key] = [value.item() if hasattr(value, "item") else value for value in np.unique(values)]
+            self._cache[key] = np.unique(self.labels[name][chosen]).tolist()
         return list(self._cache[key])
 
 
 @dataclass(frozen=True)
 class NamedScore:
-    """A score of every resample: `values` (m,), over the pairs of the `chosen` cells."""
+    """A score of every resample: `values` over the pairs of the `chosen` cells."""
 
     name: str
     slice: Mapping[str, str]
-    values: NDArray[np.float64]
+    values: Values
     chosen: Chosen
 
 
@@ -169,6 +168,25 @@ def mean_iou(sums: PixelSums, totals: Totals, chosen: Chosen) -> Values:
         return np.full(len(totals), np.nan)
     folds = [class_ious(sums, totals, chosen & sums.where(fold=fold))[1] for fold in sums.values_of("fold", chosen)]
     return mean_defined([mean_defined(np.moveaxis(fold, -1, 0)) for fold in folds])
+
+
+def score_folds(
+    name: str, sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """The mIoU of each fold of the chosen cells, in the slice `where`."""
+    cells = {str(fold): chosen & sums.where(fold=fold) for fold in sums.values_of("fold", chosen)}
+    return [NamedScore(name, {**where, "fold": fold}, mean_iou(sums, totals, one), one) for fold, one in cells.items()]
+
+
+def score_classes(
+    name: str, sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]
+) -> list[NamedScore]:
+    """The IoU of each class of the chosen cells, in the slice `where`."""
+    classes, ious = class_ious(sums, totals, chosen)
+    return [
+        NamedScore(name, {**where, "class": label}, ious[:, place], chosen & sums.where(**{"class": label}))
+        for place, label in enumerate(classes)
+    ]
 
 
 def foreground_background_iou(sums: PixelSums, totals: Totals, chosen: Chosen) -> Values:

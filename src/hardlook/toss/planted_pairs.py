@@ -11,7 +11,7 @@ finds it, and easy if a planted segmenter with ragged borders still reaches an I
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -28,7 +28,6 @@ from hardlook.models.roles import Image, LabelMap, Mask
 from hardlook.randomness import generator
 from hardlook.toss.options import OneShotOptions
 from hardlook.toss.tiers.rules import (
-    Members,
     assign_partition,
     build_generalisation,
     build_query_complexity,
@@ -41,7 +40,12 @@ from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
 from hardlook.world.vocabulary import CONCEPTS, VOID
 
-LEAST_PIXELS = 40  # an object with fewer visible pixels is no target
+PLANTED = "planted world"
+FOLDS = 2
+GENERAL_CLASSES = 4
+MAX_BASES, MAX_FIXED = 12, 60  # images of a class in tier 2, pairs of a class in the fixed lists
+SALIENT = 0.5
+MIN_PIXELS = 40  # an object with fewer visible pixels is no target
 NOT_LABELLED = 255
 
 
@@ -62,7 +66,7 @@ class PlantedScenes:
 
     def class_of(self, token: str) -> str:
         """The concept of a token."""
-        return self.classes[int(token.partition("_")[0]) - 1]
+        return self.classes[_parse(token)[0] - 1]
 
     def image_of(self, token: str) -> str:
         """The scene of a token."""
@@ -74,13 +78,13 @@ class PlantedScenes:
 
     def read_image(self, token: str) -> Image:
         """The picture (120, 160, 3)."""
-        return render_scene(self.world, _scene(token)).image
+        return render_scene(self.world, _parse(token)[1]).image
 
     def read_mask(self, token: str) -> ClassMask:
         """The concept's visible pixels."""
-        classes = render_scene(self.world, _scene(token)).classes
-        code = CONCEPTS[int(token.partition("_")[0]) - 1].code
-        return ClassMask(classes == code, classes == VOID)
+        number, scene = _parse(token)
+        classes = render_scene(self.world, scene).classes
+        return ClassMask(classes == CONCEPTS[number - 1].code, classes == VOID)
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
         """Concept numbers (H, W), 0 for anything else, 255 where nothing is labelled."""
@@ -95,7 +99,7 @@ class PlantedScenes:
         seen = []
         for scene in range(len(self.world)):
             counts = np.bincount(render_scene(self.world, scene).classes.ravel(), minlength=32)
-            seen += [(number, scene) for number, label in enumerate(CONCEPTS, 1) if counts[label.code] >= LEAST_PIXELS]
+            seen += [(number, scene) for number, label in enumerate(CONCEPTS, 1) if counts[label.code] >= MIN_PIXELS]
         return tuple(f"{number}_{scene:04d}" for number, scene in sorted(seen))
 
     def unreadable(self) -> Mapping[str, str]:
@@ -109,17 +113,10 @@ def render_scene(world: PlantedWorld, scene: int) -> RenderedScene:
     return world[scene]
 
 
-def _scene(token: str) -> int:
-    return int(token.partition("_")[2])
-
-
-PLANTED = "planted world"
-FOLDS = 2
-GENERAL_CLASSES = 4
-MOST_BASES, MOST_FIXED = 12, 60
-SALIENT = 0.5
-
-Lists = list[tuple[str, tuple[Pair, ...]]]
+def _parse(token: str) -> tuple[int, int]:
+    """The numbers of the concept, from 1, and of the scene."""
+    number, _, scene = token.partition("_")
+    return int(number), int(scene)
 
 
 def make_planted_world(options: OneShotOptions) -> PlantedWorld:
@@ -127,14 +124,9 @@ def make_planted_world(options: OneShotOptions) -> PlantedWorld:
     return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
-def open_planted_scenes(options: OneShotOptions) -> PlantedScenes:
-    """Its scenes as images with class masks."""
-    return PlantedScenes(make_planted_world(options))
-
-
 def list_planted_pairs(
     options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int] | None, *, fixed: bool
-) -> Lists:
+) -> list[tuple[str, tuple[Pair, ...]]]:
     """The lists of these tiers and folds with their names; `folds` None means all, unknown folds have none."""
     return [
         (name, pairs)
@@ -153,60 +145,49 @@ def _make_lists(world: PlantedWorld) -> tuple[tuple[str, tuple[Pair, ...]], ...]
     members = group_members(partitions, classes)
     tokens = {name: [token for token in partitions if classes[token] == name] for name in source.classes}
     seen = source.classes[: len(source.classes) - GENERAL_CLASSES]
-    lists: Lists = []
+    lists: dict[str, list[Pair]] = {}
     for fold, names in enumerate(split_into_folds(seen, FOLDS)):
-        lists += [
-            (f"tier1/fold{fold}/{split}", _make_tier_1(members, names, fold, split, world.seed)) for split in SPLITS
-        ]
-        lists.append((f"tier2/fold{fold}", _make_tier_2(tokens, names, fold, world)))
-        drawn = draw_random_pairs(tokens, names, seed=world.seed, most=MOST_FIXED)
-        lists.append(
-            (f"fixed/fold{fold}", _number_lines(Pair(query, support, 0, fold, "", 0) for query, support in drawn))
-        )
+        for split in SPLITS:
+            cells = build_query_complexity(members, names, split, seed=world.seed)
+            lists[f"tier1/fold{fold}/{split}"] = [Pair(*pair, 1, fold, split) for cell in cells for pair in cell.pairs]
+        lists[f"tier2/fold{fold}"] = _make_tier_2(tokens, names, fold, world)
+        drawn = draw_random_pairs(tokens, names, seed=world.seed, most=MAX_FIXED)
+        lists[f"fixed/fold{fold}"] = [Pair(*pair, 0, fold) for pair in drawn]
     general = {name: {token: salience[token] for token in tokens[name]} for name in source.classes[len(seen) :]}
-    general_pairs = [pair for pairs in build_generalisation(general, (), seed=world.seed).values() for pair in pairs]
-    lists.append(("tier3", _number_lines(Pair(query, support, 3, -1, "", 0) for query, support in general_pairs)))
-    return tuple(lists)
+    built = build_generalisation(general, (), seed=world.seed)
+    lists["tier3"] = [Pair(*pair, 3, -1) for pairs in built.values() for pair in pairs]
+    return tuple(
+        (name, tuple(replace(pair, line=number) for number, pair in enumerate(pairs, 1)))
+        for name, pairs in lists.items()
+    )
 
 
 def _measure_scenes(source: PlantedScenes) -> tuple[dict[str, float], dict[str, str]]:
     """The salience of every token, and its partition."""
     saliency, supervised = PlantedSaliency(), PlantedSegmenter(ragged=1.0)
-    salient: dict[str, Mask] = {}
-    named: dict[str, LabelMap] = {}
+    answers: dict[str, tuple[Mask, LabelMap]] = {}
     salience, partitions = {}, {}
     for token in source.tokens():
         scene = source.image_of(token)
-        if scene not in salient:
+        if scene not in answers:
             image = source.read_image(token)
-            salient[scene] = saliency.saliency([image])[0] > SALIENT
-            named[scene] = supervised.segment([image])[0]
+            answers[scene] = saliency.saliency([image])[0] > SALIENT, supervised.segment([image])[0]
+        salient, named = answers[scene]
         mask = source.read_mask(token).mask
         label = supervised.labels.index(source.class_of(token))
-        salience[token] = mask_iou(mask, salient[scene])
-        partitions[token] = assign_partition(mask_iou(mask, named[scene] == label), salience[token])
+        salience[token] = mask_iou(mask, salient)
+        partitions[token] = assign_partition(mask_iou(mask, named == label), salience[token])
     return salience, partitions
 
 
-def _make_tier_1(members: Members, names: Sequence[str], fold: int, split: str, seed: int) -> tuple[Pair, ...]:
-    cells = build_query_complexity(members, names, split, seed=seed)
-    return _number_lines(Pair(query, support, 1, fold, split, 0) for cell in cells for query, support in cell.pairs)
-
-
-def _make_tier_2(
-    tokens: dict[str, list[str]], names: Sequence[str], fold: int, world: PlantedWorld
-) -> tuple[Pair, ...]:
+def _make_tier_2(tokens: dict[str, list[str]], names: Sequence[str], fold: int, world: PlantedWorld) -> list[Pair]:
     """Tier 2 from a dozen images per class; scenes in one context are similar, others are not."""
     some = {}
     for name in names:
         order = generator(world.seed, "planted tier 2", name).permutation(len(tokens[name]))
-        some[name] = sorted(tokens[name][place] for place in order[:MOST_BASES])
-    context = {token: world.context(int(token.partition("_")[2])) for own in some.values() for token in own}
+        some[name] = sorted(tokens[name][place] for place in order[:MAX_BASES])
+    context = {token: world.context(_parse(token)[1]) for own in some.values() for token in own}
     pairs = [(query, support) for own in some.values() for query in own for support in own if query != support]
     order = generator(world.seed, "planted tier 2", "pairs", fold).permutation(len(pairs))
     similar = {pairs[place]: context[pairs[place][0]] == context[pairs[place][1]] for place in order}
-    return _number_lines(build_support_cognizance(some, names, similar, fold=fold, seed=world.seed))
-
-
-def _number_lines(pairs: Iterable[Pair]) -> tuple[Pair, ...]:
-    return tuple(replace(pair, line=number) for number, pair in enumerate(pairs, 1))
+    return build_support_cognizance(some, names, similar, fold=fold, seed=world.seed)

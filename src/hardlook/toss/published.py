@@ -22,21 +22,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from hardlook.errors import OptionError
 from hardlook.harness.published import Published, PublishedResult, PublishedTable, fraction, read_published
-from hardlook.toss.options import (
-    COGNIZANCE,
-    COMPLEXITY,
-    FIXED,
-    GENERAL,
-    SIZES,
-    TossOptions,
-    mixed_reading,
-    scs_reading,
-    void_reading,
-)
+from hardlook.toss.options import COGNIZANCE, COMPLEXITY, FIXED, GENERAL, SIZES, TossOptions
 from hardlook.toss.planted_pairs import PLANTED
 
 if TYPE_CHECKING:
@@ -44,7 +34,6 @@ if TYPE_CHECKING:
 
 METHODS = ("Baseline", "PFENet", "RPMM", "RePRI", "HSNet")
 REMEDIES = {"none": "", "leave-out": " with leave-out training", "sgtss": " with SGTSS", "sssi": " with SSSI"}
-_FOLD_COLUMNS = ("fold 1", "fold 2", "fold 3", "fold 4")
 # Our names for the printed rows.
 _SPLITS = {
     "easy_sal": "easy+salient",
@@ -184,12 +173,10 @@ def _read() -> Published:
 
 
 def _read_folds(table: str, row: str) -> FoldResult:
-    first, second, third, fourth, mean = (
-        # The paper prints percent, its supplement fractions.
-        fraction(value) if table.startswith("table-") else value
-        for value in (_read().number(table, row, column) for column in (*_FOLD_COLUMNS, "mean"))
-    )
-    return FoldResult((first, second, third, fourth), mean)
+    values = [_read().number(table, row, column) for column in ("fold 1", "fold 2", "fold 3", "fold 4", "mean")]
+    # The paper prints percent, its supplement fractions.
+    *folds, mean = map(fraction, values) if table.startswith("table-") else values
+    return FoldResult(tuple(folds), mean)
 
 
 _NETWORKS = "the networks are those that the paper trained"
@@ -206,16 +193,9 @@ def list_results() -> tuple[PublishedResult, ...]:
     (335, 'Table 4', {'fold': '0'})
     """
     numbers = read_numbers()
+    note = f"comparable with a run of all the published pairs of all four folds; {_NETWORKS}"
+    results = [PublishedResult(method, "Table 4", numbers.scores[method], note) for method in METHODS]
     note = f"comparable with a run of all the published pairs; {_NETWORKS}"
-    results = [
-        PublishedResult(
-            method,
-            "Table 4",
-            numbers.scores[method],
-            f"comparable with a run of all the published pairs of all four folds; {_NETWORKS}",
-        )
-        for method in METHODS
-    ]
     for method in METHODS:
         for fold in range(4):
             values = {name: numbers.tier_1[method][name].folds[fold] for name in ("lca", "hca")}
@@ -252,15 +232,13 @@ def list_results() -> tuple[PublishedResult, ...]:
 def list_support_results() -> tuple[PublishedResult, ...]:
     """Table 2A in terms of the scores of `hardlook bias support`."""
     supports = read_numbers().supports
-    means = {name: row.mean for name, row in supports.items()}
-    return (
-        PublishedResult("Baseline", "Table 2A", means, _STUDY_NOTE),
-        *(
-            PublishedResult("Baseline", "Table 2A", {"miou": value}, _STUDY_NOTE, {"support": name, "fold": str(fold)})
-            for name, row in supports.items()
-            for fold, value in enumerate(row.folds)
-        ),
-    )
+    values: list[tuple[dict[str, float], dict[str, str]]] = [({name: row.mean for name, row in supports.items()}, {})]
+    values += [
+        ({"miou": value}, {"support": name, "fold": str(fold)})
+        for name, row in supports.items()
+        for fold, value in enumerate(row.folds)
+    ]
+    return tuple(PublishedResult("Baseline", "Table 2A", scores, _STUDY_NOTE, where) for scores, where in values)
 
 
 @cache
@@ -290,10 +268,10 @@ def _mean_and_folds(row: FoldResult) -> Iterator[tuple[dict[str, str], float]]:
         yield {"fold": str(fold)}, value
 
 
-RESEMBLING_READINGS: tuple[str, ...] = get_args(Literal["paper", "released", "ours"])
+RESEMBLING_READINGS = ("paper", "released", "ours")
 
 
-def list_resembling_classes(reading: str = "paper") -> frozenset[str]:
+def list_resembling_classes(reading: str) -> frozenset[str]:
     """The classes of FSS-1000 that resemble a class of VOC, and that tier 3 therefore drops.
 
     As printed in section 4.6 of the supplement (`paper`), as the released tier has it (`released`), which keeps
@@ -372,14 +350,13 @@ def _list_differences(name: str, where: Mapping[str, str], tier: int, ran: Pairs
         and "fold" not in where
         and ran.folds.get(tier) != (0, 1, 2, 3),
         "the paper has one support a pair": where.get("shots", str(options.shots[0])) != "1",
-        "counted with void=background": void_reading(options) != "ignored",
+        "counted with void=background": not options.void_ignored,
         f"counted with {SIZES[options.size]}": options.size != "original",
-        "the published SCS follows scs=paper": name == "scs" and scs_reading(options) != "paper",
+        "the published SCS follows scs=paper": name == "scs" and options.scs_reading != "paper",
         "an encoder tells L2 from L3 here, and the published table pools them": tier == COGNIZANCE
         and bool(options.encoder)
         and (name == "scs" or where.get("level") in ("L2", "L3")),
-        "the published pairs of two classes are left out (mixed=ours)": tier == GENERAL
-        and mixed_reading(options) != "released",
+        "the published pairs of two classes are left out (mixed=ours)": tier == GENERAL and not options.mixed_kept,
         "the paper means over four folds' models, and one model ran": tier == GENERAL,
         "the paper prints PASCAL-5i alone": tier == FIXED and "coco" in options.data,
     }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from hardlook.harness.records import Record
@@ -74,13 +74,16 @@ def describe_unit(record: Record) -> str:
 
 
 def format_score(score: Score) -> str:
-    """The value and its interval.
-
-    >>> format_score(Score("lca", 0.5, 3))
-    '0.500'
-    """
+    """The value and its interval, such as `0.500 (0.450 to 0.550)`."""
     span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
     return f"{score.value:.3f}{span}"
+
+
+def judge_sign(score: Score, above: str, below: str, unclear: str) -> str:
+    """One of three texts: the interval lies above 0, below 0, or includes it (or there is none)."""
+    if score.interval and score.interval.low > 0:
+        return above
+    return below if score.interval and score.interval.high < 0 else unclear
 
 
 def describe_salience(scorecard: Scorecard) -> str:
@@ -89,36 +92,35 @@ def describe_salience(scorecard: Scorecard) -> str:
     followed = describe_following(scorecard)
     if gap is None or salient is None or other is None:
         return followed
-    numbers = f"mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others"
-    numbers += f", a gap of {format_score(gap)}"
-    if gap.interval and gap.interval.low > 0:
-        verdict = f"Salient targets are found better: {numbers}."
-    elif gap.interval and gap.interval.high < 0:
-        verdict = f"Salient targets are found less well: {numbers}."
-    else:
-        verdict = f"No preference for salient targets shows: {numbers}."
-    verdict += " The published models have gaps of 0.23 to 0.25."
+    verdict = judge_sign(
+        gap,
+        "Salient targets are found better",
+        "Salient targets are found less well",
+        "No preference for salient targets shows",
+    )
     unmeasured = (
         "That is an association: salient targets may be easier for any model. A run with `--saliency MODEL` shows "
         "whether this one follows salience instead of the support."
     )
-    return f"{verdict} {followed or unmeasured}"
+    return (
+        f"{verdict}: mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others, a gap of "
+        f"{format_score(gap)}. The published models have gaps of 0.23 to 0.25. {followed or unmeasured}"
+    )
 
 
 def describe_support_use(scorecard: Scorecard) -> str:
     """How much of the right support's IoU is left when the support shows something else."""
-    same = [score.value for level in SAME_CLASS if (score := find_score(scorecard, "miou", level=level))]
-    if not same or not sum(same):
+    supports = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
+    known = {
+        level: score.value
+        for level in (*SAME_CLASS, *supports)
+        if (score := find_score(scorecard, "miou", level=level))
+    }
+    same = [known[level] for level in SAME_CLASS if level in known]
+    if not sum(same) or len(same) == len(known):
         return ""
     right = sum(same) / len(same)
-    supports = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
-    shares = {
-        level: score.value / right
-        for level in supports
-        if (score := find_score(scorecard, "miou", level=level)) is not None
-    }
-    if not shares:
-        return ""
+    shares = {level: known[level] / right for level in supports if level in known}
     parts = [f"{share:.0%} of it with a support {supports[level]}" for level, share in shares.items()]
     return (
         f"With a support of the right class the query's object is found with an mIoU of {right:.3f}; "
@@ -144,30 +146,23 @@ def _build_complexity_section(scorecard: Scorecard) -> Section | None:
     if not splits:
         return None
     published = read_numbers().tier_1["Baseline"]
-    ours = [score_dot(score, SPLIT_NAMES[split], "this run") for split, score in splits.items()]
+    dots = [score_dot(score, SPLIT_NAMES[split], "this run") for split, score in splits.items()]
+    dots += [Dot(SPLIT_NAMES[split], published[split].mean, group=PAPER_BASELINE) for split in SPLITS]
     blocks: list[Block] = [
         DotChart(
             "Tier 1: mIoU of the four splits",
             "Easy or hard: whether a supervised model finds the object. Salient or not: whether a saliency model finds "
             "it. LCA weighs the first row most, HCA the last.",
-            (
-                *ours,
-                *(Dot(SPLIT_NAMES[split], published[split].mean, group=PAPER_BASELINE) for split in SPLITS),
-            ),
+            dots,
             axis="mIoU",
         )
     ]
-    halves = [(name, find_score(scorecard, name)) for name in ("salient", "non-salient")]
-    if all(score for _, score in halves):
-        blocks.append(
-            DotChart(
-                "Salient and other targets",
-                "All queries of tier 1, easy and hard. A gap alone does not say why: a supervised model may have it "
-                "too.",
-                tuple(score_dot(score, name) for name, score in halves if score),
-                axis="mIoU",
-            )
+    halves = [score_dot(score, name) for name in ("salient", "non-salient") if (score := find_score(scorecard, name))]
+    if len(halves) == 2:
+        caption = (
+            "All queries of tier 1, easy and hard. A gap alone does not say why: a supervised model may have it too."
         )
+        blocks.append(DotChart("Salient and other targets", caption, halves, axis="mIoU"))
     if chart := build_following_chart(scorecard):
         blocks.append(chart)
     return Section(
@@ -175,7 +170,7 @@ def _build_complexity_section(scorecard: Scorecard) -> Section | None:
         describe_salience(scorecard),
         (
             *blocks,
-            _build_class_heat_map(scorecard, "split", SPLIT_NAMES, "IoU of each class in each split"),
+            build_class_heat_map(scorecard, "split", SPLIT_NAMES, "IoU of each class in each split"),
             *build_fold_tables(scorecard, ("lca", "hca")),
             build_split_table(scorecard),
         ),
@@ -195,21 +190,14 @@ def _build_cognizance_section(scorecard: Scorecard) -> Section | None:
         "Tier 2: mIoU with the query's own object, by what the support shows",
         "Where the support shows the class, right is good. Where it does not, a model that uses it finds nothing: "
         "left is good. If all rows are alike, the support does not matter.",
-        tuple(dots),
+        dots,
         axis="mIoU with the query's own object",
     )
-    return Section(
-        "Tier 2: is the support used?",
-        describe_support_use(scorecard),
-        (
-            chart,
-            _build_class_heat_map(
-                scorecard, "level", {level: level for level in levels}, "IoU of each class at each level"
-            ),
-            *build_fold_tables(scorecard, ("scs",)),
-            build_level_table(scorecard),
-        ),
+    heat_map = build_class_heat_map(
+        scorecard, "level", {level: level for level in levels}, "IoU of each class at each level"
     )
+    tables = (*build_fold_tables(scorecard, ("scs",)), build_level_table(scorecard))
+    return Section("Tier 2: is the support used?", describe_support_use(scorecard), (chart, heat_map, *tables))
 
 
 def _build_general_section(scorecard: Scorecard) -> Section | None:
@@ -237,7 +225,6 @@ def _build_general_section(scorecard: Scorecard) -> Section | None:
         if note.what.startswith("pairs of two classes"):
             fate = "kept" if note.what.endswith("(kept)") else "left out"
             text += f" {note.count} of its pairs join two classes by a slip of names; they are {fate}."
-            break
     return Section("Tier 3: classes never seen", text, (spread, weakest, build_general_table(scorecard)))
 
 
@@ -265,13 +252,9 @@ def _build_shots_section(scorecard: Scorecard) -> Section | None:
     for name in dict.fromkeys(score.name for score in scorecard.headline):
         scores = [find_score(scorecard, name), *(find_score(scorecard, name, shots=shots) for shots in more)]
         rows.append((name, *(score.value if score else None for score in scores)))
-    table = Table(
-        "More supports beside the first number",
-        "The same pairs with further supports of the same class, drawn by seed, none of them the query.",
-        ("score", "first", *(f"{shots} shots" for shots in more)),
-        tuple(rows),
-    )
-    return Section("More supports", "", (table,))
+    caption = "The same pairs with further supports of the same class, drawn by seed, none of them the query."
+    columns = ("score", "first", *(f"{shots} shots" for shots in more))
+    return Section("More supports", "", (Table("More supports beside the first number", caption, columns, rows),))
 
 
 def _build_leaderboard(scorecard: Scorecard) -> Section | None:
@@ -324,23 +307,18 @@ def _build_gallery_section(records: pl.DataFrame, scorecard: Scorecard) -> Secti
     return Section("Salience and supports, pair by pair", "One pair per query image.", blocks) if blocks else None
 
 
-def _build_class_heat_map(scorecard: Scorecard, by: str, columns: Mapping[str, str], title: str) -> HeatMap:
-    """IoU of each class in each split or level (`by`); `columns` maps its values to the names of the columns."""
+def build_class_heat_map(
+    scorecard: Scorecard, by: str, columns: Mapping[str, str], title: str, caption: str = "Empty cells have no pairs."
+) -> HeatMap:
+    """IoU of each class in each split, level or other slice `by`, whose values `columns` maps to displayed names."""
     cells = {
         (score.slice["class"], score.slice[by]): score.value
         for score in scorecard.scores
         if score.name == "iou" and set(score.slice) == {"class", by}
     }
     classes = sorted({name for name, _ in cells})
-    return HeatMap(
-        title,
-        "Empty cells have no pairs.",
-        classes,
-        list(columns.values()),
-        [[cells.get((name, column), float("nan")) for column in columns] for name in classes],
-        row_axis="class",
-        column_axis=by,
-    )
+    values = [[cells.get((name, column), float("nan")) for column in columns] for name in classes]
+    return HeatMap(title, caption, classes, list(columns.values()), values, row_axis="class", column_axis=by)
 
 
 def build_fold_tables(scorecard: Scorecard, names: Sequence[str]) -> tuple[Table, ...]:
@@ -350,16 +328,9 @@ def build_fold_tables(scorecard: Scorecard, names: Sequence[str]) -> tuple[Table
         return ()
     rows = []
     for fold in folds:
-        cells: list[float | None] = []
-        for name in names:
-            score = find_score(scorecard, name, fold=fold)
-            interval = score.interval if score else None
-            cells += [
-                score.value if score else None,
-                interval.low if interval else None,
-                interval.high if interval else None,
-            ]
-        rows.append((f"fold {fold}", *cells))
+        dots = [score_dot(score, "") if (score := find_score(scorecard, name, fold=fold)) else None for name in names]
+        cells = [(dot.value, dot.low, dot.high) if dot else (None, None, None) for dot in dots]
+        rows.append((f"fold {fold}", *chain(*cells)))
     columns = [column for name in names for column in (name.upper(), "low", "high")]
     title = f"{' and '.join(name.upper() for name in names)} by fold"
     return (Table(title, "Each fold tests its own classes.", ("fold", *columns), tuple(rows)),)
@@ -374,69 +345,59 @@ def _select_class_scores(scorecard: Scorecard, **where: str) -> list[Score]:
     ]
 
 
-@dataclass(frozen=True)
-class _PublishedRow:
-    """A score of ours by name and slice, and what is printed for it by method."""
-
-    label: str
-    name: str
-    where: Mapping[str, str] = field(default_factory=dict)
-    printed: Mapping[str, FoldResult] = field(default_factory=dict)
+_PublishedRow = tuple[str, str, Mapping[str, str], Mapping[str, FoldResult]]
+"""A label, the name and the slice of our score, and what is printed for it by method."""
 
 
 def build_split_table(scorecard: Scorecard) -> Table:
     """Tier 1: every split, LCA and HCA, of each fold."""
     printed = read_numbers().tier_1
-    rows = [
-        _PublishedRow(SPLIT_NAMES[split], "miou", {"split": split}, _select_row(printed, split)) for split in SPLITS
-    ]
-    rows += [_PublishedRow(name.upper(), name, {}, _select_row(printed, name)) for name in ("lca", "hca")]
-    return _build_published_table(scorecard, "Tier 1 beside the published models", rows)
+    rows = [(SPLIT_NAMES[split], "miou", {"split": split}, _select_row(printed, split)) for split in SPLITS]
+    rows += [(name.upper(), name, {}, _select_row(printed, name)) for name in ("lca", "hca")]
+    return _build_published_table(scorecard, "Tier 1", rows)
 
 
 def build_level_table(scorecard: Scorecard) -> Table:
     """Tier 2: every level of each fold; the paper prints L2 and L3 as one."""
     printed = read_numbers().tier_2
-    rows = [_PublishedRow(level, "miou", {"level": level}, _select_row(printed, level)) for level in LEVEL_NAMES]
-    rows = [row for row in rows if row.printed or find_score(scorecard, "miou", **row.where)]
-    return _build_published_table(scorecard, "Tier 2 beside the published models", rows)
+    rows = [(level, "miou", {"level": level}, _select_row(printed, level)) for level in LEVEL_NAMES]
+    return _build_published_table(scorecard, "Tier 2", rows)
 
 
 def build_general_table(scorecard: Scorecard) -> Table:
     """Tier 3: the one model that ran, and the published models of each fold."""
-    rows = [_PublishedRow("GS", "gs", {}, read_numbers().tier_3)]
-    return _build_published_table(scorecard, "Tier 3 beside the published models", rows)
+    return _build_published_table(scorecard, "Tier 3", [("GS", "gs", {}, read_numbers().tier_3)])
 
 
 def build_fixed_table(scorecard: Scorecard) -> Table:
     """Fixed pairs: mIoU of each fold, the published ones of PASCAL-5i without any remedy."""
-    rows = [_PublishedRow("mIoU", "miou", {}, _select_row(read_numbers().remedies, "none"))]
-    return _build_published_table(scorecard, "Fixed pairs beside the published models", rows)
+    printed = _select_row(read_numbers().remedies, "none")
+    return _build_published_table(scorecard, "Fixed pairs", [("mIoU", "miou", {}, printed)])
 
 
 def _select_row(table: Mapping[str, Mapping[str, FoldResult]], name: str) -> dict[str, FoldResult]:
     return {method: rows[name] for method, rows in table.items() if name in rows}
 
 
-def _build_published_table(scorecard: Scorecard, title: str, rows: Sequence[_PublishedRow]) -> Table:
-    """Our value and the published ones, of all folds and of each."""
-    methods = list(dict.fromkeys(method for row in rows for method in row.printed))
+def _build_published_table(scorecard: Scorecard, what: str, rows: Sequence[_PublishedRow]) -> Table:
+    """Our value and the published ones, of all folds and of each; rows without any value are left out."""
+    methods = list(dict.fromkeys(method for *_, printed in rows for method in printed))
     cells: list[tuple[str | float | None, ...]] = []
     comparable = []
-    for row in rows:
-        total = find_score(scorecard, row.name, **row.where)
+    for label, name, where, printed in rows:
+        total = find_score(scorecard, name, **where)
         comparable.append(total.comparable if total else "")
-        means = [row.printed[method].mean if row.printed else None for method in methods]
-        cells.append((row.label, "all", total.value if total else None, *means))
+        means = [printed[method].mean if printed else None for method in methods]
+        cells.append((label, "all", total.value if total else None, *means))
         for fold in range(4):
-            score = find_score(scorecard, row.name, **row.where, fold=str(fold))
-            folds = [row.printed[method].folds[fold] if row.printed else None for method in methods]
-            cells.append((row.label, f"fold {fold}", score.value if score else None, *folds))
+            score = find_score(scorecard, name, **where, fold=str(fold))
+            folds = [printed[method].folds[fold] if printed else None for method in methods]
+            cells.append((label, f"fold {fold}", score.value if score else None, *folds))
     caption = "Printed values and printed means; the published folds are those of PASCAL-5i."
     if sentence := next(filter(None, comparable), ""):
         caption += f" {sentence[:1].upper()}{sentence[1:]}."
     return Table(
-        title,
+        f"{what} beside the published models",
         caption,
         ("what", "fold", scorecard.model or "this run", *methods),
         tuple(row for row in cells if any(cell is not None for cell in row[2:])),

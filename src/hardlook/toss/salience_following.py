@@ -92,26 +92,20 @@ def _copy_counts(measured: pl.DataFrame) -> pl.DataFrame:
     counts = ("predicted", "truth", "intersection", "predicted_void", "void", "pixels")
     salient = ("salient", "predicted_salient", "truth_salient", "found_salient")
     summed = measured.group_by("fold", "class", "query", maintain_order=True).agg(pl.col(*counts, *salient).sum())
-    no_void = {"predicted_void": pl.lit(0, pl.Int64), "void": pl.lit(0, pl.Int64)}
     only_target = pl.col("intersection") - pl.col("found_salient")
     only_salient = pl.col("predicted_salient") - pl.col("found_salient")
-    regions: dict[str, dict[str, pl.Expr]] = {
-        FOLLOWS_TRUTH: {},
-        FOLLOWS_SALIENCE: {"intersection": pl.col("predicted_salient"), "truth": pl.col("salient"), **no_void},
-        COVERS_TARGET: {
-            "intersection": only_target,
-            "predicted": only_target,
-            "truth": pl.col("truth") - pl.col("truth_salient"),
-            **no_void,
-        },
-        COVERS_SALIENCE: {
-            "intersection": only_salient,
-            "predicted": only_salient,
-            "truth": pl.col("salient") - pl.col("truth_salient"),
-            **no_void,
-        },
+    # Intersection, predicted and truth of each copy.
+    regions = {
+        FOLLOWS_SALIENCE: (pl.col("predicted_salient"), pl.col("predicted"), pl.col("salient")),
+        COVERS_TARGET: (only_target, only_target, pl.col("truth") - pl.col("truth_salient")),
+        COVERS_SALIENCE: (only_salient, only_salient, pl.col("salient") - pl.col("truth_salient")),
     }
-    return pl.concat([summed.with_columns(**columns, against=pl.lit(name)) for name, columns in regions.items()])
+    copies = [summed.with_columns(against=pl.lit(FOLLOWS_TRUTH))]
+    no_void = {"predicted_void": pl.lit(0, pl.Int64), "void": pl.lit(0, pl.Int64)}
+    for name, (hits, predicted, truth) in regions.items():
+        columns = {"intersection": hits, "predicted": predicted, "truth": truth, **no_void}
+        copies.append(summed.with_columns(**columns, against=pl.lit(name)))
+    return pl.concat(copies)
 
 
 def describe_following(scorecard: Scorecard) -> str:

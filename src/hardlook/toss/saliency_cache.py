@@ -16,7 +16,6 @@ A renamed file hits, a changed pixel, weight or argument misses. The mask is the
 from __future__ import annotations
 
 import io
-import os
 import uuid
 import zipfile
 from collections.abc import Sequence
@@ -27,16 +26,15 @@ from numpy.typing import NDArray
 
 from hardlook import fingerprints
 from hardlook.errors import ModelError
+from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.roles import Image, SaliencyModel
 
 THRESHOLD = 0.5
 
 
 def default_mask_folder() -> Path:
-    """Where masks are kept: `HARDLOOK_CACHE`, else `hardlook` in the user's cache folder; `salient` within it."""
-    if chosen := os.environ.get("HARDLOOK_CACHE"):
-        return Path(chosen).expanduser() / "salient"
-    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "hardlook" / "salient"
+    """Where masks are kept: in the folder `salient` beside that of cached features."""
+    return default_cache_folder().with_name("salient")
 
 
 class SaliencyMaskCache:

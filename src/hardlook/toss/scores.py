@@ -24,16 +24,7 @@ from hardlook.metrics.one_shot import (
     scs_released,
 )
 from hardlook.toss.evaluation import NO_SIMILARITY
-from hardlook.toss.options import (
-    COGNIZANCE,
-    COMPLEXITY,
-    FIXED,
-    GENERAL,
-    TossOptions,
-    mixed_reading,
-    scs_reading,
-    void_reading,
-)
+from hardlook.toss.options import COGNIZANCE, COMPLEXITY, FIXED, GENERAL, TossOptions
 from hardlook.toss.pair_lists import EXAMPLES
 from hardlook.toss.pixel_sums import (
     INTERSECTION,
@@ -50,6 +41,8 @@ from hardlook.toss.pixel_sums import (
     mean_iou,
     pair_iou,
     pair_union_expression,
+    score_classes,
+    score_folds,
     score_tallies,
     sum_pixels,
     tally_scores,
@@ -114,8 +107,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: TossOptio
     """Every score with its interval over query images."""
     scored, _ = _select_scored(records, options)
     scores = score_tallies(tally_records(records, options), options)
-    void_ignored = void_reading(options) == "ignored"
-    left_out = list_left_out(records, scored, scores, scs=scs_reading(options), void_ignored=void_ignored)
+    left_out = list_left_out(records, scored, scores, options)
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
 
 
@@ -123,13 +115,11 @@ def tally_records(records: pl.DataFrame, options: TossOptions) -> list[SumTally]
     """Pixels by tier, fold, split, class and shots; then what masks follow, for each number of shots."""
     import polars as pl
 
-    first, void_ignored = options.shots[0], void_reading(options) == "ignored"
     scored, similar_above = _select_scored(records, options)
-    sums = sum_pixels(scored, LABELS, void_ignored=void_ignored)
-    reading, ran = scs_reading(options), find_pairs_run(scored)
-    slices: dict[int, dict[str, str]] = {
-        shots: {} if shots == first else {"shots": str(shots)} for shots in options.shots
-    }
+    sums = sum_pixels(scored, LABELS, void_ignored=options.void_ignored)
+    reading, ran = options.scs_reading, find_pairs_run(scored)
+    first, *rest = options.shots
+    slices: dict[int, dict[str, str]] = {first: {}, **{shots: {"shots": str(shots)} for shots in rest}}
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         return [
@@ -149,7 +139,7 @@ def tally_records(records: pl.DataFrame, options: TossOptions) -> list[SumTally]
     for shots, where in slices.items():
         tallies += tally_following(
             others.filter(pl.col("shots") == shots),
-            void_ignored=void_ignored,
+            void_ignored=options.void_ignored,
             key=("toss", "following", shots),
             where=where,
             comparable=describe_comparability(FOLLOWS_TRUTH, {}, ran, options),
@@ -157,15 +147,15 @@ def tally_records(records: pl.DataFrame, options: TossOptions) -> list[SumTally]
     return tallies
 
 
-def unit_qualities(records: pl.DataFrame, options: TossOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: TossOptions) -> pl.DataFrame:
     """Credit and IoU of each pair; NaN for pairs of two classes where the reading drops them."""
     import polars as pl
 
     return compute_credits(
         records,
-        void_ignored=void_reading(options) == "ignored",
+        void_ignored=options.void_ignored,
         spurious=pl.col("split").is_in(SPURIOUS),
-        scored=~pl.col("mixed") if mixed_reading(options) == "ours" else None,
+        scored=None if options.mixed_kept else ~pl.col("mixed"),
     )
 
 
@@ -196,8 +186,7 @@ def split_levels(records: pl.DataFrame, shots: int) -> tuple[pl.DataFrame, float
 
 def _select_scored(records: pl.DataFrame, options: TossOptions) -> tuple[pl.DataFrame, float | None]:
     """The records that are scored, with L2 separate from L3 where an encoder ran, and the cosine between them."""
-    kept = records.filter(~records["mixed"]) if mixed_reading(options) == "ours" else records
-    return split_levels(kept, options.shots[0])
+    return split_levels(records if options.mixed_kept else records.filter(~records["mixed"]), options.shots[0])
 
 
 def _score_shots(
@@ -206,8 +195,8 @@ def _score_shots(
     """All scores of one number of shots, the four headline scores first."""
     scores: list[NamedScore] = []
     if (fixed := chosen & sums.where(tier=FIXED)).any():
-        scores += _score_means(sums, totals, fixed, where) + _score_folds(sums, totals, fixed, where)
-        scores += _score_classes(sums, totals, fixed, where)
+        scores += _score_means(sums, totals, fixed, where) + score_folds("miou", sums, totals, fixed, where)
+        scores += score_classes("iou", sums, totals, fixed, where)
     if (tier1 := chosen & sums.where(tier=COMPLEXITY)).any():
         scores += _score_query_complexity(sums, totals, tier1, where)
     if (tier2 := chosen & sums.where(tier=COGNIZANCE)).any():
@@ -216,7 +205,7 @@ def _score_shots(
         one_model = class_ious(sums, totals, tier3)[1][:, None]
         scores.append(NamedScore("gs", where, generalization_score(one_model), tier3))
         scores += _score_means(sums, totals, tier3, {**where, "tier": "3"})
-        scores += _score_classes(sums, totals, tier3, {**where, "tier": "3"})
+        scores += score_classes("iou", sums, totals, tier3, {**where, "tier": "3"})
     order = ("lca", "hca", "scs", "gs")
     return sorted(
         scores,
@@ -254,7 +243,7 @@ def _score_query_complexity(
         here = tier & sums.where(split=split)
         if here.any():
             scores += _score_means(sums, totals, here, {**where, "split": split})
-            scores += _score_classes(sums, totals, here, {**where, "split": split})
+            scores += score_classes("iou", sums, totals, here, {**where, "split": split})
     return headline + scores
 
 
@@ -275,9 +264,9 @@ def _score_support_cognizance(
         chosen = tier & sums.where(split=SPURIOUS)
         headline.append(NamedScore("rejection", where, 1 - mean_defined(spurious), chosen))
     for level in levels:
-        here = tier & sums.where(split=level)
-        for score_part in (_score_means, _score_folds, _score_classes):
-            scores += score_part(sums, totals, here, {**where, "level": level})
+        here, at = tier & sums.where(split=level), {**where, "level": level}
+        scores += _score_means(sums, totals, here, at) + score_folds("miou", sums, totals, here, at)
+        scores += score_classes("iou", sums, totals, here, at)
     return headline + scores
 
 
@@ -305,63 +294,51 @@ def _score_means(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping
     ]
 
 
-def _score_folds(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
-    cells = {str(fold): chosen & sums.where(fold=fold) for fold in sums.values_of("fold", chosen)}
-    return [
-        NamedScore("miou", {**where, "fold": fold}, mean_iou(sums, totals, one), one) for fold, one in cells.items()
-    ]
-
-
-def _score_classes(sums: PixelSums, totals: Totals, chosen: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
-    names, ious = class_ious(sums, totals, chosen)
-    return [
-        NamedScore("iou", {**where, "class": name}, ious[:, place], chosen & sums.where(**{"class": name}))
-        for place, name in enumerate(names)
-    ]
-
-
 Cell = tuple[int, int, str]
 """Shots, fold and class."""
 
 
 def list_left_out(
-    records: pl.DataFrame, scored: pl.DataFrame, scores: Sequence[Score], *, scs: str, void_ignored: bool
+    records: pl.DataFrame, scored: pl.DataFrame, scores: Sequence[Score], options: TossOptions
 ) -> tuple[LeftOut, ...]:
-    """Mixed pairs, pairs without a true pixel, classes without a split or level, folds without a score.
-
-    `scs` is the reading of the support cognizance score.
-    """
+    """Mixed pairs, pairs without a true pixel, classes without a split or level, folds without a score."""
     import polars as pl
 
-    mixed = records.filter(records["mixed"])["unit"].to_list()
-    if len(scored) < len(records):
-        notes = [_note("pairs of two classes in tier 3", mixed, "the reading is mixed=ours")]
-    else:
-        # They are counted either way, and their number has no better place.
-        why = "not left out: the reading is mixed=released, and they count for the query's class"
-        notes = [_note("pairs of two classes in tier 3 (kept)", mixed, why)]
-    empty = scored.filter(pl.col("truth") == 0)["unit"].to_list()
-    why = "the query's truth has no pixel of the class; what is predicted there still enters the unions"
-    notes.append(_note("pairs without anything to find", empty, why))
-    lacking = _list_lacking_splits(_find_present_splits(scored, COMPLEXITY, void_ignored))
-    why = "a class that a split has no pair of leaves that split's mean over classes"
-    notes.append(_note("classes missing from a split of tier 1", lacking, why))
-    lacking = _list_lacking_levels(_find_present_splits(scored, COGNIZANCE, void_ignored), scs)
-    notes.append(
-        _note("classes without scs", lacking, "SCS needs every level of a class; these leave the mean over classes")
-    )
+    splits, levels = (_find_present_splits(scored, tier, options.void_ignored) for tier in (COMPLEXITY, COGNIZANCE))
+    kept = len(scored) == len(records)
+    notes = [
+        (
+            # They are counted either way, and their number has no better place.
+            f"pairs of two classes in tier 3{' (kept)' if kept else ''}",
+            records.filter(records["mixed"])["unit"].to_list(),
+            "not left out: the reading is mixed=released, and they count for the query's class"
+            if kept
+            else "the reading is mixed=ours",
+        ),
+        (
+            "pairs without anything to find",
+            scored.filter(pl.col("truth") == 0)["unit"].to_list(),
+            "the query's truth has no pixel of the class; what is predicted there still enters the unions",
+        ),
+        (
+            "classes missing from a split of tier 1",
+            _list_lacking_splits(splits),
+            "a class that a split has no pair of leaves that split's mean over classes",
+        ),
+        (
+            "classes without scs",
+            _list_lacking_levels(levels, options.scs_reading),
+            "SCS needs every level of a class; these leave the mean over classes",
+        ),
+    ]
     for name, needed in (("lca", "every split"), ("hca", "every split"), ("scs", "a class with every level")):
         without = [
             f"fold {score.slice['fold']}"
             for score in scores
             if score.name == name and set(score.slice) == {"fold"} and math.isnan(score.value)
         ]
-        notes.append(_note(f"folds without {name}", without, f"it needs {needed}"))
-    return tuple(note for note in notes if note.count)
-
-
-def _note(what: str, names: list[str], why: str) -> LeftOut:
-    return LeftOut(what, len(names), why, tuple(names[:EXAMPLES]))
+        notes.append((f"folds without {name}", without, f"it needs {needed}"))
+    return tuple(LeftOut(what, len(names), why, tuple(names[:EXAMPLES])) for what, names, why in notes if names)
 
 
 def _find_present_splits(scored: pl.DataFrame, tier: int, void_ignored: bool) -> dict[Cell, set[str]]:

@@ -11,6 +11,7 @@ With K shots a pair has its own support and K - 1 further images of its class, d
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
@@ -46,18 +47,12 @@ def list_units(options: TossOptions) -> UnitList:
     _check_auxiliary_models(opened, options)
     pools = collect_class_pools(opened.lists) if max(options.shots) > 1 else {}
     units: list[Unit] = []
-    without: dict[int, list[str]] = {}
+    without: defaultdict[int, list[str]] = defaultdict(list)
     for listed in opened.lists:
-        for shots, name, unit in _make_units(listed, options, pools):
-            if unit is None:
-                without.setdefault(shots, []).append(name)
-            else:
-                units.append(unit)
+        units += _make_units(listed, options, pools, without)
     if without and not units:
-        raise DataError(
-            f"--shots {min(without)}: no class has that many images beside the query",
-            remedy="give fewer --shots, or more images",
-        )
+        what = f"--shots {min(without)}: no class has that many images beside the query"
+        raise DataError(what, remedy="give fewer --shots, or more images")
     why = "the lists of the run name too few images of their class that are there"
     notes = [
         LeftOut(f"pairs of {shots} shots", len(names), why, tuple(names[:EXAMPLES]))
@@ -131,8 +126,10 @@ def draw_supports(
     return (support, *(free[position] for position in order[: shots - 1]))
 
 
-def _make_units(listed: OpenedList, options: TossOptions, pools: Pools) -> Iterator[tuple[int, str, Unit | None]]:
-    """Number of shots, name of the pair, and the unit, None if its class has too few images."""
+def _make_units(
+    listed: OpenedList, options: TossOptions, pools: Pools, without: Mapping[int, list[str]]
+) -> Iterator[Unit]:
+    """The units of a list; pairs whose class has too few images go to `without`, by number of shots."""
     settings = replace(listed.settings, saliency=options.saliency_model(), encoder=options.encoder_model())
     # A list names a token in many pairs.
     class_of, image_of = cache(settings.source.class_of), cache(settings.source.image_of)
@@ -140,11 +137,10 @@ def _make_units(listed: OpenedList, options: TossOptions, pools: Pools) -> Itera
         for pair in listed.pairs:
             name, class_name = unit_id(pair, 1), class_of(pair.query)
             pool = pools.get((settings.key, class_of(pair.support)), ())
-            supports = draw_supports(
-                pair.query, pair.support, shots, pool, image_of=image_of, seed=options.seed, pair=name
-            )
+            tokens = (pair.query, pair.support, shots, pool)
+            supports = draw_supports(*tokens, image_of=image_of, seed=options.seed, pair=name)
             if supports is None:
-                yield shots, name, None
+                without[shots].append(name)
                 continue
             slices: Labels = {
                 "tier": pair.tier,
@@ -157,7 +153,7 @@ def _make_units(listed: OpenedList, options: TossOptions, pools: Pools) -> Itera
             content = CONTENTS.get(pair.split, "as it is")
             payload = OneShotPair(settings, pair.query, supports, slices, pair.transform, content)
             # An image with two classes is two groups: in one it would bring the other class's supports along.
-            yield shots, name, Unit(unit_id(pair, shots), payload, group=f"{class_name}/{image_of(pair.query)}")
+            yield Unit(unit_id(pair, shots), payload, group=f"{class_name}/{image_of(pair.query)}")
 
 
 def _check_auxiliary_models(opened: OpenedLists, options: TossOptions) -> None:

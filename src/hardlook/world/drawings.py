@@ -1,4 +1,4 @@
-"""Drawings of the twelve concepts: one function per concept, `draw(pen, look)`, in the object's own coordinates.
+"""Drawings of the twelve concepts: one function `draw_CONCEPT(pen, look)` each, in the object's own coordinates.
 
 >>> from hardlook.randomness import generator
 >>> from hardlook.world.appearance import sample_appearance
@@ -26,7 +26,7 @@ _PINK = (236, 140, 140)
 _INK = (34, 28, 36)
 
 
-def cat(pen: Pen, look: Appearance) -> None:
+def draw_cat(pen: Pen, look: Appearance) -> None:
     """Sitting, ears up, the tail curled beside it."""
     wide = 0.9 + 0.25 * look.girth
     lift = 0.06 * look.stretch
@@ -60,9 +60,8 @@ def _draw_cat_face(pen: Pen, look: Appearance, y: float, wide: float) -> None:
     head = oval_points(0, y, 0.245 * wide, 0.2)
     pen.fill(head, look.main)
     if look.pattern == "striped":
-        pen.pattern(
-            head, [[(x - 0.02, y - 0.2), (x + 0.02, y - 0.2), (x, y - 0.1)] for x in (-0.07, 0, 0.07)], look.detail
-        )
+        bars = [[(x - 0.02, y - 0.2), (x + 0.02, y - 0.2), (x, y - 0.1)] for x in (-0.07, 0, 0.07)]
+        pen.pattern(head, bars, look.detail)
     elif look.pattern == "patched":
         pen.pattern(head, [oval_points(0.14, y - 0.08, 0.12, 0.14)], look.detail)
     pen.oval(-0.045, y + 0.09, 0.065, 0.055, look.second)
@@ -76,7 +75,7 @@ def _draw_cat_face(pen: Pen, look: Appearance, y: float, wide: float) -> None:
     pen.fill([(-0.032, y + 0.04), (0.032, y + 0.04), (0, y + 0.08)], _PINK)
 
 
-def dog(pen: Pen, look: Appearance) -> None:
+def draw_dog(pen: Pen, look: Appearance) -> None:
     """Standing, from the side, with a hanging ear, a muzzle and a raised tail."""
     long = 0.9 + 0.3 * look.stretch
     leg = 0.34 + 0.1 * (1 - look.girth)
@@ -115,21 +114,15 @@ def _draw_dog_face(pen: Pen, look: Appearance, x: float, y: float) -> None:
     pen.oval(x + 0.08, y - 0.06, 0.034, 0.04, _INK)
     pen.oval(x + 0.09, y - 0.075, 0.012, 0.012, (255, 255, 255))
     droop = 0.06 * look.stretch
-    ear = [
-        (x - 0.14, y - 0.14),
-        (x - 0.02, y - 0.16),
-        (x - 0.03, y + 0.04),
-        (x - 0.12, y + 0.16 + droop),
-        (x - 0.2, y + 0.06),
-    ]
-    pen.blob(ear, look.detail)
+    top, tip = [(x - 0.14, y - 0.14), (x - 0.02, y - 0.16)], (x - 0.12, y + 0.16 + droop)
+    pen.blob([*top, (x - 0.03, y + 0.04), tip, (x - 0.2, y + 0.06)], look.detail)
 
 
 _BIRD_INK = (30, 26, 34)
 _WHITE = (252, 252, 250)
 
 
-def duck(pen: Pen, look: Appearance) -> None:
+def draw_duck(pen: Pen, look: Appearance) -> None:
     """From the side: a boat-shaped body with a turned-up tail, a round head and a flat bill."""
     plump = 0.02 + 0.08 * look.girth
     head_y = -0.74 - 0.05 * look.stretch
@@ -144,34 +137,23 @@ def duck(pen: Pen, look: Appearance) -> None:
     ])  # fmt: skip
     pen.fill([(0.06, -0.48), (0.12, head_y), (0.32, head_y), (0.36, -0.34)], crown)
     pen.fill(body, look.main)
-    pen.blob(
-        [(-0.36, -0.32), (-0.2, -0.42), (0.04, -0.4), (0.12, -0.28), (-0.06, -0.17), (-0.28, -0.2)],
-        darken(look.main, 0.16),
-    )
+    wing = [(-0.36, -0.32), (-0.2, -0.42), (0.04, -0.4), (0.12, -0.28), (-0.06, -0.17), (-0.28, -0.2)]
+    pen.blob(wing, darken(look.main, 0.16))
     pen.stroke([(-0.24, -0.27), (-0.06, -0.25)], darken(look.main, 0.34), 0.02)
     pen.stroke([(-0.2, -0.34), (0.0, -0.32)], darken(look.main, 0.34), 0.02)
     pen.oval(0.22, head_y, 0.19, 0.18, crown)
     if look.pattern == "collared":
-        pen.stroke(
-            [(0.08, -0.52), (0.2, -0.49), (0.34, -0.52)], _WHITE if crown is not look.main else look.detail, 0.05
-        )
-    bill = 0.03 * look.quirk
-    pen.blob(
-        [
-            (0.36, head_y - 0.02),
-            (0.46, head_y + 0.01),
-            (0.58 + bill, head_y + 0.03),
-            (0.5, head_y + 0.1),
-            (0.37, head_y + 0.11),
-        ],
-        look.detail,
-    )
+        collar = _WHITE if crown is not look.main else look.detail
+        pen.stroke([(0.08, -0.52), (0.2, -0.49), (0.34, -0.52)], collar, 0.05)
+    tip = (0.58 + 0.03 * look.quirk, head_y + 0.03)
+    bill = [(0.36, head_y - 0.02), (0.46, head_y + 0.01), tip, (0.5, head_y + 0.1), (0.37, head_y + 0.11)]
+    pen.blob(bill, look.detail)
     pen.stroke([(0.4, head_y + 0.05), (0.54, head_y + 0.05)], darken(look.detail, 0.4), 0.016)
     pen.oval(0.28, head_y - 0.04, 0.035, 0.042, _BIRD_INK)
     pen.oval(0.29, head_y - 0.055, 0.013, 0.013, _WHITE)
 
 
-def owl(pen: Pen, look: Appearance) -> None:
+def draw_owl(pen: Pen, look: Appearance) -> None:
     """From the front: ear tufts, large eyes in pale discs, a scaled belly and folded wings."""
     wide = 0.3 + 0.08 * look.girth
     tuft = 0.06 * look.stretch
@@ -195,15 +177,8 @@ def owl(pen: Pen, look: Appearance) -> None:
         ]
         pen.pattern(belly, scales, look.detail)
     for side in (-1, 1):
-        pen.blob(
-            [
-                (side * wide * 0.82, -0.54),
-                (side * wide * 1.12, -0.4),
-                (side * wide * 1.0, -0.14),
-                (side * wide * 0.68, -0.2),
-            ],
-            look.detail,
-        )
+        wing = ((0.82, -0.54), (1.12, -0.4), (1.0, -0.14), (0.68, -0.2))
+        pen.blob([(side * wide * x, y) for x, y in wing], look.detail)
     iris = (250, 206, 60) if look.quirk < 0.6 else (240, 140, 50)
     for side in (-1, 1):
         pen.oval(side * 0.135, -0.69, 0.15, 0.155, look.second)
@@ -217,13 +192,8 @@ _SPECKS = ((-0.18, -0.5), (-0.05, -0.3), (0.14, -0.42), (0.22, -0.22), (-0.22, -
 
 
 def _draw_leaf(pen: Pen, x: float, y: float, size: float) -> None:
-    leaf = [
-        (x, y),
-        (x + 0.12 * size, y - 0.1 * size),
-        (x + 0.3 * size, y - 0.08 * size),
-        (x + 0.18 * size, y + 0.03 * size),
-    ]
-    pen.blob(leaf, (92, 158, 70))
+    leaf = ((0.0, 0.0), (0.12, -0.1), (0.3, -0.08), (0.18, 0.03))
+    pen.blob([(x + dx * size, y + dy * size) for dx, dy in leaf], (92, 158, 70))
     pen.stroke([(x + 0.03, y - 0.01), (x + 0.22 * size, y - 0.06 * size)], (56, 112, 50), 0.018)
 
 
@@ -239,7 +209,7 @@ def _draw_fruit_surface(pen: Pen, look: Appearance, shape: NDArray[np.float64]) 
         pen.pattern(shape, [oval_points(a, b, 0.016, 0.016) for a, b in _SPECKS], lighten(look.main, 0.5))
 
 
-def apple(pen: Pen, look: Appearance) -> None:
+def draw_apple(pen: Pen, look: Appearance) -> None:
     """Round, with a dip at the stem and a leaf."""
     wide = 0.44 + 0.06 * look.girth
     top = -0.82 + 0.06 * look.stretch
@@ -257,7 +227,7 @@ def apple(pen: Pen, look: Appearance) -> None:
     _draw_leaf(pen, 0.04, top - 0.02, 1.0 + 0.3 * look.quirk)
 
 
-def pear(pen: Pen, look: Appearance) -> None:
+def draw_pear(pen: Pen, look: Appearance) -> None:
     """A wide bulb below, a narrow neck above, a stem and a leaf."""
     wide = 0.33 + 0.06 * look.girth
     neck = 0.13 + 0.03 * look.stretch
@@ -280,7 +250,7 @@ def _heart_points(x: float, y: float, size: float) -> NDArray[np.float64]:
     return smooth([(x + a * size, y + b * size) for a, b in corners])
 
 
-def cup(pen: Pen, look: Appearance) -> None:
+def draw_cup(pen: Pen, look: Appearance) -> None:
     """A wide body with a round handle, filled with coffee; some have a saucer."""
     rim = 0.4 + 0.05 * look.girth
     foot = rim * (0.62 + 0.25 * look.stretch)
@@ -291,16 +261,8 @@ def cup(pen: Pen, look: Appearance) -> None:
         base = -0.09
     handle = oval_points(rim * 0.92, -0.5, 0.19, 0.21)
     pen.stroke(handle, darken(look.main, 0.12), 0.1, closed=True)
-    body = [
-        (-rim, -0.88),
-        (rim, -0.88),
-        (rim * 0.97, -0.5),
-        (rim * 0.6 + foot * 0.36, -0.25),
-        (foot, base),
-        (-foot, base),
-        (-rim * 0.6 - foot * 0.36, -0.25),
-        (-rim * 0.97, -0.5),
-    ]
+    right = [(rim, -0.88), (rim * 0.97, -0.5), (rim * 0.6 + foot * 0.36, -0.25), (foot, base)]
+    body = [*right, *((-x, y) for x, y in reversed(right))]
     pen.fill(body, look.main)
     pen.pattern(body, [[(rim * 0.55, -0.9), (rim, -0.9), (rim, base), (foot * 0.4, base)]], darken(look.main, 0.1))
     if look.pattern == "spotted":
@@ -309,16 +271,14 @@ def cup(pen: Pen, look: Appearance) -> None:
     elif look.pattern == "striped":
         pen.pattern(body, [box_points(-1, y, 1, y + 0.09) for y in (-0.68, -0.46, -0.24)], look.second)
     elif look.pattern == "heart":
-        pen.fill(
-            _heart_points(-0.02, -0.45, 0.16),
-            (222, 70, 84) if look.main[0] > 235 or look.main[2] > 150 else look.second,
-        )
+        colour = (222, 70, 84) if look.main[0] > 235 or look.main[2] > 150 else look.second
+        pen.fill(_heart_points(-0.02, -0.45, 0.16), colour)
     pen.oval(0, -0.88, rim, 0.1, lighten(look.main, 0.25))
     pen.oval(0, -0.87, rim * 0.88, 0.072, look.detail)
     pen.oval(-0.08, -0.865, rim * 0.3, 0.026, lighten(look.detail, 0.35))
 
 
-def bottle(pen: Pen, look: Appearance) -> None:
+def draw_bottle(pen: Pen, look: Appearance) -> None:
     """Shoulders, a neck with a cap, a label and a highlight along one side."""
     half = 0.15 + 0.045 * look.girth
     neck = 0.055 + 0.015 * look.stretch
@@ -357,7 +317,7 @@ def _draw_wheel(pen: Pen, x: float, radius: float) -> None:
     pen.oval(x, -radius, radius * 0.2, radius * 0.2, (110, 112, 120))
 
 
-def car(pen: Pen, look: Appearance) -> None:
+def draw_car(pen: Pen, look: Appearance) -> None:
     """Bonnet, rounded cabin, two wheels."""
     half = 0.9 + 0.14 * look.stretch
     roof = -0.94 - 0.06 * look.girth
@@ -389,7 +349,7 @@ def car(pen: Pen, look: Appearance) -> None:
         _draw_wheel(pen, x, 0.21)
 
 
-def bus(pen: Pen, look: Appearance) -> None:
+def draw_bus(pen: Pen, look: Appearance) -> None:
     """A long box with a row of windows and a door; some have an upper deck."""
     double = look.quirk > 0.66
     half = 0.72 + 0.08 * look.stretch if double else 0.92 + 0.1 * look.stretch
@@ -397,11 +357,8 @@ def bus(pen: Pen, look: Appearance) -> None:
     pen.fill(shell, look.main)
     pen.pattern(shell, [box_points(-half, -1, half, -0.93)], lighten(look.main, 0.45))
     if look.pattern == "striped" or double:
-        pen.pattern(
-            shell,
-            [box_points(-half, -0.56, half, -0.46) if double else box_points(-half, -0.42, half, -0.34)],
-            look.second,
-        )
+        top, bottom = (-0.56, -0.46) if double else (-0.42, -0.34)
+        pen.pattern(shell, [box_points(-half, top, half, bottom)], look.second)
     pen.pattern(shell, [box_points(-half, -0.22, half, -0.1)], darken(look.main, 0.3))
     rows = ((-0.87, -0.62), (-0.43, -0.25)) if double else ((-0.84, -0.5),)
     count = 4 if double else 5
@@ -411,16 +368,9 @@ def bus(pen: Pen, look: Appearance) -> None:
         for i in range(count):
             left = start + i * step
             pen.box(left, top, left + step * 0.8, bottom, _GLASS, radius=0.03, glow=0.55)
-            pen.fill(
-                [
-                    (left + 0.02, bottom - 0.02),
-                    (left + step * 0.35, top + 0.02),
-                    (left + step * 0.5, top + 0.02),
-                    (left + 0.08, bottom - 0.02),
-                ],
-                lighten(_GLASS, 0.5),
-                glow=0.55,
-            )
+            upper = [(left + step * 0.35, top + 0.02), (left + step * 0.5, top + 0.02)]
+            shine = [(left + 0.02, bottom - 0.02), *upper, (left + 0.08, bottom - 0.02)]
+            pen.fill(shine, lighten(_GLASS, 0.5), glow=0.55)
     door = -0.43 if double else -0.84
     pen.box(half - 0.38, door, half - 0.16, -0.16, look.detail, radius=0.02)
     pen.box(half - 0.35, door + 0.03, half - 0.28, -0.2, _GLASS, glow=0.4)
@@ -444,7 +394,7 @@ def _draw_window(pen: Pen, x: float, y: float, half: float, tall: float) -> None
     pen.stroke([(x - half, y), (x + half, y)], _FRAME, 0.022)
 
 
-def house(pen: Pen, look: Appearance) -> None:
+def draw_house(pen: Pen, look: Appearance) -> None:
     """Walls, a pointed roof with a chimney, a door and windows."""
     half = 0.4 + 0.1 * look.girth
     eaves = -0.5 - 0.08 * look.stretch
@@ -461,9 +411,8 @@ def house(pen: Pen, look: Appearance) -> None:
         ]
         pen.pattern(walls, rows, darken(look.main, 0.16))
     elif look.pattern == "boards":
-        pen.pattern(
-            walls, [box_points(-half, y, half, y + 0.018) for y in np.arange(-0.85, 0, 0.085)], darken(look.main, 0.15)
-        )
+        boards = [box_points(-half, y, half, y + 0.018) for y in np.arange(-0.85, 0, 0.085)]
+        pen.pattern(walls, boards, darken(look.main, 0.15))
     slope, over = (-0.94 - eaves) / half, 0.09
     roof = [(-half - over, eaves - slope * over), (0, -0.95), (half + over, eaves - slope * over)]
     inner = [(x, y + 0.15) for x, y in reversed(roof)]
@@ -481,7 +430,7 @@ def house(pen: Pen, look: Appearance) -> None:
     pen.box(-half, -0.035, half, 0, darken(look.main, 0.4))
 
 
-def barn(pen: Pen, look: Appearance) -> None:
+def draw_barn(pen: Pen, look: Appearance) -> None:
     """A gambrel roof, boards, a large door with crossed braces, a loft hatch; some have a silo."""
     half = 0.44 + 0.06 * look.girth
     if look.quirk > 0.55:
@@ -494,16 +443,10 @@ def barn(pen: Pen, look: Appearance) -> None:
     walls = [(-half, 0), (-half, -0.5), (-half * 0.68, knee), (0, -0.97), (half * 0.68, knee), (half, -0.5), (half, 0)]
     pen.fill(walls, look.main)
     if look.pattern == "boards":
-        pen.pattern(
-            walls, [box_points(x, -1, x + 0.02, 0) for x in np.arange(-half, half, 0.1)], darken(look.main, 0.22)
-        )
-    roof = [
-        (-half - 0.07, -0.43),
-        (-half * 0.72, knee - 0.02),
-        (0, -0.985),
-        (half * 0.72, knee - 0.02),
-        (half + 0.07, -0.43),
-    ]
+        boards = [box_points(x, -1, x + 0.02, 0) for x in np.arange(-half, half, 0.1)]
+        pen.pattern(walls, boards, darken(look.main, 0.22))
+    slope = [(half * 0.72, knee - 0.02), (half + 0.07, -0.43)]
+    roof = [*((-x, y) for x, y in reversed(slope)), (0, -0.985), *slope]
     pen.stroke(roof, look.second, 0.09)
     pen.stroke([(x * 0.93, y + 0.06) for x, y in roof], look.detail, 0.025)
     pen.box(-0.25, -0.42, 0.25, 0, look.detail)
@@ -518,8 +461,8 @@ def barn(pen: Pen, look: Appearance) -> None:
 
 
 DRAWINGS: dict[str, Callable[[Pen, Appearance], None]] = {
-    "cat": cat, "dog": dog, "car": car, "bus": bus, "house": house, "barn": barn,
-    "apple": apple, "pear": pear, "cup": cup, "bottle": bottle, "duck": duck, "owl": owl,
+    "cat": draw_cat, "dog": draw_dog, "car": draw_car, "bus": draw_bus, "house": draw_house, "barn": draw_barn,
+    "apple": draw_apple, "pear": draw_pear, "cup": draw_cup, "bottle": draw_bottle, "duck": draw_duck, "owl": draw_owl,
 }  # fmt: skip
 
 # Heights relative to each other: wide drawings are lower, so that every concept covers about the same area.
@@ -528,7 +471,7 @@ RELATIVE_HEIGHT: dict[str, float] = {
     "apple": 0.82, "pear": 0.95, "cup": 0.78, "bottle": 1.2, "duck": 0.86, "owl": 0.98,
 }  # fmt: skip
 
-# Half of each drawing's greatest width, in heights.
+# Half of each drawing's greatest width, in units of its height.
 HALF_WIDTH: dict[str, float] = {
     "cat": 0.5, "dog": 0.72, "car": 1.08, "bus": 1.06, "house": 0.62, "barn": 0.8,
     "apple": 0.52, "pear": 0.42, "cup": 0.66, "bottle": 0.24, "duck": 0.6, "owl": 0.44,

@@ -119,12 +119,10 @@ def _check_directory(directory: Path, overwrite: bool) -> None:
     if overwrite or not directory.is_dir() or not any(directory.iterdir()):
         return
     if found := _find_layout(directory):
-        raise DataError(
-            f"the folder already holds a planted world ({found})", file=directory, remedy="pass --overwrite"
-        )
-    raise DataError(
-        "the folder holds other files", file=directory, remedy="choose an empty folder, or pass --overwrite"
-    )
+        what = f"the folder already holds a planted world ({found})"
+        raise DataError(what, file=directory, remedy="pass --overwrite")
+    remedy = "choose an empty folder, or pass --overwrite"
+    raise DataError("the folder holds other files", file=directory, remedy=remedy)
 
 
 def _replace_entries(directory: Path, draft: Path, layout: str) -> None:
@@ -158,16 +156,16 @@ def save_labels(path: Path, labels: NDArray[np.uint8], *, colours: bool = False)
 
 
 def voc_palette() -> list[int]:
-    """VOC's 256 colours, flat: bit k of an index goes, by k modulo 3, to red, green or blue, highest bit first.
+    """VOC's 256 colours, flat: bit k of an index belongs, by k modulo 3, to red, green or blue, highest bit first.
 
     >>> voc_palette()[:9]
     [0, 0, 0, 128, 0, 0, 0, 128, 0]
     """
-    palette = []
-    for index in range(256):
-        for channel in range(3):
-            palette.append(sum((index >> (3 * bit + channel) & 1) << (7 - bit) for bit in range(3)))
-    return palette
+    return [
+        sum((index >> (3 * bit + channel) & 1) << (7 - bit) for bit in range(3))
+        for index in range(256)
+        for channel in range(3)
+    ]
 
 
 def encode_rle(mask: NDArray[np.bool_]) -> dict[str, Any]:
@@ -313,21 +311,15 @@ CONCEPT_SPLITS: dict[str, str] = {
 CONCEPT_CONTEXT_ENTRIES = ("train", "val", "test", "manifest.csv")
 
 
-def concept_context_path(world: PlantedWorld, index: int, image_format: str) -> str:
-    """The path of scene `index` relative to the dataset's folder, with forward slashes."""
-    concept, context = world.concept(index), world.context(index)
-    return f"{CONCEPT_SPLITS[concept]}/{concept}/{context}/{index + 1:06d}.{image_format}"
-
-
 def write_concept_context(world: PlantedWorld, directory: Path, image_format: str) -> None:
     """Write all scenes and the manifest."""
     rows = []
     for index, rendered in enumerate(world):
-        place = concept_context_path(world, index, image_format)
-        (directory / place).parent.mkdir(parents=True, exist_ok=True)
-        save_image(directory / place, rendered.image)
-        split, concept, context, _ = place.split("/")
-        rows.append((place, concept, context, split))
+        concept, context = world.concept(index), world.context(index)
+        path = f"{CONCEPT_SPLITS[concept]}/{concept}/{context}/{index + 1:06d}.{image_format}"
+        (directory / path).parent.mkdir(parents=True, exist_ok=True)
+        save_image(directory / path, rendered.image)
+        rows.append((path, concept, context, CONCEPT_SPLITS[concept]))
     with (directory / "manifest.csv").open("w", encoding="utf-8", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(("path", "concept", "context", "split"))

@@ -22,7 +22,7 @@ from hardlook.world.pen import SUPERSAMPLING, Canvas, Colour, Pen, oval_points
 
 @dataclass(frozen=True)
 class SceneObject:
-    """An object that stands at (`x`, `y`) pixels, `height` pixels tall; `instance` counts within its class."""
+    """An object whose base is at (`x`, `y`) pixels, `height` pixels tall; `instance` counts within its class."""
 
     concept: str
     instance: int

@@ -1,6 +1,6 @@
 """Vector drawing on a supersampled canvas: `Pen` draws shapes given in an object's own coordinates.
 
-In object coordinates x points right and y down; the object stands at (0, 0) and reaches y = -1 at its full height.
+In object coordinates x points right and y down; the object's base is at (0, 0) and its top at y = -1.
 Colour is drawn on a canvas of three times the resolution and averaged down, which smooths edges; the ground truth is
 the layer of the supersampled canvas at each pixel's centre, so it stays unambiguous.
 

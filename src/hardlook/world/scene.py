@@ -103,12 +103,10 @@ def _check_options(size: tuple[int, int], concept: str | None, context: str | No
     low, high = SIZE_LIMITS
     if not all(low <= side <= high for side in size):
         raise OptionError(f"size {size[0]}x{size[1]} is out of range", remedy=f"sides of {low} to {high} pixels")
-    names = ", ".join(label.name for label in CONCEPTS)
-    if concept is not None and concept not in {label.name for label in CONCEPTS}:
-        raise OptionError(f"no concept {concept!r} in the planted world", remedy=f"one of {names}")
-    places = ", ".join(place.name for place in CONTEXTS)
-    if context is not None and context not in {place.name for place in CONTEXTS}:
-        raise OptionError(f"no context {context!r} in the planted world", remedy=f"one of {places}")
+    for kind, name, known in (("concept", concept, CONCEPTS), ("context", context, CONTEXTS)):
+        names = [one.name for one in known]
+        if name is not None and name not in names:
+            raise OptionError(f"no {kind} {name!r} in the planted world", remedy=f"one of {', '.join(names)}")
     if distractors is not None and not 0 <= distractors <= 12:
         raise OptionError(f"{distractors} distractors", remedy="choose 0 to 12")
 

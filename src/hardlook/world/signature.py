@@ -24,7 +24,7 @@ from hardlook.world.vocabulary import BY_CODE, VOID
 
 _PARITY = np.array([bin(code).count("1") % 2 for code in range(256)], dtype=np.uint16)
 
-# Tables of 256 for `cv2.LUT`: a pixel is valid where both are 0.
+# Lookup tables of 256 values for `cv2.LUT`: a pixel is valid where both give 0.
 _ODD = np.array([bin(bits & 7).count("1") % 2 for bits in range(256)], dtype=np.uint8)
 _UNKNOWN = np.array([code != VOID and code not in BY_CODE for code in range(256)], dtype=np.uint8)
 _Channels = tuple[NDArray[np.uint8], NDArray[np.uint8], NDArray[np.uint8]]
@@ -47,7 +47,7 @@ def write_signature(
 ) -> NDArray[np.uint8]:
     """A copy of `image` (H, W, 3) that carries the ground truth; classes 0-31, instances 0-3 within a class."""
     if int(classes.max(initial=0)) > 31 or int(instances.max(initial=0)) > 3:
-        raise ValueError(f"classes reach {classes.max()}, instances {instances.max()}; 31 and 3 are the most")
+        raise ValueError(f"classes reach {classes.max()}, instances {instances.max()}; at most 31 and 3 are allowed")
     code = classes.astype(np.uint16) | instances.astype(np.uint16) << 5 | salient.astype(np.uint16) << 7
     code |= _PARITY[code] << 8
     bits = np.stack([code & 7, code >> 3 & 7, code >> 6 & 7], axis=-1).astype(np.uint8)

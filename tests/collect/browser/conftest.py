@@ -5,8 +5,9 @@ from __future__ import annotations
 from contextlib import ExitStack
 
 import pytest
-from browser_visitor import CHROMIUM, DESKTOP, FLAGS, Visitor
-from played_studies import make_click_study, open_house
+from browser_visitor import DESKTOP, Visitor
+from browsers import CHROMIUM, FLAGS, NEEDS_CHROMIUM
+from played_studies import make_click_study, start_study_server
 
 pytest.importorskip("starlette", reason="the extra web is not installed")
 
@@ -19,11 +20,10 @@ pytest.importorskip("playwright", reason="playwright is not installed")
 
 def pytest_collection_modifyitems(items):
     """Whatever drives the browser says so, and skips with the reason where there is none."""
-    absent = pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed")
     for item in items:
         if "browser" in getattr(item, "fixturenames", ()) and "collect/browser" in item.path.as_posix():
             item.add_marker(pytest.mark.browser)
-            item.add_marker(absent)
+            item.add_marker(NEEDS_CHROMIUM)
 
 
 @pytest.fixture(scope="package")
@@ -40,16 +40,16 @@ def browser():
 
 
 @pytest.fixture(scope="package")
-def house():
-    with open_house() as house:
-        yield house
+def study_server():
+    with start_study_server() as study_server:
+        yield study_server
 
 
 @pytest.fixture
-def serve(house):
+def serve(study_server):
     """A function that serves a study until the test is over, or another one comes to the same address."""
     with ExitStack() as stack:
-        yield lambda study, marks=None: stack.enter_context(house.showing(study, marks))
+        yield lambda study, marks=None: stack.enter_context(study_server.serve(study, marks))
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_every_key_that_the_modules_name_exists():
 
 VALUES = {
     "welcome.html": {"kind": "clicks", "languages": ("en", "de")}
-    | dict.fromkeys(("consent", "contact", "token", "csrf", "notice"), ""),
+    | dict.fromkeys(("consent", "contact", "token", "csrf"), ""),
     "work.html": {},
     "done.html": {"code": "ABC"},
     "privacy.html": {"contact": "<b>me</b>"},

@@ -51,7 +51,7 @@ def test_every_flag_reaches_the_settings(hardlook, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--at-most", 3], "--at-most without --data"),
         (["--split", "val", "--min-area", 3], "--min-area, --split without --data"),
@@ -70,9 +70,9 @@ def test_every_flag_reaches_the_settings(hardlook, tmp_path):
         (["--title", ""], "title: String should have at least 1 character"),
     ],
 )
-def test_what_cannot_be_asked_for(hardlook, tmp_path, words, said):
+def test_what_cannot_be_asked_for(hardlook, tmp_path, words, message):
     answer = hardlook("collect", "init", "clicks", tmp_path / "s", *words)
-    assert answer.code != 0 and said in answer.err and answer.out == ""
+    assert answer.code != 0 and message in answer.err and answer.out == ""
     assert not (tmp_path / "s").exists()
 
 
@@ -201,7 +201,7 @@ def test_labels_of_a_file_that_wordnet_lacks_are_an_error_in_words(hardlook, tmp
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (["--measures", "path,nearly"], "there is no measure 'nearly'"),
         (["--measures", "path,path"], "different measures"),
@@ -214,11 +214,11 @@ def test_labels_of_a_file_that_wordnet_lacks_are_an_error_in_words(hardlook, tmp
         (["--source", "path"], "expected NAME=VALUE"),
     ],
 )
-def test_mistakes_are_said_and_leave_no_study(hardlook, tmp_path, monkeypatch, words, said):
+def test_mistakes_are_reported_and_leave_no_study(hardlook, tmp_path, monkeypatch, words, message):
     monkeypatch.chdir(tmp_path)
     answer = hardlook("collect", "init", "ratings", "study", *words)
     assert answer.code == 1
-    assert said in answer.err
+    assert message in answer.err
     assert "Traceback" not in answer.err
     assert not (tmp_path / "study" / "study.json").exists()
 
@@ -251,9 +251,10 @@ def test_a_folder_of_candidates_as_json(hardlook, tmp_path):
     hardlook("collect", "init", "review", tmp_path / "planted", "--scenes", 6, "-q")
     words = ["--data", f"candidates={tmp_path / 'planted' / 'candidates'}", "--reviewers", 3, "--at-most", 4]
     answer = hardlook("collect", "init", "review", tmp_path / "study", *words, "--batch-size", 2, "--json", "-q")
-    told = json.loads(answer.out)
-    assert (told["tasks"], told["reviews_wanted"], told["reviewers"], told["participants_needed"]) == (4, 12, 3, 3)
-    assert told["left_out"][0]["count"] == 2
+    document = json.loads(answer.out)
+    counts = [document[name] for name in ("tasks", "reviews_wanted", "reviewers", "participants_needed")]
+    assert counts == [4, 12, 3, 3]
+    assert document["left_out"][0]["count"] == 2
     assert open_study(tmp_path / "study").settings.batch_size == 2
 
 

@@ -201,15 +201,15 @@ def test_words_for_people(hardlook, collected, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         (("--mode", "shifted"), "no display mode 'shifted'"),
         (("--rules", "gone.json"), "the rules cannot be read"),
     ],
 )
-def test_mistakes_are_named_and_nothing_is_written(hardlook, collected, tmp_path, more, said):
+def test_mistakes_are_named_and_nothing_is_written(hardlook, collected, tmp_path, more, message):
     answer = hardlook("collect", "export", collected / "study", "--out", tmp_path / "out", "-q", *more)
-    assert answer.code == 1 and said in answer.err and not (tmp_path / "out").exists()
+    assert answer.code == 1 and message in answer.err and not (tmp_path / "out").exists()
 
 
 def test_a_database_of_another_study_is_refused(hardlook, collected, tmp_path):
@@ -249,8 +249,8 @@ def test_links_are_signed_by_the_study_and_end(hardlook, study):
 
 
 def test_as_json(hardlook, study):
-    said = json.loads(hardlook("collect", "invite", study.path, "--count", 2, "--json").out)
-    assert said["days"] == 30 and len(said["links"]) == 2
+    document = json.loads(hardlook("collect", "invite", study.path, "--count", 2, "--json").out)
+    assert document["days"] == 30 and len(document["links"]) == 2
 
 
 def test_what_cannot_be(hardlook, study, tmp_path):
@@ -349,13 +349,13 @@ def test_addresses_for_people(hardlook, serve_study, quiet):
 def test_strangers_without_https_are_warned_about(hardlook, serve_study, quiet):
     answer = hardlook("collect", "serve", serve_study, "--host", "0.0.0.0", "--port", 0)
     assert answer.code == 0 and "warning: 0.0.0.0 can be reached from other machines" in answer.err
-    assert "nothing on the way is encrypted" in answer.err
+    assert "the connection is not encrypted" in answer.err
     with_https = ("--public-url", "https://study.example", "--trusted-proxy", "10.0.0.1", "--json")
     behind = hardlook("collect", "serve", serve_study, "--host", "0.0.0.0", "--port", 0, *with_https)
     assert behind.code == 0 and not behind.err
-    said = json.loads(behind.out)
-    assert said["address"] == "https://study.example/"
-    assert said["researchers"].startswith("https://study.example/research/key/")
+    document = json.loads(behind.out)
+    assert document["address"] == "https://study.example/"
+    assert document["researchers"].startswith("https://study.example/research/key/")
 
 
 def test_a_proxy_that_is_not_trusted_is_warned_about(hardlook, serve_study, quiet):

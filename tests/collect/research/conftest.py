@@ -128,7 +128,7 @@ def recounted(gathered):
 
 @pytest.fixture
 def researcher(gathered):
-    """Somebody who is logged in; rules that a test saves are forgotten."""
+    """A logged-in researcher; rules that a test saves are deleted at its end."""
     study, store, _ = gathered
     yield dashboard(study, store).log_in()
     store.set_rules({})

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import importlib.util
-import shutil
 import socket
 import threading
 import time
 from pathlib import Path
 
 import pytest
+from browsers import CHROMIUM, FLAGS, NEEDS_CHROMIUM
 from research_crowd import Person, take_part
 from research_judging import judged_by, ratings_study, review_study
 
 from .conftest import KEY, Clock, crowd
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
 AXE = importlib.util.find_spec("axe_playwright_python")
 
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
+    NEEDS_CHROMIUM,
     pytest.mark.skipif(importlib.util.find_spec("playwright") is None, reason="playwright is not installed"),
 ]
 
@@ -90,7 +88,7 @@ def chromium():
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
 

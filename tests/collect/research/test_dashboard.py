@@ -194,18 +194,18 @@ def test_pictures_are_those_of_the_study(researcher, gathered):
         "/research/images?q=" + "a" * 400,
     ],
 )
-def test_what_cannot_be_asked_is_refused_in_words(researcher, address):
+def test_invalid_parameters_are_refused_with_a_message(researcher, address):
     answer = researcher.get(address)
     assert answer.status_code == 400
     assert re.search("parameter|whole number", words(answer.text))
 
 
 @pytest.mark.parametrize("address", ["/research/images?page=99", "/research/images/t999999", "/research/images/..%2F"])
-def test_what_is_not_there_is_said(researcher, address):
+def test_pages_that_do_not_exist_are_404(researcher, address):
     assert researcher.get(address).status_code == 404
 
 
-def test_a_mask_or_picture_that_is_gone_is_said(tmp_path):
+def test_a_missing_mask_or_picture_is_reported(tmp_path):
     from tests.collect.research.conftest import crowd, dashboard
 
     study, store, _ = crowd(tmp_path / "study", {})
@@ -219,14 +219,14 @@ def test_a_mask_or_picture_that_is_gone_is_said(tmp_path):
     assert "gone" in gone.text
 
 
-def test_a_study_without_answers_says_so(tmp_path):
+def test_a_study_without_answers(tmp_path):
     from tests.collect.research.conftest import crowd, dashboard
 
     study, store, _ = crowd(tmp_path / "study", {})
     with store:
         someone = dashboard(study, store).log_in()
         assert "No answer in the last 48 hours." in someone.words("/research")
-        assert "Nobody has joined yet." in someone.words("/research/participants")
+        assert "No participant has joined yet." in someone.words("/research/participants")
         assert "0 participants left out" in someone.words("/research/rules?least_inside=0.9")
 
 
@@ -259,9 +259,10 @@ def test_the_public_address_is_proposed(gathered):
     from tests.collect.research.conftest import KEY, Clock, Researcher
 
     from hardlook.collect.web.app import make_app
+    from hardlook.collect.web.guard import PublicAddress
 
     study, store, _ = gathered
     clock = Clock()
-    app = make_app(study, store, research_key=KEY, clock=clock, public_url="http://study.example")
+    app = make_app(study, store, PublicAddress(url="http://study.example"), research_key=KEY, clock=clock)
     someone = Researcher(app, clock).log_in()
     assert 'value="http://study.example"' in someone.page("/research/links")

@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from research_judging import judged_by, ratings_study, review_study
 
-from hardlook.collect.research.exports import ExportJob
+from hardlook.collect.research.exports import ExportJob, export_view
 from hardlook.collect.results.export import export_study
 from hardlook.errors import DataError
 
@@ -19,7 +19,7 @@ def finished(researcher):
     """Wait for the export that was started."""
     for _ in range(600):
         page = researcher.page("/research/export")
-        if "Being made" not in page:
+        if "Running for" not in page:
             return page
         time.sleep(0.1)
     raise AssertionError("the export took a minute")
@@ -100,7 +100,7 @@ def test_one_export_at_a_time_and_the_last_is_kept():
     assert len(runs) == 2
 
 
-def test_a_failure_is_told_without_paths_and_can_be_tried_again(tmp_path):
+def test_a_failure_is_reported_without_paths_and_can_be_tried_again(tmp_path):
     job = ExportJob(lambda: 5.0)
 
     def fail(out, advance):
@@ -116,7 +116,7 @@ def test_a_failure_is_told_without_paths_and_can_be_tried_again(tmp_path):
     assert job.state.archive is not None
 
 
-def test_a_failed_export_is_said_on_the_page(tmp_path):
+def test_a_failed_export_is_shown_on_the_page(tmp_path):
     study, store, _ = crowd(tmp_path / "study", {"one": PEOPLE["slow"]})
     for task in study.tasks:
         study.file(task.mask).unlink(missing_ok=True)
@@ -127,6 +127,16 @@ def test_a_failed_export_is_said_on_the_page(tmp_path):
     assert "The export failed" in page
     assert str(tmp_path) not in page
     assert not tables(page)
+
+
+def test_the_page_needs_no_archive_on_disk(gathered):
+    """A newer export may delete the archive while the page of the last one is made."""
+    job = ExportJob(lambda: 5.0)
+    assert job.start(lambda out, advance: out.mkdir(), tasks=1)
+    wait(job)
+    size = job.state.archive.stat().st_size
+    job.state.archive.unlink()
+    assert export_view(gathered[0], job)["size"] == f"{size} B"
 
 
 def wait(job):

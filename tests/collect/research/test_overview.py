@@ -20,7 +20,7 @@ def test_a_clock_ahead_counts_as_now():
     assert count_by_hour(np.array([7300.0]), now=7200.0, hours=2).tolist() == [0, 1]
 
 
-def test_the_drawing_says_itself_in_words():
+def test_the_chart_has_a_text_alternative():
     drawn = draw_hours(np.array([0, 3, 1]), key="k", width=300)
     assert "4 answers in the last 3 hours, 1 in the last hour" in drawn
     assert 'role="img"' in drawn

@@ -33,7 +33,7 @@ def out_of(page):
 
 
 @pytest.mark.parametrize("rules", RULES, ids=lambda rules: " ".join(rules))
-def test_saving_gives_what_the_preview_said(researcher, gathered, tmp_path, rules):
+def test_saving_gives_what_the_preview_showed(researcher, gathered, tmp_path, rules):
     study, store, _ = gathered
     query = "&".join(f"{name}={value}" for name, value in rules.items())
     page = researcher.page(f"/research/rules?{query}")
@@ -63,9 +63,7 @@ def test_saving_gives_what_the_preview_said(researcher, gathered, tmp_path, rule
     reaction=st.integers(0, 2000),
     dropped=st.integers(0, 3),
 )
-def test_the_preview_leaves_out_whom_a_literal_reading_of_the_rules_does(
-    researcher, recounted, least, reaction, dropped
-):
+def test_the_preview_excludes_as_a_literal_reading_of_the_rules_does(researcher, recounted, least, reaction, dropped):
     qualities, clicks = recounted
     page = researcher.page(
         f"/research/rules?least_inside={least}&least_reaction_ms={reaction}&most_dropped_batches={dropped}"

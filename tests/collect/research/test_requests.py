@@ -27,7 +27,7 @@ def test_too_many_parameters_are_refused():
 def test_a_whole_number_is_one_or_is_refused(text):
     asked = Parameters([("n", text)], ("n",))
     try:
-        found = asked.whole("n", 5, 1, 100)
+        found = asked.get_integer("n", 5, 1, 100)
     except RequestRefused:
         return
     assert (text.strip() == "" and found == 5) or (int(text) == found and 1 <= found <= 100)
@@ -36,7 +36,7 @@ def test_a_whole_number_is_one_or_is_refused(text):
 @given(st.dictionaries(st.sampled_from(["q", "sort", "page"]), st.text(max_size=10)))
 def test_an_address_says_the_same_again(values):
     asked = Parameters(values.items(), ("q", "sort", "page"))
-    address = asked.address("/here")
+    address = asked.build_address("/here")
     again = parse_pairs(address.partition("?")[2].encode())
     assert dict(again) == {name: value for name, value in values.items() if value}
 

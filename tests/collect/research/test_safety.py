@@ -5,7 +5,7 @@ import re
 import pytest
 from research_crowd import Person
 
-from hardlook.collect.research.dashboard import research_routes
+from hardlook.collect.research.dashboard import list_research_routes
 
 from .conftest import KEY, crowd, dashboard
 
@@ -54,7 +54,7 @@ def test_every_route_is_behind_the_gate(gathered):
         def researcher(self, request):
             return False
 
-    asked = {route.path for route in research_routes(study, store, Shut(), lambda: 0.0)}
+    asked = {route.path for route in list_research_routes(study, store, Shut(), lambda: 0.0)}
     tested = {f"/research{page}" for page in (*PAGES, *FILES)}
     patterns = {path: re.compile(re.sub(r"\{\w+\}", "[^/]+", path)) for path in asked - OPEN - {"/research/logout"}}
     assert all(any(pattern.fullmatch(page) for page in tested) for pattern in patterns.values())

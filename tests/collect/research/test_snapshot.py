@@ -47,7 +47,7 @@ def test_a_reading_is_kept_for_seconds_and_then_made_anew(gathered, slow):
     assert slow.readings == 2
 
 
-def test_many_who_ask_at_once_share_one_reading(gathered, slow):
+def test_concurrent_requests_share_one_reading(gathered, slow):
     snapshots = Snapshots(gathered[0], slow, Clock())
     slow.go.clear()
     found = []
@@ -79,7 +79,7 @@ def test_a_slow_reading_is_not_waited_for(gathered, slow, monkeypatch):
     slow.go.set()
 
 
-def test_a_page_that_cannot_be_made_yet_says_so(gathered, slow, monkeypatch):
+def test_a_page_that_cannot_be_made_yet_asks_to_wait(gathered, slow, monkeypatch):
     monkeypatch.setattr(snapshot, "WAIT_SECONDS", 0.01)
     slow.go.clear()
     answer = dashboard(gathered[0], slow).log_in().get("/research")
@@ -88,7 +88,7 @@ def test_a_page_that_cannot_be_made_yet_says_so(gathered, slow, monkeypatch):
     assert "The answers are being read." in answer.text
 
 
-def test_an_error_is_told_and_the_next_one_tries_again(gathered, slow):
+def test_an_error_is_shown_and_the_next_request_tries_again(gathered, slow):
     someone = dashboard(gathered[0], slow).log_in()
     slow.broken = True
     answer = someone.get("/research")

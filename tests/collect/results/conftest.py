@@ -22,7 +22,7 @@ PEOPLE = {
 
 @pytest.fixture(scope="session")
 def gathered(tmp_path_factory):
-    """The study, its store, and the participants' ids by name, in the order of joining; nobody writes to it."""
+    """The study, its store, and the participants' ids by name, in the order of joining; no test writes to it."""
     study = world_study(tmp_path_factory.mktemp("gathered"), modes=("text", "cut-out"))
     store, rng = open_store(study), np.random.default_rng(0)
     ids = {}

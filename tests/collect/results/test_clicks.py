@@ -9,6 +9,7 @@ import pytest
 from hardlook.collect.results.clicks import (
     build_click_table,
     build_preview_table,
+    collect_clicks,
     compare_devices,
     compare_modes,
     list_all_clicks,
@@ -159,7 +160,7 @@ def test_the_order_of_rows_does_not_follow_the_order_of_answers(gathered):
 def test_previews_have_the_mode_for_the_dataset(gathered, recounted):
     previews = build_preview_table(gathered.study, gathered.store.answers(), {})
     assert counted(previews.table) == expected(recounted, is_valid, dataset=lambda row: row["mode"])
-    assert previews.table.datasets() == ("cut-out", "text") and previews.twins == ()
+    assert previews.table.datasets() == ("cut-out", "text") and previews.ambiguous_stems == ()
 
 
 def test_stems_of_two_datasets_are_left_out_of_previews(gathered, recounted):
@@ -169,16 +170,16 @@ def test_stems_of_two_datasets_are_left_out_of_previews(gathered, recounted):
     study = replace(gathered.study, tasks=(first, twin, *others))
     previews = build_preview_table(study, gathered.store.answers(), {})
     hidden = sum(is_valid(row) and row["task"].id in (first.id, twin.id) for row in recounted)
-    assert previews.twins == (first.full_stem,) and previews.left_out == hidden > 0
+    assert previews.ambiguous_stems == (first.full_stem,) and previews.left_out == hidden > 0
     assert first.full_stem not in set(previews.table.frame["full_stem"])
 
 
 def test_a_display_mode_that_is_not_there_is_refused(gathered):
     with pytest.raises(OptionError, match="no display mode 'silhouette'"):
-        build_click_table(gathered.study, gathered.store.answers(), {}, mode="silhouette")
+        collect_clicks(gathered.study, gathered.store, mode="silhouette")
 
 
-def test_every_click_is_there_once_and_nobody_is_known_by_id(gathered, recounted):
+def test_every_click_is_listed_once_and_without_ids(gathered, recounted):
     numbers = {one: place for place, one in enumerate(gathered.ids.values(), 1)}
     frame = list_all_clicks(gathered.study, gathered.store.answers(), {}, numbers)
     exact = Counter(frame.select("participant", "x", "y", "mode", "reaction_ms", "target_ms").iter_rows())
@@ -197,5 +198,4 @@ def test_empty_frames_give_empty_files(gathered, tmp_path):
     table = build_click_table(gathered.study, nothing, {})
     write_pixel_clicks(tmp_path / "clicks.csv", table)
     assert len(read_clicks(tmp_path / "clicks.csv")) == len(build_preview_table(gathered.study, nothing, {}).table) == 0
-    untyped = pl.DataFrame({name: [] for name in nothing.columns})
-    assert list_all_clicks(gathered.study, untyped, {}, {}).height == 0
+    assert list_all_clicks(gathered.study, nothing, {}, {}).height == 0

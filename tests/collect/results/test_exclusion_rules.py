@@ -44,7 +44,7 @@ PEOPLE = pl.DataFrame(
         ("participants", ("3", "a"), "ac"),
     ],
 )
-def test_each_rule_leaves_out_whom_it_should(rule, value, whom):
+def test_each_rule_excludes_the_right_participants(rule, value, whom):
     assert "".join(find_excluded(PEOPLE, ExclusionRules(**{rule: value}))) == whom
 
 
@@ -52,12 +52,12 @@ def test_all_rules_are_off_at_first():
     assert find_excluded(PEOPLE, ExclusionRules()) == {} and ExclusionRules().active_rules() == {}
 
 
-def test_all_reasons_are_told():
+def test_all_reasons_are_listed():
     rules = ExclusionRules(least_inside=0.6, most_dropped_batches=0, participants=("2",))
     assert find_excluded(PEOPLE, rules) == {"b": "named; share inside 0.5, below 0.6; dropped batches 2, above 0"}
 
 
-def test_names_that_nobody_has_are_told():
+def test_unknown_names_are_listed():
     assert find_unknown_participants(PEOPLE, ExclusionRules(participants=("a", "3", "nobody"))) == ("nobody",)
 
 

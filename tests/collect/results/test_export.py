@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from click_crowd import Person, open_store, take_part, world_study
 
-from hardlook.collect.results import ratings
+from hardlook.collect.results import export
 from hardlook.collect.results.answers import BATCH_CLASSES, CLASSES
 from hardlook.collect.results.exclusion_rules import ExclusionRules
 from hardlook.collect.results.export import export_study
@@ -60,7 +60,7 @@ def test_every_answer_is_in_one_class_and_the_numbers_add_up(gathered, exported,
     assert report["judged_otherwise"] == {"answers": 0, "batches": 0}
 
 
-def test_whom_the_rules_left_out_is_told_by_number(gathered, exported):
+def test_excluded_participants_are_listed_by_number(gathered, exported):
     out, report = exported
     assert report["rules"] == {"from": "a file", "most_late_ms": 50.0}
     assert report["excluded"] == {"3": "median lateness in ms 90, above 50"}
@@ -122,7 +122,7 @@ def test_rules_of_the_dashboard_run_unless_others_are_given(tmp_path):
             export_study(study, store, tmp_path / "out")
 
 
-def test_no_answers_give_empty_files_and_say_so(tmp_path):
+def test_no_answers_give_empty_files(tmp_path):
     study = world_study(tmp_path, modes=("text", "cut-out"))
     with open_store(study) as store:
         report = export_study(study, store, tmp_path / "out")
@@ -160,7 +160,7 @@ def test_other_kinds_are_written_by_their_own_modules(tmp_path, monkeypatch):
     pair = RatingTask("t000001", "pair/cat/dog", "pair", ("cat", "dog"), "path", 0.2)
     study = make_study(tmp_path / "study", settings, [pair], made={"round": 1})
     asked = []
-    monkeypatch.setattr(ratings, "export_ratings", lambda *given: asked.append(given) or {"in_words": ["Rated."]})
+    monkeypatch.setattr(export, "export_ratings", lambda *given: asked.append(given) or {"in_words": ["Rated."]})
     with open_store(study) as store:
         assert export_study(study, store, tmp_path / "out", RULES)["in_words"] == ["Rated."]
         assert asked == [(study, store, tmp_path / "out", RULES)]

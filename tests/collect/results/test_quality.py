@@ -3,7 +3,6 @@ import statistics
 import polars as pl
 import pytest
 
-from hardlook.collect.results.answers import number_participants
 from hardlook.collect.results.quality import measure_images, measure_lateness, measure_participants
 from hardlook.errors import DataError
 
@@ -73,7 +72,7 @@ def test_phases_that_were_not_measured_are_not_late(gathered):
     assert frame["late_ms"].null_count() == frame.height and frame["hidden"].sum() == 0
 
 
-def test_broken_json_is_told(gathered):
+def test_broken_json_is_an_error(gathered):
     broken = gathered.store.answers().with_columns(durations=pl.lit("{"))
     with pytest.raises(DataError, match="durations of an answer are not JSON"):
         measure_lateness(gathered.study, broken)
@@ -91,7 +90,7 @@ def test_images_are_counted_by_device(gathered, recounted):
         assert row["inside"] == pytest.approx(statistics.mean(one["inside"] for one in here))
 
 
-def test_numbers_stay_when_others_join():
+def test_numbers_stay_when_others_join(gathered):
     people = pl.DataFrame(
         {
             "id": ["z", "a", "m"],
@@ -102,5 +101,9 @@ def test_numbers_stay_when_others_join():
             "finished": [None] * 3,
         }
     )
-    before = number_participants(people.head(2)).select("id", "number").rows()
-    assert number_participants(people.reverse()).select("id", "number").rows()[:2] == before == [("z", 1), ("a", 2)]
+
+    def numbers(joined):
+        nothing = gathered.store.answers().clear(), gathered.store.batches().clear()
+        return measure_participants(gathered.study, *nothing, joined).select("participant", "number").rows()
+
+    assert numbers(people.reverse())[:2] == numbers(people.head(2)) == [("z", 1), ("a", 2)]

@@ -125,7 +125,7 @@ def test_files_hold_what_was_given(fit, tmp_path):
         assert (count, mean) == (len(mine), pytest.approx(sum(mine) / len(mine)))
 
 
-def test_nobody_rates_a_pair_under_two_measures(fit):
+def test_no_participant_rates_a_pair_under_two_measures(fit):
     study, _, given = fit
     seen = [(person, study.by_id[task].subject) for person, task, _ in given]
     assert len(seen) == len(set(seen)) == 15 * 14
@@ -172,7 +172,7 @@ def test_likeness_prefers_the_measure_in_people_s_order(tmp_path):
 
 
 @pytest.mark.parametrize("question", ["fit", "likeness"])
-def test_no_rating_yet_is_said(tmp_path, question):
+def test_no_rating_yet(tmp_path, question):
     study, _ = small_study(tmp_path / "study", question)
     with Store.open(study.database) as store:
         for prepared in (False, True):

@@ -9,7 +9,9 @@ from hardlook.errors import DataError
 
 def test_clicks_and_batches_are_judged_by_the_masks(gathered, recounted):
     # Whatever was stored is not looked at.
-    answers = gathered.store.answers().with_columns(inside=pl.lit(None), near=pl.lit(False), batch_valid=pl.lit(True))
+    answers = gathered.store.answers().with_columns(
+        inside=pl.lit(None, pl.Boolean), near=pl.lit(False), batch_valid=pl.lit(True)
+    )
     judged = revalidate_answers(gathered.study, answers, gathered.store.batches()).answers
     names = ("key", "inside", "near", "batch_valid")
     found = {row[0]: row[1:] for row in judged.select(names).iter_rows()}
@@ -50,7 +52,7 @@ def test_batches_that_went_on_meanwhile_stay_open(gathered):
     assert judged.changed_batches == 0
 
 
-def test_all_tasks_are_told_as_done(gathered):
+def test_all_tasks_are_reported_as_done(gathered):
     done = []
     revalidate_answers(gathered.study, gathered.store.answers().head(1), gathered.store.batches(), done.append)
     assert sum(done) == len(gathered.study.tasks)

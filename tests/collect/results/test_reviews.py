@@ -174,7 +174,7 @@ def test_people_left_out_by_a_rule_do_not_count(study, store, tmp_path):
     assert export_review(study, store, tmp_path / "dashboard")["excluded"] == without["excluded"]
 
 
-def test_nobody_and_one_person_are_said(study, store, tmp_path):
+def test_no_review_and_one_reviewer(study, store, tmp_path):
     nothing = export_review(study, store, tmp_path / "nothing")
     assert (nothing["undecided"], nothing["agreement"], nothing["reviews"]) == (SCENES, None, 0)
     assert rows(tmp_path / "nothing" / "manifest.csv") == []

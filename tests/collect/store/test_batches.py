@@ -1,12 +1,16 @@
-"""Participants and batches, by hand-made examples on both databases: who gets which items, what is returned when."""
+"""Participants and batches, by hand-made examples on both databases: who gets which items, what is returned when.
 
+Answers are stored once, judged with the last of their batch, and refused where they cannot be stored.
+"""
+
+import json
 from collections import Counter
 
 import pytest
 from collect_people import RULES, arrive, assert_counts_are_true, click, do_batch, some_items
 
 from hardlook.collect.store.batches import choose_neediest
-from hardlook.collect.store.records import BatchRules, NewAnswer, Refusal
+from hardlook.collect.store.records import BatchRules, NewAnswer, Refusal, Stored
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.tasks import Item
 
@@ -25,7 +29,8 @@ def test_the_open_batch_goes_on_until_it_is_answered(store):
     store.prepare(some_items(30), ("pc",), "f")
     person = arrive(store)
     first = store.next_batch(person, RULES, 1.0)
-    assert (first.number, first.state, first.device, len(first.trials)) == (1, "open", "pc", 10)
+    assert (first.number, first.device, len(first.trials)) == (1, "pc", 10)
+    assert store.batches()["state"].to_list() == ["open"]
     assert [trial.position for trial in first.trials] == list(range(10))
     assert store.next_batch(person, RULES, 2.0) == first
     store.answer(person, click("key", first.trials[0]), RULES.needed, 3.0)
@@ -166,79 +171,177 @@ def test_need_on_the_device_comes_before_need_on_all():
 
 
 @pytest.fixture
-def returning_store(database_url):
+def prepared_store(database_url):
     with Store.open(database_url) as opened:
         opened.prepare(some_items(10), ("pc",), "f")
         yield opened
 
 
-def test_a_batch_goes_back_after_its_time_and_not_before(returning_store, database_url):
-    person = arrive(returning_store)
-    trial = returning_store.next_batch(person, RULES, 100.0).trials[0]
-    assert returning_store.return_abandoned(1800.0, 1899.0) == 0
-    assert returning_store.return_abandoned(1800.0, 1900.0) == 1
-    assert returning_store.return_abandoned(1800.0, 1900.0) == 0
+def test_a_batch_goes_back_after_its_time_and_not_before(prepared_store, database_url):
+    person = arrive(prepared_store)
+    trial = prepared_store.next_batch(person, RULES, 100.0).trials[0]
+    assert prepared_store.return_abandoned(1800.0, 1899.0) == 0
+    assert prepared_store.return_abandoned(1800.0, 1900.0) == 1
+    assert prepared_store.return_abandoned(1800.0, 1900.0) == 0
     for work in (
-        lambda: returning_store.answer(person, click("key", trial), RULES.needed, 1901.0),
-        lambda: returning_store.show(person, trial.id, 1901.0),
+        lambda: prepared_store.answer(person, click("key", trial), RULES.needed, 1901.0),
+        lambda: prepared_store.show(person, trial.id, 1901.0),
     ):
         with pytest.raises(Refusal) as refusal:
             work()
         assert refusal.value.code == "returned"
-    assert returning_store.batches().select("state", "valid", "closed").row(0) == ("returned", False, 1900.0)
-    assert returning_store.progress()["pending"].sum() == 0
-    assert returning_store.trial(person, trial.id).state == "returned"
+    assert prepared_store.batches().select("state", "valid", "closed").row(0) == ("returned", False, 1900.0)
+    assert prepared_store.progress()["pending"].sum() == 0
+    assert prepared_store.trial(person, trial.id).state == "returned"
     assert_counts_are_true(database_url)
 
 
 @pytest.mark.parametrize("sign", ["show", "answer", "touch", "next_batch"])
-def test_every_sign_of_life_keeps_a_batch(returning_store, sign):
-    person = arrive(returning_store)
-    trial = returning_store.next_batch(person, RULES, 0.0).trials[0]
+def test_every_sign_of_life_keeps_a_batch(prepared_store, sign):
+    person = arrive(prepared_store)
+    trial = prepared_store.next_batch(person, RULES, 0.0).trials[0]
     {
-        "show": lambda: returning_store.show(person, trial.id, 1000.0),
-        "answer": lambda: returning_store.answer(person, click("key", trial), RULES.needed, 1000.0),
-        "touch": lambda: returning_store.touch(person, 1000.0),
-        "next_batch": lambda: returning_store.next_batch(person, RULES, 1000.0),
+        "show": lambda: prepared_store.show(person, trial.id, 1000.0),
+        "answer": lambda: prepared_store.answer(person, click("key", trial), RULES.needed, 1000.0),
+        "touch": lambda: prepared_store.touch(person, 1000.0),
+        "next_batch": lambda: prepared_store.next_batch(person, RULES, 1000.0),
     }[sign]()
-    assert returning_store.return_abandoned(1800.0, 2799.0) == 0
-    assert returning_store.return_abandoned(1800.0, 2800.0) == 1
+    assert prepared_store.return_abandoned(1800.0, 2799.0) == 0
+    assert prepared_store.return_abandoned(1800.0, 2800.0) == 1
 
 
 @pytest.mark.parametrize(("answered", "valid"), [(6, False), (7, True), (9, True)])
-def test_what_was_answered_is_judged_against_the_whole_batch(returning_store, database_url, answered, valid):
-    person = arrive(returning_store)
-    for trial in returning_store.next_batch(person, RULES, 0.0).trials[:answered]:
-        returning_store.answer(person, click(trial.id, trial), RULES.needed, 1.0)
-    assert returning_store.return_abandoned(1800.0, 5000.0) == 1
-    assert returning_store.batches().select("state", "valid").row(0) == ("returned", valid)
-    assert returning_store.progress()["valid"].sum() == (answered if valid else 0)
+def test_what_was_answered_is_judged_against_the_whole_batch(prepared_store, database_url, answered, valid):
+    person = arrive(prepared_store)
+    for trial in prepared_store.next_batch(person, RULES, 0.0).trials[:answered]:
+        prepared_store.answer(person, click(trial.id, trial), RULES.needed, 1.0)
+    assert prepared_store.return_abandoned(1800.0, 5000.0) == 1
+    assert prepared_store.batches().select("state", "valid").row(0) == ("returned", valid)
+    assert prepared_store.progress()["valid"].sum() == (answered if valid else 0)
     assert_counts_are_true(database_url)
 
 
-def test_the_share_that_must_lie_inside_can_be_another(returning_store):
-    person = arrive(returning_store)
-    for trial in returning_store.next_batch(person, RULES, 0.0).trials[:2]:
-        returning_store.answer(person, click(trial.id, trial), RULES.needed, 1.0)
-    returning_store.return_abandoned(1800.0, 5000.0, needed=lambda clicks: clicks // 5)
-    assert returning_store.progress()["valid"].sum() == 2
+def test_the_share_that_must_lie_inside_can_be_another(prepared_store):
+    person = arrive(prepared_store)
+    for trial in prepared_store.next_batch(person, RULES, 0.0).trials[:2]:
+        prepared_store.answer(person, click(trial.id, trial), RULES.needed, 1.0)
+    prepared_store.return_abandoned(1800.0, 5000.0, needed=lambda clicks: clicks // 5)
+    assert prepared_store.progress()["valid"].sum() == 2
 
 
-def test_ratings_of_a_batch_that_went_back_count(returning_store):
-    person = arrive(returning_store)
-    trial = returning_store.next_batch(person, RULES, 0.0).trials[0]
-    returning_store.answer(person, NewAnswer("key", trial.id, value=3), RULES.needed, 1.0)
-    returning_store.return_abandoned(1800.0, 5000.0)
-    assert returning_store.progress()["valid"].sum() == 1
+def test_ratings_of_a_batch_that_went_back_count(prepared_store):
+    person = arrive(prepared_store)
+    trial = prepared_store.next_batch(person, RULES, 0.0).trials[0]
+    prepared_store.answer(person, NewAnswer("key", trial.id, value=3), RULES.needed, 1.0)
+    prepared_store.return_abandoned(1800.0, 5000.0)
+    assert prepared_store.progress()["valid"].sum() == 1
 
 
-def test_what_goes_back_is_given_to_the_next(returning_store, database_url):
+def test_what_goes_back_is_given_to_the_next(prepared_store, database_url):
     rules = BatchRules(size=10, target=1, most_batches=9, return_after=1800.0)
-    first, second = arrive(returning_store), arrive(returning_store)
-    given = returning_store.next_batch(first, rules, 0.0)
-    assert returning_store.next_batch(second, rules, 1.0) is None
-    again = returning_store.next_batch(second, rules, 1801.0)
+    first, second = arrive(prepared_store), arrive(prepared_store)
+    given = prepared_store.next_batch(first, rules, 0.0)
+    assert prepared_store.next_batch(second, rules, 1.0) is None
+    again = prepared_store.next_batch(second, rules, 1801.0)
     assert {trial.item for trial in again.trials} == {trial.item for trial in given.trials}
     # Each subject once, ever: the first has seen them all.
-    assert returning_store.next_batch(first, rules, 5000.0) is None
+    assert prepared_store.next_batch(first, rules, 5000.0) is None
     assert_counts_are_true(database_url, target=1)
+
+
+def refused(store, person, new):
+    with pytest.raises(Refusal) as refusal:
+        store.answer(person, new, RULES.needed, 5.0)
+    return refusal.value.code
+
+
+def test_every_field_is_stored_as_it_came(prepared_store):
+    person = arrive(prepared_store)
+    trial = prepared_store.next_batch(person, RULES, 1.0).trials[2]
+    prepared_store.show(person, trial.id, 1.5)
+    new = NewAnswer(
+        "a-key", trial.id, 0.1 + 0.2, 1e-300, True, False, 7, 3, 512.25, {"image": 1500.5}, {"pointer": "pen"}
+    )
+    assert prepared_store.answer(person, new, RULES.needed, 2.5) == Stored(False, False, None, 1, 10)
+    row = prepared_store.answers().row(0, named=True)
+    assert (row["key"], row["assignment"], row["participant"]) == ("a-key", trial.id, person)
+    assert (row["item"], row["task"], row["mode"], row["subject"], row["device"]) == (
+        trial.item.id,
+        trial.item.task,
+        "",
+        trial.item.subject,
+        "pc",
+    )
+    assert (row["x"], row["y"], row["inside"], row["near"], row["value"]) == (0.1 + 0.2, 1e-300, True, False, 7)
+    assert (row["early"], row["reaction_ms"], row["received"]) == (3, 512.25, 2.5)
+    assert json.loads(row["durations"]) == {"image": 1500.5}
+    assert json.loads(row["circumstances"]) == {"pointer": "pen"}
+    assert (row["batch_number"], row["batch_state"], row["batch_valid"]) == (1, "open", None)
+    assert (row["position"], row["shows"]) == (2, 1)
+
+
+def test_the_same_key_again_changes_nothing(prepared_store):
+    person = arrive(prepared_store)
+    trial = prepared_store.next_batch(person, RULES, 1.0).trials[0]
+    prepared_store.answer(person, click("k", trial), RULES.needed, 2.0)
+    before = prepared_store.answers()
+    assert prepared_store.answer(person, click("k", trial, inside=False), RULES.needed, 3.0) == Stored(
+        True, False, None, 1, 10
+    )
+    assert prepared_store.answers().equals(before)
+
+
+def test_the_last_answer_again_tells_the_same(prepared_store):
+    person = arrive(prepared_store)
+    trials = prepared_store.next_batch(person, RULES, 1.0).trials
+    last = do_batch(prepared_store, person)
+    assert last == Stored(False, True, True, 10, 10)
+    again = prepared_store.answer(person, click(f"key-{trials[-1].id}", trials[-1]), RULES.needed, 3.0)
+    assert again == Stored(True, True, True, 10, 10)
+
+
+def test_refusals_name_their_reason(prepared_store):
+    person, other = arrive(prepared_store), arrive(prepared_store)
+    trials = prepared_store.next_batch(person, RULES, 1.0).trials
+    others = prepared_store.next_batch(other, RULES, 1.0).trials
+    prepared_store.answer(person, click("k", trials[0]), RULES.needed, 2.0)
+    assert refused(prepared_store, person, click("k2", trials[0])) == "already-answered"
+    assert refused(prepared_store, person, click("k", trials[1])) == "key-used"
+    assert refused(prepared_store, other, click("k", others[0])) == "key-used"
+    assert refused(prepared_store, person, click("k3", others[0])) == "unknown-trial"
+    assert refused(prepared_store, person, NewAnswer("k4", "no-such-trial")) == "unknown-trial"
+    assert refused(prepared_store, "nobody", click("k5", trials[1])) == "unknown-participant"
+    assert prepared_store.answers()["key"].to_list() == ["k"]
+    with pytest.raises(Refusal) as shown:
+        prepared_store.show(person, trials[0].id, 3.0)
+    assert shown.value.code == "already-answered"
+
+
+@pytest.mark.parametrize(("inside", "valid"), [(6, False), (7, True), (10, True)])
+def test_seven_of_ten_inside_make_a_batch_count(prepared_store, database_url, inside, valid):
+    person = arrive(prepared_store)
+    assert do_batch(prepared_store, person, inside=lambda position: position < inside).batch_valid is valid
+    assert prepared_store.progress()["valid"].sum() == (inside if valid else 0)
+    assert prepared_store.batches().select("state", "valid", "trials", "answered").row(0) == ("complete", valid, 10, 10)
+    assert_counts_are_true(database_url)
+
+
+def test_a_click_near_the_object_counts_in_a_batch_that_does(prepared_store, database_url):
+    person = arrive(prepared_store)
+    trials = prepared_store.next_batch(person, RULES, 1.0).trials
+    for trial in trials:
+        stored = prepared_store.answer(
+            person, click(trial.id, trial, trial.position >= 3, trial.position >= 1), RULES.needed, 2.0
+        )
+    assert stored.batch_valid
+    assert prepared_store.progress()["valid"].sum() == 9
+    assert_counts_are_true(database_url)
+
+
+def test_ratings_have_no_inside_and_count(prepared_store, database_url):
+    person = arrive(prepared_store)
+    for trial in prepared_store.next_batch(person, RULES, 1.0).trials:
+        stored = prepared_store.answer(person, NewAnswer(trial.id, trial.id, value=4), RULES.needed, 2.0)
+    assert stored.batch_valid
+    assert prepared_store.progress()["valid"].sum() == 10
+    assert_counts_are_true(database_url)

@@ -11,7 +11,7 @@ from sqlalchemy import create_engine, event, select, text
 from sqlalchemy.exc import OperationalError
 
 from hardlook.collect.store import database as database_module
-from hardlook.collect.store.database import Conflict, Database, SharedCommits, format_address, parse_address
+from hardlook.collect.store.database import Conflict, Database, GroupCommit, format_address, parse_address
 from hardlook.collect.store.store import Store
 from hardlook.collect.store.tables import FACTS
 from hardlook.errors import DataError, MissingExtra
@@ -57,7 +57,7 @@ def test_other_addresses_are_refused_without_showing_them(url, words):
     [
         f"postgresql://ann:{QUOTED}@127.0.0.1:1/study",
         f"postgresql://ann@127.0.0.1:1/study?password={QUOTED}",
-        # What is no integer is quoted by the driver, so a password in the wrong place would be told.
+        # What is no integer is quoted by the driver, so a password in the wrong place would be shown.
         f"postgresql://ann:{QUOTED}@127.0.0.1:1/study?connect_timeout={QUOTED}",
     ],
 )
@@ -298,7 +298,7 @@ def test_writers_come_in_the_order_of_asking_and_share_a_commit(engine):
     commits = []
     event.listen(engine, "commit", lambda connection: commits.append(1))
     works = [lambda connection, n=n: put(connection, n) for n in range(20)]
-    assert queued(SharedCommits(engine), works) == list(range(20))
+    assert queued(GroupCommit(engine), works) == list(range(20))
     # The one that held the turn, and one for all the others.
     assert len(commits) == 2
     assert written(engine) == list(range(20))
@@ -306,7 +306,7 @@ def test_writers_come_in_the_order_of_asking_and_share_a_commit(engine):
 
 def test_more_than_go_together_take_further_commits(engine):
     works = [lambda connection, n=n: put(connection, n) for n in range(80)]
-    assert queued(SharedCommits(engine), works) == list(range(80))
+    assert queued(GroupCommit(engine), works) == list(range(80))
     assert written(engine) == list(range(80))
 
 
@@ -319,7 +319,7 @@ def test_one_that_fails_takes_nobody_with_it(engine):
         put(connection, 0)
 
     works = [lambda connection: put(connection, 0), half, twice, lambda connection: put(connection, 1)]
-    first, failed, refused, last = queued(SharedCommits(engine), works)
+    first, failed, refused, last = queued(GroupCommit(engine), works)
     assert (first, last) == (0, 1)
     assert isinstance(failed, KeyError)
     assert "UNIQUE constraint failed: written.name" in str(refused)
@@ -327,7 +327,7 @@ def test_one_that_fails_takes_nobody_with_it(engine):
 
 
 def test_when_the_commit_fails_nobody_is_told_that_it_is_stored(engine):
-    commits = SharedCommits(engine)
+    commits = GroupCommit(engine)
 
     def fail(connection):
         if len(attempts) == 1:
@@ -351,13 +351,13 @@ def test_a_transaction_that_is_lost_in_the_middle_is_lost_for_all(engine):
         raise OperationalError("INSERT", {}, Exception("database or disk is full"))
 
     works = [lambda connection: put(connection, 0), lost, lambda connection: put(connection, 1)]
-    results = queued(SharedCommits(engine), works)
+    results = queued(GroupCommit(engine), works)
     assert [str(result.orig) for result in results] == ["database or disk is full"] * 3
     assert written(engine) == []
 
 
 def test_a_thread_that_is_ended_hands_its_turn_on(engine):
-    commits = SharedCommits(engine)
+    commits = GroupCommit(engine)
 
     def ended(connection):
         raise KeyboardInterrupt
@@ -369,5 +369,5 @@ def test_a_thread_that_is_ended_hands_its_turn_on(engine):
 
 def test_it_needs_no_engine_of_ours(tmp_path):
     plain = create_engine(f"sqlite:///{tmp_path}/b.sqlite")
-    assert SharedCommits(plain).write(lambda connection: connection.scalar(text("SELECT 41 + 1"))) == 42
+    assert GroupCommit(plain).write(lambda connection: connection.scalar(text("SELECT 41 + 1"))) == 42
     plain.dispose()

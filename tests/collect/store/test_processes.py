@@ -68,11 +68,11 @@ def test_what_a_killed_process_acknowledged_is_there(database_url, tmp_path, lea
     worker.communicate()
     assert worker.returncode == -signal.SIGKILL
     wait_until_alone(database_url)
-    told = acknowledged(output)
-    assert len(told) >= least
-    # At most one answer a thread was stored and not yet told of.
+    acknowledged_keys = acknowledged(output)
+    assert len(acknowledged_keys) >= least
+    # At most one answer a thread was stored and not yet acknowledged.
     keys = {row["key"] for row in rows(database_url, "answers")[0]}
-    assert set(told) <= keys and len(keys) <= len(told) + 4
+    assert set(acknowledged_keys) <= keys and len(keys) <= len(acknowledged_keys) + 4
     assert_counts_are_true(database_url)
     with Store.open(database_url) as store:
         sizes = {len(batch) for batch in store.answers().partition_by("batch")}

@@ -68,5 +68,5 @@ def test_reading_before_anything_was_served_gives_empty_tables(database_url):
         for frame in (store.progress(), store.participants(), store.batches(), store.answers()):
             assert frame.height == 0 and frame.width > 5
         assert store.rules() == {}
-        with pytest.raises(DataError, match="ever handed out"):
+        with pytest.raises(DataError, match="no study was ever served"):
             store.next_batch("x", RULES, 0.0)

@@ -194,7 +194,7 @@ def test_no_region_and_two_of_one_name(tmp_path):
     one = ClickRegion("d", "a", "", "a", np.zeros((4, 4, 3), np.uint8), mask, mask, subject="d/a")
     with pytest.raises(DataError, match="nothing to click on"):
         make_region_study(tmp_path / "none", [], settings())
-    with pytest.raises(DataError, match="two regions of one name"):
+    with pytest.raises(DataError, match="two regions share a name"):
         make_region_study(tmp_path / "two", [one, one], settings())
 
 

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from hardlook import __version__
 from hardlook.collect.study.folder import check_complete, make_study, open_study
 from hardlook.collect.study.settings import DISPLAY_MODES, StudySettings
 from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, format_task, list_items, parse_task
@@ -75,7 +76,8 @@ def edit(path, **changes):
 
 def test_what_was_made_is_what_is_opened(folder):
     study = open_study(folder)
-    assert (study.settings, study.tasks, study.made) == (SETTINGS, (REVIEW,), {"data": "none"})
+    made = {"schema": "hardlook.study-made/1", "hardlook": __version__, "data": "none"}
+    assert (study.settings, study.tasks, study.made) == (SETTINGS, (REVIEW,), made)
     assert study.fingerprint == open_study(folder).fingerprint
     assert stat.S_IMODE((folder / "secret.key").stat().st_mode) == 0o600
 

@@ -64,8 +64,8 @@ def test_values_are_the_open_miou_of_each_image(run, tmp_path):
     from hardlook.similarity.measures import compute_similarity
 
     for row, unit in enumerate(scored.records["unit"]):
-        said = values.get(f"picture/{unit}")
-        if said is None:
+        shown = values.get(f"picture/{unit}")
+        if shown is None:
             continue
         cells = read_cells(scored.records[row : row + 1])
         confusion = np.zeros(len(names) * (len(names) + 1), np.int64)
@@ -74,8 +74,8 @@ def test_values_are_the_open_miou_of_each_image(run, tmp_path):
         for measure in MEASURES:
             matrix = compute_similarity(find_labels(names, []), measure).matrix
             expected = open_miou(confusion, matrix, mean_over="gt-only").open.miou
-            assert said[measure] == pytest.approx(expected)
-        assert said["identity"] <= min(said["path"], said["wup"])
+            assert shown[measure] == pytest.approx(expected)
+        assert shown["identity"] <= min(shown["path"], shown["wup"])
 
 
 def test_tasks_name_truth_and_prediction_and_have_a_picture(run, tmp_path):
@@ -87,9 +87,9 @@ def test_tasks_name_truth_and_prediction_and_have_a_picture(run, tmp_path):
         record = records[task.subject.removeprefix("picture/")]
         names, width = record["names"].split("\n"), record["labels"] + 1
         true = {names[cell // width] for cell in record["cells"]} - {"background"}
-        said = {names[cell % width] for cell in record["cells"] if cell % width < len(names)} - {"background"}
+        predicted = {names[cell % width] for cell in record["cells"] if cell % width < len(names)} - {"background"}
         assert set(task.labels[0].split(", ")) == true
-        assert set(task.labels[1:]) == said
+        assert set(task.labels[1:]) == predicted
         stored = cv2.imread(str(study.file(task.image)))
         assert stored.shape[0] > stored.shape[1] * 0.5
 
@@ -142,7 +142,7 @@ def test_the_legend_has_the_colours_of_the_picture():
     names = [f"a rather long name {number}" for number in range(8)]
     painted = draw_labels(Picture("p", image, label_map=label_map, label_names=names))
     assert painted.shape[1] == 200
-    # Where nothing is said, the image is as it was, but for an outline.
+    # Where there is no label, the image is as it was, but for an outline.
     assert (painted[2:8, 2:-2] == 90).all()
     left, right = painted[40, 50].astype(int), painted[40, 150].astype(int)
     legend = painted[60:].reshape(-1, 3).astype(int)

@@ -191,9 +191,9 @@ def test_the_planted_world_is_clicked_without_any_file(tmp_path, capsys, monkeyp
     launch("rclicks", model="disc", model_args={"fragility": 1.0}, given=given, out=tmp_path / "run")
     words = ["--scenes", 2, "--seed", 3, "--round", 2, "--masks", tmp_path / "run", "--json", "-q"]
     answer = CommandLine(capsys, monkeypatch)("collect", "init", "clicks", tmp_path / "study", *words)
-    told = json.loads(answer.out)
+    document = json.loads(answer.out)
     study = open_study(tmp_path / "study")
-    assert (told["round"], told["tasks"]) == (2, len(study.items)) and told["tasks"] > 0
+    assert (document["round"], document["tasks"]) == (2, len(study.items)) and document["tasks"] > 0
     assert study.made["replays_that_differ"]["count"] == 0
     for item in study.items:
         assert study.by_id[item.task].click_type in ("fn", "fp")

@@ -96,10 +96,10 @@ def test_every_task_can_be_validated(study):
 
 def test_kept_masks_are_bounded_and_threads_agree(study):
     validator = ClickValidator(study, cache_bytes=2 * 8 * 12)
-    asked = [(f"t{i % 5}", float(x) + 0.5) for i in range(100) for x in range(3)]
+    clicks = [(f"t{i % 5}", float(x) + 0.5) for i in range(100) for x in range(3)]
     with ThreadPoolExecutor(4) as pool:
-        said = list(pool.map(lambda one: validator.click(one[0], one[1], 2.0).inside, asked))
-    assert said == [int(x) == int(task[1:]) for task, x in asked]
+        inside = list(pool.map(lambda one: validator.click(one[0], one[1], 2.0).inside, clicks))
+    assert inside == [int(x) == int(task[1:]) for task, x in clicks]
     assert 0 < validator._masks.size <= 2 * 8 * 12 and len(validator._masks) <= 2
     with pytest.raises(ValueError, match="read-only"):
         validator.mask("t0")[0, 0] = True

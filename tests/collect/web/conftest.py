@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from web_visitors import Hall
+from web_visitors import StudyApp
 
 from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.folder import make_study
@@ -12,6 +12,7 @@ from hardlook.collect.study.instances import list_planted_instances
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask, ReviewTask
+from hardlook.collect.web.guard import PublicAddress
 from hardlook.world.planted import PlantedWorld
 
 pytest.importorskip("starlette", reason="the extra web is not installed")
@@ -48,24 +49,23 @@ def ratings_study(tmp_path_factory):
 
 
 @pytest.fixture
-def hall_of(tmp_path):
-    """`hall_of(study, settings...)`: the study with other settings, served with an empty database."""
+def make_study_app(tmp_path):
+    """`make_study_app(study, settings...)`: the study with other settings, served with an empty database."""
     halls = []
 
     def make(study, *, public_url="", trusted_proxy="", body_timeout=20.0, **changes):
         changed = replace(study, settings=study.settings.model_copy(update=changes))
         database = f"sqlite:///{tmp_path / f'answers-{len(halls)}.sqlite'}"
-        halls.append(
-            Hall(changed, database, public_url=public_url, trusted_proxy=trusted_proxy, body_timeout=body_timeout)
-        )
+        address = PublicAddress(url=public_url, trusted_proxy=trusted_proxy)
+        halls.append(StudyApp(changed, database, address=address, body_timeout=body_timeout))
         return halls[-1]
 
     yield make
-    for hall in halls:
-        hall.close()
+    for study_app in halls:
+        study_app.close()
 
 
 @pytest.fixture
-def hall(hall_of, clicks_study):
+def study_app(make_study_app, clicks_study):
     """The study of clicks, served."""
-    return hall_of(clicks_study)
+    return make_study_app(clicks_study)

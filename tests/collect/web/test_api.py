@@ -4,13 +4,13 @@ import jsonschema
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
-from hardlook.collect.web.api import OPERATIONS, openapi
+from hardlook.collect.web.api import OPERATIONS, build_openapi
 
 schemathesis = pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 
 PHASES = 5.0
 
-DOCUMENT = openapi("x")
+DOCUMENT = build_openapi("x")
 
 
 def fits(reply, operation):
@@ -25,32 +25,32 @@ def fits(reply, operation):
 
 
 @pytest.mark.parametrize("kind", ["clicks", "review", "ratings"])
-def test_replies_are_as_described(hall_of, request, kind):
-    hall = hall_of(request.getfixturevalue(f"{kind}_study"), most_batches=1)
-    visitor = hall.participant()
+def test_replies_are_as_described(make_study_app, request, kind):
+    study_app = make_study_app(request.getfixturevalue(f"{kind}_study"), most_batches=1)
+    visitor = study_app.participant()
     given = {"x": 1.0, "y": 1.0} if kind == "clicks" else {"value": 1}
     fits(visitor.get("/api/state"), "state")
-    fits(hall.visitor().get("/api/state"), "state")
+    fits(study_app.visitor().get("/api/state"), "state")
     fits(visitor.post("/api/language", {"language": "de"}), "language")
     fits(visitor.post("/api/device", {"device": "pc"}), "device")
     fits(visitor.post("/api/pause", {}), "pause")
     fits(visitor.post("/api/trained", {}), "trained")
-    if hall.study.training:
+    if study_app.study.training:
         fits(visitor.show("training-0"), "show")
     fits(visitor.post("/api/training", {"trial": "training-0", **given}), "training")
     batch = fits(visitor.post("/api/batch", {}), "batch").json["batch"]
     for trial in batch["trials"]:
         fits(visitor.answer(trial["id"], **given), "answer")
         fits(visitor.show(trial["id"]), "show")
-        hall.now += PHASES
+        study_app.now += PHASES
         fits(visitor.answer(trial["id"], **given), "answer")
         fits(visitor.answer(trial["id"]), "answer")
     assert fits(visitor.post("/api/batch", {}), "batch").json["done"]
 
 
-def test_the_description_is_served_and_is_openapi(hall):
-    reply = hall.visitor().get("/api/openapi.json")
-    assert reply.json == openapi(hall.study.settings.title)
+def test_the_description_is_served_and_is_openapi(study_app):
+    reply = study_app.visitor().get("/api/openapi.json")
+    assert reply.json == build_openapi(study_app.study.settings.title)
     assert {one.path for one in OPERATIONS} < set(reply.json["paths"])
     for path in reply.json["paths"].values():
         for operation in path.values():
@@ -73,10 +73,10 @@ MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGAT
 
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("mode", MODES, ids=["fitting", "unfitting"])
-def test_nothing_that_is_sent_makes_the_server_fail(hall, mode):
-    visitor = hall.participant()
+def test_nothing_that_is_sent_makes_the_server_fail(study_app, mode):
+    visitor = study_app.participant()
     visitor.show(visitor.batch()["batch"]["trials"][0]["id"])
-    schema = schemathesis.openapi.from_asgi("/api/openapi.json", hall.app, headers={"host": visitor.host})
+    schema = schemathesis.openapi.from_asgi("/api/openapi.json", study_app.app, headers={"host": visitor.host})
     cookies = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
     checks = [
         schemathesis.checks.not_a_server_error,
@@ -88,7 +88,7 @@ def test_nothing_that_is_sent_makes_the_server_fail(hall, mode):
 
     def send(case):
         # So that no limit is met.
-        hall.now += 60
+        study_app.now += 60
         case.headers = {**case.headers, "host": visitor.host, "cookie": cookies, "x-csrf-token": visitor.csrf}
         reply = case.call(base_url=f"http://{visitor.host}")
         statuses.setdefault(case.operation.label, set()).add(reply.status_code)

@@ -18,8 +18,8 @@ def middle_of(study, task):
     return float(column) + 0.25, float(row) + 0.75
 
 
-def test_a_study_of_clicks_from_consent_to_code(hall):
-    visitor = hall.visitor()
+def test_a_study_of_clicks_from_consent_to_code(study_app):
+    visitor = study_app.visitor()
     page = visitor.get("/")
     assert page.status == 200 and 'name="agree"' in page.text
     joined = visitor.join()
@@ -34,8 +34,8 @@ def test_a_study_of_clicks_from_consent_to_code(hall):
 
     shown = visitor.show("training-0").json
     assert {shown["image"], shown["target"]} == {"/pictures/training-0/image", "/pictures/training-0/target"}
-    task = hall.study.training[0]
-    x, y = middle_of(hall.study, task)
+    task = study_app.study.training[0]
+    x, y = middle_of(study_app.study, task)
     right = visitor.post("/api/training", {"trial": "training-0", "x": x, "y": y}).json
     assert right == {"right": True, "inside": True, "near": True, "feedback": "/pictures/training-0/feedback"}
     wrong = visitor.post("/api/training", {"trial": "training-0", "x": 0.0, "y": 0.0}).json
@@ -52,7 +52,7 @@ def test_a_study_of_clicks_from_consent_to_code(hall):
             shown = visitor.show(trial["id"]).json
             assert (shown["width"], shown["height"]) == (160, 120)
             assert visitor.get(shown["image"]).status == visitor.get(shown["target"]).status == 200
-            hall.now += PHASES
+            study_app.now += PHASES
             stored = visitor.answer(trial["id"], x=3.5, y=4.5, reaction_ms=300.0).json
             assert stored == {
                 "stored": True, "repeated": False, "batch_complete": place == 2, "answered": place + 1, "of": 3,
@@ -61,31 +61,31 @@ def test_a_study_of_clicks_from_consent_to_code(hall):
     assert len(done_of) == 2
     state = visitor.get("/api/state").json
     assert state["progress"]["answered"] == 6 and state["progress"]["batches"] == 2
-    answers = hall.store.answers()
+    answers = study_app.store.answers()
     assert answers["x"].to_list() == [3.5] * 6 and answers["device"].unique().to_list() == ["pc"]
-    code = derive_completion_code(hall.study.secret, answers["participant"][0])
+    code = derive_completion_code(study_app.study.secret, answers["participant"][0])
     assert given["code"] == state["code"] == code
     assert code in visitor.get("/done").text
 
 
-def test_stored_verdicts_are_those_of_the_mask(hall):
-    visitor = hall.participant()
+def test_stored_verdicts_are_those_of_the_mask(study_app):
+    visitor = study_app.participant()
     for number, trial in enumerate(visitor.batch()["batch"]["trials"]):
         visitor.show(trial["id"])
-        hall.now += PHASES
-        found = hall.store.trial(whose(hall), trial["id"])
-        x, y = middle_of(hall.study, hall.study.by_id[found.item.task]) if number else (0.0, 0.0)
+        study_app.now += PHASES
+        found = study_app.store.trial(whose(study_app), trial["id"])
+        x, y = middle_of(study_app.study, study_app.study.by_id[found.item.task]) if number else (0.0, 0.0)
         assert visitor.answer(trial["id"], x=x, y=y).status == 200
-    assert hall.store.answers().sort("received")["inside"].to_list() == [0, 1, 1]
+    assert study_app.store.answers().sort("received")["inside"].to_list() == [0, 1, 1]
 
 
-def whose(hall):
-    return hall.store.participants()["id"][0]
+def whose(study_app):
+    return study_app.store.participants()["id"][0]
 
 
-def test_a_review(hall_of, review_study):
-    hall = hall_of(review_study)
-    visitor = hall.visitor()
+def test_a_review(make_study_app, review_study):
+    study_app = make_study_app(review_study)
+    visitor = study_app.visitor()
     visitor.join()
     assert visitor.get("/api/state").json["device"] == "any"
     wrong, right = (visitor.post("/api/training", {"trial": "training-0", "value": value}).json for value in (1, 0))
@@ -96,13 +96,13 @@ def test_a_review(hall_of, review_study):
     assert set(shown) == {"id", "image", "concept", "context"}
     assert [visitor.answer(trial, value=value).status for value in (2, None, 1)] == [422, 422, 200]
     assert visitor.post("/api/device", {"device": "pc"}).error == "no-device"
-    assert hall.store.answers()["value"].to_list() == [1]
+    assert study_app.store.answers()["value"].to_list() == [1]
 
 
 @pytest.mark.parametrize(("question", "value"), [("fit", 0.25), ("likeness", None)])
-def test_a_rating(hall_of, ratings_study, question, value):
-    hall = hall_of(ratings_study, question=question)
-    visitor = hall.participant()
+def test_a_rating(make_study_app, ratings_study, question, value):
+    study_app = make_study_app(ratings_study, question=question)
+    visitor = study_app.participant()
     trials = visitor.batch()["batch"]["trials"]
     shown = visitor.show(trials[0]["id"]).json
     assert shown["value"] == value and shown["labels"][0] == "cat" and shown["image"] is None
@@ -112,78 +112,78 @@ def test_a_rating(hall_of, ratings_study, question, value):
     last = visitor.answer(trials[1]["id"], value=1)
     assert last.json["batch_complete"]
     # Where nothing can lie inside, every whole batch counts.
-    assert hall.store.batches()["valid"].to_list() == [1]
+    assert study_app.store.batches()["valid"].to_list() == [1]
 
 
-def test_an_invitation_is_one_participant_on_any_browser(hall_of, clicks_study):
-    hall = hall_of(clicks_study, open_link=False)
-    assert hall.visitor().get("/").status == 403
-    links = make_invitation_links(hall.study.secret, "http://x", count=2, expires=hall.now + 60)
+def test_an_invitation_is_one_participant_on_any_browser(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, open_link=False)
+    assert study_app.visitor().get("/").status == 403
+    links = make_invitation_links(study_app.study.secret, "http://x", count=2, expires=study_app.now + 60)
     first, second = (link.removeprefix("http://x") for link in links)
     for link in (first, second, first):
-        assert hall.visitor().join(link).status == 303
-    assert hall.store.participants().height == 2
-    known = hall.visitor()
+        assert study_app.visitor().join(link).status == 303
+    assert study_app.store.participants().height == 2
+    known = study_app.visitor()
     known.join(second)
-    hall.now += 61
-    assert hall.visitor().get(first).status == known.get(first).status == 403
+    study_app.now += 61
+    assert study_app.visitor().get(first).status == known.get(first).status == 403
     # Too old to join by, but the one who did goes on with it.
     assert known.get(second).headers["location"] == "/work"
 
 
-def test_without_consent_there_is_no_participant(hall):
+def test_without_consent_there_is_no_participant(study_app):
     for agree in ("", "no", "YES"):
-        assert hall.visitor().join(agree=agree).status == 422
-    assert hall.store.participants().height == 0
+        assert study_app.visitor().join(agree=agree).status == 422
+    assert study_app.store.participants().height == 0
 
 
-def test_a_browser_that_is_known_goes_on(hall):
-    visitor = hall.participant()
+def test_a_browser_that_is_known_goes_on(study_app):
+    visitor = study_app.participant()
     assert visitor.get("/").headers["location"] == "/work"
     # From another site's link the cookie comes only with the form.
-    stranger = hall.visitor()
+    stranger = study_app.visitor()
     page = stranger.get("/")
     stranger.cookies |= visitor.cookies | stranger.cookies
     fields = {"agree": "yes", "token": "", "csrf": page.text.partition('name="csrf" value="')[2][:32]}
     assert stranger.form("/join", fields).status == 303
-    assert hall.store.participants().height == 1
+    assert study_app.store.participants().height == 1
 
 
-def test_the_code_is_for_those_who_did_something(hall):
-    visitor = hall.participant()
-    participant = whose(hall)
-    code = derive_completion_code(hall.study.secret, participant)
+def test_the_code_is_for_those_who_did_something(study_app):
+    visitor = study_app.participant()
+    participant = whose(study_app)
+    code = derive_completion_code(study_app.study.secret, participant)
     for trial in visitor.batch()["batch"]["trials"]:
         assert code not in visitor.get("/done").text and visitor.get("/api/state").json["code"] is None
         visitor.show(trial["id"])
-        hall.now += PHASES
+        study_app.now += PHASES
         visitor.answer(trial["id"], x=1.0, y=1.0)
     assert code in visitor.get("/done").text
 
 
-def test_another_device_gets_another_batch(hall):
-    visitor = hall.participant("pc")
+def test_another_device_gets_another_batch(study_app):
+    visitor = study_app.participant("pc")
     first = visitor.batch()["batch"]
     assert visitor.batch()["batch"] == first
     assert visitor.post("/api/device", {"device": "mobile"}).status == 200
     second = visitor.batch()["batch"]
     assert second["id"] != first["id"]
     assert visitor.show(first["trials"][0]["id"]).error == "returned"
-    assert set(hall.store.batches()["device"].to_list()) == {"pc", "mobile"}
+    assert set(study_app.store.batches()["device"].to_list()) == {"pc", "mobile"}
 
 
-def test_a_device_that_the_study_does_not_want(hall_of, clicks_study):
-    visitor = hall_of(clicks_study, devices=("pc",)).visitor()
+def test_a_device_that_the_study_does_not_want(make_study_app, clicks_study):
+    visitor = make_study_app(clicks_study, devices=("pc",)).visitor()
     visitor.join()
     refused = visitor.post("/api/device", {"device": "mobile"})
     assert (refused.status, refused.error) == (409, "needs-pc")
 
 
-def test_a_pause_keeps_the_batch(hall):
-    visitor, other = hall.participant(), hall.participant()
+def test_a_pause_keeps_the_batch(study_app):
+    visitor, other = study_app.participant(), study_app.participant()
     batch = visitor.batch()["batch"]
-    hall.now += 1700
+    study_app.now += 1700
     assert visitor.post("/api/pause", {}).json == {"paused": True}
-    hall.now += 1700
+    study_app.now += 1700
     other.batch()
     assert visitor.batch()["batch"] == batch

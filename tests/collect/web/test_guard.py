@@ -53,15 +53,15 @@ PAGES = ("/", "/work", "/done", "/privacy", "/health", "/static/study.css", "/ap
         ("localhost:8000 evil.example", False),
     ],
 )
-def test_only_our_own_names_are_answered(hall_of, clicks_study, host, allowed):
-    hall = hall_of(clicks_study, public_url="https://study.example")
-    reply = ask(hall.app, "GET", "/privacy", [(b"host", host.encode())])
+def test_only_our_own_names_are_answered(make_study_app, clicks_study, host, allowed):
+    study_app = make_study_app(clicks_study, public_url="https://study.example")
+    reply = ask(study_app.app, "GET", "/privacy", [(b"host", host.encode())])
     assert reply.status == (200 if allowed else 421)
 
 
-def test_no_host_and_two_hosts(hall):
-    assert ask(hall.app, "GET", "/privacy", []).status == 421
-    assert ask(hall.app, "GET", "/privacy", [HOST, (b"host", b"evil.example")]).status == 421
+def test_no_host_and_two_hosts(study_app):
+    assert ask(study_app.app, "GET", "/privacy", []).status == 421
+    assert ask(study_app.app, "GET", "/privacy", [HOST, (b"host", b"evil.example")]).status == 421
 
 
 @pytest.mark.parametrize("url", NO_ADDRESSES)
@@ -81,11 +81,11 @@ def test_a_public_address_is_one(url):
         ("http://[2001:db8::1]:8000", "http://[2001:db8::1]:8000"),
     ],
 )
-def test_a_public_address_is_written_as_browsers_do(hall_of, clicks_study, url, origin):
+def test_a_public_address_is_written_as_browsers_do(make_study_app, clicks_study, url, origin):
     """Else no form that a browser sends would be taken for our own."""
     assert PublicAddress(url=url).origin == origin
     host = origin.partition("://")[2]
-    visitor = hall_of(clicks_study, public_url=url).visitor(host=host, origin=origin)
+    visitor = make_study_app(clicks_study, public_url=url).visitor(host=host, origin=origin)
     assert visitor.join().status == 303 and visitor.post("/api/pause", {}).status == 200
 
 
@@ -98,28 +98,28 @@ def test_a_trusted_proxy_needs_a_public_address_in_numbers():
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT", "XYZ"])
 @pytest.mark.parametrize("path", ["/", "/api/state", "/pictures/training-0/image", "/nowhere", "/research"])
-def test_methods(hall, method, path):
-    reply = hall.participant().send(method, path)
+def test_methods(study_app, method, path):
+    reply = study_app.participant().send(method, path)
     assert reply.status == 405 and reply.headers["allow"] == "GET, HEAD, POST"
 
 
 @pytest.mark.parametrize("path", ["/", "/work", "/api/state", "/pictures/training-0/image", "/static/study.css"])
-def test_what_is_read_is_not_posted_to(hall, path):
-    reply = hall.participant().post(path, {})
+def test_what_is_read_is_not_posted_to(study_app, path):
+    reply = study_app.participant().post(path, {})
     assert reply.status == 405 and set(reply.headers["allow"].split(", ")) == {"GET", "HEAD"}
 
 
 @pytest.mark.parametrize("path", ["/join", "/api/answers", "/api/batch", "/api/trials/training-0/show"])
-def test_what_is_posted_to_is_not_read(hall, path):
-    reply = hall.participant().get(path)
+def test_what_is_posted_to_is_not_read(study_app, path):
+    reply = study_app.participant().get(path)
     assert reply.status == 405 and reply.headers["allow"] == "POST"
 
 
-def test_every_answer_has_the_headers(hall):
-    visitor = hall.participant()
+def test_every_answer_has_the_headers(study_app):
+    visitor = study_app.participant()
     answers = [visitor.get(path) for path in (*PAGES, "/nowhere", "/api/state", "/pictures/training-0/image")]
     answers += [visitor.post("/api/batch", b"{"), visitor.send("PUT", "/"), visitor.send("GET", "/" + "x" * 9999)]
-    answers.append(ask(hall.app, "GET", "/", []))
+    answers.append(ask(study_app.app, "GET", "/", []))
     for reply in answers:
         assert reply.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
         assert reply.headers["x-content-type-options"] == "nosniff"
@@ -138,41 +138,41 @@ def test_every_answer_has_the_headers(hall):
     assert visitor.get("/static/study.css").headers["cache-control"] == "no-cache"
 
 
-def test_https_is_kept_to(hall_of, clicks_study):
-    hall = hall_of(clicks_study, public_url="https://study.example")
-    reply = ask(hall.app, "GET", "/privacy", [(b"host", b"study.example")])
+def test_https_is_kept_to(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, public_url="https://study.example")
+    reply = ask(study_app.app, "GET", "/privacy", [(b"host", b"study.example")])
     assert reply.headers["strict-transport-security"].startswith("max-age=")
 
 
-def test_head_is_get_without_the_body(hall):
-    visitor = hall.participant()
+def test_head_is_get_without_the_body(study_app):
+    visitor = study_app.participant()
     for path in (*PAGES, "/api/state", "/pictures/training-0/image", "/nowhere"):
         got, head = visitor.get(path), visitor.send("HEAD", path)
         assert (head.status, head.content) == (got.status, b""), path
         assert head.headers.get("content-type") == got.headers.get("content-type")
 
 
-def test_a_file_that_the_browser_has_is_not_sent_again(hall):
-    visitor = hall.visitor()
+def test_a_file_that_the_browser_has_is_not_sent_again(study_app):
+    visitor = study_app.visitor()
     first = visitor.get("/static/study.css")
     again = visitor.get("/static/study.css", headers=[("if-none-match", first.headers["etag"])])
     assert (first.status, again.status, again.content) == (200, 304, b"")
     assert visitor.get("/static/study.css", headers=[("if-none-match", '"other"')]).status == 200
 
 
-def test_long_addresses(hall):
-    visitor = hall.visitor()
+def test_long_addresses(study_app):
+    visitor = study_app.visitor()
     assert visitor.get("/" + "x" * MAX_PATH_LENGTH).status == 414
     assert visitor.get("/?" + "x" * (MAX_QUERY_LENGTH + 1)).status == 414
     assert visitor.get("/privacy?" + "x" * MAX_QUERY_LENGTH).status == 200
 
 
 @pytest.mark.parametrize("path", ["/api/answers", "/join", "/research/login", "/nowhere"])
-def test_large_bodies_are_refused_while_they_come(hall, path):
-    visitor, most = hall.participant(), hall.study.settings.limits.body_bytes
+def test_large_bodies_are_refused_while_they_come(study_app, path):
+    visitor, most = study_app.participant(), study_app.study.settings.limits.body_bytes
     assert visitor.post(path, b"x" * (most + 1)).status == 413
-    said = [("content-length", str(most + 1))]
-    assert visitor.post(path, b"x", headers=said).status == 413
+    stated = [("content-length", str(most + 1))]
+    assert visitor.post(path, b"x", headers=stated).status == 413
     assert visitor.post(path, b"x", headers=[("content-length", "9" * 400)]).status == 413
     assert visitor.post(path, b"x", headers=[("content-length", "-1")]).status == 413
     # Chunked, and a length that lies: the rest is never asked for.
@@ -180,23 +180,23 @@ def test_large_bodies_are_refused_while_they_come(hall, path):
     assert visitor.post(path, b"", chunks=list(left), headers=[("content-length", "10")]).status == 413
 
 
-def test_the_largest_body_that_may_be_is_read(hall):
-    visitor = hall.participant()
-    most = hall.study.settings.limits.body_bytes
+def test_the_largest_body_that_may_be_is_read(study_app):
+    visitor = study_app.participant()
+    most = study_app.study.settings.limits.body_bytes
     body = b"{}".ljust(most)
     assert visitor.post("/api/pause", body).status == 200
     parts = [body[start : start + 7] for start in range(0, len(body), 7)]
     assert visitor.post("/api/pause", b"", chunks=parts).status == 200
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(hall_of, clicks_study):
-    hall = hall_of(clicks_study, body_timeout=0.02)
-    visitor = hall.participant()
+def test_a_body_that_does_not_come_is_not_waited_for(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, body_timeout=0.02)
+    visitor = study_app.participant()
     reply = visitor.post("/api/answers", b"", chunks=[b"{"], patient=False)
     assert (reply.status, reply.error, reply.headers["connection"]) == (408, "too-slow", "close")
 
 
-def test_one_who_leaves_is_not_answered(hall):
+def test_one_who_leaves_is_not_answered(study_app):
     import asyncio
 
     sent = []
@@ -208,8 +208,8 @@ def test_one_who_leaves_is_not_answered(hall):
         sent.append(message)
 
     scope = {"type": "http", "method": "POST", "path": "/api/answers", "query_string": b"", "headers": [HOST]}
-    asyncio.run(hall.app(scope, receive, send))
-    asyncio.run(hall.app({"type": "websocket", "path": "/"}, receive, send))
+    asyncio.run(study_app.app(scope, receive, send))
+    asyncio.run(study_app.app({"type": "websocket", "path": "/"}, receive, send))
     assert sent == []
 
 
@@ -233,17 +233,17 @@ MALFORMED = [
 
 
 @pytest.mark.parametrize("path", ["/api/answers", "/api/training", "/api/device", "/api/batch", "/api/language"])
-def test_what_is_no_json(hall, path):
-    visitor = hall.participant()
+def test_what_is_no_json(study_app, path):
+    visitor = study_app.participant()
     for body in MALFORMED:
         reply = visitor.post(path, body)
         assert (reply.status, reply.error) == (400, "not-json"), body
-    assert hall.store.answers().height == 0
+    assert study_app.store.answers().height == 0
 
 
 @pytest.mark.parametrize("path", ["/api/answers", "/api/training", "/api/device", "/api/batch", "/api/language"])
-def test_what_is_json_and_no_record(hall, path):
-    visitor = hall.participant()
+def test_what_is_json_and_no_record(study_app, path):
+    visitor = study_app.participant()
     deep = b"[" * 100 + b"]" * 100
     wrong = [b"[]", b"null", b"1", b'"x"', b'{"x": NaN}', b'{"nobody": 1}', b'{"__proto__": {}}', deep]
     wrong += [b'{"x": 1e999}', b'{"x": ' + b"9" * 5000 + b"}", json.dumps({"k" * 3000: "v" * 3000}).encode()]
@@ -256,8 +256,8 @@ def test_what_is_json_and_no_record(hall, path):
 @pytest.mark.parametrize(
     "kind", ["", "text/plain", FORM, "multipart/form-data; boundary=x", "application/jsonx", f"{JSON}; charset=utf-16"]
 )
-def test_content_types(hall, kind):
-    visitor = hall.participant()
+def test_content_types(study_app, kind):
+    visitor = study_app.participant()
     reply = visitor.post("/api/pause", b"{}", kind=kind)
     assert (reply.status, reply.error) == (415, "content-type")
     assert visitor.post("/api/pause", b"{}", kind="Application/JSON; charset=UTF-8").status == 200
@@ -334,42 +334,44 @@ def test_only_the_trusted_proxys_own_word_counts(peer, headers, proxy, expected)
     assert client_address(peer, headers, proxy) == expected
 
 
-def test_a_participant_is_limited_and_told_when_to_come_back(hall_of, clicks_study):
+def test_a_participant_is_limited_and_told_when_to_come_back(make_study_app, clicks_study):
     limits = clicks_study.settings.limits.model_copy(update={"per_participant": 5})
-    hall = hall_of(clicks_study, limits=limits)
-    visitor, other = hall.visitor(), hall.visitor()
+    study_app = make_study_app(clicks_study, limits=limits)
+    visitor, other = study_app.visitor(), study_app.visitor()
     visitor.join(), other.join()
     statuses = [visitor.get("/api/state").status for _ in range(6)]
     assert statuses == [200] * 4 + [429] * 2
     refused = visitor.get("/api/state")
     assert refused.error == "too-many" and int(refused.headers["retry-after"]) == 12
     assert other.get("/api/state").status == 200
-    hall.now += 12
+    study_app.now += 12
     assert visitor.get("/api/state").status == 200
 
 
-def test_an_address_is_limited_whatever_it_asks(hall_of, clicks_study):
+def test_an_address_is_limited_whatever_it_asks(make_study_app, clicks_study):
     limits = clicks_study.settings.limits.model_copy(update={"per_address": 3})
-    hall = hall_of(clicks_study, limits=limits)
-    here, there = hall.visitor(), hall.visitor(client="10.1.1.1")
+    study_app = make_study_app(clicks_study, limits=limits)
+    here, there = study_app.visitor(), study_app.visitor(client="10.1.1.1")
     assert [here.get(path).status for path in ("/privacy", "/nowhere", "/privacy", "/privacy")] == [200, 404, 200, 429]
     # What it says of itself changes nothing, since no proxy is trusted here.
     assert here.get("/privacy", headers=[("x-forwarded-for", "8.8.8.8")]).status == 429
     assert there.get("/privacy").status == 200
 
 
-def test_a_trusted_proxys_visitors_are_counted_apart(hall_of, clicks_study):
+def test_a_trusted_proxys_visitors_are_counted_apart(make_study_app, clicks_study):
     limits = clicks_study.settings.limits.model_copy(update={"per_address": 1})
-    hall = hall_of(clicks_study, limits=limits, public_url="https://study.example", trusted_proxy="127.0.0.1")
-    visitor = hall.visitor(host="study.example")
+    study_app = make_study_app(
+        clicks_study, limits=limits, public_url="https://study.example", trusted_proxy="127.0.0.1"
+    )
+    visitor = study_app.visitor(host="study.example")
     for name, status in (("8.8.8.8", 200), ("8.8.8.8", 429), ("8.8.4.4", 200)):
         assert visitor.get("/privacy", headers=[("x-forwarded-for", name)]).status == status
 
 
-def test_joining_costs_more_than_reading(hall_of, clicks_study):
+def test_joining_costs_more_than_reading(make_study_app, clicks_study):
     limits = clicks_study.settings.limits.model_copy(update={"per_address": 60})
-    hall = hall_of(clicks_study, limits=limits)
-    statuses = [hall.visitor().join().status for _ in range(5)]
+    study_app = make_study_app(clicks_study, limits=limits)
+    statuses = [study_app.visitor().join().status for _ in range(5)]
     # Three requests each (page, form, state) and ten for the new participant.
     assert statuses == [303] * 4 + [429]
-    assert hall.store.participants().height == 4
+    assert study_app.store.participants().height == 4

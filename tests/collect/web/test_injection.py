@@ -74,9 +74,9 @@ def no_foreign_script(page):
 
 
 @pytest.mark.parametrize("prefix", PREFIXES)
-def test_no_part_of_an_address_is_a_path(hall, prefix):
-    visitor = hall.participant()
-    secret = hall.study.secret.hex()
+def test_no_part_of_an_address_is_a_path(study_app, prefix):
+    visitor = study_app.participant()
+    secret = study_app.study.secret.hex()
     for traversal in TRAVERSALS:
         for path in (prefix + traversal, f"{prefix}{traversal}/image", f"{prefix}{traversal}/show"):
             for method in ("GET", "HEAD", "POST"):
@@ -85,9 +85,11 @@ def test_no_part_of_an_address_is_a_path(hall, prefix):
                 assert secret not in reply.content.decode("latin-1") and "root:" not in reply.content.decode("latin-1")
 
 
-def test_scripts_in_titles_and_labels_are_text(hall, hall_of, review_study, ratings_study):
-    visitor = hall.visitor()
-    hostile = hall_of(review_study, title=SCRIPT, contact=SCRIPT, consent={"en": SCRIPT}, instructions={"en": SCRIPT})
+def test_scripts_in_titles_and_labels_are_text(study_app, make_study_app, review_study, ratings_study):
+    visitor = study_app.visitor()
+    hostile = make_study_app(
+        review_study, title=SCRIPT, contact=SCRIPT, consent={"en": SCRIPT}, instructions={"en": SCRIPT}
+    )
     pages = [visitor.get(path).text for path in ("/", "/work", "/done", "/privacy", "/nowhere", "/join/x")]
     pages += [hostile.visitor().get(path).text for path in ("/", "/work", "/done", "/privacy", "/nowhere")]
     for page in pages:
@@ -101,20 +103,20 @@ def test_scripts_in_titles_and_labels_are_text(hall, hall_of, review_study, rati
     assert shown.json["concept"] == SCRIPT and shown.headers["content-type"] == "application/json"
 
 
-def test_scripts_in_what_a_client_sends_are_not_sent_back_as_markup(hall):
-    visitor = hall.participant()
+def test_scripts_in_what_a_client_sends_are_not_sent_back_as_markup(study_app):
+    visitor = study_app.participant()
     quoted = SCRIPT.replace("<", "%3C").replace(">", "%3E").replace('"', "%22")
     for path in (f"/{quoted}", f"/join/{quoted}", f"/?lang={quoted}", f"/privacy?lang={quoted}", f"/research/{quoted}"):
-        page = hall.visitor().get(path)
+        page = study_app.visitor().get(path)
         assert no_foreign_script(page.text) and SCRIPT not in page.text
     for path in (f"/pictures/{quoted}/image", f"/api/{quoted}"):
         reply = visitor.get(path)
         assert reply.status == 404 and reply.headers["content-type"] == "application/json"
     reply = visitor.post("/api/answers", {SCRIPT: SCRIPT, "key": SCRIPT, "trial": SCRIPT})
     assert reply.status == 422 and reply.headers["content-type"] == "application/json"
-    page = hall.visitor().get("/")
+    page = study_app.visitor().get("/")
     token = page.text.partition('name="csrf" value="')[2].partition('"')[0]
-    visitor = hall.visitor()
+    visitor = study_app.visitor()
     visitor.get("/")
     answer = visitor.form("/join", {"csrf": token, "token": SCRIPT, "agree": SCRIPT, "language": SCRIPT})
     assert no_foreign_script(answer.text) and SCRIPT not in answer.text
@@ -123,11 +125,15 @@ def test_scripts_in_what_a_client_sends_are_not_sent_back_as_markup(hall):
 @pytest.mark.parametrize(
     "text", ["x\r\nSet-Cookie: a=b", "x\nLocation: /evil", "x\r\n\r\n<p>", "\u560a\u560dSet-Cookie: a=b"]
 )
-def test_no_text_from_outside_becomes_a_header(hall, text):
-    visitor, quoted = hall.participant(), quote(text)
-    replies = [hall.visitor().get(f"{path}{quoted}") for path in ("/", "/join/", "/?lang=", "/privacy?lang=")]
+def test_no_text_from_outside_becomes_a_header(study_app, text):
+    visitor, quoted = study_app.participant(), quote(text)
+    replies = [study_app.visitor().get(f"{path}{quoted}") for path in ("/", "/join/", "/?lang=", "/privacy?lang=")]
     replies += [visitor.get(f"{path}{quoted}") for path in ("/pictures/", "/static/", "/research/key/", "/api/")]
-    replies += [hall.visitor().join(language=text), hall.visitor().join(token=text), visitor.post("/api/pause", {})]
+    replies += [
+        study_app.visitor().join(language=text),
+        study_app.visitor().join(token=text),
+        visitor.post("/api/pause", {}),
+    ]
     replies.append(visitor.post("/api/language", {"language": text}))
     for reply in replies:
         for name, value in reply.headers.items():
@@ -136,12 +142,12 @@ def test_no_text_from_outside_becomes_a_header(hall, text):
 
 
 @pytest.mark.parametrize("text", SQL)
-def test_sql_in_every_field_is_text_or_refused(hall, text):
-    visitor = hall.participant()
-    tables = count_all(hall)
+def test_sql_in_every_field_is_text_or_refused(study_app, text):
+    visitor = study_app.participant()
+    tables = count_all(study_app)
     trial = visitor.batch()["batch"]["trials"][0]["id"]
     visitor.show(trial)
-    hall.now += 5
+    study_app.now += 5
     whole = {"key": "k" * 16, "trial": trial, "x": 1.0, "y": 1.0}
     nested = {"durations": {"image": text}, "circumstances": {"pointer": text}}
     for change in ({name: text} for name in (*whole, "value", "early", "reaction_ms", "durations", text)):
@@ -155,25 +161,25 @@ def test_sql_in_every_field_is_text_or_refused(hall, text):
     assert visitor.get(f"/pictures/{quoted}/image").error == "no-picture"
     assert visitor.get(f"/join/{quoted}").status == 403
     assert visitor.get(f"/research/key/{quoted}").status == 403
-    assert hall.visitor().join(language=text).status == 303
-    assert hall.visitor().join(token=text).status == 403
+    assert study_app.visitor().join(language=text).status == 303
+    assert study_app.visitor().join(token=text).status == 403
     assert visitor.get("/api/state", headers=[("x-csrf-token", text)]).status == 200
-    after = count_all(hall)
+    after = count_all(study_app)
     assert after == {**tables, "participants": tables["participants"] + 1, "batches": 1, "assignments": 3}
     assert visitor.post("/api/answers", whole).status == 200
 
 
-def count_all(hall):
+def count_all(study_app):
     names = ("facts", "items", "progress", "participants", "batches", "assignments", "answers")
-    with closing(sqlite3.connect(hall.database.removeprefix("sqlite:///"))) as database:
+    with closing(sqlite3.connect(study_app.database.removeprefix("sqlite:///"))) as database:
         return {name: database.execute(f"SELECT COUNT(*) FROM {name}").fetchone()[0] for name in names}
 
 
-def test_an_invitation_with_strange_words_is_none(hall):
-    good = make_invitation_links(hall.study.secret, "", count=1, expires=None)[0]
+def test_an_invitation_with_strange_words_is_none(study_app):
+    good = make_invitation_links(study_app.study.secret, "", count=1, expires=None)[0]
     for bad in (good[:-1], f"{good}x", f"{good}%00", good.replace(".", ".."), "/join/.", "/join/..."):
-        assert hall.visitor().get(bad).status in (403, 404)
-    assert hall.visitor().get(good).status == 200
+        assert study_app.visitor().get(bad).status in (403, 404)
+    assert study_app.visitor().get(good).status == 200
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40)
@@ -184,12 +190,12 @@ def test_an_invitation_with_strange_words_is_none(hall):
         max_leaves=12,
     )
 )
-def test_any_json_is_refused_in_words(hall, body):
-    if not hasattr(hall, "somebody"):
-        hall.somebody = hall.participant()
-    hall.now += 60
+def test_any_json_is_refused_in_words(study_app, body):
+    if not hasattr(study_app, "somebody"):
+        study_app.somebody = study_app.participant()
+    study_app.now += 60
     content = json.dumps(body).encode()
     for path in ("/api/answers", "/api/device", "/api/training", "/api/language"):
-        reply = hall.somebody.post(path, content)
+        reply = study_app.somebody.post(path, content)
         assert reply.status in (400, 413, 422)
         assert set(reply.json) == {"error", "message"}

@@ -1,4 +1,4 @@
-"""What goes wrong inside is said without its insides: no path, no statement, no traceback, no password."""
+"""Internal errors are reported without details: no path, no statement, no traceback, no password."""
 
 import logging
 import re
@@ -13,8 +13,8 @@ WAYS = (("GET", "/api/state"), ("POST", "/api/batch"), ("GET", "/pictures/traini
 
 
 @pytest.fixture
-def visitor(hall):
-    return hall.participant()
+def visitor(study_app):
+    return study_app.participant()
 
 
 def broken(error):
@@ -25,9 +25,9 @@ def broken(error):
 
 
 @pytest.mark.parametrize(("method", "path"), WAYS)
-def test_a_database_that_is_away_is_said_to_come_back(hall, visitor, monkeypatch, caplog, method, path):
+def test_a_database_that_is_away_is_said_to_come_back(study_app, visitor, monkeypatch, caplog, method, path):
     secret = "postgresql://me:hush@there/x"
-    monkeypatch.setattr(hall.store, "participant", broken(DataError("no connection", file=secret)))
+    monkeypatch.setattr(study_app.store, "participant", broken(DataError("no connection", file=secret)))
     with caplog.at_level(logging.ERROR):
         reply = visitor.get(path) if method == "GET" else visitor.post(path, {})
     assert reply.status == 503 and reply.headers["retry-after"] == "5"
@@ -36,23 +36,23 @@ def test_a_database_that_is_away_is_said_to_come_back(hall, visitor, monkeypatch
 
 
 @pytest.mark.parametrize(("method", "path"), WAYS)
-def test_a_fault_of_ours_is_logged_and_not_shown(hall, visitor, monkeypatch, caplog, method, path):
-    monkeypatch.setattr(hall.store, "participant", broken(RuntimeError(f"at {hall.study.path}")))
+def test_a_fault_of_ours_is_logged_and_not_shown(study_app, visitor, monkeypatch, caplog, method, path):
+    monkeypatch.setattr(study_app.store, "participant", broken(RuntimeError(f"at {study_app.study.path}")))
     with caplog.at_level(logging.ERROR):
         reply = visitor.get(path) if method == "GET" else visitor.post(path, {})
     assert reply.status == 500
-    assert str(hall.study.path) not in reply.text and "RuntimeError" not in reply.text
+    assert str(study_app.study.path) not in reply.text and "RuntimeError" not in reply.text
     assert "RuntimeError" in caplog.text
 
 
-def test_health_is_that_of_the_database(hall, monkeypatch):
-    visitor = hall.visitor()
+def test_health_is_that_of_the_database(study_app, monkeypatch):
+    visitor = study_app.visitor()
     assert visitor.get("/health").json == {"ok": True}
-    monkeypatch.setattr(hall.store, "participant", broken(DataError("no connection")))
+    monkeypatch.setattr(study_app.store, "participant", broken(DataError("no connection")))
     assert visitor.get("/health").status == 503
 
 
-def test_programs_get_json_and_people_get_pages(hall, visitor):
+def test_programs_get_json_and_people_get_pages(study_app, visitor):
     for path in ("/api/nowhere", "/pictures/x", "/pictures/x/y/z"):
         assert set(visitor.get(path).json) == {"error", "message"}
     for path in ("/nowhere", "/join/x/y", "/static/nothing.js", "/done/"):
@@ -88,9 +88,9 @@ def test_people_have_words_for_every_refusal(language):
         assert load_texts(language)[f"refused.{code}"], code
 
 
-def test_a_refusal_is_told_in_the_participants_language(hall_of, clicks_study):
-    hall, german = hall_of(clicks_study, devices=("mobile",)), load_texts("de")
-    visitor = hall.visitor()
+def test_a_refusal_is_told_in_the_participants_language(make_study_app, clicks_study):
+    study_app, german = make_study_app(clicks_study, devices=("mobile",)), load_texts("de")
+    visitor = study_app.visitor()
     refused = visitor.join("/?lang=de", agree="")
     assert '<html lang="de">' in refused.text and german["refused.no-consent"] in refused.text
     visitor.join("/?lang=de")

@@ -23,8 +23,8 @@ STRANGE += ("' OR 1=1 --", SCRIPT, "=1+1", "http://[", "http://[::1", "https://\
 
 
 @pytest.fixture
-def researcher(hall):
-    visitor = hall.visitor()
+def researcher(study_app):
+    visitor = study_app.visitor()
     assert visitor.get(f"/research/key/{KEY}").status == 303
     return visitor
 
@@ -38,8 +38,8 @@ def form_token(visitor):
     page=st.sampled_from(PAGES),
     pairs=st.lists(st.tuples(st.sampled_from(FIELDS), st.sampled_from(STRANGE) | st.text(max_size=20)), max_size=3),
 )
-def test_any_parameter_gets_a_page_or_a_refusal(hall, researcher, page, pairs):
-    hall.now += 60
+def test_any_parameter_gets_a_page_or_a_refusal(study_app, researcher, page, pairs):
+    study_app.now += 60
     reply = researcher.get(f"/research{page}?{urlencode(pairs, errors='surrogatepass')}")
     assert reply.status in (200, 400, 404, 503), reply.text
     assert no_foreign_script(reply.text) and SCRIPT not in reply.text
@@ -53,36 +53,36 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_any_field_of_a_form_is_taken_or_refused(hall, researcher, form):
+def test_any_field_of_a_form_is_taken_or_refused(study_app, researcher, form):
     token = form_token(researcher)
     for name in FORMS[form]:
         for value in STRANGE:
-            hall.now += 1
+            study_app.now += 1
             body = {"token": token, name: value.encode("utf-8", "surrogatepass")}
             reply = researcher.form(f"/research/{form}", body)
             assert reply.status in (200, 303, 400, 404), (name, value)
             assert no_foreign_script(reply.text) and SCRIPT not in reply.text
 
 
-def test_a_fault_of_the_dashboard_is_logged_and_not_shown(hall, researcher, monkeypatch, caplog):
+def test_a_fault_of_the_dashboard_is_logged_and_not_shown(study_app, researcher, monkeypatch, caplog):
     def fail():
-        raise RuntimeError(f"at {hall.study.path}")
+        raise RuntimeError(f"at {study_app.study.path}")
 
-    monkeypatch.setattr(hall.store, "rules", fail)
+    monkeypatch.setattr(study_app.store, "rules", fail)
     reply = researcher.get("/research/rules")
     assert reply.status == 500 and reply.text.startswith("<!doctype html>")
-    assert "RuntimeError" not in reply.text and str(hall.study.path) not in reply.text
+    assert "RuntimeError" not in reply.text and str(study_app.study.path) not in reply.text
     assert "RuntimeError" in caplog.text
 
 
 @pytest.mark.parametrize("kind", ["review", "ratings"])
-def test_scripts_in_concepts_and_labels_are_text_for_researchers_too(hall_of, request, kind):
-    hall = hall_of(request.getfixturevalue(f"{kind}_study"), title=SCRIPT)
-    person = hall.participant()
+def test_scripts_in_concepts_and_labels_are_text_for_researchers_too(make_study_app, request, kind):
+    study_app = make_study_app(request.getfixturevalue(f"{kind}_study"), title=SCRIPT)
+    person = study_app.participant()
     for trial in person.batch()["batch"]["trials"]:
         person.show(trial["id"])
         assert person.answer(trial["id"], value=1).status == 200
-    visitor = hall.visitor()
+    visitor = study_app.visitor()
     visitor.get(f"/research/key/{KEY}")
     for page in PAGES:
         reply = visitor.get(f"/research{page}")
@@ -91,9 +91,9 @@ def test_scripts_in_concepts_and_labels_are_text_for_researchers_too(hall_of, re
     assert SCRIPT not in visitor.get(f"/research/images?q={quote(SCRIPT)}").text
 
 
-def test_the_key_does_not_travel_on(hall, caplog):
+def test_the_key_does_not_travel_on(study_app, caplog):
     """Not to the next page, not to another site, not into a log, not into what is kept."""
-    visitor = hall.visitor()
+    visitor = study_app.visitor()
     with caplog.at_level(logging.DEBUG):
         opened = visitor.get(f"/research/key/{KEY}")
         wrong = visitor.get(f"/research/key/{KEY}x")

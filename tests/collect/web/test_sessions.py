@@ -7,6 +7,7 @@ from starlette.requests import Request
 from web_visitors import FORM, session_cookie
 from web_visitors import KEY as web_visitors_KEY
 
+from hardlook.collect.web.guard import PublicAddress
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.sessions import (
     LOGINS_PER_MINUTE,
@@ -39,7 +40,7 @@ def clock():
 
 @pytest.fixture
 def gate(clock):
-    return ResearcherGate(Sessions(SECRET), KEY, client_of=lambda request: request.client.host, clock=clock)
+    return ResearcherGate(Sessions(SECRET), KEY, PublicAddress(), clock)
 
 
 def request(cookie="", *, client="127.0.0.1", **headers):
@@ -106,7 +107,7 @@ def test_forms_belong_to_one_researcher_and_our_own_page(gate):
 def test_another_key_or_study_ends_all_sessions(gate, clock):
     inside = request(cookie_of(gate.log_in(request(), KEY)))
     for sessions, key in ((Sessions(SECRET), KEY + "!"), (Sessions(bytes(32)), KEY)):
-        assert not ResearcherGate(sessions, key, clock=clock).is_researcher(inside)
+        assert not ResearcherGate(sessions, key, PublicAddress(), clock).is_researcher(inside)
 
 
 def test_logging_out_forgets_the_cookie(gate):
@@ -147,7 +148,7 @@ def test_participants_cookies_of_earlier_versions_stay_valid():
 
 def test_researchers_cookies_of_earlier_versions_stay_valid(clock):
     assert derive_research_key(SECRET) == ISSUED_KEY
-    gate = ResearcherGate(Sessions(SECRET), ISSUED_KEY, clock=clock)
+    gate = ResearcherGate(Sessions(SECRET), ISSUED_KEY, PublicAddress(), clock)
     inside = request(f"hardlook_research_89f11ae4={RESEARCHER}")
     clock.now = 1_760_043_199.0
     assert gate.is_researcher(inside)
@@ -161,14 +162,14 @@ def test_researchers_cookies_of_earlier_versions_stay_valid(clock):
 
 def test_keys_are_long(clock):
     with pytest.raises(ValueError, match="at least 16"):
-        ResearcherGate(Sessions(SECRET), "short", clock=clock)
+        ResearcherGate(Sessions(SECRET), "short", PublicAddress(), clock)
     assert len(derive_research_key(SECRET)) == 32
 
 
-def test_the_printed_link_opens_the_dashboard_and_a_wrong_one_does_not(hall):
+def test_the_printed_link_opens_the_dashboard_and_a_wrong_one_does_not(study_app):
     from web_visitors import KEY as OURS
 
-    visitor = hall.visitor()
+    visitor = study_app.visitor()
     assert visitor.get("/research").status == 403
     assert visitor.get("/research/key/wrong-wrong-wrong-wrong").status == 403
     assert visitor.get(f"/research/key/{OURS}").headers["location"] == "/research"
@@ -189,17 +190,17 @@ POSTS = (
 )
 
 
-def test_the_cookie_is_kept_from_scripts_and_other_sites(hall):
-    joined = hall.visitor().join()
+def test_the_cookie_is_kept_from_scripts_and_other_sites(study_app):
+    joined = study_app.visitor().join()
     (cookie,) = joined.cookies
     attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
     assert {"httponly", "samesite=strict", "path=/"} <= attributes
     assert "secure" not in attributes and not any(part.startswith("domain") for part in attributes)
 
 
-def test_over_https_it_is_bound_to_the_host(hall_of, clicks_study):
-    hall = hall_of(clicks_study, public_url="https://study.example")
-    visitor = hall.visitor(host="study.example", origin="https://study.example")
+def test_over_https_it_is_bound_to_the_host(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, public_url="https://study.example")
+    visitor = study_app.visitor(host="study.example", origin="https://study.example")
     (cookie,) = visitor.join().cookies
     assert cookie.startswith("__Host-") and "secure" in cookie.lower()
     assert visitor.get(STATE).status == 200
@@ -207,29 +208,29 @@ def test_over_https_it_is_bound_to_the_host(hall_of, clicks_study):
     assert visitor.post("/api/pause", {}, origin="http://study.example").status == 403
 
 
-def test_without_a_session_nothing_is_answered(hall):
-    stranger = hall.visitor()
+def test_without_a_session_nothing_is_answered(study_app):
+    stranger = study_app.visitor()
     assert (stranger.get(STATE).status, stranger.get(STATE).error) == (401, "no-session")
     assert stranger.get("/pictures/training-0/image").status == 401
     assert {stranger.post(path, body).status for path, body in POSTS} == {401}
 
 
-def test_forged_and_foreign_cookies_are_none(hall, hall_of, review_study):
-    visitor = hall.participant()
+def test_forged_and_foreign_cookies_are_none(study_app, make_study_app, review_study):
+    visitor = study_app.participant()
     name, value = session_cookie(visitor)
-    participant = hall.store.participants()["id"][0]
-    other = hall_of(review_study).participant()
-    secret = hall.study.secret
+    participant = study_app.store.participants()["id"][0]
+    other = make_study_app(review_study).participant()
+    secret = study_app.study.secret
     forged = {
         "cut short": value[:-1],
         "empty": "",
         "without signature": value.partition(".")[0],
         "of another study": session_cookie(other)[1],
-        "another purpose": sign_token(secret, "form", {"p": participant}, hall.now + 1000),
-        "an invitation": sign_token(secret, "invitation", {"p": participant}, hall.now + 1000),
-        "another secret": Sessions(bytes(32)).make_cookie(participant, hall.now),
-        "nobody's": Sessions(secret).make_cookie("0" * 32, hall.now),
-        "SQL": Sessions(secret).make_cookie("' OR 1=1 --", hall.now),
+        "another purpose": sign_token(secret, "form", {"p": participant}, study_app.now + 1000),
+        "an invitation": sign_token(secret, "invitation", {"p": participant}, study_app.now + 1000),
+        "another secret": Sessions(bytes(32)).make_cookie(participant, study_app.now),
+        "nobody's": Sessions(secret).make_cookie("0" * 32, study_app.now),
+        "SQL": Sessions(secret).make_cookie("' OR 1=1 --", study_app.now),
         "the id itself": participant,
         "no ASCII": "é" * 40,
         "very long": "A" * 3000,
@@ -242,24 +243,24 @@ def test_forged_and_foreign_cookies_are_none(hall, hall_of, review_study):
     assert visitor.get(STATE).status == 200
 
 
-def test_a_session_ends(hall):
-    visitor = hall.participant()
-    hall.now += SESSION_SECONDS - 1
+def test_a_session_ends(study_app):
+    visitor = study_app.participant()
+    study_app.now += SESSION_SECONDS - 1
     assert visitor.get(STATE).status == 200
-    hall.now += 1
+    study_app.now += 1
     assert visitor.get(STATE).status == 401
 
 
-def test_two_studies_of_one_host_keep_two_cookies(hall, hall_of, review_study):
-    visitor, other = hall.participant(), hall_of(review_study).visitor()
+def test_two_studies_of_one_host_keep_two_cookies(study_app, make_study_app, review_study):
+    visitor, other = study_app.participant(), make_study_app(review_study).visitor()
     other.cookies = visitor.cookies
     other.join()
     assert visitor.get(STATE).json["kind"] == "clicks" and other.get(STATE).json["kind"] == "review"
 
 
 @pytest.mark.parametrize(("path", "body"), POSTS)
-def test_every_change_needs_the_sessions_token(hall, path, body):
-    visitor, other = hall.participant(), hall.participant()
+def test_every_change_needs_the_sessions_token(study_app, path, body):
+    visitor, other = study_app.participant(), study_app.participant()
     other_token, own = other.csrf, visitor.csrf
     assert other_token != own
     for token in ("", "x", own[:-1], own + "0", own.upper(), other_token):
@@ -271,8 +272,8 @@ def test_every_change_needs_the_sessions_token(hall, path, body):
 @pytest.mark.parametrize(
     "origin", ["https://evil.example", "null", "http://127.0.0.1:9000", "https://127.0.0.1:8000", ""]
 )
-def test_every_change_comes_from_our_own_origin(hall, origin):
-    visitor = hall.participant()
+def test_every_change_comes_from_our_own_origin(study_app, origin):
+    visitor = study_app.participant()
     for path, body in POSTS:
         assert visitor.post(path, body, origin=origin or " ").error == "other-origin"
     assert visitor.post("/api/pause", {}, headers=[("sec-fetch-site", "same-origin")]).status == 200
@@ -280,9 +281,9 @@ def test_every_change_comes_from_our_own_origin(hall, origin):
         assert visitor.post("/api/pause", {}, headers=[("sec-fetch-site", site)]).error == "other-origin"
 
 
-def test_who_says_nothing_of_an_origin_still_needs_the_token(hall):
+def test_who_says_nothing_of_an_origin_still_needs_the_token(study_app):
     """Old browsers: the token alone stands against another site's form there."""
-    visitor = hall.participant()
+    visitor = study_app.participant()
     for path, body in POSTS:
         content = json.dumps(body).encode()
         assert visitor.send("POST", path, content, kind="application/json").error == "csrf"
@@ -290,9 +291,9 @@ def test_who_says_nothing_of_an_origin_still_needs_the_token(hall):
         assert visitor.send("POST", path, content, kind="application/json", headers=token).status in (200, 404)
 
 
-def test_one_cookie_among_others_and_twice(hall):
+def test_one_cookie_among_others_and_twice(study_app):
     """A cookie that somebody else managed to set beside ours is no session, and does no harm but to itself."""
-    visitor, other = hall.participant(), hall.participant()
+    visitor, other = study_app.participant(), study_app.participant()
     (name, own), (_, theirs) = session_cookie(visitor), session_cookie(other)
     who = {own: visitor.csrf, theirs: other.csrf}
     for cookies, seen in (
@@ -308,17 +309,17 @@ def test_one_cookie_among_others_and_twice(hall):
         assert (reply.status, reply.json["csrf"]) == (200, who[seen]), cookies
 
 
-def test_a_form_of_consent_sent_again_by_the_same_browser_is_the_same_person(hall):
-    visitor = hall.visitor()
+def test_a_form_of_consent_sent_again_by_the_same_browser_is_the_same_person(study_app):
+    visitor = study_app.visitor()
     page = visitor.get("/").text
     fields = {"token": "", "agree": "yes", "csrf": page.partition('name="csrf" value="')[2].partition('"')[0]}
     for _ in range(3):
         assert visitor.form("/join", fields).status == 303
-    assert hall.store.participants().height == 1
+    assert study_app.store.participants().height == 1
 
 
-def test_the_form_of_consent_is_our_own_too(hall):
-    visitor, other = hall.visitor(), hall.visitor()
+def test_the_form_of_consent_is_our_own_too(study_app):
+    visitor, other = study_app.visitor(), study_app.visitor()
     page, others = visitor.get("/").text, other.get("/").text
     token, theirs = (text.partition('name="csrf" value="')[2].partition('"')[0] for text in (page, others))
     fields = {"token": "", "agree": "yes", "language": "en", "csrf": token}
@@ -331,17 +332,17 @@ def test_the_form_of_consent_is_our_own_too(hall):
     assert visitor.send("POST", "/join", b"agree=yes", kind="text/plain").status == 415
     assert visitor.send("POST", "/join", "agree=y\xe9s".encode("latin-1"), kind=FORM).status == 400
     assert visitor.send("POST", "/join", b"a=1&" * 100, kind=FORM).status == 400
-    assert hall.store.participants().height == 0
+    assert study_app.store.participants().height == 0
     assert visitor.form("/join", fields).status == 303
-    hall.now += 13 * 3600
+    study_app.now += 13 * 3600
     assert visitor.form("/join", fields).status == 403
 
 
-def test_a_participants_cookie_opens_nothing_of_the_researchers(hall):
-    visitor = hall.participant()
+def test_a_participants_cookie_opens_nothing_of_the_researchers(study_app):
+    visitor = study_app.participant()
     name, value = session_cookie(visitor)
     visitor.cookies[name.replace("session", "research")] = value
     assert visitor.get("/research").status in (401, 403)
-    researcher = hall.visitor()
+    researcher = study_app.visitor()
     assert researcher.get(f"/research/key/{web_visitors_KEY}").status == 303
     assert researcher.get(STATE).status == 401

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.collect.web.tokens import (
+    CODE_ALPHABET,
     CODE_LENGTH,
-    CODE_LETTERS,
     MAX_TOKEN_LENGTH,
     compute_mac,
     derive_completion_code,
@@ -63,8 +63,8 @@ def test_any_text_is_no_token_and_no_error(text):
 @pytest.mark.parametrize("key", [b"", b"secret", bytes(32), hashlib.sha256(b"hardlook").digest()])
 def test_forged_with_a_guessed_key(key):
     body = base64.urlsafe_b64encode(json.dumps({"e": None, "p": {"p": "admin"}}).encode()).rstrip(b"=").decode()
-    for said in (body, f"session{body}", f"session.{body}"):
-        made = base64.urlsafe_b64encode(hmac.digest(key, said.encode(), "sha256")).rstrip(b"=").decode()
+    for signed in (body, f"session{body}", f"session.{body}"):
+        made = base64.urlsafe_b64encode(hmac.digest(key, signed.encode(), "sha256")).rstrip(b"=").decode()
         assert read_token(SECRET, "session", f"{body}.{made}", 0.0) is None
     assert read_token(SECRET, "session", f"{body}.", 0.0) is None
     assert read_token(SECRET, "session", body, 0.0) is None
@@ -83,9 +83,9 @@ def test_no_two_lists_of_words_have_one_mac(one, other):
 def test_codes_differ_and_can_be_typed():
     codes = {derive_completion_code(SECRET, f"participant-{number}") for number in range(2000)}
     assert len(codes) == 2000
-    assert {letter for code in codes for letter in code} == set(CODE_LETTERS)
+    assert {letter for code in codes for letter in code} == set(CODE_ALPHABET)
     assert {len(code) for code in codes} == {CODE_LENGTH}
-    assert not set("ILOU") & set(CODE_LETTERS)
+    assert not set("ILOU") & set(CODE_ALPHABET)
 
 
 # Made by the code before itsdangerous, for this secret: what participants and researchers hold must stay valid.

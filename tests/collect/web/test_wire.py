@@ -12,10 +12,10 @@ pytest.importorskip("uvicorn", reason="the extra web is not installed")
 
 
 @pytest.fixture
-def wire(hall_of, clicks_study):
+def wire(make_study_app, clicks_study):
     """`wire(bytes)`: what a server answers to them, until it hangs up."""
-    hall = hall_of(clicks_study, body_timeout=0.3)
-    with serve_in_background(hall.app) as address:
+    study_app = make_study_app(clicks_study, body_timeout=0.3)
+    with serve_in_background(study_app.app) as address:
         place = urlsplit(address)
 
         def send(content):

@@ -97,7 +97,9 @@ def test_every_image_of_a_devkit_takes_the_first_truth_there_is(tmp_path: Path) 
     assert source.classes == VOC_CLASSES
     assert source.tokens() == ("3_2007_000001", "5_2007_000002", "7_2007_000003", "20_2007_000004")
     assert source.read_mask("7_2007_000003").mask.tolist() == [[False, True]]
-    assert source.mask_folders == {"SegmentationClassAug": 1, "SegmentationClass": 2, "elsewhere": 1}
+    assert source.read_mask("5_2007_000002").void.tolist() == [[False, True]]
+    assert not source.read_mask("4_2007_000001").mask.any()
+    assert source.read_mask("20_2007_000004").mask.tolist() == [[True, False]]
     alone = open_class_mask_folders({"voc": tmp_path})
     assert alone.missing("20_2007_000004") == "the mask of 20_2007_000004"
 

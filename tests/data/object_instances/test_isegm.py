@@ -70,7 +70,7 @@ def test_a_layout_that_is_asked_for_goes_before_the_first_that_fits(tmp_path: Pa
     assert [instance.area for instance in list_objects(tmp_path)] == [None]
     asked = list_objects(tmp_path, TETRIS)
     assert [(instance.object_stem, instance.area) for instance in asked] == [("2", 3), ("5", 1)]
-    assert asked[0].files() == (tmp_path / "img" / "a.png", tmp_path / "masks" / "a.png")
+    assert (asked[0].path, asked[0].mask_path) == (tmp_path / "img" / "a.png", tmp_path / "masks" / "a.png")
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:

@@ -21,11 +21,11 @@ def test_grabcut(shared_data: Path) -> None:
     assert len({one.image_key for one in found}) == 7
     for one in found:
         target = one.read_target()
-        grey = np.asarray(PIL.Image.open(one.files()[1]).convert("L"))
+        grey = np.asarray(PIL.Image.open(one.stored.mask_path).convert("L"))
         assert np.array_equal(target.mask, grey == 255)
         assert np.array_equal(target.ignore, grey == 128)
         assert one.read().shape == (*grey.shape, 3)
-        assert (one.size(), one.scale) == ((grey.shape[1], grey.shape[0]), 1)
+        assert one.size() == (grey.shape[1], grey.shape[0])
 
 
 def test_voc_objects(shared_data: Path) -> None:

@@ -46,7 +46,7 @@ def test_block_size_changes_nothing(rows: list[tuple[int, int]], cells: int) -> 
     plain = bootstrap_score(rows, ratio, rng=rng(), resamples=70)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "BLOCK_CELLS", cells)
-        patch.setattr(resampling, "LEAST_ROWS", 1)
+        patch.setattr(resampling, "MIN_ROWS", 1)
         assert bootstrap_score(rows, ratio, rng=rng(), resamples=70) == plain
 
 

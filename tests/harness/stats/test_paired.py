@@ -18,7 +18,7 @@ from hardlook.harness.stats import (
     ratio,
     resampling,
 )
-from hardlook.harness.stats.paired import SwapCounts, all_swaps, count_swaps, draw_swaps, is_exact, random_swaps
+from hardlook.harness.stats.paired import SwapCounts, count_swaps, draw_swaps, is_exact, random_swaps
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(9, 20)), min_size=2, max_size=12)
 
@@ -215,7 +215,7 @@ def test_block_size_changes_nothing(monkeypatch: pytest.MonkeyPatch, cells: int)
     a, b = (np.stack([rng(seed).integers(0, 9, 20), union], axis=1) for seed in (8, 9))
     plain = permutation_test(a, b, ratio, rng=rng(), swaps=150)
     monkeypatch.setattr(resampling, "BLOCK_CELLS", cells)
-    monkeypatch.setattr(resampling, "LEAST_ROWS", 1)
+    monkeypatch.setattr(resampling, "MIN_ROWS", 1)
     assert permutation_test(a, b, ratio, rng=rng(), swaps=150) == plain
 
 
@@ -276,7 +276,7 @@ def test_several_scores_count_as_each_alone() -> None:
     rng = np.random.default_rng(0)
     gains = rng.normal(0.3, 1, (9, 3))
     counts = SwapCounts(gains.sum(0), np.abs(gains).sum(0))
-    for mask in all_swaps(9):
+    for mask in draw_swaps(9, 1, rng):
         counts.add(gains.sum(0) - 2 * mask @ gains)
     for column, found in enumerate(counts.p_values(exact=True)):
         alone = permutation_test_mean(gains[:, column], np.zeros(9), rng=rng)

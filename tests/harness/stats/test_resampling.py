@@ -158,7 +158,7 @@ def test_block_size_changes_no_draw(monkeypatch: pytest.MonkeyPatch, strata: lis
     clusters = find_clusters(11, strata=strata)
     whole = draw(clusters, 101)
     monkeypatch.setattr(resampling, "BLOCK_CELLS", cells)
-    monkeypatch.setattr(resampling, "LEAST_ROWS", 1)
+    monkeypatch.setattr(resampling, "MIN_ROWS", 1)
     assert np.array_equal(draw(clusters, 101), whole)
 
 

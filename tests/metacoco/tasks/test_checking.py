@@ -13,8 +13,7 @@ from hardlook.metacoco.tasks.images import MODES
 TABLE = full_table(5, 3, 6)
 
 DRAWN = {
-    mode: draw_tasks(TABLE, find_eligible_classes(TABLE, MODES, 3, 2, 3), mode, 3, 2, 3, np.arange(10, 14), seed=0)
-    for mode in MODES
+    mode: draw_tasks(find_eligible_classes(TABLE, MODES, 3, 2, 3), mode, np.arange(10, 14), seed=0) for mode in MODES
 }
 
 
@@ -33,7 +32,7 @@ def broken(mode, field, place, value):
     return replace(DRAWN[mode], **{field: array})
 
 
-def test_a_broken_rule_is_told_with_the_task():
+def test_a_broken_rule_is_named_with_the_task():
     iid, ood, swapped = DRAWN["iid"], DRAWN["ood"], DRAWN["swapped"]
     k, own = int(iid.classes[2, 0]), int(iid.support_context[2, 0])
     elsewhere = next(x for x in range(3) if x != own)
@@ -42,7 +41,7 @@ def test_a_broken_rule_is_told_with_the_task():
     asked = int(TABLE.context[swapped.query[2, 0, 0]])
     third = next(x for x in range(3) if x not in (asked, int(swapped.support_context[2, 0])))
     cases = [
-        (broken("iid", "classes", (2, 0), iid.classes[2, 1]), "a class is there twice"),
+        (broken("iid", "classes", (2, 0), iid.classes[2, 1]), "a class occurs twice"),
         (broken("iid", "query", (2, 0, 0), rows_of(stranger, own)[0]), "an image is not of its class"),
         (broken("iid", "query", (2, 0, 0), iid.support[2, 0, 1]), "a query has the content of a support"),
         (broken("iid", "support", (2, 0, 0), iid.support[2, 0, 1]), "two supports have one content"),
@@ -66,7 +65,7 @@ def test_a_broken_rule_is_told_with_the_task():
     assert ood.support_context[2, 0] == own
 
 
-def test_a_shared_task_of_two_contexts_is_told():
+def test_a_shared_task_of_two_contexts_is_refused():
     shared = DRAWN["shared"]
     mixed = {name: getattr(shared, name).copy() for name in ("support", "query", "support_context")}
     k, other = int(shared.classes[1, 0]), (int(shared.support_context[1, 0]) + 1) % 3

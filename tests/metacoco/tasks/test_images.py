@@ -7,12 +7,10 @@ from hypothesis import strategies as st
 from image_tables import full_table, tables
 from scipy.stats import chisquare, kstest
 
-from hardlook.errors import DataError
+from hardlook.data.concept_context import ImageTable
 from hardlook.metacoco.tasks.images import (
     NOWHERE,
-    ImageTable,
     build_image_pools,
-    build_image_table,
     distinct_positions,
     make_key,
     random_below,
@@ -36,7 +34,7 @@ def test_pools_hold_each_content_once_as_sets_say(table):
             rows = pool_rows(pools, pools.cell(k, x))
             assert sorted(table.content[rows].tolist()) == sorted(inside)
             assert all(table.concept[row] == k and table.context[row] == x for row in rows)
-            if inside:  # an empty cell is nobody's support context
+            if inside:  # an empty cell is never a support context
                 outside = pool_rows(pools, pools.outside(k, x))
                 assert sorted(table.content[outside].tolist()) == sorted(of_concept - inside)
                 assert all(table.concept[row] == k and table.context[row] != x for row in outside)
@@ -47,7 +45,9 @@ def test_twins_are_contents_of_several_cells(table):
     cells = {}
     for k, x, content in zip(table.concept, table.context, table.content, strict=True):
         cells.setdefault(int(content), set()).add((int(k), int(x)))
-    assert build_image_pools(table).twinned.tolist() == [len(cells[int(content)]) > 1 for content in table.content]
+    assert build_image_pools(table).in_several_cells.tolist() == [
+        len(cells[int(content)]) > 1 for content in table.content
+    ]
 
 
 @given(tables(), st.integers(0, 2**32 - 1))
@@ -69,28 +69,6 @@ def test_no_images_no_pools():
     empty = np.empty(0, np.int64)
     pools = build_image_pools(ImageTable((), (), empty, empty, empty))
     assert len(pools.rows) == len(pools.sizes) == 0
-
-
-def test_names_are_sorted_and_numbers_point_at_them():
-    table = build_image_table(["zebra", "ant"], ["snow", "snow"], ["a", "b"])
-    assert table.concepts == ("ant", "zebra")
-    assert [table.concepts[k] for k in table.concept] == ["zebra", "ant"]
-    assert len(table) == 2
-
-
-def test_contents_are_numbered_as_they_appear_whatever_the_hash():
-    numbers = [build_image_table("abcd", "xxxx", hashes).content.tolist() for hashes in ("zyzx", "abac", "9191")]
-    assert numbers == [[0, 1, 0, 2], [0, 1, 0, 2], [0, 1, 0, 1]]
-
-
-def test_columns_of_different_lengths_are_refused_with_their_counts():
-    with pytest.raises(DataError, match="2 of concept, 2 of context, 1 of content"):
-        ImageTable(("a",), ("x",), np.zeros(2, int), np.zeros(2, int), np.zeros(1, int))
-
-
-def test_numbers_without_a_name_are_refused():
-    with pytest.raises(DataError, match=r"'context' of an image table must lie in 0\.\.0, it reaches from 0 to 3"):
-        ImageTable(("a",), ("x",), np.zeros(2, int), np.array([0, 3]), np.arange(2))
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@ import hashlib
 import numpy as np
 import pytest
 
+from hardlook.data.concept_context import build_image_table
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import draw_tasks
 from hardlook.metacoco.tasks.eligibility import find_eligible_classes
-from hardlook.metacoco.tasks.images import MODES, build_image_table
+from hardlook.metacoco.tasks.images import MODES
 
 pytestmark = pytest.mark.real
 
@@ -28,7 +29,7 @@ def test_five_way_tasks_of_every_mode(pacs, shots):
     eligibility = find_eligible_classes(pacs, MODES, 5, shots, 15)
     assert len(eligibility.classes) == 7
     assert eligibility.left_out == ()
-    tasks = {mode: draw_tasks(pacs, eligibility, mode, 5, shots, 15, np.arange(600), seed=0) for mode in MODES}
+    tasks = {mode: draw_tasks(eligibility, mode, np.arange(600), seed=0) for mode in MODES}
     for mode, drawn in tasks.items():
         check_tasks(drawn, pacs)
         assert drawn.query.shape == (600, 5, 15)

@@ -8,7 +8,7 @@ from broken_models import WAYS, Broken
 
 from hardlook.errors import ModelError
 from hardlook.models.conformance import check_model, check_named
-from hardlook.models.conformance.suite import CONTRACTS
+from hardlook.models.conformance.contracts import CONTRACTS
 from hardlook.models.registry import find
 from hardlook.models.roles import ROLES
 

@@ -9,7 +9,7 @@ from scipy.ndimage import map_coordinates
 
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.encoders.efficientnet_lite0 import EfficientNetLite0, build_network, prepare_image
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 torch = pytest.importorskip("torch")
 
@@ -26,7 +26,7 @@ def random_weights(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def model() -> EfficientNetLite0:
-    if status("efficientnet-lite0") != "installed":
+    if get_weights_status("efficientnet-lite0") != "installed":
         pytest.skip("efficientnet-lite0 is not installed; hardlook weights install efficientnet-lite0")
     torch.set_num_threads(1)
     return EfficientNetLite0()

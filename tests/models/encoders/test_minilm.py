@@ -7,7 +7,7 @@ import pytest
 
 from hardlook.errors import DataError
 from hardlook.models.encoders.minilm import MiniLM, build_network, forward
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 torch = pytest.importorskip("torch")
 
@@ -18,7 +18,7 @@ safetensors = pytest.importorskip("safetensors.torch")
 
 @pytest.fixture(scope="module")
 def model() -> MiniLM:
-    if status("all-minilm-l6-v2") != "installed":
+    if get_weights_status("all-minilm-l6-v2") != "installed":
         pytest.skip("all-minilm-l6-v2 is not installed; hardlook weights install all-minilm-l6-v2")
     return MiniLM()
 

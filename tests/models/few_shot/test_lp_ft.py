@@ -38,15 +38,15 @@ class TinyEncoder:
             self.layer.weight.copy_(torch.from_numpy(drawn[:, :12]))
             self.layer.bias.copy_(torch.from_numpy(drawn[:, 12]))
 
-    def inputs(self, images: Sequence[np.ndarray]):
+    def prepare_inputs(self, images: Sequence[np.ndarray]):
         quarters = [image[:8, :8].reshape(2, 4, 2, 4, 3).mean((1, 3)).ravel() / 255 for image in images]
         return torch.tensor(np.array(quarters), dtype=torch.float32)
 
     def encode(self, images: Sequence[np.ndarray]) -> Features:
         with torch.no_grad():
-            return Features(torch.tanh(self.layer(self.inputs(images))).numpy())
+            return Features(torch.tanh(self.layer(self.prepare_inputs(images))).numpy())
 
-    def trainable_copy(self):
+    def copy_network(self):
         copied = torch.nn.Linear(12, 6)
         copied.load_state_dict(self.layer.state_dict())
         return torch.nn.Sequential(copied, torch.nn.Tanh())
@@ -80,15 +80,15 @@ def test_without_a_step_it_is_the_linear_head(tiny):
 
 def test_tuning_is_plain_descent_on_all_supports(tiny):
     encoder, one = TinyEncoder(), episode()
-    network, head = encoder.trainable_copy(), LpFt(tiny)._probe(one)
+    network, head = encoder.copy_network(), LpFt(tiny)._train_probe(one)
     optimiser = torch.optim.SGD([*network.parameters(), *head.parameters()], lr=0.2, momentum=0.9)
-    inputs, labels = encoder.inputs(one.support), torch.from_numpy(one.support_labels)
-    before = head(network(encoder.inputs(one.query))).detach().numpy()
+    inputs, labels = encoder.prepare_inputs(one.support), torch.from_numpy(one.support_labels)
+    before = head(network(encoder.prepare_inputs(one.query))).detach().numpy()
     for _ in range(6):
         optimiser.zero_grad()
         torch.nn.functional.cross_entropy(head(network(inputs)), labels).backward()
         optimiser.step()
-    wanted = head(network(encoder.inputs(one.query))).detach().numpy()
+    wanted = head(network(encoder.prepare_inputs(one.query))).detach().numpy()
     [scores] = LpFt(tiny, steps=6, rate=0.2).classify([one])
     np.testing.assert_allclose(scores, wanted, atol=1e-4)
     assert np.abs(scores - before).max() > 0.01
@@ -106,8 +106,8 @@ def test_encoders_that_cannot_be_tuned_are_named():
         LpFt("planted-encoder")
 
 
-def test_values_that_tune_nothing(tiny):
-    with pytest.raises(OptionError, match="tune nothing"):
+def test_negative_steps_are_refused(tiny):
+    with pytest.raises(OptionError, match=r"-1 steps at rate .* cannot tune"):
         LpFt(tiny, steps=-1)
 
 
@@ -124,16 +124,16 @@ def test_the_real_encoder_can_be_tuned():
     except Exception as error:
         pytest.skip(str(error))
     images = pictures(5, "real")
-    copied = encoder.trainable_copy()
+    copied = encoder.copy_network()
     with torch.no_grad():
-        vectors = copied(encoder.inputs(images)).numpy()
+        vectors = copied(encoder.prepare_inputs(images)).numpy()
     np.testing.assert_allclose(vectors, encoder.encode(images).vectors, atol=1e-5)
-    torch.nn.functional.mse_loss(copied(encoder.inputs(images)), torch.zeros(5, 1280)).backward()
+    torch.nn.functional.mse_loss(copied(encoder.prepare_inputs(images)), torch.zeros(5, 1280)).backward()
     with torch.no_grad():
         for parameter in copied.parameters():
             if parameter.grad is not None:
                 parameter -= parameter.grad
-    assert not np.allclose(copied(encoder.inputs(images)).detach().numpy(), vectors, atol=1e-3)
+    assert not np.allclose(copied(encoder.prepare_inputs(images)).detach().numpy(), vectors, atol=1e-3)
     np.testing.assert_allclose(vectors, encoder.encode(images).vectors, atol=1e-5)
     args = {"encoder_args": "size=32", "steps": "1"}
     assert [one for one in check_named("lp-ft", "few-shot-learner", args) if not one.passed] == []

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import OptionError
-from hardlook.models.interactive.click_seeds import check_sizes, clicked_pixels, compute_seeds, keep_clicks
+from hardlook.models.interactive.click_seeds import check_sizes, compute_seeds, threshold_probabilities
 from hardlook.models.roles import Clicks
 
 CLICKS = st.lists(st.tuples(st.integers(-3, 33), st.integers(-3, 23), st.booleans()), min_size=1, max_size=5)
@@ -40,14 +40,14 @@ def test_the_last_click_always_has_a_seed(clicks):
 
 
 def test_clicks_outside_are_brought_in():
-    rows, columns = clicked_pixels(prompt((-4, 99, True), (2.6, 0.4, False)), (5, 6))
+    rows, columns = prompt((-4, 99, True), (2.6, 0.4, False)).pixels((5, 6))
     assert (rows.tolist(), columns.tolist()) == ([4, 0], [0, 3])
 
 
 def test_clicked_pixels_end_on_their_side():
-    mask = np.zeros((3, 3), bool)
-    kept = keep_clicks(mask, prompt((0, 0, True), (1, 1, True), (1, 1, False)))
-    assert np.argwhere(kept).tolist() == [[0, 0]] and not mask.any()
+    chances = np.zeros((3, 3), np.float32)
+    mask = threshold_probabilities(chances, prompt((0, 0, True), (1, 1, True), (1, 1, False)), (3, 3))
+    assert np.argwhere(mask).tolist() == [[0, 0]] and not chances.any()
 
 
 def test_sizes_that_cannot_be():

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,10 +13,10 @@ from scipy.ndimage import distance_transform_edt
 from hardlook.errors import ModelError, OptionError
 from hardlook.models.interactive.mobile_sam import MobileSam, MobileSamSession, build_network
 from hardlook.models.interactive.prompts import PromptPolicy
-from hardlook.models.interactive.sam_frame import Frame
+from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.registry import find
 from hardlook.models.roles import Clicks
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import check_keys, load_state_dict
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -39,7 +39,7 @@ def session(network, cells):
     """A session on what an encoder might have made, by policy and batch."""
 
     def opened(policy: PromptPolicy | None = None, batch: int = 32, threshold: float = 0.0) -> MobileSamSession:
-        frame = Frame.of(np.zeros((60, 80, 3), np.uint8))
+        frame = SamFrame.from_image(np.zeros((60, 80, 3), np.uint8))
         grid = network.prompt_encoder.grid()
         return MobileSamSession(network, frame, cells, grid, policy or PromptPolicy(), threshold, batch)
 
@@ -138,7 +138,7 @@ def test_it_is_registered() -> None:
 
 @pytest.fixture(scope="module")
 def model() -> MobileSam:
-    if status("mobile-sam") != "installed":
+    if get_weights_status("mobile-sam") != "installed":
         pytest.skip("mobile-sam is not installed; hardlook weights install mobile-sam")
     torch.set_num_threads(1)
     return MobileSam()
@@ -146,7 +146,7 @@ def model() -> MobileSam:
 
 @pytest.mark.real
 def test_the_published_weights_fit_without_a_difference(model, network) -> None:
-    path = where("mobile-sam")["mobile_sam.pt"]
+    path = locate_weights("mobile-sam")["mobile_sam.pt"]
     assert not check_keys(network, load_state_dict(path).state)
     assert model.weights_files == (path,)
     assert sum(parameter.numel() for parameter in network.parameters()) == pytest.approx(10.1e6, rel=0.01)
@@ -182,8 +182,7 @@ def test_one_click_in_the_middle_gives_ninety_percent(opened, stem) -> None:
 @pytest.mark.real
 def test_eleven_at_once_choose_the_same_masks(opened) -> None:
     one_by_one, target, *_ = opened("llama")
-    session = copy.copy(one_by_one)
-    session._batch = 11
+    session = replace(one_by_one, batch=11)
     rows, columns = np.nonzero(target)
     places = np.random.default_rng(0).choice(len(rows), 11, replace=False)
     prompts = [prompt((columns[place], rows[place], True)) for place in places]

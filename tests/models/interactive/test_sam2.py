@@ -11,8 +11,8 @@ from tiny_sam import SIDE, network, picture, prompt, prompts
 from hardlook.errors import ModelError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompts import PromptPolicy
-from hardlook.models.interactive.sam2 import CLIPPED, Sam2, sam2_session
-from hardlook.models.interactive.sam2_onnx import sam2_pixels
+from hardlook.models.interactive.sam2 import MAX_LOGIT, Sam2, open_sam2_session
+from hardlook.models.interactive.sam_frame import prepare_sam2_image
 from hardlook.models.registry import build
 
 torch = pytest.importorskip("torch")
@@ -34,7 +34,7 @@ def reference(made, image, asked, *, several=False, previous=None):
     points = asked.points / (image.shape[1], image.shape[0]) * SIDE
     with torch.inference_mode():
         answer = made(
-            pixel_values=torch.from_numpy(sam2_pixels(image, SIDE)),
+            pixel_values=torch.from_numpy(prepare_sam2_image(image, SIDE)),
             input_points=torch.tensor(points, dtype=torch.float32)[None, None],
             input_labels=torch.tensor(asked.positive.astype(int))[None, None],
             input_masks=None if previous is None else previous[None],
@@ -52,7 +52,7 @@ def test_answers_are_those_of_the_whole_network(folder, shape, multimask):
     for one, answer in zip(asked, session.predict(asked), strict=True):
         logits, scores = reference(made, image, one, several=multimask == "always")
         best = logits[int(scores.argmax())]
-        assert np.allclose(answer.state[0], best.clamp(-CLIPPED, CLIPPED), atol=1e-4)
+        assert np.allclose(answer.state[0], best.clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
         full = torch.nn.functional.interpolate(best[None, None], shape, mode="bilinear", align_corners=False)[0, 0]
         certain = np.abs(full.numpy()) > 1e-3
         assert np.array_equal(answer.mask[certain], full.numpy()[certain] > 0)
@@ -65,7 +65,7 @@ def test_each_prompt_has_its_own_previous_logits(folder):
     asked = [prompt((5, 9, True), (20 + n, 30, False), state=state) for n, state in enumerate(states)]
     for one, answer in zip(asked, session.predict(asked), strict=True):
         logits, _ = reference(made, image, one, previous=one.state)
-        assert np.allclose(answer.state[0], logits[0].clamp(-CLIPPED, CLIPPED), atol=1e-4)
+        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
 
 
 def test_batches_answer_as_single_prompts_do(folder):
@@ -80,7 +80,7 @@ def test_batches_answer_as_single_prompts_do(folder):
 def test_an_image_is_encoded_once():
     made, encodings = network("sam2"), []
     made.vision_encoder.register_forward_hook(lambda *_: encodings.append(1))
-    session = sam2_session(made, picture(40, 57), PromptPolicy(), batch=2)
+    session = open_sam2_session(made, picture(40, 57), PromptPolicy(), batch=2)
     for clicks in (1, 2, 3):
         session.predict(prompts(40, 57, clicks=clicks, count=5))
     assert len(encodings) == 1
@@ -98,7 +98,7 @@ def test_pixels_are_sam2s(shape):
     resized = torch.nn.functional.interpolate(floats, (SIDE, SIDE), mode="bilinear", antialias=True)
     mean, deviation = torch.tensor([0.485, 0.456, 0.406]), torch.tensor([0.229, 0.224, 0.225])
     expected = (resized - mean.reshape(3, 1, 1)) / deviation.reshape(3, 1, 1)
-    assert np.allclose(sam2_pixels(image, SIDE), expected.numpy(), atol=1e-4)
+    assert np.allclose(prepare_sam2_image(image, SIDE), expected.numpy(), atol=1e-4)
 
 
 def test_a_folder_of_the_video_model_serves(folder, tmp_path):
@@ -109,7 +109,7 @@ def test_a_folder_of_the_video_model_serves(folder, tmp_path):
     for one in prompts(40, 57, clicks=2, count=2):
         [answer] = Sam2(tmp_path).open(image).predict([one])
         logits, _ = reference(still.eval(), image, one)
-        assert np.allclose(answer.state[0], logits[0].clamp(-CLIPPED, CLIPPED), atol=1e-4)
+        assert np.allclose(answer.state[0], logits[0].clamp(-MAX_LOGIT, MAX_LOGIT), atol=1e-4)
 
 
 def test_the_report_is_told_how_it_is_driven(folder):

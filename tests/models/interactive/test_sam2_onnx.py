@@ -14,7 +14,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.models.interactive import sam2_onnx
 from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam2_onnx import Sam2Onnx, Sam2OnnxSession
-from hardlook.models.weights.install import status
+from hardlook.models.weights.install import get_weights_status
 
 pytest.importorskip("onnxruntime")
 
@@ -97,14 +97,14 @@ def test_options_and_files_that_will_not_do(tmp_path, monkeypatch):
         Sam2Onnx(tmp_path / "encoder.onnx", tmp_path / "decoder.onnx")
     named = [SimpleNamespace(name="image", shape=[1, 3, 64, 64])]
     other = SimpleNamespace(get_inputs=lambda: named, get_outputs=lambda: named)
-    monkeypatch.setattr(sam2_onnx, "_open_file", lambda path, threads: other)
+    monkeypatch.setattr(sam2_onnx, "open_onnx", lambda path, threads, remedy: other)
     with pytest.raises(ModelError, match="the decoder takes image, expected has_mask_input, image, mask_input"):
         Sam2Onnx(tmp_path / "encoder.onnx", tmp_path / "decoder.onnx")
 
 
 @pytest.mark.real
 def test_one_click_finds_the_banana(shared_data):
-    if status("sam2-hiera-tiny") != "installed":
+    if get_weights_status("sam2-hiera-tiny") != "installed":
         pytest.skip("sam2-hiera-tiny is not installed; hardlook weights install sam2-hiera-tiny")
     folder = shared_data / "data" / "GrabCut"
     image = np.asarray(PIL.Image.open(folder / "data_GT" / "banana1.jpg").convert("RGB"))

@@ -18,10 +18,10 @@ from tiny_sam import SIDE, configuration, network, picture, prompt, prompts
 from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompts import PromptPolicy
-from hardlook.models.interactive.sam_frame import Frame
+from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.transformers_sam import Sam, SamHQ, read_config, rename_tensor, sam_session
 from hardlook.models.registry import build
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import load_state_dict
 
 torch = pytest.importorskip("torch")
@@ -50,7 +50,7 @@ def reference(made, image, asked, *, several=True, previous=None):
     points = asked.points * (inside[1] / width, inside[0] / height)
     with torch.inference_mode():
         answer = made(
-            pixel_values=torch.from_numpy(Frame.of(image, SIDE).square(image))[None],
+            pixel_values=torch.from_numpy(SamFrame.from_image(image, SIDE).prepare_image(image))[None],
             input_points=torch.tensor(points, dtype=torch.float32)[None, None],
             input_labels=torch.tensor(asked.positive.astype(int))[None, None],
             input_masks=None if previous is None else previous[None],
@@ -163,7 +163,7 @@ def test_pixels_are_sams(shape):
     colours = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])
     expected[:height, :width] = (np.asarray(resized) / 255 - colours[0]) / colours[1]
     before = image.copy()
-    assert np.allclose(Frame.of(image, SIDE).square(image).transpose(1, 2, 0), expected, atol=1e-5)
+    assert np.allclose(SamFrame.from_image(image, SIDE).prepare_image(image).transpose(1, 2, 0), expected, atol=1e-5)
     assert np.array_equal(image, before)
 
 
@@ -318,9 +318,9 @@ def test_files_that_will_not_do(tmp_path):
 
 @pytest.mark.real
 def test_names_of_a_published_file():
-    if status("mobile-sam") != "installed":
+    if get_weights_status("mobile-sam") != "installed":
         pytest.skip("mobile-sam is not installed; hardlook weights install mobile-sam")
-    state = load_state_dict(where("mobile-sam")["mobile_sam.pt"]).state
+    state = load_state_dict(locate_weights("mobile-sam")["mobile_sam.pt"]).state
     config = transformers.SamConfig(vision_config={"num_hidden_layers": 1, "hidden_size": 12})
     wanted = {
         name: tuple(tensor.shape)

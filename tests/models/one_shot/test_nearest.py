@@ -70,7 +70,7 @@ def test_neither_memory_nor_order_nor_neighbours_change_a_bit():
     for place in reversed(range(16)):
         [alone] = forgetful.segment_queries([queries[place].copy()], [supports[place]])
         assert np.array_equal(alone, masks[place])
-    assert forgetful._images.cache.size == 0
+    assert forgetful._cache.size == 0
 
 
 def test_more_neighbours_than_there_are():

@@ -1,5 +1,7 @@
 """Prototype matching against a literal version in float64, and the laws it must keep."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from one_shot_scenes import assert_decides, literal_coverage, planted_cells, scenes, shown, subject_mask
@@ -102,12 +104,12 @@ def test_neither_memory_nor_order_nor_neighbours_change_a_bit():
     supports = [[shown(drawn[(place * 3 + 1) % 8])] for place in range(16)]
     together = matcher()
     masks = together.segment_queries(queries, supports)
-    assert together._images.cache.created == 8 + 8  # eight images, eight supports
+    assert together._cache.created == 8 + 8  # eight images, eight supports
     small = matcher(memory=40_000)
     for place in reversed(range(16)):
         [alone] = small.segment_queries([queries[place].copy()], [supports[place]])
         assert np.array_equal(alone, masks[place])
-    assert small._images.cache.size <= 40_000 < together._images.cache.size
+    assert small._cache.size <= 40_000 < together._cache.size
 
 
 def test_an_image_goes_through_the_encoder_alone_and_once():
@@ -123,7 +125,7 @@ def test_an_image_goes_through_the_encoder_alone_and_once():
             )
 
     model = matcher()
-    model._images.encoder = Counting()
+    model._inner = replace(model._inner, model=Counting())
     images = [scene.image for scene in scenes(count=4)]
     model.segment_queries(images * 3, [[shown(scenes(count=4)[0])]] * 12)
     model.segment_queries(images, [[shown(scenes(count=4)[1])]] * 4)
@@ -132,7 +134,7 @@ def test_an_image_goes_through_the_encoder_alone_and_once():
 
 def test_errors_say_what_is_wrong():
     scene = scenes()[0]
-    with pytest.raises(ModelError, match="1 queries came with 0 lists"):
+    with pytest.raises(ModelError, match="1 queries have 0 lists"):
         matcher().segment_queries([scene.image], [])
     with pytest.raises(ModelError, match=r"mask is \(2, 2\), its image \(72, 96\)"):
         matcher().segment_queries([scene.image], [[Support(scene.image, np.ones((2, 2), bool))]])
@@ -146,6 +148,6 @@ def test_errors_say_what_is_wrong():
             return Features(np.zeros((len(images), 2), np.float32))
 
     model = matcher()
-    model._images.encoder = Blind()
+    model._inner = replace(model._inner, model=Blind())
     with pytest.raises(ModelError, match="gives vectors only"):
         model.segment_queries([scene.image], [[shown(scene)]])

@@ -67,5 +67,5 @@ def test_other_models_get_all_supports_at_once():
 
 
 def test_lists_that_do_not_fit():
-    with pytest.raises(ModelError, match="1 queries came with 0 lists"):
+    with pytest.raises(ModelError, match="1 queries have 0 lists"):
         segment_with_supports(Repeats(), [PICTURE], [])

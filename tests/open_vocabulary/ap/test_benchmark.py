@@ -10,7 +10,7 @@ from detection_scenes import pycocotools_evaluation
 
 from hardlook.data import rle
 from hardlook.data.images import read_image
-from hardlook.errors import OptionError
+from hardlook.errors import DataError
 from hardlook.harness.calibration import calibrate
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import EngineOptions
@@ -22,7 +22,7 @@ from hardlook.harness.runs.scoring import score_run
 from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.open_ap import OpenAP
 from hardlook.models.registry import build
-from hardlook.open_vocabulary.label_similarity import label_similarity
+from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.record_columns import read_label_names
 from hardlook.world.layouts import write_world
 
@@ -93,7 +93,7 @@ def test_the_embedded_world_scores_as_the_one_on_disk(tmp_path, world, rehearsal
 def test_scores_equal_the_streaming_metric(rehearsal):
     records = rehearsal.records("planted-instances", FAULTS)
     names = read_label_names(records)
-    matrix = label_similarity(names, None, rehearsal.options).matrix
+    matrix = compute_label_similarity(names, rehearsal.options).matrix
     metric = OpenAP(names, matrix)
     for row in records.iter_rows(named=True):
         overlap = np.zeros((len(row["labels"]), len(row["object_labels"])))
@@ -182,7 +182,7 @@ def test_constrained_scores_leave_other_classes_out_before_matching(tmp_path):
 
 def test_cocos_base_and_novel_sets_need_cocos_classes(rehearsal):
     options = rehearsal.options.model_copy(update={"class_sets": "coco-48-17"})
-    with pytest.raises(OptionError, match="of its classes are not labels of the run"):
+    with pytest.raises(DataError, match="45 classes of the set 'base' are not labels of the run: person"):
         BENCHMARK.score(rehearsal.records("planted-instances"), options)
 
 

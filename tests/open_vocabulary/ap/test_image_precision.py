@@ -11,8 +11,8 @@ from two_vocabularies import spoken_records
 from hardlook.harness.registry import find_benchmark
 from hardlook.metrics.detection import IGNORED, UNMATCHED, box_overlap
 from hardlook.metrics.detection_matching import match_image
-from hardlook.open_vocabulary.ap.image_precision import FlatImages, match_objects, ranked_precision
-from hardlook.open_vocabulary.ap.scores import run_similarity
+from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision, match_objects
+from hardlook.open_vocabulary.ap.scores import compute_run_similarity
 
 BENCHMARK = find_benchmark("open-ap")
 
@@ -66,7 +66,7 @@ def test_right_labels_give_scikit_learns_average_precision(records):
 
 
 def test_similar_labels_count_by_a_literal_sum(records):
-    matrix = run_similarity(records, OPTIONS)
+    matrix = compute_run_similarity(records, OPTIONS)
     judged = BENCHMARK.qualities(records, OPTIONS)
     for row, value in zip(records.iter_rows(named=True), judged["image-open-ap50"].to_list(), strict=True):
         flat = FlatImages.from_records([row])
@@ -91,7 +91,7 @@ def test_only_the_best_detections_count_and_an_empty_image_is_not_judged():
     empty = {"object_labels": [0], "object_crowd": [1], "labels": [0], "scores": [0.5], "pairs": [0], "overlaps": [1.0]}
     nothing = {name: [] for name in record}
     images = FlatImages.from_records([record, empty, nothing])
-    assert ranked_precision(images, np.eye(1), 100)[0] == 1
-    values = ranked_precision(images, np.eye(1), 1)
+    assert compute_image_precision(images, np.eye(1), 100)[0] == 1
+    values = compute_image_precision(images, np.eye(1), 1)
     assert values[0] == 0.5
     assert np.isnan(values[1:]).all()

@@ -93,7 +93,7 @@ def test_images_of_another_size_fail_their_unit(tmp_path):
     assert cv2.imwrite(str(tmp_path / "a.png"), np.zeros((9, 9, 3), np.uint8))
     options = OpenApOptions(data={"instances": tmp_path / "instances.json", "images": tmp_path})
     first, second = list_units(options)
-    with pytest.raises(DataError, match="9x9 and its annotation says 8x6"):
+    with pytest.raises(DataError, match="9x9 pixels \\(width x height\\), its annotation says 8x6"):
         read_unit(first, pixels=True)
     with pytest.raises(DataError, match="no image 'b'"):
         read_unit(second, pixels=True)

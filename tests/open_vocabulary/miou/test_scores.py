@@ -34,7 +34,7 @@ def test_an_image_is_judged_by_its_own_score(records, judged):
 
 
 def test_no_image_depends_on_the_others_or_on_the_size_of_parts(records, judged, monkeypatch):
-    monkeypatch.setattr(scores, "MOST_COUNTS", 50)
+    monkeypatch.setattr(scores, "MAX_COUNTS", 50)
     assert BENCHMARK.qualities(records, OPTIONS).equals(judged)
     assert BENCHMARK.qualities(records[2:4], OPTIONS).equals(judged[2:4])
 

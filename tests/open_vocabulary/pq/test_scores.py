@@ -25,6 +25,6 @@ def test_an_image_is_judged_by_its_own_score(records, monkeypatch):
         assert (row["image-open-pq"], row["image-pq"]) == pytest.approx(
             (card.get("open-pq").value, card.get("pq").value)
         )
-    monkeypatch.setattr(scores, "MOST_SUMS", 50)
+    monkeypatch.setattr(scores, "MAX_SUMS", 50)
     assert BENCHMARK.qualities(records, OPTIONS).equals(judged)
     assert BENCHMARK.qualities(records[2:4], OPTIONS).equals(judged[2:4])

@@ -46,7 +46,7 @@ def test_single_clicks_keep_their_mass_when_an_image_shrinks():
     plane = np.zeros((640, 960), np.float32)
     plane[11::37, 5::41] = 1
     box = Letterbox.of(plane.shape, 64)
-    kept = box.place_mass(plane).sum() * (640 * 960) / (box.rows * box.columns)
+    kept = box.place(plane, density=True).sum() * (640 * 960) / (box.rows * box.columns)
     np.testing.assert_allclose(kept, plane.sum(), rtol=0.01)
 
 

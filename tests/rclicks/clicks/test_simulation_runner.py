@@ -141,5 +141,5 @@ def test_a_session_that_cannot_be_opened_and_a_broken_click_model(alone, overlap
 def test_nothing_to_do_and_nonsense():
     assert run_simulations([]) == []
     assert run_simulations([], overlap=False) == []
-    with pytest.raises(ValueError, match="at least 1 prompt a call"):
+    with pytest.raises(ValueError, match="at least 1 prompt per call"):
         run_simulations([], prompts_a_call=0)

@@ -10,13 +10,13 @@ import pytest
 from hardlook.errors import ChangedRun, ModelError, OptionError
 from hardlook.rclicks.training.preparation import check_device, check_same_settings, split_samples
 from hardlook.rclicks.training.state import EpochRecord, append_epoch
-from hardlook.rclicks.user_clicks.planted_users import planted_sources
+from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 
 
 def test_planted_scenes_of_training_validation_and_evaluation_differ():
     split = split_samples(None, {}, None, None, scenes=6, seed=0)
     keys = [{stem.source.key for stem in part} for part in (split.training, split.validation)]
-    judged = {source.key for source in planted_sources(0, 6)}
+    judged = {source.key for source in make_planted_sources(0, 6)}
     assert not keys[0] & keys[1] and not (keys[0] | keys[1]) & judged
 
 
@@ -24,7 +24,9 @@ def test_an_image_is_never_on_both_sides(clicked):
     data = {"grabcut": clicked.folder}
     for seed in range(4):
         split = split_samples(clicked.clicks, data, clicked.previous, None, scenes=6, seed=seed)
-        train, judge = ({stem.source.image for stem in part} for part in (split.training, split.validation))
+        train, judge = (
+            {stem.source.instance.image_key for stem in part} for part in (split.training, split.validation)
+        )
         assert train and judge and not train & judge
         assert len(split.training) + len(split.validation) == 6
 

@@ -16,9 +16,7 @@ from hardlook.rclicks.training.target_maps import click_blur, click_map, mask_si
     [((321, 481), 1.3125, 11, 4), ((1365, 2048), 5.5863, 41, 17), ((99, 99), 0.3178, 3, 0)],
 )
 def test_widths_of_the_specification(shape, sigma, kernel, mask):
-    blur = click_blur(shape)
-    assert blur.sigma == pytest.approx(sigma, abs=5e-5)
-    assert blur.kernel == kernel
+    assert click_blur(shape) == (pytest.approx(sigma, abs=5e-5), kernel)
     assert mask_sigma(shape) == mask
     assert mask_sigma(shape, "paper") == pytest.approx(math.hypot(*shape) / 100)
 
@@ -48,8 +46,7 @@ def test_the_map_is_the_literal_one(shape, reading):
     counts = np.zeros(shape)
     for x, y in clicks:
         counts[y, x] += 1
-    blur = click_blur(shape)
-    clicked = literal_blur(counts, blur.sigma, blur.kernel)
+    clicked = literal_blur(counts, *click_blur(shape))
     sigma = mask_sigma(shape, reading)
     wanted = clicked / clicked.max() * literal_blur(error.astype(float), sigma, 2 * int(4 * sigma + 0.5) + 1)
     given = click_map(clicks, error, reading=reading)

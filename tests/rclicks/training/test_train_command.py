@@ -161,7 +161,7 @@ def test_another_number_of_threads_is_refused_by_name(hardlook, tmp_path):
         (("--validation", "stems.txt"), "--validation without --user-clicks"),
         (("--previous-masks", "masks"), "--previous-masks without --user-clicks"),
         (("--backbone", "gone.pth"), "gone.pth"),
-        (("--lr", "0"), "lr and clip are above 0"),
+        (("--lr", "0"), "lr is above 0"),
     ],
 )
 def test_mistakes_are_named_before_any_work(hardlook, tmp_path, more, said):

@@ -9,7 +9,7 @@ from scipy.stats import chisquare
 from hardlook.errors import DataError, OptionError
 from hardlook.models.planted.click_models import user_map
 from hardlook.randomness import generator
-from hardlook.rclicks.user_clicks.planted_users import LEAST_PIXELS, draw_clicks, planted_error, planted_samples
+from hardlook.rclicks.user_clicks.planted_users import MIN_PIXELS, draw_clicks, planted_error, planted_samples
 from hardlook.rclicks.user_clicks.stems import ClickedStem
 
 SIZE = (96, 72)
@@ -23,7 +23,7 @@ def test_all_rounds_occur_and_regions_are_what_they_say():
     kinds = Counter(stem.click_type for stem in STEMS)
     assert set(kinds) == {"first", "fn", "fp"}
     for stem in STEMS:
-        assert stem.error.sum() >= LEAST_PIXELS
+        assert stem.error.sum() >= MIN_PIXELS
         if stem.click_type == "first":
             assert np.array_equal(stem.error, stem.target)
         elif stem.click_type == "fn":

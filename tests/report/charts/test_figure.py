@@ -134,7 +134,7 @@ def test_a_file_of_its_own_needs_no_stylesheet(chart, dark):
     assert root.tag == f"{SVG}svg"
     assert "var(" not in text and "system-ui" not in text and "Source Sans" in root.get("font-family")
     colours = set(re.findall(r'(?:fill|stroke)="(#[0-9a-f]+)"', text))
-    page, other = palette.page_colours()[dark], palette.page_colours()[not dark]
+    page, other = palette.list_colours(dark=dark), palette.list_colours(dark=not dark)
     assert page["muted"] in colours and other["muted"] not in colours
 
 

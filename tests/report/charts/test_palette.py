@@ -6,7 +6,7 @@ import pytest
 
 from hardlook.report.charts import palette
 
-LIGHT, DARK = palette.page_colours()
+LIGHT, DARK = palette.list_colours(), palette.list_colours(dark=True)
 
 
 @pytest.mark.parametrize(
@@ -21,10 +21,10 @@ def test_text_and_categories_read_on_their_page(page, categories):
 
 
 def test_text_reads_on_every_step_of_every_ramp():
-    for ramp in palette.list_ramps():
-        assert len(ramp) == palette.STEPS + 1
-        for colour in ramp:
-            assert palette.contrast(colour, palette.choose_text_colour(colour)) >= 4.5
+    for colours in (LIGHT, DARK):
+        for letter in ("s", "d"):
+            for step in range(palette.STEPS + 1):
+                assert palette.contrast(colours[f"{letter}{step}"], colours[f"{letter}t{step}"]) >= 4.5
 
 
 def test_every_variable_that_charts_use_is_defined_for_light_and_dark():

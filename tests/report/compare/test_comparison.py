@@ -11,7 +11,7 @@ from hardlook.harness.stats import permutation_test_mean
 from hardlook.report.compare.comparison import compare_runs
 from hardlook.report.compare.differences import describe_difference
 from hardlook.report.compare.report import build_sections
-from hardlook.report.compare.slice_winners import count_wins, find_slice_winners, find_winner_changes
+from hardlook.report.compare.slices import count_wins, find_slice_winners, find_winner_changes
 
 values = st.lists(st.floats(0, 1, width=32), min_size=2, max_size=9)
 

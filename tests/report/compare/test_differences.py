@@ -19,7 +19,7 @@ from hardlook.report.compare.differences import (
     decide_verdict,
     describe_difference,
     find_score_meaning,
-    list_headline_scores,
+    list_headline_names,
 )
 
 RATE = HITS.card.scores[0]
@@ -60,7 +60,7 @@ def test_slices_and_other_scores_never_weaken_the_headline():
 
 def test_a_card_without_headlines_leads_with_its_first_score():
     card = replace(HITS.card, scores=tuple(replace(score, headline=False) for score in HITS.card.scores))
-    assert list_headline_scores(card) == ("rate",)
+    assert list_headline_names(card) == ("rate",)
 
 
 @given(st.floats(-1, 1), st.floats(0, 1), st.booleans())

@@ -76,5 +76,5 @@ def test_data_that_are_gone_leave_a_reason_in_place_of_pictures():
 
     runs = {name: hits_run([1], name, benchmark=Gone()) for name in ("ant", "bee")}
     found = load_pictures(runs, {"unit-000": ("ant", "bee")})
-    assert found["unit-000"].startswith("the data of ant cannot be read any more: there is no such folder")
+    assert found["unit-000"].startswith("ant: the data cannot be read any more: there is no such folder")
     assert load_pictures(runs, {}) == {}

@@ -4,49 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import shutil
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from browsers import NEEDS_SELENIUM
 from hostile_runs import STEMS
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-CHROMEDRIVER = shutil.which("chromedriver")
 
 AXE = importlib.util.find_spec("axe_playwright_python")
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(CHROMIUM is None, reason="no chromium is installed"),
-    pytest.mark.skipif(CHROMEDRIVER is None, reason="no chromedriver is installed (Debian: chromium-driver)"),
-    pytest.mark.skipif(importlib.util.find_spec("selenium") is None, reason="selenium is not installed"),
-]
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync --hide-scrollbars"
-).split()
+pytestmark = NEEDS_SELENIUM
 
 LOOKS = [(1280, "light"), (1280, "dark"), (390, "light"), (390, "dark")]
 
 CHECK = "const done = arguments[0]; axe.run(document).then(r => done([r.violations, r.passes.length]))"
-
-
-@pytest.fixture(scope="module")
-def driver(tmp_path_factory):
-    from selenium import webdriver
-    from selenium.webdriver.chrome.service import Service
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=Service(executable_path=CHROMEDRIVER))
-    yield browser
-    browser.quit()
 
 
 @pytest.fixture(scope="module")

@@ -89,7 +89,7 @@ def test_a_selection_is_what_a_loop_finds(rows, query):
         known.sort(key=lambda row: (row[query.sort], row["unit"]))
     expected = known + [row for row in wanted if row[query.sort] is None]
     selection = table.select(query)
-    assert [row["unit"] for row in table.rows(selection.rows)] == [row["unit"] for row in expected]
+    assert [row["unit"] for row in table.frame[selection.rows].to_dicts()] == [row["unit"] for row in expected]
     values = [row["iou"] for row in wanted if row["iou"] is not None]
     mean = selection.means["iou"]
     assert mean is None if not values else math.isclose(mean, sum(values) / len(values), abs_tol=1e-12)

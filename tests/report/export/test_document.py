@@ -16,10 +16,16 @@ from hardlook.errors import DataError
 from hardlook.harness import sections as parts
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard, UnitCounts
 from hardlook.harness.stats.intervals import Interval
-from hardlook.report.block_names import name_blocks as named_blocks
-from hardlook.report.export.block_data import build_section_data, name_all_blocks, tabulate_block
-from hardlook.report.export.document import SCHEMA as document_SCHEMA
-from hardlook.report.export.document import build_score_row, list_data_fingerprints, read_scorecard
+from hardlook.report.block_names import name_blocks
+from hardlook.report.export.document import SCHEMA as SCHEMA_ID
+from hardlook.report.export.document import (
+    build_score_row,
+    build_section_data,
+    list_data_fingerprints,
+    name_all_blocks,
+    read_scorecard,
+    tabulate_block,
+)
 from hardlook.report.export.writing import read_schema
 from hardlook.report.json_values import dump_json
 
@@ -75,7 +81,7 @@ def test_names_are_those_of_the_figure_command_and_galleries_get_their_own():
     sections = [parts.Section("S", "", (gallery, table)), parts.Section("T", "", (BLOCKS[0], table, gallery))]
     names = name_all_blocks(sections)
     assert names == [["by-size-3", "by-size"], ["dots", "by-size-2", "by-size-4"]]
-    assert list(named_blocks(sections)) == ["by-size", "dots", "by-size-2"]
+    assert list(name_blocks(sections)) == ["by-size", "dots", "by-size-2"]
 
 
 def test_something_else_is_refused():
@@ -256,7 +262,7 @@ cards = st.builds(
 def test_any_scorecard_comes_back_from_its_rows(card):
     stored = json.loads(card.to_json())
     document = {
-        "schema": document_SCHEMA,
+        "schema": SCHEMA_ID,
         "benchmark": {"name": card.benchmark, "version": card.version},
         "model": {"name": card.model},
         "scores": [build_score_row(score, "its title") for score in card.scores],

@@ -77,7 +77,7 @@ def test_records_are_those_of_the_run_with_their_qualities(closed_miou, exported
 @pytest.mark.parametrize("size", [1, 3, 8, 100])
 def test_the_rows_do_not_depend_on_how_many_pass_at_once(closed_miou, size):
     table = select_exported_records(closed_miou)
-    assert [row for block in table.blocks(size) for row in block] == next(iter(table.blocks(1000)))
+    assert list(table.rows(size)) == list(table.rows(1000)) and len(table.table) > 3
 
 
 def test_ndjson_says_the_same_as_the_document(closed_miou, exported, tmp_path):

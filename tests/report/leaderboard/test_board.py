@@ -14,8 +14,15 @@ from scipy.stats import rankdata
 
 from hardlook.errors import OptionError
 from hardlook.harness.benchmark import ScoreMeaning
-from hardlook.report.leaderboard.board import Row, build_leaderboard, is_comparable_with_paper, rank_rows
-from hardlook.report.leaderboard.run_entries import describe_differences, find_first_run, name_runs
+from hardlook.report.leaderboard.board import (
+    Row,
+    build_leaderboard,
+    describe_differences,
+    find_first_run,
+    is_comparable_with_paper,
+    name_runs,
+    rank_rows,
+)
 from hardlook.report.leaderboard.runs import collect_runs
 
 SAME = "comparable with the published table: the same pairs"

@@ -10,7 +10,7 @@ from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 from hardlook.harness.sections import DotChart, Table
 from hardlook.report.leaderboard.board import build_leaderboard
 from hardlook.report.leaderboard.document import COLUMNS, build_frame
-from hardlook.report.leaderboard.report import MOST_DOTS, MOST_ROWS, build_sections, make_published_block
+from hardlook.report.leaderboard.report import MAX_DOTS, MAX_ROWS, build_sections, make_published_block
 from hardlook.report.leaderboard.runs import collect_runs
 from hardlook.report.page import render_study
 
@@ -104,14 +104,14 @@ def test_the_table_has_every_score_and_slice_and_all_that_is_published(toss):
 
 
 def test_many_runs_are_cut_on_the_page_and_whole_in_the_table(tmp_path):
-    for index in range(MOST_ROWS + 1):
+    for index in range(MAX_ROWS + 1):
         write_run(tmp_path / f"{index:03}", [score("miou", index / 1000)], model=f"m{index}")
     board = board_of(tmp_path)
     chart, table = next(section for section in build_sections(board) if section.title == "mIoU").blocks
-    assert (len(chart.rows), len(table.rows)) == (MOST_DOTS, MOST_ROWS)
+    assert (len(chart.rows), len(table.rows)) == (MAX_DOTS, MAX_ROWS)
     assert "leaderboard.parquet has all" in table.caption
-    assert table.rows[0][1] == f"m{MOST_ROWS}"
-    assert build_frame([board]).height == MOST_ROWS + 1
+    assert table.rows[0][1] == f"m{MAX_ROWS}"
+    assert build_frame([board]).height == MAX_ROWS + 1
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, *STUDIES])

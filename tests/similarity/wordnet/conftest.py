@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from hardlook.models.weights.install import status, where
+from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.similarity.wordnet.nouns import read_lines
 
 
@@ -20,9 +20,9 @@ def dict_folder(tmp_path_factory) -> Path:
 
     `noun.exc` is made from our own archive, as the package has none; the other lists of exceptions are empty.
     """
-    if status("wordnet-3.0") != "installed":
+    if get_weights_status("wordnet-3.0") != "installed":
         pytest.skip("wordnet-3.0 is not installed; hardlook weights install wordnet-3.0")
-    files = where("wordnet-3.0")
+    files = locate_weights("wordnet-3.0")
     folder = tmp_path_factory.mktemp("dict")
     for path in files["index.noun"].parent.iterdir():
         if path.name.startswith(("data.", "index.", "lexnames")) and not path.name.startswith("data.noun"):

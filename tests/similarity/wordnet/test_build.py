@@ -83,7 +83,7 @@ def test_wordnet_s_own_files_give_the_embedded_content(tool, dict_folder, tmp_pa
             assert np.array_equal(rebuilt[name], embedded[name]) and rebuilt[name].dtype == embedded[name].dtype
     for text in ("lemmas", "glosses", "exceptions"):
         assert read_text(tmp_path / "out" / f"{text}.txt.xz").splitlines() == nouns.read_lines(text)
-    assert (tmp_path / "out" / "LICENSE-WORDNET.txt").read_text() == nouns.read_licence()
+    assert (tmp_path / "out" / "LICENSE-WORDNET.txt").read_text() == (EMBEDDED / "LICENSE-WORDNET.txt").read_text()
 
 
 def test_a_line_is_read_as_wordnet_lays_it_out(tool):

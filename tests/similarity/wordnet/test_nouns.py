@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from importlib import resources
+
 import numpy as np
 import pytest
 
 from hardlook.errors import OptionError
-from hardlook.similarity.wordnet.nouns import load_nouns, read_licence, singulars, spellings
+from hardlook.similarity.wordnet.nouns import load_nouns, singulars, spellings
 
 
 @pytest.mark.parametrize(
@@ -151,4 +153,5 @@ def test_the_number_of_an_unknown_label_is_no_synset(ask, index):
 
 
 def test_the_licence_goes_with_the_data():
-    assert "Princeton University" in read_licence() and "Copyright 2006" in read_licence()
+    licence = resources.files("hardlook.similarity.wordnet").joinpath("data", "LICENSE-WORDNET.txt").read_text()
+    assert "Princeton University" in licence and "Copyright 2006" in licence

@@ -6,9 +6,9 @@ import pytest
 from sklearn.feature_selection import mutual_info_classif
 
 from hardlook.errors import DataError
-from hardlook.toss.bias.information import ATTRIBUTES, measure_information, replace_one_shot_iou
-from hardlook.toss.bias.one_shot_results import OneShotResults, read_attribute_frame
-from hardlook.toss.tiers.attributes import NUMBERS
+from hardlook.toss.bias.information import measure_information
+from hardlook.toss.bias.one_shot_results import OneShotResults, read_attribute_frame, replace_one_shot_iou
+from hardlook.toss.tiers.attributes import ATTRIBUTES, NUMBERS
 
 
 def table(seed=0, count=400):

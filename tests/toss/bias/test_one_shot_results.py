@@ -28,7 +28,7 @@ def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("", "empty"),
         ("name,iou\na,1\n", "lacks filename"),
@@ -40,9 +40,9 @@ def test_our_columns_class_and_image_are_taken_and_gaps_are_nan(tmp_path):
         (f"{HEADER}\n1_a,,1,1,1,1,1,1\n1_a,,1,1,1,1,1,1\n", "comes twice"),
     ],
 )
-def test_bad_tables_say_what_and_where(tmp_path, text, said):
+def test_bad_tables_say_what_and_where(tmp_path, text, message):
     path = written(tmp_path, text)
-    with pytest.raises(DataError, match=said) as raised:
+    with pytest.raises(DataError, match=message) as raised:
         read_attribute_frame(path)
     assert str(path) in str(raised.value) and raised.value.remedy
 

@@ -12,9 +12,8 @@ from hardlook.errors import OptionError
 from hardlook.harness.options import fields_that_change, parse_options
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.registry import build
-from hardlook.toss.bias.saliency_study import BIAS_SALIENCY
+from hardlook.toss.bias.saliency_study import BIAS_SALIENCY, blur_salient_region, suppress_salience
 from hardlook.toss.bias.support_study import BIAS_SUPPORT
-from hardlook.toss.bias.suppression import suppress_image, suppress_salient
 from hardlook.world.signature import read_signature
 
 
@@ -77,7 +76,7 @@ def test_a_photograph_keeps_every_bit_outside_the_salient_mask():
     image = rng.integers(0, 256, (60, 80, 3), np.uint8)
     salient = np.zeros((60, 80), bool)
     salient[10:40, 20:70] = True
-    blurred = suppress_image(image, salient, 0.1)
+    blurred = suppress_salience(image, salient, 0.1)
     assert (blurred[~salient] == image[~salient]).all()
     # Noise this wide a Gaussian makes nearly flat.
     assert blurred[salient].std() < image[salient].std() / 4
@@ -226,7 +225,7 @@ def test_inside_is_scipys_gaussian_of_the_whole_image(share):
     theirs = np.stack(
         [gaussian_filter(image[..., c].astype(float), sigma, mode="reflect", radius=radius) for c in range(3)], axis=-1
     )
-    ours = suppress_salient(image, mask, sigma_share=share)
+    ours = blur_salient_region(image, mask, sigma_share=share)
     assert np.abs(ours[mask] - theirs[mask]).max() < 0.51
 
 
@@ -236,27 +235,27 @@ def test_outside_stays_bit_for_bit_and_the_input_is_left_alone(seed, share):
     image = photograph(seed, 20, 30)
     mask = np.random.default_rng(seed).random((20, 30)) < 0.3
     before = image.copy()
-    after = suppress_salient(image, mask, sigma_share=share)
+    after = blur_salient_region(image, mask, sigma_share=share)
     assert (after[~mask] == image[~mask]).all() and (image == before).all()
     assert after.min() >= image.min() and after.max() <= image.max()
 
 
 def test_inside_is_smoothed_and_a_wider_gaussian_smooths_more():
     image, mask = photograph(1), disc()
-    spreads = [suppress_salient(image, mask, sigma_share=share)[mask].std(axis=0).mean() for share in (0.02, 0.1)]
+    spreads = [blur_salient_region(image, mask, sigma_share=share)[mask].std(axis=0).mean() for share in (0.02, 0.1)]
     assert image[mask].std(axis=0).mean() > spreads[0] > spreads[1]
 
 
 def test_nothing_salient_changes_nothing_and_a_flat_image_stays_flat():
     image = photograph(2)
-    unchanged = suppress_salient(image, np.zeros((40, 60), bool))
+    unchanged = blur_salient_region(image, np.zeros((40, 60), bool))
     assert (unchanged == image).all() and unchanged is not image
     flat = np.full((9, 14, 3), 77, np.uint8)
-    assert (suppress_salient(flat, np.ones((9, 14), bool)) == 77).all()
+    assert (blur_salient_region(flat, np.ones((9, 14), bool)) == 77).all()
 
 
 @pytest.mark.parametrize(
-    ("image", "mask", "share", "said"),
+    ("image", "mask", "share", "message"),
     [
         (np.zeros((4, 4), np.uint8), np.zeros((4, 4), bool), 0.1, r"expected \(H, W, 3\) of uint8, got \(4, 4\)"),
         (np.zeros((4, 4, 3), np.float32), np.zeros((4, 4), bool), 0.1, "of float32"),
@@ -265,6 +264,6 @@ def test_nothing_salient_changes_nothing_and_a_flat_image_stays_flat():
         (np.zeros((4, 4, 3), np.uint8), np.zeros((4, 4), bool), 0.0, "more than 0"),
     ],
 )
-def test_wrong_input_is_named(image, mask, share, said):
-    with pytest.raises(ValueError, match=said):
-        suppress_salient(image, mask, sigma_share=share)
+def test_wrong_input_is_named(image, mask, share, message):
+    with pytest.raises(ValueError, match=message):
+        blur_salient_region(image, mask, sigma_share=share)

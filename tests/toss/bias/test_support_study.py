@@ -42,9 +42,9 @@ def test_supports_of_another_class_are_of_another_class(shown):
         for condition in ("correct", "no-mask", "no-image"):
             assert pairs[condition].supports == pairs["correct"].supports
             assert source.class_of(pairs[condition].supports[0]) == own
-        [stranger] = pairs["other-class"].supports
-        assert source.class_of(stranger) != own
-        assert pairs["other-class-no-mask"].supports == (stranger,)
+        [other] = pairs["other-class"].supports
+        assert source.class_of(other) != own
+        assert pairs["other-class-no-mask"].supports == (other,)
 
 
 def test_masks_and_images_are_emptied_where_they_are_to_be(shown):

@@ -55,7 +55,7 @@ def test_training_classes_by_name_keep_the_order_of_the_data():
 
 
 @pytest.mark.parametrize(
-    ("call", "said"),
+    ("call", "message"),
     [
         (lambda: split_of_fold(VOC_CLASSES, 4), "no such fold"),
         (lambda: split_of_fold(VOC_CLASSES, -1), "no such fold"),
@@ -65,8 +65,8 @@ def test_training_classes_by_name_keep_the_order_of_the_data():
         (lambda: split_of_training(("cat",), []), "no training class"),
     ],
 )
-def test_what_cannot_be_is_refused(call, said):
-    with pytest.raises(OptionError, match=said):
+def test_what_cannot_be_is_refused(call, message):
+    with pytest.raises(OptionError, match=message):
         call()
 
 
@@ -196,10 +196,10 @@ def test_coverage_equals_the_planted_truth(world, tmp_path):
     source = open_class_mask_folders({"voc": world})
     split = split_of_fold(source.classes, 1)
     images = select_training_images(list_labelled_images(source), split)
-    told = []
+    calls = []
     salient = SaliencyMaskCache(build("planted-saliency", role="saliency"), "planted", tmp_path)
-    rows, unread = measure_coverage(source, images, split, salient, lambda done, failed: told.append((done, failed)))
-    assert not unread and sum(done for done, _ in told) == len(images) == len(rows)
+    rows, unread = measure_coverage(source, images, split, salient, lambda done, failed: calls.append((done, failed)))
+    assert not unread and sum(done for done, _ in calls) == len(images) == len(rows)
     numbers = [source.classes.index(name) + 1 for name in split.training]
     scenes = {f"2026_{place + 1:06d}": scene for place, scene in enumerate(PlantedWorld(0, 16, (96, 72)))}
     for row in rows:
@@ -225,9 +225,9 @@ def test_an_image_that_cannot_be_read_is_named_and_stops_nothing(world, tmp_path
     path.write_bytes(content[: len(content) // 2])
     try:
         salient = SaliencyMaskCache(build("planted-saliency", role="saliency"), "planted", tmp_path)
-        told = []
-        rows, unread = measure_coverage(source, images, split, salient, lambda done, failed: told.append(failed))
+        calls = []
+        rows, unread = measure_coverage(source, images, split, salient, lambda done, failed: calls.append(failed))
     finally:
         path.write_bytes(content)
     assert [one.image for one in unread] == [images[0].image] and unread[0].error
-    assert len(rows) == len(images) - 1 and sum(told) == 1
+    assert len(rows) == len(images) - 1 and sum(calls) == 1

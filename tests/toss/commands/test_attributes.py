@@ -1,6 +1,7 @@
 """`hardlook attributes`: the table, its comparison with the published one, and resuming."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -53,6 +54,16 @@ def test_a_published_table_is_compared(hardlook, world, tmp_path):
     assert shared["spearman"]["saliou"]["value"] == shared["spearman"]["iou"]["value"] == 1.0
     assert all(one["equal"] == one["rows"] == len(rows) - 2 for one in shared["exact"].values())
     assert "Beside the published table" in (tmp_path / "b" / "report.html").read_text()
+
+
+def test_a_column_without_a_rank_correlation_is_printed_as_undefined(hardlook, world, tmp_path):
+    hardlook("attributes", "--data", f"voc={world}", "-q", "--out", tmp_path / "a")
+    rows = read_attributes(tmp_path / "a" / "attributes.csv")
+    write_attributes(tmp_path / "published.csv", [replace(row, blob_count=2) for row in rows])
+    published = ("--published", tmp_path / "published.csv")
+    answer = hardlook("attributes", "--data", f"voc={world}", "-q", "--out", tmp_path / "a", *published)
+    [line] = [line for line in answer.out.splitlines() if line.strip().startswith("blob_count")]
+    assert answer.code == 0 and line.endswith("equal, Spearman undefined")
 
 
 @pytest.mark.real

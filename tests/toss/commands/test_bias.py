@@ -70,8 +70,8 @@ def test_select_writes_lists_table_page_and_numbers(hardlook, tmp_path, world, c
     assert [row["image"] for row in rows if row["kept"] == "1"] == kept
     assert document["leave_out"] == {"kept": len(left), "kept_by_both": len(set(left) & set(kept))}
     page = (out / "selection.html").read_text()
-    for said in ("K of the training images", "an oracle, not a legal one-shot setting", "55.39 to 59.03", "Edge cases"):
-        assert said in page
+    for text in ("K of the training images", "an oracle, not a legal one-shot setting", "55.39 to 59.03", "Edge cases"):
+        assert text in page
     assert page.count("data:image/jpeg") == 2 * (min(8, len(set(kept) & set(shares))) + min(8, len(dropped)))
 
 
@@ -166,7 +166,7 @@ def test_information_of_a_planted_cause(hardlook, tmp_path, classes):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "message"),
     [
         (("select", "--data", "voc={world}", "--saliency", "planted-saliency"), "expected one of --fold and --classes"),
         (("select", "--data", "voc={world}", "--fold", "0", "--classes", "cat"), "expected one of --fold"),
@@ -182,10 +182,10 @@ def test_information_of_a_planted_cause(hardlook, tmp_path, classes):
         (("information", "--attributes", "none.csv"), "does not exist"),
     ],
 )
-def test_errors_say_what_to_do(hardlook, tmp_path, monkeypatch, world, words, said):
+def test_errors_say_what_to_do(hardlook, tmp_path, monkeypatch, world, words, message):
     monkeypatch.chdir(tmp_path)
     answer = hardlook("bias", *(word.format(world=world) for word in words), "--out", tmp_path / "out")
-    assert answer.code == 1 and said in answer.err and "Traceback" not in answer.err
+    assert answer.code == 1 and message in answer.err and "Traceback" not in answer.err
     assert not (tmp_path / "out").exists()
 
 
@@ -200,10 +200,10 @@ def test_selection_of_real_photographs(hardlook, tmp_path, shared_data):
     """Twelve photographs with u2netp: the lists are made from K as the table states it."""
     pytest.importorskip("onnxruntime")
     from hardlook.errors import HardlookError
-    from hardlook.models.weights.install import where
+    from hardlook.models.weights.install import locate_weights
 
     try:
-        where("u2netp")
+        locate_weights("u2netp")
     except HardlookError as error:
         pytest.skip(str(error))
     real = shared_data / "data" / "VOCdevkit" / "VOC2012"

@@ -55,23 +55,23 @@ def test_what_is_no_table_says_so(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "said"),
+    ("content", "message"),
     [
         (b"\x89PNG\r\n\x1a\n\x00\xff", "this is no text"),
         (b"", "empty"),
         (None, "this is a folder"),
     ],
 )
-def test_what_is_no_text_says_so_with_a_remedy(tmp_path, content, said):
+def test_what_is_no_text_says_so_with_a_remedy(tmp_path, content, message):
     path = tmp_path / "table.csv"
     path.mkdir() if content is None else path.write_bytes(content)
-    with pytest.raises(DataError, match=said) as caught:
+    with pytest.raises(DataError, match=message) as caught:
         read_attributes(path)
     assert caught.value.file == str(path) and caught.value.remedy
 
 
 @pytest.mark.parametrize(
-    ("second", "said"),
+    ("second", "message"),
     [
         ("1_a,.1,.5,.5,.1,.1,2,0", "1_a comes twice, first in line 2"),
         ("2_a,.1,1.5,.5,.1,.1,2,0", "iou is 1.5, above 1"),
@@ -81,12 +81,12 @@ def test_what_is_no_text_says_so_with_a_remedy(tmp_path, content, said):
         ("2_a,.1,.5,.5,.1", "5 cells under 8 columns"),
     ],
 )
-def test_rows_that_cannot_be_are_refused_with_their_line(tmp_path, second, said):
+def test_rows_that_cannot_be_are_refused_with_their_line(tmp_path, second, message):
     path = tmp_path / "table.csv"
     path.write_text(",".join(PUBLISHED_COLUMNS) + f"\n1_a,.1,.5,.5,.1,.1,2,0\n{second}\n")
     with pytest.raises(DataError) as caught:
         read_attributes(path)
-    assert caught.value.what == said and caught.value.unit == "line 3" and caught.value.remedy
+    assert caught.value.what == message and caught.value.unit == "line 3" and caught.value.remedy
 
 
 def test_numbers_that_are_not_finite_are_unknown(tmp_path):

@@ -1,7 +1,6 @@
 """The built folder: reproducible bytes, a manifest that detects changes, and memberships read from lists."""
 
 import json
-from dataclasses import replace
 from itertools import groupby
 
 import pytest
@@ -17,14 +16,14 @@ from hardlook.toss.tiers.folder import (
     write_lists,
     write_manifest,
 )
-from hardlook.toss.tiers.rules import PARTITIONS, TierInputs, build_tiers, draw_similarity_pools
+from hardlook.toss.tiers.rules import PARTITIONS, build_tiers, draw_similarity_pools
 
 CLASSES = ("cat", "dog", "cup", "car")
 
 GENERAL = (Pair("1_abacus_1", "1_abacus_2", 3, -1),)
 
 
-def inputs(seed=0):
+def build(seed, folds):
     class_of = {f"{n}_2007_{i:06d}": name for n, name in enumerate(CLASSES, start=1) for i in range(12 * n)}
     partitions = {token: PARTITIONS[place % 3] for place, token in enumerate(class_of)}
     tokens = {name: [token for token in class_of if class_of[token] == name] for name in CLASSES}
@@ -33,11 +32,11 @@ def inputs(seed=0):
         for pool in draw_similarity_pools(tokens, seed=seed).values()
         for place, pair in enumerate(pool)
     }
-    return TierInputs(CLASSES, class_of, partitions, similar, folds=2, seed=seed)
+    return build_tiers(CLASSES, class_of, partitions, similar, folds=folds, seed=seed)
 
 
 def write(folder, seed=0, folds=2, general=GENERAL, name="own"):
-    built = build_tiers(replace(inputs(seed), folds=folds))
+    built = build(seed, folds)
     files = write_lists(folder, built, general, name)
     write_manifest(folder, built, general, files, {"seed": seed})
     return built

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hardlook.toss.tiers.rigid_transforms import (
     FARTHEST,
     KEPT,
-    MOST_DEGREES,
+    MAX_DEGREES,
     RigidTransform,
     draw_transform,
     draw_visible_transform,
@@ -63,7 +63,7 @@ def test_a_draw_depends_on_its_key_and_not_on_the_order(wanted, random):
 @given(keys)
 def test_draws_stay_within_what_is_documented(key):
     drawn = draw_transform(*key)
-    assert abs(drawn.degrees) <= MOST_DEGREES
+    assert abs(drawn.degrees) <= MAX_DEGREES
     assert max(abs(drawn.right), abs(drawn.down)) <= FARTHEST
 
 
@@ -72,7 +72,7 @@ def test_half_of_many_draws_are_mirrored_and_turns_are_even():
     mirrored = sum(one.mirrored for one in drawn)
     # Five standard deviations of a fair coin.
     assert abs(mirrored - 200) < 50
-    assert abs(np.mean([one.degrees for one in drawn])) < 5 * MOST_DEGREES / np.sqrt(3 * 400)
+    assert abs(np.mean([one.degrees for one in drawn])) < 5 * MAX_DEGREES / np.sqrt(3 * 400)
 
 
 @given(st.integers(0, 10_000), keys)

@@ -99,7 +99,7 @@ def token_class(token):
 
 @pytest.fixture(scope="module")
 def published(shared_data):
-    """{(fold, query partition, support partition, class): pairs}, told by file names and by the order in the files."""
+    """{(fold, query partition, support partition, class): pairs}, known by file names and by the order in the files."""
     folder = shared_data / "reference" / "toss" / "data" / "tiers" / "attribute"
     cells = {}
     for fold in range(4):

@@ -39,15 +39,15 @@ class Troubled:
 @pytest.mark.parametrize("trouble", ["raises", "nan", "short"])
 def test_an_image_that_the_encoder_fails_on_is_named_and_stops_nothing(source, trouble):
     token = source.tokens()[3]
-    told = []
+    calls = []
     found = encode_images(
-        source, source.tokens(), Troubled(trouble, source.read_image(token)), advance=lambda *n: told.append(n)
+        source, source.tokens(), Troubled(trouble, source.read_image(token)), advance=lambda *n: calls.append(n)
     )
     whole = encode_images(source, source.tokens(), Troubled())
     assert [failure.image for failure in found.failures] == [source.image_of(token)]
     assert set(whole.vectors) - set(found.vectors) == {source.image_of(token)}
     assert all(np.array_equal(vector, whole.vectors[image]) for image, vector in found.vectors.items())
-    assert sum(done for done, _ in told) == len(whole.vectors) and sum(failed for _, failed in told) == 1
+    assert sum(done for done, _ in calls) == len(whole.vectors) and sum(failed for _, failed in calls) == 1
 
 
 def test_pairs_split_at_the_mean_over_all_classes():

@@ -50,7 +50,7 @@ Instructions = Annotated[
     list[str] | None,
     typer.Option("--instructions", help="\\[LANGUAGE=]FILE added to the instructions; repeatable.", show_default=False),
 ]
-Contact = Annotated[str, typer.Option("--contact", help="Whom participants may ask.")]
+Contact = Annotated[str, typer.Option("--contact", help="Contact for questions of participants.")]
 InvitedOnly = Annotated[
     bool, typer.Option("--invited-only", help="Only people with an invitation, see `hardlook collect invite`.")
 ]
@@ -82,10 +82,12 @@ def clicks(
     batch_size: BatchSize = 10,
     most_batches: MostBatches = 20,
     radius: Annotated[float, typer.Option(min=0, help="Pixels beside the mask within which a click is valid.")] = 5.0,
-    image_seconds: Annotated[float, typer.Option(min=0, max=60, help="The image alone.")] = 1.5,
-    target_seconds: Annotated[float, typer.Option(min=0, max=60, help="The target as a picture.")] = 2.0,
-    text_seconds: Annotated[float, typer.Option(min=0, max=60, help="The target as text.")] = 2.5,
-    again_seconds: Annotated[float, typer.Option(min=0, max=60, help="The image again, before clicks count.")] = 1.5,
+    image_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long the image is shown first.")] = 1.5,
+    target_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long the target is shown.")] = 2.0,
+    text_seconds: Annotated[float, typer.Option(min=0, max=60, help="How long a text target is shown.")] = 2.5,
+    again_seconds: Annotated[
+        float, typer.Option(min=0, max=60, help="How long the image is shown again before clicks count.")
+    ] = 1.5,
     training: Training = 3,
     language: Languages = None,
     consent: Consent = None,
@@ -99,8 +101,10 @@ def clicks(
             "--masks", help="Round 2: finished `hardlook run rclicks` folders, or a folder of masks; repeatable."
         ),
     ] = None,
-    limit: Annotated[float, typer.Option(min=0, max=1, help="Round 2: the best IoU that is still corrected.")] = 0.95,
-    errors: Annotated[str, typer.Option(help="Round 2: largest, or both for fn and fp.")] = "largest",
+    limit: Annotated[float, typer.Option(min=0, max=1, help="Round 2: correct masks with an IoU up to this.")] = 0.95,
+    errors: Annotated[
+        Literal["largest", "both"], typer.Option(help="Round 2: the largest error, or both fn and fp.")
+    ] = "largest",
     skip_broken: Annotated[
         bool, typer.Option("--skip-broken", help="Leave out and count objects that cannot be read.")
     ] = False,
@@ -220,7 +224,9 @@ def review(
     )
     paths = arguments.parse_paths(data, "--data", alone=CANDIDATES)
     if set(paths) - {CANDIDATES}:
-        raise OptionError(f"--data {', '.join(sorted(paths))}: a review has candidates", remedy="--data candidates=DIR")
+        raise OptionError(
+            f"--data {', '.join(sorted(paths))}: a review takes candidates only", remedy="--data candidates=DIR"
+        )
     with open_progress(quiet) as progress:
         made = make_review_study(
             study, paths.get(CANDIDATES), settings, at_most=at_most, scenes=scenes, seed=seed, progress=progress
@@ -233,7 +239,7 @@ def ratings(
     study: StudyFolder,
     labels: Annotated[
         str | None,
-        typer.Option("--labels", help="A name from `hardlook labels list`, or a file; voc20, or none with --run."),
+        typer.Option("--labels", help="A name from `hardlook labels list`, or a file; default voc20, none with --run."),
     ] = None,
     measures: Annotated[
         str, typer.Option("--measures", help="Names from `hardlook similarity measures`, with commas.")
@@ -245,13 +251,13 @@ def ratings(
         str, typer.Option("--variant", help="Senses of a shipped set: corrected or published.")
     ] = "corrected",
     unknown: Annotated[
-        str, typer.Option("--unknown", help="Labels that a measure lacks: hypernym, zero, error or random.")
+        str, typer.Option("--unknown", help="What labels that a measure lacks get: hypernym, zero, error or random.")
     ] = "hypernym",
     pairs: Annotated[int, typer.Option("--pairs", min=0, help="Pairs of labels, the same for all measures.")] = 40,
     run: Annotated[
         Path | None, typer.Option("--run", help="Folder of a finished `hardlook run open-miou`, for pictures.")
     ] = None,
-    pictures: Annotated[int, typer.Option("--pictures", min=0, help="Pictures of that run.")] = 20,
+    pictures: Annotated[int, typer.Option("--pictures", min=0, help="Pictures from --run.")] = 20,
     question: Annotated[
         Literal["fit", "likeness"],
         typer.Option("--question", help="fit: does the shown value fit? likeness: how alike, no value shown?"),
@@ -268,7 +274,7 @@ def ratings(
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
 ) -> None:
-    """Make a study of similarity ratings: people say how well measures tell how alike labels are.
+    """Make a study of similarity ratings: people judge how well similarity measures fit pairs of labels.
 
     Pairs and pictures are sampled so that the values of every measure are spread. With --question fit each participant
     sees a pair under one measure only, so N measures need N times as many people as --raters.
@@ -336,10 +342,10 @@ def read_settings(
             }
         )
     except ValidationError as error:
-        location = error.errors()[0]["loc"]
         options = {"modes": "--mode", "devices": "--devices", "languages": "--language", "title": "--title"}
-        option = options.get(str(location[0]), "this option") if location else "this option"
-        raise OptionError(describe_validation_error(error, StudySettings), remedy=f"change {option}") from error
+        field = next(iter(error.errors()[0]["loc"]), "")
+        remedy = f"change {options.get(str(field), 'this option')}"
+        raise OptionError(describe_validation_error(error), remedy=remedy) from error
 
 
 def read_texts(given: list[str] | None, flag: str, languages: Sequence[str]) -> dict[str, str]:

@@ -67,7 +67,7 @@ def rehearse(
         float, typer.Option("--careless", min=0, max=1, help="Share of clicks that go anywhere in the image.")
     ] = 0.05,
     real_time: Annotated[
-        bool, typer.Option("--real-time", help="Show each phase as long as the study says; otherwise for no time.")
+        bool, typer.Option("--real-time", help="Show each phase for its full time; otherwise for no time.")
     ] = False,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for an export of their answers, as `collect export` writes it.")
@@ -162,28 +162,26 @@ def serve(
     for module in ("starlette", "uvicorn", "sqlalchemy"):
         require(module, extra="web")
 
-    from hardlook.collect.store.store import Store
-    from hardlook.collect.study.folder import check_complete, open_study
+    from hardlook.collect.study.folder import check_complete
     from hardlook.collect.web.app import make_app
     from hardlook.collect.web.guard import PublicAddress
     from hardlook.collect.web.sessions import RESEARCH_HOME, derive_research_key
     from hardlook.serving import LOOPBACK, listen, server_url
     from hardlook.serving import serve as serve_app
 
-    opened, public = open_study(study), PublicAddress(host, public_url, trusted_proxy)
-    check_complete(opened)
-    key = derive_research_key(opened.secret)
-    with Store.open(database or opened.database) as store:
-        store.prepare(opened.items, opened.settings.devices, opened.fingerprint)
-        app = make_app(opened, store, host=host, public_url=public_url, trusted_proxy=trusted_proxy, research_key=key)
+    public = PublicAddress(host, public_url, trusted_proxy)
+    with _open_stored_study(study, database) as (opened, store):
+        check_complete(opened)
+        key = derive_research_key(opened.secret)
+        app = make_app(opened, store, public, research_key=key)
         listening = listen(host, port)
         local = server_url(host, listening)
         address = f"{public.origin}/" if public.url else local
         research = f"{address.rstrip('/')}{RESEARCH_HOME}/key/{key}"
         if host not in LOOPBACK and not public.secure:
             typer.echo(
-                f"warning: {host} can be reached from other machines, and nothing on the way is encrypted: whoever "
-                "listens there can read answers and cookies; put a proxy with https before it and pass --public-url",
+                f"warning: {host} can be reached from other machines, and the connection is not encrypted: answers "
+                "and cookies can be read on the way; put a proxy with https before it and pass --public-url",
                 err=True,
             )
         if public.url and not trusted_proxy:
@@ -196,7 +194,7 @@ def serve(
             typer.echo(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:
             alone = "" if opened.settings.open_link else f"  (by invitation: hardlook collect invite {study})"
-            typer.echo(f"participants  {address}{alone}\nresearchers   {research}\n(Ctrl-C ends it)")
+            typer.echo(f"participants  {address}{alone}\nresearchers   {research}\n(Ctrl-C to stop)")
         serve_app(app, listening, address if open_browser else "")
 
 
@@ -212,8 +210,8 @@ def invite(
 ) -> None:
     """Make invitation links, one per line, each for one participant.
 
-    A link opened twice is the same participant. Nothing is stored before somebody joins. Set `open_link` to false in
-    the study's study.json, so that nobody joins without a link.
+    A link opened twice is the same participant. Nothing is stored before a person joins. Set `open_link` to false in
+    the study's study.json, so that only people with a link can join.
 
     [bold]Examples[/bold]
 
@@ -254,9 +252,7 @@ def status(
 
     with _open_stored_study(study, database) as (opened, store):
         if code:
-            from hardlook.collect.web.tokens import derive_completion_code
-
-            found = find_participant_by_code(opened, store, code, derive_completion_code)
+            found = find_participant_by_code(opened, store, code)
             lines = describe_participant(found, opened.settings.kind)
         else:
             found = build_status(opened, store, time.time())
@@ -294,7 +290,7 @@ def export(
     """Write the collected answers: clicks.csv in RClicks' columns, reviews or ratings, and a quality report.
 
     Validity is computed from the masks. Rules are least_inside, least_reaction_ms, most_early_share, most_late_ms,
-    most_dropped_batches, least_answers and participants; an empty object excludes nobody.
+    most_dropped_batches, least_answers and participants; an empty object excludes no participant.
 
     [bold]Examples[/bold]
 

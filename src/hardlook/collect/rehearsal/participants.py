@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from html import unescape
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,8 +66,6 @@ class AcknowledgedAnswer:
     """
 
     key: str
-    participant: int
-    trial: str
     tasks: tuple[str, ...]
     answer: Mapping[str, Any]
     seconds: float
@@ -83,14 +82,12 @@ def simulate_crowd(
     clicks: str = "distance",
     careless: float = 0.0,
     seed: int = 0,
-    tokens: Sequence[str] = (),
     arriving: float = 0.0,
     on_answers: Callable[[int], None] | None = None,
 ) -> CrowdResult:
     """Let `participants` take part at `address`; `on_answers` is called with the number of answers so far.
 
-    They arrive one after the other within `arriving` seconds, and devices take turns. `tokens` are invitations, one
-    each; without them all use the open link.
+    They use the open link, arrive one after the other within `arriving` seconds, and have the study's devices in turn.
     """
     require("httpx", extra="web")
     answers = AnswerModel(study, clicks=clicks, careless=careless, seed=seed)
@@ -105,15 +102,7 @@ def simulate_crowd(
             for _ in range(participants)
         ]
         people = [
-            SimulatedParticipant(
-                number,
-                client,
-                answers,
-                finder,
-                devices[number % len(devices)],
-                thinking,
-                tokens[number] if tokens else "",
-            )
+            SimulatedParticipant(number, client, answers, finder, devices[number % len(devices)], thinking)
             for number, client in enumerate(clients)
         ]
         watching = asyncio.create_task(_report_progress(people, on_answers)) if on_answers else None
@@ -153,7 +142,6 @@ class SimulatedParticipant:
     finder: TaskFinder
     device: str
     thinking: float = 0.0
-    token: str = ""
     acknowledged: list[AcknowledgedAnswer] = field(default_factory=list)
     code: str = ""
     _headers: dict[str, str] = field(default_factory=dict)
@@ -174,27 +162,22 @@ class SimulatedParticipant:
             done += 1
 
     async def _join(self) -> None:
-        page = await self._request("GET", f"/join/{self.token}" if self.token else "/")
+        page = await self._request("GET", "/")
         found = _CSRF.search(page.text)
         if page.status_code != 200 or found is None:
             raise RunError(f"the first page has no form to join: status {page.status_code}")
-        form = {"token": self.token, "csrf": unescape(found[1]), "agree": "yes", "language": "en"}
+        form = {"token": "", "csrf": unescape(found[1]), "agree": "yes", "language": "en"}
         # Browsers send the origin of a form.
         await self._request("POST", "/join", data=form, headers={"Origin": str(self.client.base_url).rstrip("/")})
-        state = await self._state()
+        state = (await self._request("GET", "/api/state")).json()
+        if "csrf" not in state:
+            raise RunError(f"participant {self.number} could not join: {state.get('message', state)}")
+        self._headers, self._timings = {"X-CSRF-Token": state["csrf"]}, state["timings"]
         if self.device in ("pc", "mobile"):
             pointer = "mouse" if self.device == "pc" else "touch"
             await self._post("/api/device", {"device": self.device, "pointer": pointer})
         if not state["trained"]:
             await self._post("/api/trained", {})
-
-    async def _state(self) -> Mapping[str, Any]:
-        state: Mapping[str, Any] = (await self._request("GET", "/api/state")).json()
-        if "csrf" not in state:
-            raise RunError(f"participant {self.number} could not join: {state.get('message', state)}")
-        self._headers = {"X-CSRF-Token": state["csrf"]}
-        self._timings = state["timings"]
-        return state
 
     async def _answer(self, trial: str) -> None:
         """Start the trial, fetch its pictures, wait as long as the study says, and answer."""
@@ -208,7 +191,7 @@ class SimulatedParticipant:
         pause = float(self.thinking * generator(0, "thinking", self.number, trial).uniform(0.5, 1.5))
         await asyncio.sleep(max(0.0, sum(phases.values()) - (time.monotonic() - begun)) + pause)
         measured = {
-            # As people's: most around 700 ms, sometimes twice that; reported, not waited for.
+            # As people have: most around 700 ms, sometimes twice that; reported, not waited for.
             "reaction_ms": float(700 * generator(0, "reaction", self.number, trial).lognormal(0.0, 0.3)),
             "durations": {name: 1000 * seconds for name, seconds in phases.items()},
             "circumstances": {"pointer": "touch" if self.device == "mobile" else "mouse"},
@@ -216,11 +199,11 @@ class SimulatedParticipant:
         await self._send(trial, tasks, self.answers.answer(self.number, tasks[0]), measured)
 
     async def _fetch_pictures(self, shown: Mapping[str, Any]) -> tuple[Task, ...]:
-        pictures = []
-        for name in ("image", "target"):
-            address = shown.get(name)
-            pictures.append((await self._request("GET", address)).content if address else None)
-        return self.finder.find(pictures[0], pictures[1], shown)
+        image, target = [
+            (await self._request("GET", shown[name])).content if shown.get(name) else None
+            for name in ("image", "target")
+        ]
+        return self.finder.find(image, target, shown)
 
     def _phases(self, mode: str) -> dict[str, float]:
         """Seconds of each phase before a click counts; none in a study without clicks."""
@@ -234,25 +217,11 @@ class SimulatedParticipant:
     ) -> None:
         key = f"rehearsal-{self.number}-{trial}"[:64]
         body = {"key": key, "trial": trial, **answer, **measured}
-        sent = 0
-        started = time.monotonic()
-        while True:
-            sent += 1
-            before = time.monotonic()
-            try:
-                response = await self._request_once("POST", "/api/answers", json=body, headers=self._headers)
-            except OSError:
-                response = None
-            if response is not None and response.status_code == 200:
-                seconds = time.monotonic() - before
-                ids = tuple(task.id for task in tasks)
-                self.acknowledged.append(AcknowledgedAnswer(key, self.number, trial, ids, answer, seconds, sent))
-                return
-            if response is not None and response.status_code not in _RETRY_STATUSES:
-                raise RunError(f"an answer was refused: {response.status_code} {response.text[:200]}", unit=trial)
-            if time.monotonic() - started > _TIMEOUT:
-                raise RunError("the server does not reply", unit=trial)
-            await asyncio.sleep(0.2)
+        response, seconds, sent = await self._retry("POST", "/api/answers", json=body, headers=self._headers)
+        if response.status_code != 200:
+            raise RunError(f"an answer was refused: {response.status_code} {response.text[:200]}", unit=trial)
+        ids = tuple(task.id for task in tasks)
+        self.acknowledged.append(AcknowledgedAnswer(key, ids, answer, seconds, sent))
 
     async def _post(self, address: str, body: Mapping[str, Any], may_fail: tuple[int, ...] = ()) -> Response:
         response = await self._request("POST", address, json=body, headers=self._headers)
@@ -261,27 +230,28 @@ class SimulatedParticipant:
         return response
 
     async def _request(self, method: str, address: str, **rest: Any) -> Response:
-        """Send a request until there is a reply: the server may be restarting."""
-        started = time.monotonic()
-        while True:
-            try:
-                response = await self._request_once(method, address, **rest)
-                if response.status_code not in _RETRY_STATUSES:
-                    return response
-            except OSError:
-                pass
-            if time.monotonic() - started > _TIMEOUT:
-                raise RunError(f"{address}: the server does not reply")
-            await asyncio.sleep(0.2)
+        return (await self._retry(method, address, **rest))[0]
 
-    async def _request_once(self, method: str, address: str, **rest: Any) -> Response:
-        """Send one request; a broken connection is an `OSError`."""
+    async def _retry(self, method: str, address: str, **rest: Any) -> tuple[Response, float, int]:
+        """Send a request until there is a reply, since the server may be restarting.
+
+        Returns the reply, the seconds from the last attempt to it, and the number of attempts.
+        """
         from httpx import TransportError
 
-        try:
-            return await self.client.request(method, address, **rest)
-        except TransportError as error:
-            raise ConnectionError(str(error)) from error
+        started = time.monotonic()
+        for attempt in count(1):
+            before = time.monotonic()
+            try:
+                response = await self.client.request(method, address, **rest)
+                if response.status_code not in _RETRY_STATUSES:
+                    return response, time.monotonic() - before, attempt
+            except (OSError, TransportError):
+                pass
+            if time.monotonic() - started > _TIMEOUT:
+                break
+            await asyncio.sleep(0.2)
+        raise RunError(f"{address}: the server does not reply")
 
 
 class AnswerModel:
@@ -346,34 +316,30 @@ class TaskFinder:
 
         Several if they look the same: two measures may give a pair of labels the same value.
         """
-        words = (
-            shown.get("description", "") if target is None else "",
-            shown.get("concept", ""),
-            shown.get("context", ""),
-            "/".join(shown.get("labels", ())),
-            _format_value(shown.get("value")),
-        )
-        found = self._tasks.get((_hash_bytes(image), _hash_bytes(target), *words), [])
+        found = self._tasks.get(_make_key(image, target, shown), [])
         if not found:
             raise DataError("the server showed a picture that no task has", unit=str(shown.get("id", "")))
         return tuple(found)
 
     def _keys(self, task: Task) -> list[tuple[str, ...]]:
-        image = _hash_bytes(self._study.file(task.image).read_bytes() if task.image else None)
+        image = self._study.file(task.image).read_bytes() if task.image else None
         if isinstance(task, ClickTask):
             targets = [self._study.file(name).read_bytes() for name in task.targets.values()]
-            pictured = [(image, _hash_bytes(target), "", "", "", "", "") for target in targets]
-            return [*pictured, (image, "", task.description, "", "", "", "")]
+            return [_make_key(image, target, {"description": task.description}) for target in (*targets, None)]
         if isinstance(task, ReviewTask):
-            return [(image, "", "", task.concept, task.context, "", "")]
-        assert isinstance(task, RatingTask)
+            return [_make_key(image, None, {"concept": task.concept, "context": task.context})]
         value = task.value if self._study.settings.question == "fit" else None
-        return [(image, "", "", "", "", "/".join(task.labels), _format_value(value))]
+        return [_make_key(image, None, {"labels": task.labels, "value": value})]
 
 
-def _format_value(value: float | None) -> str:
-    return "" if value is None else f"{value:.9f}"
-
-
-def _hash_bytes(content: bytes | None) -> str:
-    return "" if content is None else hashlib.blake2b(content, digest_size=16).hexdigest()
+def _make_key(image: bytes | None, target: bytes | None, shown: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a participant sees of a task: hashes of its pictures, and texts; a description only without a target."""
+    value = shown.get("value")
+    return (
+        *(hashlib.blake2b(picture or b"", digest_size=16).hexdigest() for picture in (image, target)),
+        shown.get("description", "") if target is None else "",
+        shown.get("concept", ""),
+        shown.get("context", ""),
+        "/".join(shown.get("labels", ())),
+        "" if value is None else f"{value:.9f}",
+    )

@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
 
+NO_WAITING = Timings(image=0, target=0, target_text=0, again=0)
+
+NO_LIMIT = 1_000_000
+
+_ERRORS = ("lost", "changed", "doubled", "twice", "beyond", "miscounted")
+
+
 @dataclass(frozen=True)
 class AnswerAudit:
     """Counts that should be 0, beside the answers that were `acknowledged` and those that are `stored`.
@@ -46,7 +53,7 @@ class AnswerAudit:
     @property
     def clean(self) -> bool:
         """Whether nothing is wrong."""
-        return not any((self.lost, self.changed, self.doubled, self.twice, self.beyond, self.miscounted))
+        return not any(getattr(self, name) for name in _ERRORS)
 
 
 def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: int) -> AnswerAudit:
@@ -54,29 +61,21 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
     rows = store.answers()
     stored = {row["key"]: row for row in rows.iter_rows(named=True)}
     lost = sum(one.key not in stored for one in sent)
-    changed = sum(one.key in stored and not _is_same(one, stored[one.key]) for one in sent)
+    changed = sum(one.key in stored and not _is_stored(one, stored[one.key]) for one in sent)
     doubled = (rows.height - rows["key"].n_unique()) + (rows.height - rows["assignment"].n_unique())
     twice = rows.height - rows.select("participant", "subject").n_unique()
     counted = rows.filter(pl.col("batch_valid") == 1)
     if rows["near"].null_count() < rows.height:
         counted = counted.filter(pl.col("near") == 1)
     valid = {(item, device): n for item, device, n in counted.group_by("item", "device").len().iter_rows()}
-    progress = {
-        (item, device): number
-        for item, device, number in store.progress().select("item", "device", "valid").iter_rows()
-    }
-    miscounted = sum(valid.get(key, 0) != number for key, number in progress.items())
+    progress = store.progress().select("item", "device", "valid").iter_rows()
+    miscounted = sum(valid.get((item, device), 0) != number for item, device, number in progress)
     beyond = sum(number > target for number in valid.values())
     return AnswerAudit(len(sent), rows.height, lost, changed, doubled, twice, beyond, miscounted)
 
 
-def _is_same(one: AcknowledgedAnswer, row: dict[str, object]) -> bool:
+def _is_stored(one: AcknowledgedAnswer, row: dict[str, object]) -> bool:
     return row["task"] in one.tasks and all(row[name] == value for name, value in one.answer.items())
-
-
-NO_WAITING = Timings(image=0, target=0, target_text=0, again=0)
-
-NO_LIMIT = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -143,9 +142,8 @@ def rehearse(
             on_answers=on_answers,
         )
     seconds = time.monotonic() - started
-    return Rehearsal(
-        rehearsed, crowd, audit_answers(store, crowd.answers, target=study.settings.target_answers), seconds
-    )
+    audit = audit_answers(store, crowd.answers, target=study.settings.target_answers)
+    return Rehearsal(rehearsed, crowd, audit, seconds)
 
 
 def describe_rehearsal(document: Mapping[str, Any]) -> str:
@@ -157,6 +155,5 @@ def describe_rehearsal(document: Mapping[str, Any]) -> str:
     ]
     if storing := document["storing_ms"]:
         lines.append(f"an answer was stored within {storing['median']:.0f} ms (median), {storing['p99']:.0f} ms (99 %)")
-    errors = ("lost", "changed", "doubled", "twice", "beyond", "miscounted")
-    counts = ", ".join(f"{name} {document[name]}" for name in errors)
+    counts = ", ".join(f"{name} {document[name]}" for name in _ERRORS)
     return "\n".join([*lines, f"{document['stored']:,} answers are stored: {counts}"])

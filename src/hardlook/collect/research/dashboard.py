@@ -1,20 +1,20 @@
 """The researchers' dashboard: its routes, the login, and a page per subject, each a template filled with values.
 
-Stylesheet, script, icon and login page are open to anybody. Everything else needs a researcher's cookie, and what
+Stylesheet, script, icon and login page need no login. Everything else needs a researcher's cookie, and a request that
 changes something needs the token of a form as well.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hardlook.collect.research.answers import ratings_view, review_view
 from hardlook.collect.research.exports import ExportJob, archive_name, export_view, format_time, start_export
-from hardlook.collect.research.gallery import TaskPictures, gallery_view
-from hardlook.collect.research.image_page import image_view
+from hardlook.collect.research.images import TaskPictures, gallery_view, image_view
+from hardlook.collect.research.judgements import ratings_view, review_view
 from hardlook.collect.research.overview import overview_view
 from hardlook.collect.research.participants import NUMBERS, parse_rules_form, participants_view, rules_view
 from hardlook.collect.research.requests import (
@@ -49,25 +49,26 @@ _LOG_IN = "Log in first."
 
 _CHUNK_BYTES = 1 << 18
 
-_TASK_PAGES: Mapping[str, tuple[str, str, Callable[[Snapshot, Collection[str], Pairs], dict[str, Any]]]] = {
+# The values of a template from a snapshot, the excluded participants with the reasons, and the parameters.
+View = Callable[[Snapshot, Mapping[str, str], Pairs], dict[str, Any]]
+
+_TASK_PAGES: Mapping[str, tuple[str, str, View]] = {
     "clicks": ("Images", "images.html", gallery_view),
     "review": ("Candidates", "review.html", review_view),
     "ratings": ("Ratings", "ratings.html", ratings_view),
 }
 
 
-def research_routes(
+def list_research_routes(
     study: Study, store: Store, gate: ResearcherGate, clock: Callable[[], float], *, public_url: str = ""
 ) -> list[Route]:
-    """The routes below /research; `public_url` is the address that participants type, where a proxy stands there."""
+    """The routes below /research; `public_url` is the address that participants type, if there is a proxy."""
     from starlette.routing import Route
 
     board = Dashboard(study, store, clock)
     endpoints = _Endpoints(gate, study.settings.title, public_url.rstrip("/"))
-    pages = {
-        "": board.overview,
-        "/participants": board.participants,
-        "/images": board.images,
+    pages: dict[str, Callable[[PageRequest], str]] = {
+        **{path: partial(board.show, path) for path in board.views},
         "/images/{task}": board.image,
         "/rules": board.rules,
         "/export": board.export,
@@ -106,34 +107,24 @@ class Dashboard:
         self.snapshots = Snapshots(study, store, clock)
         self.pictures = TaskPictures(study)
         self.job = ExportJob(clock)
-        tasks_title, self._tasks_template, self._tasks_view = _TASK_PAGES[study.settings.kind]
-        self._titles = {"": "Overview", "/participants": "Participants", "/images": tasks_title}
+        self.views: Mapping[str, tuple[str, str, View]] = {
+            "": ("Overview", "overview.html", overview_view),
+            "/participants": ("Participants", "participants.html", participants_view),
+            "/images": _TASK_PAGES[study.settings.kind],
+        }
+        self._titles = {path: title for path, (title, _, _) in self.views.items()}
         self._titles |= {"/rules": "Rules", "/export": "Export", "/links": "Links"}
 
-    def overview(self, request: PageRequest) -> str:
-        """How far the study is."""
-        Parameters(request.pairs, ())
+    def show(self, path: str, request: PageRequest) -> str:
+        """One of `views`."""
+        _, template, view = self.views[path]
         snapshot = self.snapshots.latest()
-        return self._render(
-            "overview.html", "", request, snapshot, overview_view(snapshot, len(self._excluded(snapshot)))
-        )
-
-    def participants(self, request: PageRequest) -> str:
-        """How good the answers of each participant are."""
-        snapshot = self.snapshots.latest()
-        values = participants_view(snapshot, self._saved_rules(), request.pairs)
-        return self._render("participants.html", "/participants", request, snapshot, values)
-
-    def images(self, request: PageRequest) -> str:
-        """All tasks: a gallery of clicks, candidates with their verdicts, or measures with their means."""
-        snapshot = self.snapshots.latest()
-        values = self._tasks_view(snapshot, self._excluded(snapshot), request.pairs)
-        return self._render(self._tasks_template, "/images", request, snapshot, values)
+        return self._render(template, path, request, snapshot, view(snapshot, self._excluded(snapshot), request.pairs))
 
     def image(self, request: PageRequest) -> str:
         """One image with its clicks."""
         snapshot = self.snapshots.latest()
-        values = image_view(snapshot, self._excluded(snapshot), self.pictures, request.task, request.pairs)
+        values = image_view(snapshot, self._excluded(snapshot), request.pairs, request.task)
         return self._render("image.html", "/images", request, snapshot, {"title": values["name"], **values})
 
     def rules(self, request: PageRequest) -> str:
@@ -169,10 +160,10 @@ class Dashboard:
     def make_links(self, request: PageRequest) -> str:
         """New links, each for one participant; they are shown once, since nothing of them is stored."""
         parameters = Parameters(request.pairs, ("count", "days", "base_url"))
-        count = parameters.whole("count", DEFAULT_LINKS, 1, MAX_LINKS)
-        days = parameters.whole("days", DEFAULT_DAYS, 1, MAX_DAYS)
+        count = parameters.get_integer("count", DEFAULT_LINKS, 1, MAX_LINKS)
+        days = parameters.get_integer("days", DEFAULT_DAYS, 1, MAX_DAYS)
         try:
-            origin = PublicAddress(url=parameters.text("base_url") or request.base_url).origin
+            origin = PublicAddress(url=parameters.get_text("base_url") or request.base_url).origin
         except OptionError as error:
             raise RequestRefused(400, "address", f"{error.what}; {error.remedy}.") from None
         links = make_invitation_links(self.study.secret, origin, count=count, expires=self.clock() + days * DAY)
@@ -182,7 +173,7 @@ class Dashboard:
         values = {
             "title": "Invitation links",
             "links": links,
-            "asked": {"count": count, "days": days, "base_url": base_url},
+            "chosen": {"count": count, "days": days, "base_url": base_url},
             "most": MAX_LINKS,
             "most_days": MAX_DAYS,
             "open_link": self.study.settings.open_link,
@@ -194,7 +185,7 @@ class Dashboard:
         return parse_rules(self.store.rules())
 
     def _excluded(self, snapshot: Snapshot) -> dict[str, str]:
-        """Participants by id whom the saved rules exclude, with the reasons."""
+        """Participants by id that the saved rules exclude, with the reasons."""
         return find_excluded(snapshot.quality, self._saved_rules())
 
     def _render(
@@ -264,7 +255,7 @@ class _Endpoints:
             def respond(request: Request) -> Response:
                 pairs = parse_pairs(body)
                 if not self.gate.is_valid_form(request, dict(pairs).get(FORM_TOKEN, "")):
-                    message = "This form is not one of ours, or too old. Load the page again."
+                    message = "This form is from another site or too old. Load the page again."
                     raise RequestRefused(403, "form", message)
                 fields = [pair for pair in pairs if pair[0] != FORM_TOKEN]
                 result = submit(self._page_request(request, fields))

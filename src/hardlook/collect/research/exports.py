@@ -31,7 +31,10 @@ MAX_LISTED = 40
 
 @dataclass(frozen=True)
 class ExportState:
-    """The state of an export: `done` of `of` tasks; `files` are (name, bytes) of the packed files; times in seconds."""
+    """The state of an export: `done` of `of` tasks, times in seconds, `size` of the archive in bytes.
+
+    `files` are the packed files as (name, bytes).
+    """
 
     running: bool = False
     began: float = 0.0
@@ -40,6 +43,7 @@ class ExportState:
     of: int = 0
     problem: str = ""
     archive: Path | None = None
+    size: int = 0
     files: tuple[tuple[str, int], ...] = ()
 
 
@@ -72,8 +76,8 @@ class ExportJob:
         root = Path(folder.name)
         try:
             write(root / "files", self._advance)
-            archive = write_archive(root / "files", root / "files.zip")
-            files = tuple(list_files(root / "files"))
+            archive = root / "files.zip"
+            files = write_archive(root / "files", archive)
         except Exception as error:
             folder.cleanup()
             logging.getLogger(__name__).exception("an export failed")
@@ -81,7 +85,7 @@ class ExportJob:
         else:
             # An open file stays readable after its folder is gone, so a download of the last export completes.
             before, self._folder = self._folder, folder
-            self._end(archive=archive, files=files)
+            self._end(archive=archive, size=archive.stat().st_size, files=files)
             if before is not None:
                 before.cleanup()
 
@@ -94,70 +98,56 @@ class ExportJob:
             self._state = replace(self._state, running=False, ended=self.clock(), **outcome)
 
 
-def list_files(folder: Path) -> list[tuple[str, int]]:
-    """The files below a folder as (posix path, bytes), sorted."""
-    files = (path for path in folder.rglob("*") if path.is_file())
-    return sorted((path.relative_to(folder).as_posix(), path.stat().st_size) for path in files)
-
-
-def write_archive(folder: Path, archive: Path) -> Path:
-    """Write all files below a folder to a zip file; equal files give an equal archive.
+def write_archive(folder: Path, archive: Path) -> tuple[tuple[str, int], ...]:
+    """Write all files below a folder to a zip file and list them as (posix path, bytes); equal files, equal archive.
 
     >>> with tempfile.TemporaryDirectory() as name:
     ...     _ = Path(name, "a.txt").write_text("text")
-    ...     with zipfile.ZipFile(write_archive(Path(name), Path(name, "a.zip"))) as opened:
-    ...         opened.namelist()
-    ['a.txt']
+    ...     write_archive(Path(name), Path(name, "a.zip"))
+    (('a.txt', 4),)
     """
-    listed = list_files(folder)
+    paths = (path for path in folder.rglob("*") if path.is_file())
+    files = sorted((path.relative_to(folder).as_posix(), path.stat().st_size) for path in paths)
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as opened:
-        for name, _ in listed:
+        for name, _ in files:
             # Without the date of writing, which says nothing about the content.
             opened.writestr(zipfile.ZipInfo(name), (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
-    return archive
+    return tuple(files)
 
 
 def _describe_error(error: Exception) -> str:
     if isinstance(error, HardlookError):
         named = f" ({Path(error.file).name})" if error.file else ""
         return f"{error.what}{named}" + (f"; {error.remedy}." if error.remedy else ".")
-    return f"{type(error).__name__}; the server's log says more."
+    return f"{type(error).__name__}; see the server's log."
 
 
 def export_view(study: Study, job: ExportJob) -> dict[str, Any]:
     """The values of the template `export.html`."""
     state = job.state
-    listed = state.files[:MAX_LISTED]
     seconds = (job.clock() if state.running else state.ended) - state.began
     return {
         "modes": study.settings.modes if len(study.settings.modes) > 1 else (),
-        "state": {
-            "running": state.running,
-            "ready": state.archive is not None,
-            "problem": state.problem,
-            "seconds": f"{max(seconds, 0):.0f}",
-            "done": min(state.done, state.of),
-            "of": state.of if state.done else 0,
-            "made": format_time(state.ended),
-            "name": archive_name(study, state),
-            "size": format_size(state.archive.stat().st_size) if state.archive else "",
-            "listing": [(name, format_size(size)) for name, size in listed],
-            "more": len(state.files) - len(listed),
-        },
+        "state": state,
+        "seconds": f"{max(seconds, 0):.0f}",
+        "made": format_time(state.ended),
+        "name": archive_name(study, state),
+        "size": format_size(state.size),
+        "listing": [(name, format_size(size)) for name, size in state.files[:MAX_LISTED]],
     }
 
 
-def start_export(study: Study, store: Store, job: ExportJob, parameters: Parameters) -> bool:
-    """Start the export that the form describes; False where one is running already."""
+def start_export(study: Study, store: Store, job: ExportJob, parameters: Parameters) -> None:
+    """Start the export that the form describes, unless one is running already."""
     from hardlook.collect.results.export import export_study
 
-    mode = parameters.choice("mode", study.settings.modes, "") or None
-    all_clicks = parameters.choice("all_clicks", ("yes",), "") == "yes"
+    mode = parameters.get_choice("mode", study.settings.modes, "") or None
+    all_clicks = parameters.get_choice("all_clicks", ("yes",), "") == "yes"
 
     def write(out: Path, advance: Advance) -> object:
         return export_study(study, store, out, mode=mode, all_clicks=all_clicks, advance=advance)
 
-    return job.start(write, sum(not task.training for task in study.tasks))
+    job.start(write, sum(not task.training for task in study.tasks))
 
 
 def archive_name(study: Study, state: ExportState) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import polars as pl
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from hardlook.collect.research.requests import Pairs, Parameters
 from hardlook.collect.research.snapshot import Snapshot
 from hardlook.collect.study.folder import Study
 from hardlook.report.charts.drawing import SMALL, fit_scale, label, segment, svg_drawing, y_axis
@@ -23,16 +25,21 @@ _TOP, _TALL, _LEFT, _RIGHT = 34.0, 120.0, 52.0, 8.0
 WIDTHS = (720.0, 340.0)
 
 
-def overview_view(snapshot: Snapshot, excluded: int) -> dict[str, Any]:
-    """The values of the template `overview.html`; `excluded` is the number of participants that the rules exclude."""
+def overview_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+    """The values of the template `overview.html`, which has no parameters."""
+    Parameters(pairs, ())
+    participants = snapshot.participants
     counts = count_by_hour(snapshot.answers["received"].to_numpy(), snapshot.taken)
     return {
         "rows": build_progress_rows(snapshot.study, snapshot.progress),
-        "people": count_participants(snapshot.participants),
+        "people": {
+            "joined": len(participants),
+            **{name: participants[name].count() for name in ("trained", "finished")},
+        },
         "trains": bool(snapshot.study.training),
         "batches": count_batches(snapshot.batches),
         "answers": format_number(len(snapshot.answers), 0),
-        "excluded": excluded,
+        "excluded": len(excluded),
         "hours": HOURS,
         "charts": [Markup(draw_hours(counts, key=f"hours-{place}", width=width)) for place, width in enumerate(WIDTHS)],
     }
@@ -44,28 +51,19 @@ def build_progress_rows(study: Study, progress: pl.DataFrame) -> list[dict[str, 
     Where there are several, the last row is their total.
     """
     target, mode_of = study.settings.target_answers, {item.id: item.mode for item in study.items}
-    sums: dict[tuple[str, str], list[int]] = {}
-    # In the order of the settings, and with a row for what has no answer yet.
     modes = study.settings.modes if study.settings.kind == "clicks" else ("",)
-    for mode in modes:
-        for device in study.settings.devices:
-            sums[mode, device] = [0, 0, 0, 0]
+    # In the order of the settings, and with a row for what has no answer yet.
+    sums = {(mode, device): np.zeros(4, np.int64) for mode in modes for device in study.settings.devices}
     for item, device, pending, valid in progress.select("item", "device", "pending", "valid").iter_rows():
-        cell = sums.get((mode_of.get(item, "?"), device))
-        if cell is not None:
-            cell[0] += valid
-            cell[1] += pending
-            cell[2] += 1
-            cell[3] += valid >= target
+        place = mode_of.get(item, "?"), device
+        if place in sums:
+            sums[place] += (valid, pending, 1, valid >= target)
     rows = [_row(mode, device, counts, target) for (mode, device), counts in sums.items()]
-    if len(rows) > 1:
-        totals = [sum(column) for column in zip(*sums.values(), strict=True)]
-        rows.append(_row("all", "all", totals, target))
-    return rows
+    return [*rows, _row("all", "all", np.sum(list(sums.values()), axis=0), target)] if len(rows) > 1 else rows
 
 
-def _row(mode: str, device: str, counts: list[int], target: int) -> dict[str, Any]:
-    valid, pending, items, done = counts
+def _row(mode: str, device: str, counts: NDArray[np.int64], target: int) -> dict[str, Any]:
+    valid, pending, items, done = counts.tolist()
     wanted = items * target
     share = min(valid / wanted, 1.0) if wanted else 0.0
     return {
@@ -82,21 +80,11 @@ def _row(mode: str, device: str, counts: list[int], target: int) -> dict[str, An
     }
 
 
-def count_participants(participants: pl.DataFrame) -> dict[str, int]:
-    """How many joined, how many finished the training round, and how many the whole study."""
-    return {
-        "joined": len(participants),
-        "trained": len(participants) - participants["trained"].null_count(),
-        "finished": len(participants) - participants["finished"].null_count(),
-    }
-
-
 def count_batches(batches: pl.DataFrame) -> dict[str, int]:
-    """Batches by state, and how many of the closed ones count."""
-    states, valid = batches["state"].to_list(), batches["valid"].to_list()
-    closed = [bool(counts) for state, counts in zip(states, valid, strict=True) if state != "open"]
-    counts = {state: states.count(state) for state in ("open", "complete", "returned")}
-    return {**counts, "valid": sum(closed), "invalid": len(closed) - sum(closed)}
+    """Batches by state, and how many of the closed ones do not count."""
+    states = batches["state"].to_list()
+    invalid = batches.filter(pl.col("state") != "open", ~pl.col("valid"))
+    return {**{state: states.count(state) for state in ("open", "complete", "returned")}, "invalid": len(invalid)}
 
 
 def count_by_hour(received: NDArray[np.float64], now: float, hours: int = HOURS) -> NDArray[np.int64]:

@@ -1,12 +1,13 @@
 """The pages on participants: the quality of each one's answers with flags, and the rules that exclude them.
 
-The rules page is a form. It shows whom other rules would exclude and what would remain, and saves only on request.
+The rules page is a form. It shows which participants other rules would exclude and how many answers would remain; it
+saves only on request.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -19,11 +20,11 @@ from hardlook.collect.research.snapshot import Snapshot, select_counted
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, find_unknown_participants
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web.tokens import derive_completion_code
-from hardlook.report.formatting import MISSING, format_count, format_number
+from hardlook.report.formatting import MISSING, format_number
 
 PARTICIPANTS_ADDRESS, ROWS_PER_PAGE = "/research/participants", 100
 
-# Nobody sees a picture and moves a hand in a sixth of a second; a slow machine shows pictures two frames late.
+# Seeing a picture and moving a hand takes more than a sixth of a second; a slow machine shows pictures two frames late.
 MIN_REACTION_MS, MAX_LATENESS_MS, MAX_EARLY_SHARE, MAX_DROPPED_BATCHES = 150.0, 100.0, 0.3, 1
 
 NUMBERS = tuple(name for name in ExclusionRules.model_fields if name != "participants")
@@ -46,10 +47,8 @@ class Column:
     form: str = "count"
 
 
-NUMBER = Column("number", "participant", "the number that a participant goes by in every file")
-
 COLUMNS = (
-    NUMBER,
+    Column("number", "participant", "the participant's number in every file"),
     Column("device", "device", "the device that the participant confirmed", "text"),
     Column("answers", "answers", "answers that were stored"),
     Column("inside", "inside", "share of clicks inside the region", "share"),
@@ -77,29 +76,27 @@ def list_columns(kind: str) -> tuple[Column, ...]:
     return tuple(column for column in COLUMNS if kind == "clicks" or column.key not in _CLICK_COLUMNS)
 
 
-def participants_view(snapshot: Snapshot, rules: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
-    """The values of the template `participants.html`."""
+def participants_view(snapshot: Snapshot, excluded: Mapping[str, str], pairs: Pairs) -> dict[str, Any]:
+    """The values of the template `participants.html`; `excluded` are participants by id with the reasons."""
     columns = list_columns(snapshot.study.settings.kind)
     keys = tuple(column.key for column in columns)
     parameters = Parameters(pairs, ("q", "flagged", "sort", "order", "page"))
-    sort, order = parameters.choice("sort", keys), parameters.choice("order", ("up", "down"))
-    out = find_excluded(snapshot.quality, rules)
+    sort, order = parameters.get_choice("sort", keys), parameters.get_choice("order", ("up", "down"))
     flags = find_excluded(snapshot.quality, flagging_rules(snapshot.study.settings))
-    frame = _search(snapshot, parameters.text("q"))
-    flagged = parameters.choice("flagged", ("yes",), "") == "yes"
+    frame = _search(snapshot, parameters.get_text("q"))
+    flagged = parameters.get_choice("flagged", ("yes",), "") == "yes"
     if flagged:
-        frame = frame.filter(pl.col("participant").is_in([*out, *flags]))
+        frame = frame.filter(pl.col("participant").is_in([*excluded, *flags]))
     frame = frame.sort(sort, "number", descending=[order == "down", False], nulls_last=True)
-    rows, pager = paginate(list(frame.iter_rows(named=True)), parameters, PARTICIPANTS_ADDRESS, ROWS_PER_PAGE)
+    people, total = list(frame.iter_rows(named=True)), len(snapshot.quality)
+    rows, listing = paginate(people, parameters, PARTICIPANTS_ADDRESS, ROWS_PER_PAGE, noun="participant", total=total)
     return {
         "columns": [_heading(column, parameters, sort, order) for column in columns],
-        "rows": [_row(row, columns, out, flags) for row in rows],
-        "pager": pager,
-        "counted": format_count(len(frame), "participant"),
-        "of": len(snapshot.quality),
-        "left_out": len(out),
-        "doubtful": len(flags.keys() - out.keys()),
-        "asked": {"q": parameters.text("q"), "flagged": flagged, "sort": sort, "order": order},
+        "rows": [_row(row, columns, excluded, flags) for row in rows],
+        "left_out": len(excluded),
+        "doubtful": len(flags.keys() - excluded.keys()),
+        **listing,
+        "chosen": {"q": parameters.get_text("q"), "flagged": flagged, "sort": sort, "order": order},
     }
 
 
@@ -122,19 +119,19 @@ def _heading(column: Column, parameters: Parameters, sort: str, order: str) -> d
         "meaning": column.meaning,
         "number": column.form != "text",
         "sorted": ("ascending" if order == "up" else "descending") if here else "none",
-        "address": parameters.address(PARTICIPANTS_ADDRESS, sort=column.key, order=reverse, page=""),
+        "address": parameters.build_address(PARTICIPANTS_ADDRESS, sort=column.key, order=reverse, page=""),
     }
 
 
 def _row(
-    row: dict[str, Any], columns: tuple[Column, ...], out: dict[str, str], flags: dict[str, str]
+    row: dict[str, Any], columns: tuple[Column, ...], excluded: Mapping[str, str], flags: Mapping[str, str]
 ) -> dict[str, Any]:
     name = row["participant"]
     return {
         "cells": [(format_cell(row[column.key], column.form), column.form != "text") for column in columns],
         "finished": row["finished"],
-        "out": out.get(name, ""),
-        "doubtful": "" if name in out else flags.get(name, ""),
+        "out": excluded.get(name, ""),
+        "doubtful": "" if name in excluded else flags.get(name, ""),
         "exclude": "/research/rules?" + urlencode({"add": row["number"]}),
     }
 
@@ -155,7 +152,7 @@ def format_cell(value: Any, form: str) -> str:
 
 
 def flagging_rules(settings: StudySettings) -> ExclusionRules:
-    """Limits past which a participant is flagged; they exclude nobody.
+    """Limits past which a participant is flagged, but not excluded.
 
     >>> flagging_rules(StudySettings(kind="clicks", title="Cups")).least_inside
     0.7
@@ -180,10 +177,10 @@ def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[
             proposed = parse_rules_form(parameters)
         except ValueError as error:
             problem = str(error)
-    elif parameters.text("add"):
+    elif parameters.get_text("add"):
         proposing = True
-        proposed = saved.model_copy(update={"participants": (*saved.participants, parameters.text("add", 64))})
-    out, before = find_excluded(snapshot.quality, proposed), find_excluded(snapshot.quality, saved)
+        proposed = saved.model_copy(update={"participants": (*saved.participants, parameters.get_text("add", 64))})
+    after, before = find_excluded(snapshot.quality, proposed), find_excluded(snapshot.quality, saved)
     return {
         "fields": _fields(proposed, given if problem else {}, snapshot.study.settings.kind),
         "names": given["participants"] if problem else "\n".join(proposed.participants),
@@ -191,13 +188,13 @@ def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[
         "problem": problem,
         "proposing": proposing and not problem,
         "changed": proposed != saved,
-        "saved": parameters.choice("saved", ("yes",), "") == "yes" and not proposing,
-        "kept": [(name, value) for name, value in format_rules(proposed).items()],
-        "out": _excluded_rows(snapshot, out),
-        "out_count": len(out),
+        "saved": parameters.get_choice("saved", ("yes",), "") == "yes" and not proposing,
+        "kept": list(format_rules(proposed).items()),
+        "out": _excluded_rows(snapshot, after),
+        "out_count": len(after),
         "before_count": len(before),
         "unknown": find_unknown_participants(snapshot.quality, proposed),
-        "remaining": count_remaining(snapshot, before, out),
+        "remaining": count_remaining(snapshot, before, after),
     }
 
 
@@ -208,16 +205,15 @@ def parse_rules_form(parameters: Parameters) -> ExclusionRules:
     >>> parse_rules_form(parameters).active_rules()
     {'least_inside': 0.6, 'participants': ('3', '4')}
     """
-    values: dict[str, Any] = {name: parameters.text(name, 40) for name in NUMBERS}
-    values = {name: value for name, value in values.items() if value}
-    names = re.split(r"[\s,;]+", parameters.text("participants", MAX_NAMES_LENGTH))
+    values: dict[str, Any] = {name: value for name in NUMBERS if (value := parameters.get_text(name, 40))}
+    names = re.split(r"[\s,;]+", parameters.get_text("participants", MAX_NAMES_LENGTH))
     try:
         return ExclusionRules(**values, participants=tuple(dict.fromkeys(filter(None, names))))
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0]) if first["loc"] else "the rules"
         value = shorten(str(first.get("input", "")))
-        raise ValueError(f"{format_rule_name(name)}: {first['msg']}, not {value}.") from None
+        raise ValueError(f"{name.replace('_', ' ')}: {first['msg']}, not {value}.") from None
 
 
 def format_rules(rules: ExclusionRules) -> dict[str, str]:
@@ -235,38 +231,41 @@ def count_remaining(snapshot: Snapshot, before: Collection[str], after: Collecti
     """Answers that count per device without rules, with the saved and the proposed rules, and the number wanted."""
     answers, settings = snapshot.answers, snapshot.study.settings
     wanted = len(snapshot.study.items) * settings.target_answers
-    sums = [answers.filter(select_counted(answers, out))["device"].value_counts() for out in ((), before, after)]
-    counts = [dict(found.iter_rows()) for found in sums]
-    rows = [(device, *(count.get(device, 0) for count in counts), wanted) for device in settings.devices]
+    devices = [answers.filter(select_counted(answers, out))["device"].to_list() for out in ((), before, after)]
+    rows: dict[str, list[int]] = {
+        device: [*(counted.count(device) for counted in devices), wanted] for device in settings.devices
+    }
     if len(rows) > 1:
-        totals = pl.DataFrame(rows, orient="row").drop("column_0").sum().row(0)
-        rows.append(("all", *totals))
-    names = ("device", "none", "before", "after", "wanted")
-    return [dict(zip(names, (row[0], *(format_number(number, 0) for number in row[1:])), strict=True)) for row in rows]
-
-
-def format_rule_name(name: str) -> str:
-    """The name of a rule as the form shows it.
-
-    >>> format_rule_name("least_reaction_ms")
-    'least reaction ms'
-    """
-    return name.replace("_", " ")
-
-
-def _fields(rules: ExclusionRules, given: dict[str, str], kind: str) -> list[dict[str, str]]:
-    shown = [name for name in NUMBERS if kind == "clicks" or name in _RULES_OF_ANY_KIND]
-    values = {**format_rules(rules), **given}
-    about = {name: field.description or "" for name, field in ExclusionRules.model_fields.items()}
+        rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
+    names = ("none", "before", "after", "wanted")
     return [
-        {"name": name, "title": format_rule_name(name), "about": about[name], "value": values[name]} for name in shown
+        {"device": device, **{name: format_number(count, 0) for name, count in zip(names, counts, strict=True)}}
+        for device, counts in rows.items()
     ]
 
 
-def _excluded_rows(snapshot: Snapshot, out: dict[str, str]) -> list[dict[str, Any]]:
-    frame = snapshot.quality.filter(pl.col("participant").is_in(list(out))).head(MAX_LISTED)
-    rows = frame.select("number", "participant", "device", "answers").iter_rows()
+def _fields(rules: ExclusionRules, given: dict[str, str], kind: str) -> list[dict[str, str]]:
+    values = {**format_rules(rules), **given}
     return [
-        {"number": number, "device": device or "", "answers": format_number(answers, 0), "why": out[name]}
-        for number, name, device, answers in rows
+        {
+            "name": name,
+            "title": name.replace("_", " "),
+            "about": ExclusionRules.model_fields[name].description or "",
+            "value": values[name],
+        }
+        for name in NUMBERS
+        if kind == "clicks" or name in _RULES_OF_ANY_KIND
+    ]
+
+
+def _excluded_rows(snapshot: Snapshot, excluded: Mapping[str, str]) -> list[dict[str, Any]]:
+    frame = snapshot.quality.filter(pl.col("participant").is_in(list(excluded))).head(MAX_LISTED)
+    return [
+        {
+            "number": row["number"],
+            "device": row["device"] or "",
+            "answers": format_number(row["answers"], 0),
+            "why": excluded[row["participant"]],
+        }
+        for row in frame.iter_rows(named=True)
     ]

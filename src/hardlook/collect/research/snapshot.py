@@ -13,12 +13,10 @@ import time
 from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import polars as pl
 
-from hardlook.collect.results.answers import cast_answers
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
 
@@ -38,7 +36,7 @@ class SnapshotPending(Exception):
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The store's frames at the time `taken`, in seconds since 1970."""
+    """The store's frames at the time `taken`, in seconds since 1970, and the quality of every participant."""
 
     study: Study
     taken: float
@@ -46,11 +44,7 @@ class Snapshot:
     participants: pl.DataFrame
     batches: pl.DataFrame
     answers: pl.DataFrame
-
-    @cached_property
-    def quality(self) -> pl.DataFrame:
-        """The quality of every participant, one row each."""
-        return measure_participants(self.study, self.answers, self.batches, self.participants)
+    quality: pl.DataFrame
 
 
 class Snapshots:
@@ -101,11 +95,10 @@ class Snapshots:
         return reading
 
     def _read(self, now: float) -> Snapshot:
-        store, answers = self.store, cast_answers(self.store.answers())
-        snapshot = Snapshot(self.study, now, store.progress(), store.participants(), store.batches(), answers)
-        # Computed here, in the background, and not by the first page that needs it.
-        assert snapshot.quality is not None
-        return snapshot
+        answers, progress = self.store.answers(), self.store.progress()
+        participants, batches = self.store.participants(), self.store.batches()
+        quality = measure_participants(self.study, answers, batches, participants)
+        return Snapshot(self.study, now, progress, participants, batches, answers, quality)
 
 
 def select_counted(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:

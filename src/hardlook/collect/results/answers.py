@@ -1,4 +1,4 @@
-"""The frames of a store with fixed column types, and the class of each answer: valid, or left out for one reason.
+"""The class of each answer of a store, valid or left out for one reason; and the fields of its JSON columns.
 
 The first of these that holds is the reason why an answer is left out: a rule excludes the participant; the batch is
 open or was returned before enough clicks lay inside; the batch is complete and too few lay inside; the click is outside
@@ -12,7 +12,7 @@ and not near; the display mode is another than the requested one.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -22,71 +22,23 @@ from hardlook.errors import DataError
 if TYPE_CHECKING:
     from polars.expr.whenthen import ChainedThen
 
-
-ANSWER_TYPES: Mapping[str, type[pl.DataType]] = {
-    **dict.fromkeys(("key", "participant", "item", "task", "mode", "device", "batch", "batch_state"), pl.String),
-    **dict.fromkeys(("durations", "circumstances"), pl.String),
-    **dict.fromkeys(("x", "y", "reaction_ms", "received"), pl.Float64),
-    **dict.fromkeys(("inside", "near", "batch_valid"), pl.Boolean),
-    **dict.fromkeys(("early", "batch_number", "position", "shows", "value"), pl.Int64),
-}
-
-BATCH_TYPES: Mapping[str, type[pl.DataType]] = {
-    **dict.fromkeys(("id", "participant", "device", "state"), pl.String),
-    "valid": pl.Boolean,
-    **dict.fromkeys(("trials", "answered"), pl.Int64),
-}
-
-PARTICIPANT_TYPES: Mapping[str, type[pl.DataType]] = {
-    **dict.fromkeys(("id", "device"), pl.String),
-    **dict.fromkeys(("joined", "trained", "seen", "finished"), pl.Float64),
-}
-
 PHASES = ("image", "target", "again")
 
-DURATIONS = pl.Struct(dict.fromkeys((*PHASES, "frame", "longest_frame"), pl.Float64))
+DURATIONS = (*PHASES, "frame", "longest_frame")
 
 SCREEN = ("ratio", "view_width", "view_height", "shown_width", "shown_height", "zoom", "queued_ms")
 
-CIRCUMSTANCES = pl.Struct(
-    {"pointer": pl.String, **dict.fromkeys(SCREEN, pl.Float64), "hidden": pl.Int64, "restarts": pl.Int64}
-)
-
-
-def cast_answers(answers: pl.DataFrame) -> pl.DataFrame:
-    """Answers with flags as booleans, also where there are no rows; other columns stay.
-
-    >>> empty = cast_answers(pl.DataFrame({name: [] for name in ANSWER_TYPES}))
-    >>> empty.schema["inside"], unpack_durations(empty).columns[-5:]
-    (Boolean, ['image', 'target', 'again', 'frame', 'longest_frame'])
-    """
-    return answers.cast(ANSWER_TYPES)  # type: ignore[arg-type]
-
-
-def cast_batches(batches: pl.DataFrame) -> pl.DataFrame:
-    """Batches with flags as booleans; `trials` counts what was handed out, `answered` those with an answer."""
-    return batches.cast(BATCH_TYPES)  # type: ignore[arg-type]
-
-
-def number_participants(participants: pl.DataFrame) -> pl.DataFrame:
-    """Participants in the order of joining, with `number`, their pseudonym in every file.
-
-    >>> two = pl.DataFrame({"id": ["b", "a"], "device": [None, "pc"], "joined": [2.0, 1.0], "trained": [None, 1.5],
-    ...                     "seen": [2.0, 1.5], "finished": [None, None]})
-    >>> number_participants(two).select("number", "id").rows()
-    [(1, 'a'), (2, 'b')]
-    """
-    return participants.cast(PARTICIPANT_TYPES).sort("joined", "id").with_row_index("number", 1)  # type: ignore[arg-type]
+_CIRCUMSTANCES = {"pointer": pl.String, **dict.fromkeys(SCREEN, pl.Float64), "hidden": pl.Int64, "restarts": pl.Int64}
 
 
 def unpack_durations(answers: pl.DataFrame) -> pl.DataFrame:
     """Answers with the milliseconds of each phase and of frames; null if the browser did not report them."""
-    return _unpack_json(answers, "durations", DURATIONS)
+    return _unpack_json(answers, "durations", pl.Struct(dict.fromkeys(DURATIONS, pl.Float64)))
 
 
 def unpack_circumstances(answers: pl.DataFrame) -> pl.DataFrame:
     """Answers with the properties of the screen; null if the browser did not report them."""
-    return _unpack_json(answers, "circumstances", CIRCUMSTANCES)
+    return _unpack_json(answers, "circumstances", pl.Struct(_CIRCUMSTANCES))
 
 
 def _unpack_json(answers: pl.DataFrame, name: str, kind: pl.Struct) -> pl.DataFrame:

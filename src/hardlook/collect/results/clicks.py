@@ -2,13 +2,14 @@
 
 Tables of clicks have RClicks' columns. A click at (x, y) becomes the whole numbers of its pixel, and rows are sorted by
 what was clicked, so that their order does not reveal who clicked. Crowds are compared by device and by display mode;
-distances are relative to the box of the region that was to be clicked.
+distances are relative to the bounding box of the region to click.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,10 +18,10 @@ import polars as pl
 
 from hardlook.collect.results.answers import (
     BATCH_CLASSES,
+    DURATIONS,
     EXCLUDED,
     SCREEN,
     VALID,
-    cast_answers,
     classify_answers,
     classify_batches,
     count_classes,
@@ -62,14 +63,12 @@ _NAMES = ("dataset", "image_stem", "object_stem", "model_type", "click_type", "f
 
 _ORDER = ("dataset", "full_stem", "mode", "device", "received", "key")
 
-_DURATIONS = ("image", "target", "again", "frame", "longest_frame")
-
 FROM_FILE, FROM_STORE, NO_RULES = "a file", "the dashboard", "none"
 
 
 @dataclass(frozen=True, eq=False)
 class CollectedClicks:
-    """Everything in an export: `excluded` are participants by id with the reason, `rules_from` the source of the rules.
+    """Everything in an export: `quality` is the frame of `measure_participants`, `rules_from` the source of the rules.
 
     `mode` is the requested display mode, None for all; with `all_clicks` the files hold invalid clicks too. `wd` is the
     reading of WD.
@@ -80,11 +79,19 @@ class CollectedClicks:
     quality: pl.DataFrame
     rules: ExclusionRules
     rules_from: str
-    excluded: Mapping[str, str]
-    mode: str | None = None
-    all_clicks: bool = False
-    numbers: Mapping[str, int] = field(default_factory=dict)
-    wd: WassersteinReading = "released"
+    mode: str | None
+    all_clicks: bool
+    wd: WassersteinReading
+
+    @cached_property
+    def excluded(self) -> dict[str, str]:
+        """Excluded participants by id, with the reasons."""
+        return find_excluded(self.quality, self.rules)
+
+    @cached_property
+    def numbers(self) -> dict[str, int]:
+        """The number of each participant by id."""
+        return dict(self.quality.select("participant", "number").iter_rows())
 
     @cached_property
     def table(self) -> ClickTable:
@@ -121,10 +128,8 @@ class CollectedClicks:
     @cached_property
     def images(self) -> pl.DataFrame:
         """One row per task and display mode; valid clicks are those of participants that are not excluded."""
-        kept = ~pl.col("participant").is_in(list(self.excluded))
-        return measure_images(
-            self.study, self.validated.answers.with_columns((pl.col("batch_valid") & kept).alias("batch_valid"))
-        )
+        counted = pl.col("batch_valid") & ~pl.col("participant").is_in(list(self.excluded))
+        return measure_images(self.study, self.validated.answers.with_columns(counted))
 
     @cached_property
     def devices(self) -> dict[str, ClickSetComparison]:
@@ -163,31 +168,23 @@ def collect_clicks(
     advance: Callable[[int], None] = lambda tasks: None,
 ) -> CollectedClicks:
     """Read the store and validate everything; without `rules` those set on the dashboard apply."""
-    check_mode(study, mode)
-    stored = parse_rules(store.rules())
-    chosen = stored if rules is None else rules
-    came_from = NO_RULES if not chosen.active_rules() else FROM_STORE if rules is None else FROM_FILE
-    answers = store.answers()
-    validated = revalidate_answers(study, answers, store.batches(), advance)
-    quality = measure_participants(study, validated.answers, validated.batches, store.participants())
-    numbers = dict(zip(quality["participant"], quality["number"], strict=True))
-    left_out = find_excluded(quality, chosen)
-    return CollectedClicks(study, validated, quality, chosen, came_from, left_out, mode, all_clicks, numbers, wd)
-
-
-def check_mode(study: Study, mode: str | None) -> None:
-    """Raise an `OptionError` for a display mode that the study does not have."""
     if mode is not None and mode not in study.settings.modes:
         remedy = f"choose one of {', '.join(study.settings.modes)}"
         raise OptionError(f"the study has no display mode {mode!r}", remedy=remedy)
+    chosen = parse_rules(store.rules()) if rules is None else rules
+    rules_from = NO_RULES if not chosen.active_rules() else FROM_STORE if rules is None else FROM_FILE
+    # In this order: answers must be read before batches.
+    validated = revalidate_answers(study, store.answers(), store.batches(), advance)
+    quality = measure_participants(study, validated.answers, validated.batches, store.participants())
+    return CollectedClicks(study, validated, quality, chosen, rules_from, mode, all_clicks, wd)
 
 
 @dataclass(frozen=True, eq=False)
 class Previews:
-    """The clicks by display mode; `twins` are full stems that several datasets share, so that they are ambiguous."""
+    """The clicks by display mode; `ambiguous_stems` are full stems that several datasets share."""
 
     table: ClickTable
-    twins: tuple[str, ...]
+    ambiguous_stems: tuple[str, ...]
     left_out: int
 
 
@@ -211,15 +208,11 @@ def build_preview_table(
 ) -> Previews:
     """The clicks of all display modes, with the mode in place of the dataset."""
     chosen = _select_clicks(study, answers, excluded, None, valid_only)
-    stems = pl.DataFrame(
-        sorted({(task.dataset, task.full_stem) for task in _list_tasks(study).values()}),
-        {"dataset": pl.String, "full_stem": pl.String},
-        orient="row",
-    )
-    twins = stems.group_by("full_stem").len().filter(pl.col("len") > 1).sort("full_stem")["full_stem"]
-    kept = chosen.filter(~pl.col("full_stem").is_in(twins.to_list())).with_columns(pl.col("mode").alias("dataset"))
+    datasets = Counter(stem for _, stem in {(task.dataset, task.full_stem) for task in list_click_tasks(study)})
+    ambiguous_stems = sorted(stem for stem, count in datasets.items() if count > 1)
+    kept = chosen.filter(~pl.col("full_stem").is_in(ambiguous_stems)).with_columns(pl.col("mode").alias("dataset"))
     table = check_clicks(_format_columns(kept.sort(_ORDER)))
-    return Previews(table, tuple(twins), chosen.height - kept.height)
+    return Previews(table, tuple(ambiguous_stems), chosen.height - kept.height)
 
 
 def list_all_clicks(
@@ -230,9 +223,8 @@ def list_all_clicks(
     `numbers` are the participants' by id. Times are in milliseconds, `after_s` in seconds since the first answer of
     the participant; the table contains no id of the database and no time of day.
     """
-    known = unpack_circumstances(
-        unpack_durations(_join_tasks(study, classify_answers(cast_answers(answers), excluded, mode)))
-    )
+    classified = _join_tasks(study, classify_answers(answers, excluded, mode))
+    known = unpack_circumstances(unpack_durations(classified))
     number = pl.col("participant").replace_strict(numbers, return_dtype=pl.Int64)
     first = pl.col("received").min().over("participant")
     return known.sort(_ORDER).select(
@@ -240,7 +232,7 @@ def list_all_clicks(
         *("device", "dataset", "full_stem", "click_type", "mode", "x", "y", "inside", "near", "class"),
         pl.col("batch_number").alias("batch"),
         *("batch_state", "batch_valid", "position", "shows", "early", "reaction_ms"),
-        *(pl.col(name).alias(f"{name}_ms") for name in _DURATIONS),
+        *(pl.col(name).alias(f"{name}_ms") for name in DURATIONS),
         *("pointer", *SCREEN, "hidden", "restarts"),
         (pl.col("received") - first).alias("after_s"),
     )
@@ -249,8 +241,7 @@ def list_all_clicks(
 def _select_clicks(
     study: Study, answers: pl.DataFrame, excluded: Collection[str], mode: str | None, valid_only: bool
 ) -> pl.DataFrame:
-    check_mode(study, mode)
-    known = classify_answers(cast_answers(answers), excluded, mode)
+    known = classify_answers(answers, excluded, mode)
     if valid_only:
         wanted = pl.col("class") == VALID
     else:
@@ -259,14 +250,15 @@ def _select_clicks(
 
 
 def _join_tasks(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
-    rows = [(task.id, *(getattr(task, name) for name in _NAMES)) for task in _list_tasks(study).values()]
+    rows = [(task.id, *(getattr(task, name) for name in _NAMES)) for task in list_click_tasks(study)]
     kinds = {name: pl.Int64 if name in ("width", "height") else pl.String for name in _NAMES}
     named = pl.DataFrame(rows, {"task": pl.String, **kinds}, orient="row")
     return answers.join(named, on="task", how="inner", maintain_order="left")
 
 
-def _list_tasks(study: Study) -> dict[str, ClickTask]:
-    return {task.id: task for task in study.tasks if isinstance(task, ClickTask) and not task.training}
+def list_click_tasks(study: Study) -> list[ClickTask]:
+    """The tasks of a clicks study without those of the training round."""
+    return [task for task in study.tasks if isinstance(task, ClickTask) and not task.training]
 
 
 def _format_columns(clicks: pl.DataFrame) -> pl.DataFrame:
@@ -302,7 +294,7 @@ def compare_modes(
 ) -> dict[str, ClickSetComparison]:
     """Each other display mode against the text mode, over all devices; empty without a text mode or without another.
 
-    Arguments as in `compare_devices`; a mode is compared on the tasks that somebody clicked in it.
+    Arguments as in `compare_devices`; a mode is compared on the tasks that have clicks in it.
     """
     modes = study.settings.modes
     if TEXT not in modes:

@@ -1,6 +1,6 @@
-"""The quality report of a clicks study: report.json, sentences, sections and pictures with people's clicks.
+"""The quality report of a clicks study: its report.json, its page, and pictures with people's clicks.
 
-Participants appear by number; ids of the database are in neither the document nor the page.
+Participants appear by number; neither report.json nor the page holds their ids in the database.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import polars as pl
 
 import hardlook
 from hardlook.collect.results.answers import BATCH_CLASSES, CLASS_MEANINGS, CLASSES, VALID
-from hardlook.collect.results.clicks import DEVICES, NO_RULES, TEXT, CollectedClicks
+from hardlook.collect.results.clicks import DEVICES, NO_RULES, TEXT, CollectedClicks, list_click_tasks
 from hardlook.collect.study.settings import DISPLAY_MODES
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import ClickValidator
@@ -20,7 +20,7 @@ from hardlook.data.images import read_image
 from hardlook.errors import DataError
 from hardlook.harness.sections import Block, DistributionChart, Example, Gallery, Picture, Section, Table
 from hardlook.metrics.regions import crop_around
-from hardlook.rclicks.user_clicks.comparison import LEAST_CLICKS, PAIR_METRICS
+from hardlook.rclicks.user_clicks.comparison import MIN_SET_SIZE, PAIR_METRICS
 from hardlook.report.formatting import format_count, format_interval, format_number
 from hardlook.report.json_values import to_json_value
 
@@ -29,8 +29,10 @@ if TYPE_CHECKING:
 
 SCHEMA = "hardlook.collected-clicks/1"
 
-# How many rows of a table, and images of each end of a gallery, are shown at most.
-_TABLE_ROWS, _GALLERY_IMAGES = 500, 4
+_SETTINGS = ("modes", "devices", "batch_size", "least_inside", "click_radius")
+
+# The most rows of a table; the most images at each end of a ranking (most and least alike) that a gallery shows.
+_MAX_TABLE_ROWS, _MAX_GALLERY_IMAGES = 500, 4
 
 _PEOPLE_COLUMNS = {
     "number": "participant",
@@ -57,15 +59,14 @@ _IMAGE_COLUMNS = {
     "inside": "share inside",
 }
 
-# What a gallery splits the clicks of a task by: the column, and its values in order.
+# Each gallery splits the clicks of a task by one column: the column, and its values in order.
 _BY_DEVICE, _BY_MODE, _MISSED = "by device", "by display mode", "what was left out"
 _SPLITS = {_BY_DEVICE: ("device", DEVICES), _BY_MODE: ("mode", DISPLAY_MODES), _MISSED: ("class", CLASSES)}
 
 
-def build_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[str, Any]:
-    """The content of report.json; nothing in it depends on when it was made."""
-    study, validated = collected.study, collected.validated
-    previews = collected.previews
+def build_document(collected: CollectedClicks, files: Sequence[str]) -> dict[str, Any]:
+    """The content of report.json; it holds no time stamp, so the same answers give the same bytes."""
+    study, validated, previews = collected.study, collected.validated, collected.previews
     return {
         "schema": SCHEMA,
         "hardlook": hardlook.__version__,
@@ -74,11 +75,7 @@ def build_document(collected: CollectedClicks, files: tuple[str, ...]) -> dict[s
             "kind": study.settings.kind,
             "fingerprint": study.fingerprint,
             "round": study.made.get("round", 1),
-            "modes": list(study.settings.modes),
-            "devices": list(study.settings.devices),
-            "batch_size": study.settings.batch_size,
-            "least_inside": study.settings.least_inside,
-            "click_radius": study.settings.click_radius,
+            **{name: to_json_value(getattr(study.settings, name)) for name in _SETTINGS},
         },
         "mode": collected.mode,
         "all_clicks": collected.all_clicks,
@@ -128,31 +125,25 @@ def describe_results(collected: CollectedClicks) -> list[str]:
     if collected.all_clicks:
         sentences.append(f"clicks.csv holds {format_count(len(collected.table), 'click')}, invalid ones too.")
     if len(collected.study.settings.modes) > 1 and collected.mode is None:
-        sentences.append("clicks.csv holds the clicks of all display modes together; `--mode NAME` takes those of one.")
-    if collected.previews and collected.previews.twins:
-        stems = format_count(len(collected.previews.twins), "full stem")
+        sentences.append("clicks.csv holds the clicks of all display modes together; `--mode NAME` selects one mode.")
+    if collected.previews and (ambiguous := len(collected.previews.ambiguous_stems)):
         sentences.append(
-            f"{stems} of several datasets {'is' if len(collected.previews.twins) == 1 else 'are'} left out of "
-            f"previews.csv, with {format_count(collected.previews.left_out, 'click')}: a mode cannot tell them apart."
+            f"{format_count(ambiguous, 'full stem')} of several datasets {'is' if ambiguous == 1 else 'are'} left "
+            f"out of previews.csv, with {format_count(collected.previews.left_out, 'click')}: the file names display "
+            "modes, not datasets."
         )
     if validated.changed_answers or validated.changed_batches:
         sentences.append(
             f"{format_count(validated.changed_answers, 'answer')} and "
-            f"{format_count(validated.changed_batches, 'batch', 'batches')} are judged otherwise than when they came "
-            "in: settings or masks have changed since."
+            f"{format_count(validated.changed_batches, 'batch', 'batches')} are judged differently than when they "
+            "arrived: settings or masks have changed since."
         )
     if collected.rules_from != NO_RULES:
         people = format_count(len(collected.excluded), "participant")
         sentences.append(f"Rules of exclusion from {collected.rules_from} leave out {people}.")
     if collected.unknown:
-        sentences.append(
-            f"The rules name {format_count(len(collected.unknown), 'participant')} that the study does not know."
-        )
-    return [*sentences, *_describe_comparisons(collected)]
-
-
-def _describe_comparisons(collected: CollectedClicks) -> list[str]:
-    sentences = []
+        people = format_count(len(collected.unknown), "participant")
+        sentences.append(f"The rules name {people} that are not in the study.")
     for mode, row in collected.device_summary.items():
         shown = f" ({mode})" if len(collected.devices) > 1 else ""
         sentences.append(f"PC against mobile{shown}: {_describe_summary(row)}")
@@ -163,20 +154,20 @@ def _describe_comparisons(collected: CollectedClicks) -> list[str]:
 
 def _describe_summary(row: Mapping[str, Any]) -> str:
     if not row["stems"]:
-        return "no image has ten clicks of both."
+        return f"no image has {MIN_SET_SIZE} clicks of both."
     ks, pl1, wd = (row[name]["value"] for name in ("ks", "pl1", "wd"))
     return f"alike on {100 * ks:.0f} % of {format_count(row['stems'], 'image')} by KS, PL1 {pl1:.3f}, WD {wd:.3f}."
 
 
 def build_sections(collected: CollectedClicks, galleries: ClickGalleries) -> list[Section]:
-    """All sections; those without data say so."""
+    """The sections of the page; a section without data says so."""
     return [
         _build_overview(collected),
         _build_participants(collected),
         _build_images(collected, galleries),
         _build_devices(collected, galleries),
         *([_build_modes(collected, galleries)] if len(collected.study.settings.modes) > 1 else []),
-        *_build_study(collected),
+        *_build_study_notes(collected),
     ]
 
 
@@ -191,7 +182,7 @@ def _build_overview(collected: CollectedClicks) -> Section:
     )
     batch_table = Table(
         "Batches by class",
-        f"A batch counts when a share of {collected.study.settings.least_inside:g} of its clicks lies inside.",
+        f"A batch counts when at least a share of {collected.study.settings.least_inside:g} of its clicks lies inside.",
         ("class", "batches"),
         [*((name, batches[name]) for name in BATCH_CLASSES), ("all", collected.validated.batches.height)],
     )
@@ -206,117 +197,82 @@ def _build_rules(collected: CollectedClicks) -> tuple[Block, ...]:
     if collected.rules_from == NO_RULES:
         return ()
     rules = {name: value for name, value in collected.rules.active_rules().items() if name != "participants"}
-    listed = Table(
-        "Rules of exclusion",
-        f"They come from {collected.rules_from}.",
-        ("rule", "value"),
-        [
-            *((name, f"{value:g}") for name, value in rules.items()),
-            *([("participants named", len(collected.rules.participants))] * bool(collected.rules.participants)),
-        ],
-    )
-    people = Table(
-        "Participants left out",
-        "With all rules that a participant breaks.",
-        ("participant", "why"),
-        [(collected.numbers[one], why) for one, why in collected.excluded.items()],
-    )
-    return (listed, people) if collected.excluded else (listed,)
+    rows: list[tuple[str, str | int]] = [(name, f"{value:g}") for name, value in rules.items()]
+    if collected.rules.participants:
+        rows.append(("participants named", len(collected.rules.participants)))
+    listed = Table("Rules of exclusion", f"They come from {collected.rules_from}.", ("rule", "value"), rows)
+    excluded = [(collected.numbers[one], why) for one, why in collected.excluded.items()]
+    caption = "With every rule that excludes the participant."
+    people = Table("Participants left out", caption, ("participant", "why"), excluded)
+    return (listed, people) if excluded else (listed,)
 
 
 def _build_participants(collected: CollectedClicks) -> Section:
     people = collected.quality.filter(pl.col("answers") > 0)
     idle = collected.quality.height - people.height
     if not people.height:
-        return Section("Participants", f"{format_count(idle, 'participant')} joined and none has answered.")
+        return Section("Participants", f"{format_count(idle, 'participant')} joined; none has answered yet.")
     text = (
-        "Participants are numbered in the order of joining. Lateness is the median, over the phases of all answers, of "
-        "how far the measured duration lies from the planned one. A dropped batch is complete with too few clicks "
-        "inside; a batch given up was returned before its end."
+        "Participants are numbered in the order of joining. Lateness is the median difference between the measured and "
+        "the planned duration of a phase, over all answers. A dropped batch is complete with too few clicks inside; a "
+        "batch given up was returned before its end."
     )
     if idle:
         verb = "is" if idle == 1 else "are"
         text += f" {format_count(idle, 'participant')} joined without an answer and {verb} not listed."
-    whole = pl.col("reaction_ms", "late_ms").round().cast(pl.Int64)
-    table = Table(
-        "Each participant",
-        "",
-        tuple(_PEOPLE_COLUMNS.values()),
-        people.with_columns(whole).select(*_PEOPLE_COLUMNS).head(_TABLE_ROWS).rows(),
-        decimals=2,
-    )
-    return Section(
-        "Participants",
-        _note_truncation(text, people.height, "participants.csv"),
-        (*_build_charts(collected, people), table),
-    )
+    listed = people.with_columns(pl.col("reaction_ms", "late_ms").round().cast(pl.Int64)).select(*_PEOPLE_COLUMNS)
+    columns = tuple(_PEOPLE_COLUMNS.values())
+    table = Table("Each participant", "", columns, listed.head(_MAX_TABLE_ROWS).rows(), decimals=2)
+    noted = _note_truncation(text, people.height, "participants.csv")
+    return Section("Participants", noted, (*_build_participant_charts(collected, people), table))
 
 
-def _build_charts(collected: CollectedClicks, people: pl.DataFrame) -> list[Block]:
-    answers = collected.validated.answers
-    reaction = _group_by_device(answers.drop_nulls("reaction_ms"), "reaction_ms")
+def _build_participant_charts(collected: CollectedClicks, people: pl.DataFrame) -> list[Block]:
     known = people.with_columns(pl.col("device").fill_null("unknown"))
-    late = _group_by_device(known.drop_nulls("late_ms"), "late_ms")
-    charts: list[Block] = [
-        DistributionChart(
-            "Share inside by participant",
-            f"Batches count from {collected.study.settings.least_inside:g} on.",
-            _group_by_device(known.drop_nulls("inside"), "inside"),
-            "share of clicks inside",
-        )
-    ]
-    if reaction:
-        caption = "From the moment that clicks count to the click. Very short ones were made without looking."
+    inside, late = _group_by_device(known, "inside"), _group_by_device(known, "late_ms")
+    caption = f"A batch counts if its share is at least {collected.study.settings.least_inside:g}."
+    charts: list[Block] = [DistributionChart("Share inside by participant", caption, inside, "share of clicks inside")]
+    if reaction := _group_by_device(collected.validated.answers, "reaction_ms"):
+        caption = "From the moment clicks are accepted to the click. A very short time means a click without looking."
         charts.append(DistributionChart("Reaction time of answers", caption, reaction, "milliseconds"))
     # Fractions of a millisecond are noise and need no chart.
     if any(value >= 1 for _, values in late for value in values):
-        caption = "Half of a participant's phases were farther from the plan than this. Two frames are 33 ms."
+        caption = "The median over a participant's phases. Two frames at 60 Hz are 33 ms."
         charts.append(DistributionChart("Lateness by participant", caption, late, "milliseconds"))
     return charts
 
 
 def _group_by_device(frame: pl.DataFrame, column: str) -> list[tuple[str, list[float]]]:
-    parts = frame.partition_by("device", as_dict=True)
+    parts = frame.drop_nulls(column).partition_by("device", as_dict=True)
     return sorted((str(name[0]), part[column].to_list()) for name, part in parts.items())
 
 
 def _build_images(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
-    images = collected.images
-    wanted = collected.study.settings.target_answers
-    short = images.sort(pl.min_horizontal("valid_pc", "valid_mobile"), "dataset", "full_stem", "mode")
-    text = (
-        f"{format_count(wanted, 'valid click')} of each image, display mode and device are wanted. Those with the "
-        "fewest come first."
-    )
-    table = Table(
-        "Clicks by image and device",
-        "Valid clicks are those of participants that no rule excludes.",
-        tuple(_IMAGE_COLUMNS.values()),
-        short.with_columns(pl.concat_str("dataset", "full_stem", separator="/").alias("image"))
-        .select(*_IMAGE_COLUMNS)
-        .head(_TABLE_ROWS)
-        .rows(),
-        decimals=2,
-    )
+    settings, images = collected.study.settings, collected.images
+    wanted = format_count(settings.target_answers, "valid click")
+    text = f"{wanted} of each image, display mode and device are wanted. Those with the fewest come first."
+    fewest = pl.min_horizontal(f"valid_{device}" for device in settings.devices)
+    named = images.with_columns(pl.concat_str("dataset", "full_stem", separator="/").alias("image"))
+    listed = named.sort(fewest, "dataset", "full_stem", "mode").select(*_IMAGE_COLUMNS)
+    caption = "Valid clicks are those of participants that no rule excludes."
+    columns = tuple(_IMAGE_COLUMNS.values())
+    table = Table("Clicks by image and device", caption, columns, listed.head(_MAX_TABLE_ROWS).rows(), decimals=2)
     missed = galleries.build_missed_gallery()
-    return Section(
-        "Images", _note_truncation(text, images.height, "images.csv"), (*([missed] if missed else []), table)
-    )
+    return Section("Images", _note_truncation(text, images.height, "images.csv"), (*missed, table))
 
 
 def _build_devices(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
     gallery = galleries.build_device_gallery()
-    shown = [gallery] if gallery else []
     if not collected.devices:
-        return Section("PC against mobile", "The study collects on one device only.", shown)
+        return Section("PC against mobile", "The study collects on one device only.", gallery)
     table = _build_comparison("PC against mobile", collected.device_summary)
     text = (
-        f"On images with at least {LEAST_CLICKS} valid clicks of both. KS is the share of images on which the "
-        "two-sample test cannot tell the crowds apart (p above .05). PL1 and WD are distances relative to the box of "
-        f"the region to click, WD by the reading `{collected.wd}`. The distance between two halves of one crowd is not "
-        "0 either."
+        f"On images with at least {MIN_SET_SIZE} valid clicks of both. KS is the share of images on which the "
+        "two-sample test finds no difference between the two sets of clicks (p above .05). PL1 and WD are distances "
+        f"relative to the box of the region to click, WD by the reading `{collected.wd}`. Two random halves of one set "
+        "have a distance above 0 too."
     )
-    return Section("PC against mobile", text, (table, *shown))
+    return Section("PC against mobile", text, (table, *gallery))
 
 
 def _build_modes(collected: CollectedClicks, galleries: ClickGalleries) -> Section:
@@ -324,23 +280,16 @@ def _build_modes(collected: CollectedClicks, galleries: ClickGalleries) -> Secti
     if not collected.modes:
         return Section(title, f"The study has no display mode {TEXT}, which the others are compared with.")
     text = "The text mode shows no picture of the target. A mode that biases where people click differs from it."
-    gallery = galleries.build_mode_gallery()
     table = _build_comparison(title, collected.mode_summary)
-    return Section(title, text, (table, *([gallery] if gallery else [])))
+    return Section(title, text, (table, *galleries.build_mode_gallery()))
 
 
 def _build_comparison(title: str, summary: Mapping[str, Any]) -> Table:
-    rows = [
-        (
-            name,
-            row["stems"],
-            row["too_few"],
-            *(_format_estimate(row[metric]) for metric in PAIR_METRICS),
-            row["ks_undefined"],
-        )
-        for name, row in summary.items()
-    ]
-    caption = f"Means over images, with 95 % intervals. Left out: images with fewer than {LEAST_CLICKS} clicks of one."
+    rows = []
+    for name, row in summary.items():
+        scores = (_format_estimate(row[metric]) for metric in PAIR_METRICS)
+        rows.append((name, row["stems"], row["too_few"], *scores, row["ks_undefined"]))
+    caption = f"Means over images, with 95 % intervals. Left out: images with fewer than {MIN_SET_SIZE} clicks of one."
     names = (metric.upper() for metric in PAIR_METRICS)
     return Table(title, caption, ("display mode", "images", "left out", *names, "without a test"), rows)
 
@@ -352,7 +301,7 @@ def _format_estimate(estimate: Mapping[str, float | None] | None) -> str | None:
     return format_number(estimate["value"], 3) + (f" ({interval})" if interval else "")
 
 
-def _build_study(collected: CollectedClicks) -> list[Section]:
+def _build_study_notes(collected: CollectedClicks) -> list[Section]:
     titles = {"left_out": "Left out when the study was made", "counted": "Noted when the study was made"}
     tables = []
     for name, title in titles.items():
@@ -364,37 +313,44 @@ def _build_study(collected: CollectedClicks) -> list[Section]:
 
 
 def _note_truncation(text: str, rows: int, file: str) -> str:
-    return text if rows <= _TABLE_ROWS else f"{text} The table holds {_TABLE_ROWS} of {rows} rows; all are in `{file}`."
+    if rows <= _MAX_TABLE_ROWS:
+        return text
+    return f"{text} The table holds {_MAX_TABLE_ROWS} of {rows} rows; all are in `{file}`."
 
 
 class ClickGalleries:
-    """The galleries of a report, and their pictures by unit; a unit's name says which of its clicks are shown."""
+    """Builds the galleries of a report and collects their pictures, by unit.
+
+    A gallery with nothing to show is an empty list. A unit's name says which of its clicks are shown.
+    """
 
     def __init__(self, collected: CollectedClicks) -> None:
         self.collected = collected
         self.pictures: dict[str, Sequence[Picture] | str] = {}
         self._validator = ClickValidator(collected.study)
-        self._tasks = {
-            (task.dataset, task.full_stem): task
-            for task in collected.study.tasks
-            if isinstance(task, ClickTask) and not task.training
-        }
+        self._tasks = {(task.dataset, task.full_stem): task for task in list_click_tasks(collected.study)}
 
-    def build_device_gallery(self) -> Gallery | None:
-        """Images whose two crowds are most and least alike; those with most clicks if no test ran."""
+    def build_device_gallery(self) -> list[Gallery]:
+        """Images whose clicks on the two devices are most and least alike; those with most clicks if no test ran."""
         rows = [(mode, row) for mode, found in self.collected.devices.items() for row in found.rows]
         examples = []
         for mode, row in _select_extremes(rows):
             text = f"{row.clicks} clicks on a PC and {row.other_clicks} on a mobile device: {describe_pair(row)}."
             examples.append(self._add_example((row.dataset, row.full_stem), _BY_DEVICE, text, mode))
         if not examples:
-            for task, mode, count in self._list_most_clicked():
-                text = f"{format_count(count, 'valid click')}; no test was made."
+            counts = self.collected.valid.group_by("task", "mode").len()
+            most = counts.sort("len", "task", "mode", descending=[True, False, False]).head(_MAX_GALLERY_IMAGES)
+            for task_id, mode, count in most.iter_rows():
+                task, text = (
+                    self.collected.study.by_id[task_id],
+                    f"{format_count(count, 'valid click')}; no test was run.",
+                )
+                assert isinstance(task, ClickTask)
                 examples.append(self._add_example((task.dataset, task.full_stem), _BY_DEVICE, text, mode))
         caption = "Valid clicks by device: the most alike first, then the least alike."
-        return Gallery("Clicks by device", caption, examples) if examples else None
+        return [Gallery("Clicks by device", caption, examples)] if examples else []
 
-    def build_mode_gallery(self) -> Gallery | None:
+    def build_mode_gallery(self) -> list[Gallery]:
         """Images whose clicks in one display mode are most and least like those in the text mode."""
         rows = [(mode, row) for mode, found in self.collected.modes.items() for row in found.rows]
         examples = [
@@ -403,9 +359,9 @@ class ClickGalleries:
         ]
         unique = list({example.unit: example for example in examples}.values())
         caption = "Valid clicks by display mode: the most alike first, then the least alike."
-        return Gallery("Clicks by display mode", caption, unique) if unique else None
+        return [Gallery("Clicks by display mode", caption, unique)] if unique else []
 
-    def build_missed_gallery(self) -> Gallery | None:
+    def build_missed_gallery(self) -> list[Gallery]:
         """Images with the lowest share of clicks inside: a hard object, or a mask that is wrong."""
         worst = self.collected.images.filter(pl.col("inside") < 1).sort("inside", "dataset", "full_stem", "mode")
         examples = [
@@ -415,10 +371,10 @@ class ClickGalleries:
                 f"{100 * row['inside']:.0f} % of {format_count(row['pc'] + row['mobile'], 'click')} lie inside.",
                 row["mode"],
             )
-            for row in worst.head(_GALLERY_IMAGES).iter_rows(named=True)
+            for row in worst.head(_MAX_GALLERY_IMAGES).iter_rows(named=True)
         ]
         caption = "Lowest share of clicks inside. A mask that is wrong shows here."
-        return Gallery("Where people missed", caption, examples) if examples else None
+        return [Gallery("Where people missed", caption, examples)] if examples else []
 
     def _add_example(self, name: tuple[str, str], kind: str, text: str, mode: str | None = None) -> Example:
         several = len(self.collected.study.settings.modes) > 1 and mode is not None
@@ -438,35 +394,27 @@ class ClickGalleries:
         if kind != _MISSED:
             answers = answers.filter(pl.col("class") == VALID)
         mask, image = self._validator.mask(task.id), read_image(collected.study.file(task.image))
-        edge = answers.with_columns(pl.col("x").clip(0, task.width - 1), pl.col("y").clip(0, task.height - 1))
-        close = crop_around(mask, points=edge.select("x", "y").iter_rows())
-        part, region = close.cut(image), close.cut(mask)
-        pictures, (column, crowds) = [], _SPLITS[kind]
-        for name in (name for name in crowds if name in edge[column]):
-            clicks = edge.filter(pl.col(column) == name)
-            points = close.moved(clicks.select(pl.col("x", "y").floor()).iter_rows())
+        clipped = answers.with_columns(pl.col("x").clip(0, task.width - 1), pl.col("y").clip(0, task.height - 1))
+        crop = crop_around(mask, points=clipped.select("x", "y").iter_rows())
+        cut_image, cut_mask = crop.cut(image), crop.cut(mask)
+        pictures, (column, values) = [], _SPLITS[kind]
+        for name in values:
+            clicks = clipped.filter(pl.col(column) == name)
+            if clicks.is_empty():
+                continue
+            points = crop.moved(clicks.select(pl.col("x", "y").floor()).iter_rows())
             dots = [(x, y, task.click_type != "fp") for x, y in points]
             label = f"{name}: {format_count(len(dots), 'click')}"
-            pictures.append(Picture(label, part, mask=region, points=dots, ordered=False))
+            pictures.append(Picture(label, cut_image, mask=cut_mask, points=dots, ordered=False))
         return pictures
-
-    def _list_most_clicked(self) -> list[tuple[ClickTask, str, int]]:
-        counts = (
-            self.collected.valid.group_by("task", "mode")
-            .len()
-            .sort("len", "task", "mode", descending=[True, False, False])
-        )
-        by_id = self.collected.study.by_id
-        found = [(by_id[task], mode, count) for task, mode, count in counts.head(_GALLERY_IMAGES).iter_rows()]
-        return [(task, mode, count) for task, mode, count in found if isinstance(task, ClickTask)]
 
 
 def _select_extremes(rows: Sequence[tuple[str, PairScores]]) -> list[tuple[str, PairScores]]:
     order = sorted(rows, key=lambda one: (not one[1].ks, -one[1].p if one[1].p == one[1].p else 1.0, one[0]))
-    return list(dict.fromkeys([*order[:_GALLERY_IMAGES], *order[-_GALLERY_IMAGES:]]))
+    return list(dict.fromkeys([*order[:_MAX_GALLERY_IMAGES], *order[-_MAX_GALLERY_IMAGES:]]))
 
 
 def describe_pair(row: PairScores) -> str:
-    """The result of the test on two crowds, and their distances."""
-    test = f"no test ({row.why})" if row.why else f"{'alike' if row.ks else 'told apart'} (p {row.p:.2f})"
+    """The result of the two-sample test on a pair of click sets, and their distances."""
+    test = f"no test ({row.why})" if row.why else f"{'alike' if row.ks else 'different'} (p {row.p:.2f})"
     return f"{test}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}"

@@ -38,7 +38,7 @@ _RULES = (
 
 
 class ExclusionRules(BaseModel):
-    """Whom to exclude; a rule that is null, or an empty list, excludes nobody."""
+    """Which participants to exclude; a rule that is null, or an empty list, is off."""
 
     # Participants may be named by number.
     model_config = ConfigDict(extra="forbid", frozen=True, coerce_numbers_to_str=True)

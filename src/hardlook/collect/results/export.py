@@ -1,4 +1,4 @@
-"""Export of a study's results to files: a clicks study here, reviews and ratings by their own modules."""
+"""Export of a study's results to files: a clicks study here, reviews and ratings in their own modules."""
 
 from __future__ import annotations
 
@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hardlook.collect.results.clicks import CollectedClicks, collect_clicks, list_all_clicks, write_pixel_clicks
+from hardlook.collect.results.clicks_report import ClickGalleries, build_document, build_sections
+from hardlook.collect.results.ratings import export_ratings
+from hardlook.collect.results.reviews import export_review
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.pictures import PREVIOUS_MASKS
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.click_sets import WassersteinReading
+from hardlook.report.page import render_study
 
 if TYPE_CHECKING:
     from hardlook.collect.results.exclusion_rules import ExclusionRules
     from hardlook.collect.store.store import Store
-
 
 REPORT, PAGE = "report.json", "page.html"
 
@@ -53,29 +56,19 @@ def export_study(
     given = [flag for flag, value in (("mode", mode), ("all-clicks", all_clicks)) if value]
     if given:
         raise OptionError(f"--{', --'.join(given)} with a study of kind {kind}", remedy="these are for clicks studies")
-    if kind == "review":
-        from hardlook.collect.results.reviews import export_review
-
-        return export_review(study, store, out, rules)
-    from hardlook.collect.results.ratings import export_ratings
-
-    return export_ratings(study, store, out, rules)
+    return (export_review if kind == "review" else export_ratings)(study, store, out, rules)
 
 
 def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
     """Write all files of a clicks study; return the document of report.json."""
-    from hardlook.collect.results.clicks_report import ClickGalleries, build_document, build_sections
-    from hardlook.report.page import render_study
-
-    study, answers = collected.study, collected.validated.answers
+    study, answers, previews = collected.study, collected.validated.answers, collected.previews
     masks = study.file(PREVIOUS_MASKS)
-    copied = masks.is_dir()
-    files = (CLICKS, *((PREVIEWS,) if collected.previews else ()), EVERY, PARTICIPANTS, IMAGES)
-    document = build_document(collected, (*files, *((PREVIOUS_MASKS,) if copied else ()), REPORT, PAGE))
+    optional = {PREVIEWS: previews is not None, PREVIOUS_MASKS: masks.is_dir()}
+    listed = (CLICKS, PREVIEWS, EVERY, PARTICIPANTS, IMAGES, PREVIOUS_MASKS, REPORT, PAGE)
+    document = build_document(collected, [name for name in listed if optional.get(name, True)])
     galleries = ClickGalleries(collected)
-    sections = build_sections(collected, galleries)
     page = render_study(
-        sections,
+        build_sections(collected, galleries),
         title=f"{study.settings.title}: what was collected",
         kind="Quality report",
         summary="Clicks of people: how good they are, and whether crowds differ.",
@@ -85,15 +78,15 @@ def write_clicks_study(collected: CollectedClicks, out: Path) -> dict[str, Any]:
     # Only now, when nothing can fail any more: a folder holds all files of one export, this one or the one before.
     out.mkdir(parents=True, exist_ok=True)
     write_pixel_clicks(out / CLICKS, collected.table)
-    if collected.previews:
-        write_pixel_clicks(out / PREVIEWS, collected.previews.table)
+    if previews:
+        write_pixel_clicks(out / PREVIEWS, previews.table)
     every = list_all_clicks(study, answers, collected.excluded, collected.numbers, collected.mode)
     write_atomically(out / EVERY, every.write_csv())
     why = pl.col("participant").replace_strict(collected.excluded, default="", return_dtype=pl.String)
     people = collected.quality.with_columns(why.alias("excluded")).drop("participant")
     write_atomically(out / PARTICIPANTS, people.write_csv())
     write_atomically(out / IMAGES, collected.images.drop("item").write_csv())
-    if copied:
+    if masks.is_dir():
         shutil.copytree(masks, out / PREVIOUS_MASKS, dirs_exist_ok=True)
     write_atomically(out / REPORT, json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     write_atomically(out / PAGE, page)
@@ -105,10 +98,8 @@ def _check_folder(study: Study, out: Path) -> None:
     if out.resolve() == study.path.resolve():
         raise OptionError("--out is the study's own folder", remedy="choose another, such as a folder inside it")
     try:
-        there = json.loads((out / REPORT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        fingerprint = json.loads((out / REPORT).read_text(encoding="utf-8"))["study"]["fingerprint"]
+    except (OSError, ValueError, LookupError, TypeError):
         return
-    other = there.get("study") if isinstance(there, dict) else None
-    printed = other.get("fingerprint") if isinstance(other, dict) else None
-    if printed not in (None, study.fingerprint):
+    if fingerprint != study.fingerprint:
         raise DataError("the folder holds the results of another study", file=out, remedy="choose another --out")

@@ -3,30 +3,22 @@
 Works on the frames of a store; `revalidate_answers` gives frames whose flags are computed from the masks instead.
 
 >>> from pathlib import Path
->>> from hardlook.collect.results.answers import ANSWER_TYPES, BATCH_TYPES
->>> from hardlook.collect.study.folder import Study
 >>> from hardlook.collect.study.settings import StudySettings
 >>> study = Study(Path("study"), StudySettings(kind="clicks", title="Cups"), (), {}, bytes(32))
->>> answers = pl.DataFrame({name: [] for name in ANSWER_TYPES})
->>> batches = pl.DataFrame({name: [] for name in BATCH_TYPES})
->>> people = pl.DataFrame({"id": ["a"], "device": ["pc"], "joined": [1.0], "trained": [None], "seen": [1.0],
-...                        "finished": [None]})
->>> measure_participants(study, answers, batches, people).select("number", "answers", "inside").rows()
-[(1, 0, None)]
+>>> answers = pl.DataFrame({"participant": ["a"], "device": ["pc"], "mode": ["text"], "inside": [True], "near": [True],
+...     "reaction_ms": [800.0], "early": [0], "shows": [1], "durations": ['{"image": 1507}'], "circumstances": ["{}"]})
+>>> batches = pl.DataFrame({"participant": ["a"], "state": ["complete"], "valid": [True]})
+>>> people = pl.DataFrame({"id": ["a", "b"], "device": ["pc", None], "joined": [1.0, 2.0], "finished": [None, None]})
+>>> names = ("number", "answers", "inside", "late_ms", "valid_batches")
+>>> measure_participants(study, answers, batches, people).select(names).rows()
+[(1, 1, 1.0, 7.0, 1), (2, 0, None, None, 0)]
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from hardlook.collect.results.answers import (
-    PHASES,
-    cast_answers,
-    cast_batches,
-    number_participants,
-    unpack_circumstances,
-    unpack_durations,
-)
+from hardlook.collect.results.answers import PHASES, unpack_circumstances, unpack_durations
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 
@@ -41,38 +33,38 @@ def measure_participants(
 ) -> pl.DataFrame:
     """One row per participant, in the order of joining; null where there is no data.
 
-    `number` is the pseudonym; `inside` and `near` are shares of the answers, 0 to 1; `reaction_ms` their median;
-    `early` counts clicks made too early, `early_share` is the share of answers that had one; `late_ms` is the median,
-    over phases of all answers, of how far the measured duration lies from the planned one; `hidden` counts how often
-    the page was hidden, `reshown` the answers whose pictures were requested more than once. `dropped_batches`
-    are complete and not valid, `given_up_batches` were returned.
+    `number` is the participant's pseudonym in every file; `inside` and `near` are shares of the answers, 0 to 1;
+    `reaction_ms` their median; `early` counts clicks made too early, `early_share` is the share of answers that had
+    one; `late_ms` is the median, over phases of all answers, of how far the measured duration lies from the planned
+    one; `hidden` counts how often the page was hidden, `reshown` the answers whose pictures were requested more
+    than once. `dropped_batches` are complete and not valid, `given_up_batches` were returned.
     """
-    known = unpack_circumstances(cast_answers(answers))
-    answered = known.group_by("participant").agg(
-        pl.len().alias("answers"),
-        pl.col("inside").mean(),
-        pl.col("near").mean(),
-        pl.col("reaction_ms").median(),
-        pl.col("early").sum(),
-        (pl.col("early") > 0).mean().alias("early_share"),
-        pl.col("hidden").sum(),
-        pl.col("restarts").sum(),
-        (pl.col("shows") > 1).sum().alias("reshown"),
-    )
-    late = measure_lateness(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
-    complete = pl.col("state") == "complete"
-    counted = (
-        cast_batches(batches)
+    answered = (
+        unpack_circumstances(answers)
         .group_by("participant")
         .agg(
-            pl.len().alias("batches"),
-            pl.col("valid").fill_null(False).sum().alias("valid_batches"),
-            (complete & ~pl.col("valid").fill_null(False)).sum().alias("dropped_batches"),
-            (pl.col("state") == "returned").sum().alias("given_up_batches"),
-            (pl.col("state") == "open").sum().alias("open_batches"),
+            pl.len().alias("answers"),
+            pl.col("inside").mean(),
+            pl.col("near").mean(),
+            pl.col("reaction_ms").median(),
+            pl.col("early").sum(),
+            (pl.col("early") > 0).mean().alias("early_share"),
+            pl.col("hidden").sum(),
+            pl.col("restarts").sum(),
+            (pl.col("shows") > 1).sum().alias("reshown"),
         )
     )
-    found = number_participants(participants).select("number", pl.col("id").alias("participant"), "device", "finished")
+    late = measure_lateness(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
+    state, valid = pl.col("state"), pl.col("valid").fill_null(False)
+    counted = batches.group_by("participant").agg(
+        pl.len().alias("batches"),
+        valid.sum().alias("valid_batches"),
+        ((state == "complete") & ~valid).sum().alias("dropped_batches"),
+        (state == "returned").sum().alias("given_up_batches"),
+        (state == "open").sum().alias("open_batches"),
+    )
+    joined = participants.sort("joined", "id").with_row_index("number", 1)
+    found = joined.select("number", pl.col("id").alias("participant"), "device", "finished")
     for part in (answered, counted, late):
         found = found.join(part, on="participant", how="left", maintain_order="left")
     return found.with_columns(
@@ -83,12 +75,9 @@ def measure_participants(
 def measure_lateness(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     """One row per phase of an answer: participant, device, `phase`, `late_ms` (measured minus planned); clicks only."""
     timings = study.settings.timings
-    plans = {"image": pl.lit(timings.image), "again": pl.lit(timings.again)}
-    words = pl.col("mode") == "text"
-    plans["target"] = pl.when(words).then(timings.target_of("text")).otherwise(timings.target_of(""))
-    known = unpack_durations(cast_answers(answers))
-    if study.settings.kind != "clicks":
-        known = known.clear()
+    target = pl.when(pl.col("mode") == "text").then(timings.target_of("text")).otherwise(timings.target_of(""))
+    plans = {"image": pl.lit(timings.image), "target": target, "again": pl.lit(timings.again)}
+    known = unpack_durations(answers if study.settings.kind == "clicks" else answers.clear())
     late = known.select("participant", "device", *((pl.col(name) - 1000 * plans[name]).alias(name) for name in PHASES))
     long = late.unpivot(PHASES, index=("participant", "device"), variable_name="phase", value_name="late_ms")
     return long.drop_nulls("late_ms")
@@ -101,25 +90,18 @@ def measure_images(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     the share of all answers, 0 to 1 and null where there are none; `reaction_ms` their median.
     """
     counted = (pl.col("near") & pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
-    counts = (
-        cast_answers(answers)
-        .with_columns(counted.alias("counts"))
-        .group_by("item")
-        .agg(
-            *((pl.col("device") == device).sum().alias(device) for device in ("pc", "mobile")),
-            *(
-                ((pl.col("device") == device) & pl.col("counts")).sum().alias(f"valid_{device}")
-                for device in ("pc", "mobile")
-            ),
-            pl.col("inside").mean(),
-            pl.col("reaction_ms").median(),
-        )
+    on = {device: pl.col("device") == device for device in ("pc", "mobile")}
+    counts = answers.group_by("item").agg(
+        *(here.sum().alias(device) for device, here in on.items()),
+        *((here & counted).sum().alias(f"valid_{device}") for device, here in on.items()),
+        pl.col("inside").mean(),
+        pl.col("reaction_ms").median(),
     )
-    rows = []
-    for item in study.items:
-        task = study.by_id[item.task]
-        if isinstance(task, ClickTask):
-            rows.append((item.id, item.task, task.dataset, task.full_stem, task.click_type, item.mode))
+    rows = [
+        (item.id, task.id, task.dataset, task.full_stem, task.click_type, item.mode)
+        for item in study.items
+        if isinstance(task := study.by_id[item.task], ClickTask)
+    ]
     names = ("item", "task", "dataset", "full_stem", "click_type", "mode")
     listed = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
     found = listed.join(counts, on="item", how="left", maintain_order="left")

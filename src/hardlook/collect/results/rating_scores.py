@@ -33,7 +33,7 @@ from hardlook.harness.stats.ranking import holm
 from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.randomness import generator
 
-SCALE = range(1, 11)
+SCALE = tuple(range(1, 11))
 
 THING, PERSON = "thing rated", "participant"
 
@@ -147,13 +147,10 @@ def score_likeness(
 
 def build_rating_table(ratings: pl.DataFrame) -> tuple[NDArray[np.float64], list[str]]:
     """(raters, items) with NaN if a rater did not rate an item, and the subject of each item."""
-    raters, items = sorted(set(ratings["participant"])), sorted(set(ratings["item"]))
-    rows, columns = ({name: at for at, name in enumerate(names)} for names in (raters, items))
-    table, subjects = np.full((len(raters), len(items)), np.nan), [""] * len(items)
-    for person, item, subject, rating in ratings.select("participant", "item", "subject", "rating").iter_rows():
-        table[rows[person], columns[item]] = rating
-        subjects[columns[item]] = subject
-    return table, subjects
+    table = ratings.sort("item").pivot("item", index="participant", values="rating").sort("participant")
+    subjects = dict(ratings.select("item", "subject").iter_rows())
+    values = table.drop("participant").cast(pl.Float64).to_numpy(order="c")
+    return values, [subjects[item] for item in table.columns[1:]]
 
 
 def _build_scores(

@@ -11,9 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
-from hardlook.collect.results.answers import cast_answers, cast_batches
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.validity import ClickValidator, classify_points
 from hardlook.errors import DataError, HardlookError
@@ -40,21 +38,19 @@ def revalidate_answers(
     replaced. A batch is valid with `inside_needed` clicks inside, of the tasks that were handed out, also when it was
     returned before its end; an open one has no validity.
     """
-    known = cast_answers(answers)
-    stored = _reopen_newer_batches(known, cast_batches(batches))
-    _check_answers(study, known)
-    flags = np.zeros((known.height, 2), bool)
-    validator, grouped = ClickValidator(study), _group_by_task(known)
-    advance(sum(not task.training for task in study.tasks) - len(grouped))
-    for task, rows in grouped.items():
-        points = known[rows].select("x", "y").to_numpy()
+    stored = _reopen_newer_batches(answers, batches)
+    _check_answers(study, answers)
+    flags, validator = np.zeros((answers.height, 2), bool), ClickValidator(study)
+    grouped = answers.with_row_index("row").group_by("task", maintain_order=True).agg("row", "x", "y")
+    advance(sum(not task.training for task in study.tasks) - grouped.height)
+    for task, rows, xs, ys in grouped.iter_rows():
         try:
-            inside, near = classify_points(validator.mask(task), points, study.settings.click_radius)
+            inside, near = classify_points(validator.mask(task), np.column_stack([xs, ys]), study.settings.click_radius)
         except HardlookError as error:
             raise error.at(unit=task) from error
         flags[rows, 0], flags[rows, 1] = inside, near
         advance(1)
-    validated = known.with_columns(pl.Series("inside", flags[:, 0]), pl.Series("near", flags[:, 1]))
+    validated = answers.with_columns(pl.Series("inside", flags[:, 0]), pl.Series("near", flags[:, 1]))
     new_batches = _validate_batches(study, validated, stored)
     by_batch = new_batches.select(
         pl.col("id").alias("batch"), pl.col("valid").alias("batch_valid"), pl.col("state").alias("batch_state")
@@ -62,13 +58,12 @@ def revalidate_answers(
     validated = validated.drop("batch_valid", "batch_state").join(
         by_batch, on="batch", how="left", maintain_order="left"
     )
+    # Open batches have no validity before and after.
     return RevalidatedAnswers(
-        validated.select(known.columns),
+        validated.select(answers.columns),
         new_batches,
-        _count_differences(known, validated, ("inside", "near")),
-        _count_differences(
-            stored.filter(pl.col("state") != "open"), new_batches.filter(pl.col("state") != "open"), ("valid",)
-        ),
+        _count_differences(answers, validated, ("inside", "near")),
+        _count_differences(stored, new_batches, ("valid",)),
     )
 
 
@@ -93,11 +88,6 @@ def _reopen_newer_batches(answers: pl.DataFrame, batches: pl.DataFrame) -> pl.Da
     ).drop("seen")
 
 
-def _group_by_task(answers: pl.DataFrame) -> dict[str, NDArray[np.int64]]:
-    grouped = answers.with_row_index("place").group_by("task", maintain_order=True).agg("place")
-    return {task: np.array(places, np.int64) for task, places in grouped.iter_rows()}
-
-
 def _check_answers(study: Study, answers: pl.DataFrame) -> None:
     unknown = sorted(set(answers["task"].unique()) - study.by_id.keys())
     if unknown:
@@ -110,7 +100,4 @@ def _check_answers(study: Study, answers: pl.DataFrame) -> None:
 
 
 def _count_differences(before: pl.DataFrame, after: pl.DataFrame, names: tuple[str, ...]) -> int:
-    found = np.zeros(before.height, bool)
-    for name in names:
-        found |= before[name].ne_missing(after[name]).to_numpy()
-    return int(found.sum())
+    return int(np.any([before[name].ne_missing(after[name]) for name in names], axis=0).sum())

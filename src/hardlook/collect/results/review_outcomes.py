@@ -1,6 +1,6 @@
 """What reviews decide about candidate images, how far reviewers agree, and the kept images as a dataset.
 
-A claim is kept when everybody accepted it and enough people reviewed it; with fewer reviews than the study wants it is
+A claim is kept if enough people reviewed it and all accepted it; with fewer reviews than the study wants it is
 undecided, and otherwise rejected. Kept images are copied next to their manifest, not linked, so that the dataset stays
 as it is when the candidates change. If a candidate is gone or has changed since the review, the study's own picture is
 used and counted.
@@ -15,7 +15,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -29,9 +29,10 @@ from hardlook.data.images import read_image
 from hardlook.data.object_instances.instance import limit_image
 from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.stats import Estimate, bootstrap_score, ratio
+from hardlook.harness.stats import bootstrap_score, ratio
 from hardlook.harness.stats.agreement import cohen_kappa, fleiss_kappa_interval, krippendorff_alpha_interval
 from hardlook.randomness import generator
+from hardlook.report.json_values import to_json_value
 
 Outcome = Literal["kept", "rejected", "undecided"]
 
@@ -61,7 +62,7 @@ class ReviewedClaim:
 
     @property
     def outcome(self) -> Outcome:
-        """Which of the three csv files it is in."""
+        """What the reviews decide."""
         if self.reviews < self.wanted:
             return "undecided"
         return "rejected" if self.declined else "kept"
@@ -70,21 +71,6 @@ class ReviewedClaim:
     def disputed(self) -> bool:
         """Whether people differ about it."""
         return bool(self.accepted and self.declined)
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """How far people agree on the `claims` that two or more of them reviewed; values are NaN where undefined.
-
-    `percent` is the share of pairs of reviews that are alike, in [0, 1]; `fleiss` and `alpha` allow for chance.
-    `cohen` is given if the same two people reviewed all of these claims, else None.
-    """
-
-    claims: int
-    percent: Estimate
-    fleiss: Estimate
-    alpha: Estimate
-    cohen: float | None
 
 
 def count_reviews(study: Study, answers: pl.DataFrame) -> tuple[ReviewedClaim, ...]:
@@ -105,32 +91,51 @@ def count_reviews(study: Study, answers: pl.DataFrame) -> tuple[ReviewedClaim, .
     return tuple(found)
 
 
-def measure_agreement(claims: tuple[ReviewedClaim, ...], answers: pl.DataFrame) -> Agreement | None:
-    """Agreement over the claims that have two reviews or more, None without any.
+def count_verdicts(claims: Iterable[ReviewedClaim]) -> NDArray[np.int64]:
+    """How many accepted and declined each claim that has two reviews or more, (claims, 2)."""
+    return np.array([[one.accepted, one.declined] for one in claims if one.reviews > 1], np.int64).reshape(-1, 2)
 
-    Claims about one image are resampled together. `answers` has the columns participant, task and value.
+
+def count_alike_pairs(counts: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Per claim the ordered pairs of reviews that are alike, and all pairs, (claims, 2), from counts as above.
+
+    >>> count_alike_pairs(np.array([[2, 0], [1, 2]])).tolist()
+    [[2.0, 2.0], [2.0, 6.0]]
     """
-    reviewed = [one for one in claims if one.reviews > 1]
-    counts = np.array([[one.accepted, one.declined] for one in reviewed], np.int64).reshape(-1, 2)
+    people = counts.sum(1)
+    return np.column_stack([(counts * (counts - 1)).sum(1), people * (people - 1)]).astype(np.float64)
+
+
+def measure_agreement(claims: tuple[ReviewedClaim, ...], answers: pl.DataFrame) -> dict[str, Any] | None:
+    """Agreement over the claims that have two reviews or more as JSON values, None without such claims.
+
+    `percent` is the share of pairs of reviews that are alike, in [0, 1]; `fleiss` and `alpha` allow for chance;
+    `cohen` is given if the same two people reviewed all of these claims. Undefined values are None. Claims about one
+    image are resampled together. `answers` has the columns participant, task and value.
+    """
+    counts, reviewed = count_verdicts(claims), [one.task for one in claims if one.reviews > 1]
     if not reviewed:
         return None
-    people = counts.sum(1)
-    alike = (counts * (counts - 1)).sum(1)
-    images = [one.task.name for one in reviewed]
+    shared: dict[str, Any] = {
+        "clusters": [task.name for task in reviewed],
+        "resamples": RESAMPLES,
+        "resampled": "image",
+    }
 
     def rng() -> np.random.Generator:
         return generator(0, "review", "agreement")
 
-    pairs = np.column_stack([alike, people * (people - 1)]).astype(np.float64)
-    return Agreement(
-        len(reviewed),
-        bootstrap_score(pairs, ratio, rng=rng(), clusters=images, resamples=RESAMPLES, resampled="image"),
-        fleiss_kappa_interval(counts, rng=rng(), clusters=images, resamples=RESAMPLES, resampled="image"),
-        krippendorff_alpha_interval(
-            expand_counts(counts), "nominal", rng=rng(), clusters=images, resamples=RESAMPLES, resampled="image"
-        ),
-        _compute_cohen_kappa(answers.filter(pl.col("task").is_in([one.task.id for one in reviewed]))),
-    )
+    estimates = {
+        "percent": bootstrap_score(count_alike_pairs(counts), ratio, rng=rng(), **shared),
+        "fleiss": fleiss_kappa_interval(counts, rng=rng(), **shared),
+        "alpha": krippendorff_alpha_interval(expand_counts(counts), "nominal", rng=rng(), **shared),
+    }
+    document: dict[str, Any] = {"claims": len(reviewed)}
+    for name, estimate in estimates.items():
+        document[name] = {"value": estimate.value, "low": estimate.interval.low, "high": estimate.interval.high}
+    document["cohen"] = _compute_cohen_kappa(answers.filter(pl.col("task").is_in([task.id for task in reviewed])))
+    plain: dict[str, Any] = to_json_value(document)
+    return plain
 
 
 def measure_reviewers(answers: pl.DataFrame) -> pl.DataFrame:
@@ -138,9 +143,10 @@ def measure_reviewers(answers: pl.DataFrame) -> pl.DataFrame:
 
     `alike` is the share of others' reviews of the same claims that agree, null if there are none. Shares are in [0, 1].
     """
-    others = answers.select("task", pl.col("participant").alias("other"), pl.col("value").alias("said"))
-    beside = answers.join(others, on="task").filter(pl.col("participant") != pl.col("other"))
-    alike = beside.group_by("participant").agg((pl.col("value") == pl.col("said")).mean().alias("alike"))
+    pairs = answers.join(answers, on="task", suffix="_other").filter(
+        pl.col("participant") != pl.col("participant_other")
+    )
+    alike = pairs.group_by("participant").agg((pl.col("value") == pl.col("value_other")).mean().alias("alike"))
     own = answers.group_by("participant").agg(
         pl.len().alias("reviews"), pl.col("value").mean().alias("accepted"), pl.col("reaction_ms").median()
     )
@@ -157,9 +163,8 @@ def expand_counts(counts: NDArray[np.int64]) -> NDArray[np.float64]:
     >>> expand_counts(np.array([[2, 0], [1, 2]])).tolist()
     [[1.0, 1.0], [1.0, 0.0], [nan, 0.0]]
     """
-    most = int(counts.sum(1).max(initial=0))
-    place = np.arange(most)[:, None]
     accepted, people = counts[:, 0], counts.sum(1)
+    place = np.arange(people.max(initial=0))[:, None]
     return np.where(place < accepted, 1.0, np.where(place < people, 0.0, math.nan))
 
 
@@ -174,21 +179,16 @@ def _compute_cohen_kappa(answers: pl.DataFrame) -> float | None:
 _CLAIM = ("path", "concept", "context", "split")
 
 
-@dataclass(frozen=True)
-class KeptImages:
-    """How many images were copied, and the names of those that came from the study's own pictures."""
-
-    copied: int
-    from_study: tuple[str, ...]
-
-
 def candidates_folder(study: Study) -> Path:
     """The candidates' folder when the study was made."""
     return study.path / str(study.made["data"]["candidates"])
 
 
-def write_kept_images(study: Study, kept: Sequence[ReviewedClaim], out: Path) -> KeptImages:
-    """Write `manifest.csv` and the images that it names; an image of several claims is copied once."""
+def write_kept_images(study: Study, kept: Sequence[ReviewedClaim], out: Path) -> tuple[int, list[str]]:
+    """Write `manifest.csv` and the images that it names; an image of several claims is copied once.
+
+    Returns the number of images, and the names of those that are copies of the study's own pictures.
+    """
     root = candidates_folder(study)
     if out.resolve() == root.resolve():
         raise OptionError("the export would replace the candidates' manifest", remedy="pass another folder as --out")
@@ -205,7 +205,7 @@ def write_kept_images(study: Study, kept: Sequence[ReviewedClaim], out: Path) ->
         _copy_file(source, out / placed[one.task.name])
     rows = [(placed[one.task.name], one.task.concept, one.task.context, one.task.split) for one in kept]
     _write_csv(out / MANIFEST, _CLAIM, rows)
-    return KeptImages(len(placed), tuple(from_study))
+    return len(placed), from_study
 
 
 def write_claims(path: Path, claims: Sequence[ReviewedClaim]) -> None:
@@ -218,7 +218,6 @@ def write_claims(path: Path, claims: Sequence[ReviewedClaim]) -> None:
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Write a csv file atomically."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

@@ -3,7 +3,7 @@
     OUT/manifest.csv     path, concept, context, split of what was kept; OUT is a dataset that `hardlook run metacoco`
                          reads by --data root=OUT
     OUT/images/          the images that it names
-    OUT/rejected.csv     claims that somebody declined
+    OUT/rejected.csv     claims that at least one person declined
     OUT/undecided.csv    claims with fewer reviews than wanted
     OUT/report.json      all numbers
     OUT/page.html        the same with pictures
@@ -14,6 +14,7 @@ Every candidate is in exactly one of the three csv files.
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -22,12 +23,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import hardlook
-from hardlook.collect.results.answers import number_participants
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.results.review_outcomes import (
     OUTCOMES,
-    Agreement,
     ReviewedClaim,
     candidates_folder,
     count_reviews,
@@ -41,10 +40,8 @@ from hardlook.data.images import read_image
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, HeatMap, Picture, Section, Table
-from hardlook.harness.stats import Estimate
 from hardlook.randomness import generator
 from hardlook.report.formatting import format_count
-from hardlook.report.json_values import to_json_value
 from hardlook.report.page import render_study
 
 if TYPE_CHECKING:
@@ -68,17 +65,16 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
     rules = parse_rules(store.rules()) if rules is None else rules
     # Answers first, so that all their participants are in the frame that is read later.
     answers, batches, people = store.answers(), store.batches(), store.participants()
-    gone: dict[str, str] = {}
-    if rules.active_rules():
-        gone = find_excluded(measure_participants(study, answers, batches, people), rules)
+    quality = measure_participants(study, answers, batches, people)
+    excluded = find_excluded(quality, rules)
     yes_or_no = answers.filter(pl.col("value").is_in([0, 1]))
-    counting = yes_or_no.filter(~pl.col("participant").is_in(list(gone)))
+    counting = yes_or_no.filter(~pl.col("participant").is_in(list(excluded)))
     claims = count_reviews(study, counting)
     by_outcome = {name: [one for one in claims if one.outcome == name] for name in OUTCOMES}
-    kept = write_kept_images(study, by_outcome["kept"], out)
+    copied, from_study = write_kept_images(study, by_outcome["kept"], out)
     for name in ("rejected", "undecided"):
         write_claims(out / f"{name}.csv", by_outcome[name])
-    numbers = dict(number_participants(people).select("id", "number").iter_rows())
+    numbers = dict(quality.select("participant", "number").iter_rows())
     rows = measure_reviewers(counting).with_columns(
         pl.col("participant").replace_strict(numbers, return_dtype=pl.Int64)
     )
@@ -95,15 +91,15 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
         "reviews": len(counting),
         "participants": counting["participant"].n_unique(),
         "rules": rules.active_rules(),
-        "excluded": [{"participant": numbers[name], "reason": reason} for name, reason in gone.items()],
+        "excluded": [{"participant": numbers[name], "reason": reason} for name, reason in excluded.items()],
         "left_out": {
             "answers_of_excluded_participants": len(yes_or_no) - len(counting),
             "answers_neither_yes_nor_no": len(answers) - len(yes_or_no),
         },
-        "agreement": _summarise_agreement(measure_agreement(claims, counting)),
+        "agreement": measure_agreement(claims, counting),
         "images": {
-            "copied": kept.copied,
-            "of_the_study": {"count": len(kept.from_study), "examples": list(kept.from_study[:_EXAMPLES])},
+            "copied": copied,
+            "of_the_study": {"count": len(from_study), "examples": from_study[:_EXAMPLES]},
         },
         "cells": _count_cells(claims),
         "reviewers": rows.sort("participant").to_dicts(),
@@ -112,18 +108,6 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
     write_atomically(out / "report.json", json.dumps(report, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
     write_atomically(out / "page.html", render_page(study, claims, report))
     return report
-
-
-def _summarise_agreement(agreement: Agreement | None) -> dict[str, Any] | None:
-    """The document of an agreement; undefined numbers are null."""
-    if agreement is None:
-        return None
-    document: dict[str, Any] = {"claims": agreement.claims}
-    for name in _AGREEMENT:
-        estimate: Estimate = getattr(agreement, name)
-        document[name] = {"value": estimate.value, "low": estimate.interval.low, "high": estimate.interval.high}
-    plain: dict[str, Any] = to_json_value({**document, "cohen": agreement.cohen})
-    return plain
 
 
 def _count_cells(claims: tuple[ReviewedClaim, ...]) -> list[dict[str, Any]]:
@@ -153,41 +137,35 @@ def _describe_results(report: dict[str, Any]) -> list[str]:
             f"is {chance} over {format_count(found['claims'], 'claim')}."
         )
     if taken := report["images"]["of_the_study"]["count"]:
-        words.append(
-            f"{format_count(taken, 'kept image')} came from the study, since the candidate is gone or has changed."
-        )
+        images = format_count(taken, "kept image")
+        words.append(f"{images} came from the study, since the candidate is gone or has changed.")
     return words
 
 
 def render_page(study: Study, claims: Sequence[ReviewedClaim], report: Mapping[str, Any]) -> str:
     """The page as HTML; `report` is the content of report.json."""
+    counts = [(name, report[name]) for name in ("candidates", *OUTCOMES)]
+    caption = "Every candidate is kept, rejected or undecided; disputed ones were accepted by some and not by others."
+    rows = [*counts, ("rejected, and disputed", report["disputed"])]
+    outcomes = Table("Candidates", caption, ("candidates", "count"), rows)
+    caption = "Shares of reviews that accept, and of others' reviews of the same claims that agree; milliseconds."
+    columns = ("participant", "reviews", "accepted", "alike", "reaction_ms")
+    reviewers = _build_table("Reviewers", caption, columns, report["reviewers"])
     galleries = _build_galleries(claims)
-    by_id = {one.task.id: one for one in claims}
     shown = {example.unit for gallery in galleries for example in gallery.examples}
     return render_study(
         [
-            Section(
-                "What was kept",
-                "\n\n".join(report["in_words"]),
-                (_build_outcome_table(report), _build_agreement_table(report)),
-            ),
+            Section("What was kept", "\n\n".join(report["in_words"]), (outcomes, _build_agreement_table(report))),
             Section("Concepts and contexts", "", _build_cells(report)),
-            Section("Reviewers", _describe_excluded(report), (_build_reviewer_table(report),)),
+            Section("Reviewers", _describe_excluded(report), (reviewers,)),
             Section("Images to look at", "Drawn at random from each kind.", galleries),
         ],
         title=f"Review: {study.settings.title}",
         kind="Review of candidate images",
-        summary="People said of each image whether it shows its concept in its context.",
+        summary="People decided for each image whether it shows its concept in its context.",
         provenance={name: report[name] for name in ("schema", "hardlook", "study", "wanted_reviews", "rules", "data")},
-        pictures={unit: _load_pictures(study, by_id[unit]) for unit in sorted(shown)},
+        pictures={one.task.id: _load_pictures(study, one) for one in claims if one.task.id in shown},
     )
-
-
-def _build_outcome_table(report: Mapping[str, Any]) -> Table:
-    rows: list[tuple[str, int]] = [(name, report[name]) for name in ("candidates", *OUTCOMES)]
-    rows.append(("rejected, and disputed", report["disputed"]))
-    caption = "Every candidate is kept, rejected or undecided; disputed ones were accepted by some and not by others."
-    return Table("Candidates", caption, ("candidates", "count"), rows)
 
 
 def _build_agreement_table(report: Mapping[str, Any]) -> Table:
@@ -207,35 +185,26 @@ def _build_cells(report: Mapping[str, Any]) -> tuple[HeatMap | Table, ...]:
     cells = report["cells"]
     concepts, contexts = (sorted({cell[name] for cell in cells}) for name in ("concept", "context"))
     kept = {(cell["concept"], cell["context"]): float(cell["kept"]) for cell in cells}
-    columns = ("concept", "context", "candidates", *OUTCOMES)
-    caption = "" if len(cells) <= _TABLE_ROWS else f"The first {_TABLE_ROWS} of {len(cells)}; report.json has all."
-    table = Table(
-        "All cells", caption, columns, [tuple(cell[name] for name in columns) for cell in cells[:_TABLE_ROWS]]
-    )
+    table = _build_table("All cells", "", ("concept", "context", "candidates", *OUTCOMES), cells)
     if max(len(concepts), len(contexts)) > _HEAT_MAP_CELLS:
         return (table,)
-    empty = float("nan")
-    values = [[kept.get((concept, context), empty) for context in contexts] for concept in concepts]
+    values = [[kept.get((concept, context), math.nan) for context in contexts] for concept in concepts]
     caption = "Images that were kept; a cell without a candidate is empty."
     drawn = HeatMap("Kept images", caption, concepts, contexts, values, "concept", "context", decimals=0)
     return (drawn, table)
 
 
 def _describe_excluded(report: Mapping[str, Any]) -> str:
-    left_out = report["left_out"]
     words = [f"Reviewer {one['participant']} is left out: {one['reason']}." for one in report["excluded"]]
-    if odd := left_out["answers_neither_yes_nor_no"]:
+    if odd := report["left_out"]["answers_neither_yes_nor_no"]:
         words.append(f"{format_count(odd, 'answer')} were neither yes nor no, and are left out.")
     return "\n\n".join(words)
 
 
-def _build_reviewer_table(report: Mapping[str, Any]) -> Table:
-    columns = ("participant", "reviews", "accepted", "alike", "reaction_ms")
-    rows = [tuple(row[name] for name in columns) for row in report["reviewers"][:_TABLE_ROWS]]
-    caption = (
-        "Shares of reviews that accept, and of others' reviews of the same claims that say the same; milliseconds."
-    )
-    return Table("Reviewers", caption, columns, rows)
+def _build_table(title: str, caption: str, columns: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> Table:
+    if len(rows) > _TABLE_ROWS:
+        caption = f"{caption} The first {_TABLE_ROWS} of {len(rows)}; report.json has all.".strip()
+    return Table(title, caption, columns, [tuple(row[name] for name in columns) for row in rows[:_TABLE_ROWS]])
 
 
 def _build_galleries(claims: Sequence[ReviewedClaim]) -> list[Gallery]:
@@ -247,12 +216,10 @@ def _build_galleries(claims: Sequence[ReviewedClaim]) -> list[Gallery]:
     galleries = []
     for title, found in kinds.items():
         chosen = sorted(generator(0, "review", "gallery", title).permutation(len(found))[:_GALLERY_IMAGES].tolist())
-        examples = [
-            Example(
-                one.task.id, f"{one.accepted} of {format_count(one.reviews, 'reviewer')} accepted. `{one.task.name}`"
-            )
-            for one in (found[place] for place in chosen)
-        ]
+        examples = []
+        for one in (found[place] for place in chosen):
+            reviewers = format_count(one.reviews, "reviewer")
+            examples.append(Example(one.task.id, f"{one.accepted} of {reviewers} accepted. `{one.task.name}`"))
         galleries.append(Gallery(title, f"{len(examples)} of {len(found)}.", examples))
     return galleries
 

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import hmac
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 import hardlook
-from hardlook.collect.results.answers import cast_batches, number_participants
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
+from hardlook.collect.web.tokens import derive_completion_code
 from hardlook.errors import OptionError
 from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
-
 SCHEMA = "hardlook.study-status/1"
 
 _ANSWERS = {"clicks": "valid clicks", "review": "reviews", "ratings": "ratings"}
 
 ACTIVE_SECONDS = 15 * 60.0
-
-_PROGRESS = {"item": pl.String, "device": pl.String, "pending": pl.Int64, "valid": pl.Int64}
 
 
 def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
@@ -36,12 +33,12 @@ def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
     """
     target = study.settings.target_answers
     progress = _read_progress(study, store).with_columns(pl.min_horizontal("valid", pl.lit(target)).alias("done"))
-    batches = cast_batches(store.batches())
-    people = number_participants(store.participants())
+    batches, people = store.batches(), store.participants()
     needed = {device: _estimate_batches(study, progress, batches, device) for device in study.settings.devices}
     tasks = progress.group_by("task").agg((pl.col("valid") >= target).all().alias("done"))
     at_work = (pl.col("seen") >= now - ACTIVE_SECONDS) & pl.col("finished").is_null()
     closed = batches.filter(pl.col("state") != "open")
+    failed = closed.filter(~pl.col("valid"))["state"].to_list()
     return {
         "schema": SCHEMA,
         "hardlook": hardlook.__version__,
@@ -65,25 +62,19 @@ def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
         "batches": {
             "open": batches.height - closed.height,
             "valid": closed.filter(pl.col("valid")).height,
-            "dropped": closed.filter(~pl.col("valid").fill_null(False) & (pl.col("state") == "complete")).height,
-            "given_up": closed.filter(~pl.col("valid").fill_null(False) & (pl.col("state") == "returned")).height,
+            "dropped": failed.count("complete"),
+            "given_up": failed.count("returned"),
         },
         "batches_needed": {"all": sum(needed.values()), **needed},
     }
 
 
-def find_participant_by_code(
-    study: Study, store: Store, code: str, code_of: Callable[[bytes, str], str]
-) -> dict[str, Any]:
-    """The participant, by number, that a completion code belongs to, and what they did.
-
-    `code_of` derives the code of a participant from the study's secret and their id. Blanks, hyphens and case do not
-    matter.
-    """
-    wanted = _normalise_code(code).encode()
+def find_participant_by_code(study: Study, store: Store, code: str) -> dict[str, Any]:
+    """The number and the quality of the participant with a completion code; blanks, hyphens and case do not matter."""
+    wanted = "".join(letter for letter in code.upper() if letter.isalnum()).encode()
     people = measure_participants(study, store.answers(), store.batches(), store.participants())
     for row in people.iter_rows(named=True):
-        own = _normalise_code(code_of(study.secret, row["participant"]))
+        own = derive_completion_code(study.secret, row["participant"])
         if hmac.compare_digest(own.encode(), wanted):
             return {"code": own, **{name: value for name, value in row.items() if name != "participant"}}
     raise OptionError(
@@ -108,7 +99,13 @@ def describe_status(status: Mapping[str, Any]) -> list[str]:
         ]
     trained = "" if people["trained"] is None else f"{people['trained']} trained, "
     widest = max(len(name) for name, _ in shown)
-    by_device = ", ".join(f"{needed[device]} on {device}" for device in devices) if len(devices) > 1 else ""
+    more = "No more batches are needed."
+    if count := needed["all"]:
+        verb = "is" if count == 1 else "are"
+        by_device = ", ".join(f"{needed[device]} on {device}" for device in devices) if len(devices) > 1 else ""
+        more = (
+            f"About {format_count(count, 'more batch', 'more batches')} {verb} needed{by_device and ': '}{by_device}."
+        )
     return [
         f"{status['title']}: {status['valid']} of {status['wanted']} {wanted}",
         "",
@@ -120,15 +117,8 @@ def describe_status(status: Mapping[str, Any]) -> list[str]:
         f"last quarter of an hour, {people['finished']} finished.",
         f"Batches: {batches['open']} open, {batches['valid']} valid, {batches['dropped']} dropped, "
         f"{batches['given_up']} given up.",
-        _describe_needed(needed["all"], by_device),
+        more,
     ]
-
-
-def _describe_needed(batches: int, by_device: str) -> str:
-    if not batches:
-        return "No more batches are needed."
-    words = f"About {format_count(batches, 'more batch', 'more batches')} {'is' if batches == 1 else 'are'} needed"
-    return f"{words}: {by_device}." if by_device else f"{words}."
 
 
 def describe_participant(participant: Mapping[str, Any], kind: str) -> list[str]:
@@ -168,7 +158,7 @@ def _read_progress(study: Study, store: Store) -> pl.DataFrame:
     items = [(item.id, item.task, item.mode) for item in study.items]
     known = pl.DataFrame(items, {"item": pl.String, "task": pl.String, "mode": pl.String}, orient="row")
     devices = pl.DataFrame({"device": list(study.settings.devices)}, {"device": pl.String})
-    stored = store.progress().select(*_PROGRESS).cast(_PROGRESS)  # type: ignore[arg-type]
+    stored = store.progress().select("item", "device", "pending", "valid")
     found = known.join(devices, how="cross").join(stored, on=["item", "device"], how="left", maintain_order="left")
     return found.with_columns(pl.col("pending", "valid").fill_null(0))
 
@@ -176,14 +166,13 @@ def _read_progress(study: Study, store: Store) -> pl.DataFrame:
 def _estimate_batches(study: Study, progress: pl.DataFrame, batches: pl.DataFrame, device: str) -> int:
     """Missing answers over the mean number that a closed batch of this device brought so far.
 
-    Before any batch is closed each is assumed to bring all its answers.
+    While closed batches have brought nothing, each is assumed to bring all its answers.
     """
     here = progress.filter(pl.col("device") == device)
     missing = here.height * study.settings.target_answers - int(here["done"].sum())
     closed = batches.filter((pl.col("device") == device) & (pl.col("state") != "open")).height
-    brought = int(here["valid"].sum()) / closed if closed else float(study.settings.batch_size)
-    # If no batch brought anything so far, assume full batches.
-    return math.ceil(missing / (brought or float(study.settings.batch_size)) - 1e-9)
+    brought = int(here["valid"].sum()) / closed if closed else 0.0
+    return math.ceil(missing / (brought or study.settings.batch_size) - 1e-9)
 
 
 def _counts(progress: pl.DataFrame, target: int) -> dict[str, int]:
@@ -196,7 +185,3 @@ def _counts(progress: pl.DataFrame, target: int) -> dict[str, int]:
 
 def _partition(frame: pl.DataFrame, column: str) -> list[tuple[str, pl.DataFrame]]:
     return [(str(name[0]), part) for name, part in frame.partition_by(column, as_dict=True).items()]
-
-
-def _normalise_code(code: str) -> str:
-    return "".join(letter for letter in code.upper() if letter.isalnum())

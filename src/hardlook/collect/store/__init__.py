@@ -1,1 +1,1 @@
-"""What people did, in a database: SQLite beside the study, or PostgreSQL."""
+"""Participants, batches and answers in a database: SQLite beside the study, or PostgreSQL."""

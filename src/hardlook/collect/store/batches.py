@@ -1,4 +1,4 @@
-"""Participants, and the batches of trials that are handed out to them and closed.
+"""Participants, the batches of trials that are handed out to them, and their answers.
 
 A batch takes the items with the fewest answers first; no participant gets a subject twice, and no item gets more
 answers than its target. An item's count is what it has and awaits on the participant's device, then on all devices;
@@ -16,12 +16,16 @@ batches; `valid` counts the answers of closed ones that are near their target, i
 (True, False)
 >>> is_valid([None], of=10, needed=lambda clicks: 7), is_valid([], of=10, needed=lambda clicks: 0)
 (True, False)
+
+An answer is one transaction, on disk before it is acknowledged. Statements that an answer needs are built once, with
+named parameters: building them took as long as running them.
 """
 
 from __future__ import annotations
 
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from hashlib import blake2b
 from typing import Any, Literal
 
@@ -36,10 +40,13 @@ from hardlook.collect.store.records import (
     BatchRules,
     BatchState,
     Needed,
+    NewAnswer,
     Participant,
     Refusal,
+    Stored,
     Tally,
     Trial,
+    answer_row,
     check_number,
     check_text,
     is_storable,
@@ -66,8 +73,8 @@ _UPDATE_FIRST = {
     for name in ("trained", "finished")
 }
 
-# A trial with its item, for `make_trial`.
-TRIAL_COLUMNS = (
+# A trial with its item, for `_make_trial`.
+_TRIAL_COLUMNS = (
     *(ASSIGNMENTS.c[name] for name in ("id", "position", "state", "shows", "shown")),
     ITEMS.c.id.label("item"),
     *(ITEMS.c[name] for name in ("task", "mode", "subject")),
@@ -84,6 +91,56 @@ _COUNT_ALL_DEVICES = select(func.sum(_ALL_DEVICES.c.valid + _ALL_DEVICES.c.pendi
 _COUNTS = select(PROGRESS.c.item, _COUNT, _COUNT_ALL_DEVICES.scalar_subquery()).where(
     PROGRESS.c.device == bindparam("on"), bindparam("most") > _COUNT
 )
+
+_REFUSED = {
+    "answered": ("already-answered", "this trial has an answer"),
+    "returned": ("returned", "this trial was given to another participant after a long pause"),
+}
+
+_UNKNOWN = ("unknown-trial", "there is no such trial")
+
+_THIS_TRIAL = ASSIGNMENTS.c.id == bindparam("trial")
+
+_OWN_TRIAL = and_(_THIS_TRIAL, ASSIGNMENTS.c.participant == bindparam("person"))
+
+_ASSIGNED = and_(_THIS_TRIAL, ASSIGNMENTS.c.state == "assigned")
+
+_FIND_TRIAL = select(*_TRIAL_COLUMNS).join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item).where(_OWN_TRIAL)
+
+_SIBLINGS = ASSIGNMENTS.alias()
+
+_SAME_BATCH = _SIBLINGS.c.batch == ASSIGNMENTS.c.batch
+
+# All that an answer depends on in one query: a round trip to a server costs more than the query itself.
+_FIND_PLACE = (
+    select(
+        ASSIGNMENTS.c.batch,
+        ASSIGNMENTS.c.item,
+        BATCHES.c.device,
+        BATCHES.c.state,
+        BATCHES.c.valid,
+        select(ANSWERS.c.assignment).where(ANSWERS.c.key == bindparam("sent_key")).scalar_subquery().label("key_is_of"),
+        select(func.count()).where(_SAME_BATCH).scalar_subquery().label("of"),
+        select(func.count()).where(_SAME_BATCH, _SIBLINGS.c.state == "answered").scalar_subquery().label("answered"),
+    )
+    .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
+    .where(_OWN_TRIAL)
+)
+
+_FIND_STATE = select(ASSIGNMENTS.c.state).where(_THIS_TRIAL)
+
+_COUNT_SHOW = (
+    update(ASSIGNMENTS)
+    .where(_ASSIGNED)
+    .values(shows=ASSIGNMENTS.c.shows + 1, shown=func.coalesce(ASSIGNMENTS.c.shown, bindparam("at")))
+)
+
+_MARK_ANSWERED = update(ASSIGNMENTS).where(_ASSIGNED).values(state="answered")
+
+_OWN_BATCH = BATCHES.c.id == select(ASSIGNMENTS.c.batch).where(_THIS_TRIAL).scalar_subquery()
+
+# Locks the batch's row before its trials, so that a transaction that returns the batch meanwhile waits its turn.
+_TOUCH_BATCH = update(BATCHES).where(_OWN_BATCH, BATCHES.c.state == "open").values(touched=bindparam("at"))
 
 
 def join(connection: Connection, invitation: str | None, language: str, now: float) -> Participant:
@@ -131,7 +188,7 @@ def set_first(connection: Connection, id: str, now: float, column: Literal["trai
 
 
 def touch(connection: Connection, id: str, now: float) -> None:
-    """Note that a participant is active, so that the open batch is not given to somebody else."""
+    """Note that a participant is active, which keeps their open batch."""
     set_columns(connection, id, now)
     own = (BATCHES.c.participant == id) & (BATCHES.c.state == "open")
     connection.execute(update(BATCHES).where(own).values(touched=now))
@@ -142,10 +199,8 @@ def count_work(connection: Connection, id: str) -> Tally:
     if not is_storable(id, ID):
         return Tally(0, 0, 0)
     answered = select(func.count()).where(ASSIGNMENTS.c.participant == id, ASSIGNMENTS.c.state == "answered")
-    states = connection.execute(
-        select(BATCHES.c.state, func.count()).where(BATCHES.c.participant == id).group_by(BATCHES.c.state)
-    ).all()
-    counts = {state: count for state, count in states}
+    by_state = select(BATCHES.c.state, func.count()).where(BATCHES.c.participant == id).group_by(BATCHES.c.state)
+    counts = {state: count for state, count in connection.execute(by_state)}
     return Tally(connection.scalar(answered) or 0, counts.get("complete", 0), sum(counts.values()))
 
 
@@ -156,8 +211,7 @@ def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRu
     )
     if open_batch is not None and open_batch.device != device:
         # The device was changed: what was answered on the old one is judged, the rest goes to others.
-        batch = open_batch.id
-        database.write(return_batch, batch, rules.needed, now, untouched_since=now)
+        database.write(return_batch, open_batch.id, rules.needed, now, untouched_since=now)
     elif open_batch is None:
         return_abandoned(database, rules.return_after, now, rules.needed)
     return database.write(_hand_out, catalogue, id, rules, now)
@@ -218,7 +272,7 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
     # PostgreSQL sums integers to decimals.
     counts = [(item, here, int(everywhere)) for item, here, everywhere in rows]
     wanted = choose_neediest(counts, catalogue.items, taken=taken, participant=id, size=rules.size)
-    lock_progress(connection, device, wanted)
+    _lock_progress(connection, device, wanted)
     # Checked again while writing: no item beyond its target, whatever was counted above.
     raised = connection.execute(
         update(PROGRESS)
@@ -233,60 +287,41 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
 def _write_batch(
     connection: Connection, catalogue: Catalogue, id: str, device: str, items: list[str], number: int, now: float
 ) -> Batch:
-    batch = Batch(
-        secrets.token_hex(16),
-        number,
-        device,
-        "open",
-        tuple(
-            Trial(secrets.token_hex(16), position, catalogue.items[item], "assigned", 0)
-            for position, item in enumerate(items)
-        ),
-    )
+    chosen = enumerate(catalogue.items[item] for item in items)
+    trials = tuple(Trial(secrets.token_hex(16), position, item, "assigned", 0) for position, item in chosen)
+    batch = Batch(secrets.token_hex(16), number, device, trials)
     row = {"id": batch.id, "participant": id, "number": number, "device": device, "state": "open"}
     connection.execute(insert(BATCHES), {**row, "opened": now, "touched": now})
-    connection.execute(
-        insert(ASSIGNMENTS),
-        [
-            {
-                "id": trial.id,
-                "batch": batch.id,
-                "participant": id,
-                "item": trial.item.id,
-                "subject": trial.item.subject,
-                "position": trial.position,
-                "state": trial.state,
-                "shows": 0,
-            }
-            for trial in batch.trials
-        ],
-    )
+    shared = {"batch": batch.id, "participant": id, "state": "assigned", "shows": 0}
+    rows = [
+        {"id": trial.id, "position": trial.position, "item": trial.item.id, "subject": trial.item.subject, **shared}
+        for trial in trials
+    ]
+    connection.execute(insert(ASSIGNMENTS), rows)
     return batch
 
 
 def _open_batch(connection: Connection, id: str) -> Batch | None:
     own = and_(BATCHES.c.participant == id, BATCHES.c.state == "open")
-    columns = (BATCHES.c.id, BATCHES.c.number, BATCHES.c.device, BATCHES.c.state)
-    batch = connection.execute(select(*columns).where(own)).one_or_none()
+    batch = connection.execute(select(BATCHES.c.id, BATCHES.c.number, BATCHES.c.device).where(own)).one_or_none()
     if batch is None:
         return None
     trials = connection.execute(
-        select(*TRIAL_COLUMNS)
+        select(*_TRIAL_COLUMNS)
         .join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item)
         .where(ASSIGNMENTS.c.batch == batch.id)
         .order_by(ASSIGNMENTS.c.position)
     ).all()
-    return Batch(*batch, tuple(make_trial(trial) for trial in trials))
+    return Batch(*batch, tuple(_make_trial(trial) for trial in trials))
 
 
-def make_trial(row: Row[Any]) -> Trial:
-    """A trial from a row of `TRIAL_COLUMNS`."""
+def _make_trial(row: Row[Any]) -> Trial:
     item = Item(row.item, row.task, row.mode, row.subject)
     return Trial(row.id, row.position, item, row.state, row.shows, row.shown)
 
 
 def _device(connection: Connection, id: str, catalogue: Catalogue) -> str:
-    found: Participant | None = find_participant(connection, id)
+    found = find_participant(connection, id)
     if found is None:
         raise Refusal("unknown-participant", "there is no such participant")
     if found.device is None or found.device not in catalogue.devices:
@@ -315,7 +350,14 @@ def close_batch(connection: Connection, batch: str, device: str, state: BatchSta
     answered = [trial for trial in trials if trial.state == "answered"]
     valid = is_valid([trial.inside for trial in answered], of=len(trials), needed=needed)
     counting = [trial.item for trial in answered if valid and trial.near != 0]
-    _settle(connection, device, [trial.item for trial in trials], counting)
+    items = [trial.item for trial in trials]
+    _lock_progress(connection, device, items)
+    counts = case((PROGRESS.c.item.in_(counting), 1), else_=0)
+    connection.execute(
+        update(PROGRESS)
+        .where(PROGRESS.c.device == device, PROGRESS.c.item.in_(items))
+        .values(pending=PROGRESS.c.pending - 1, valid=PROGRESS.c.valid + counts)
+    )
     unanswered = and_(ASSIGNMENTS.c.batch == batch, ASSIGNMENTS.c.state == "assigned")
     connection.execute(update(ASSIGNMENTS).where(unanswered).values(state="returned"))
     closed = {"state": state, "valid": int(valid), "closed": now}
@@ -339,11 +381,11 @@ def return_abandoned(database: Database, return_after: float, now: float, needed
     since = check_number("now", now) - return_after
     stale = select(BATCHES.c.id).where(BATCHES.c.state == "open", BATCHES.c.touched <= since).order_by(BATCHES.c.id)
     batches = database.read(lambda connection: connection.scalars(stale).all())
-    # One transaction per batch, so that nobody waits for all of them.
+    # One transaction per batch, so that no participant waits for all of them.
     return sum(database.write(return_batch, batch, needed, now, since) for batch in batches)
 
 
-def lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
+def _lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
     """Lock the progress rows of these items, always in one order, so that no two transactions wait for each other."""
     connection.execute(
         select(PROGRESS.c.item)
@@ -353,11 +395,57 @@ def lock_progress(connection: Connection, device: str, items: Collection[str]) -
     )
 
 
-def _settle(connection: Connection, device: str, items: Collection[str], counting: Collection[str]) -> None:
-    lock_progress(connection, device, items)
-    counts = case((PROGRESS.c.item.in_(counting), 1), else_=0)
-    connection.execute(
-        update(PROGRESS)
-        .where(PROGRESS.c.device == device, PROGRESS.c.item.in_(items))
-        .values(pending=PROGRESS.c.pending - 1, valid=PROGRESS.c.valid + counts)
-    )
+def find_trial(connection: Connection, participant: str, id: str) -> Trial | None:
+    """A participant's own trial, or None."""
+    if not (is_storable(id, ID) and is_storable(participant, ID)):
+        return None
+    row = connection.execute(_FIND_TRIAL, {"trial": id, "person": participant}).one_or_none()
+    return None if row is None else _make_trial(row)
+
+
+def show_trial(connection: Connection, participant: str, id: str, now: float) -> Trial:
+    """Count a show of a trial's pictures; a `Refusal` when it is answered, returned or another participant's."""
+    set_columns(connection, participant, now)
+    found = find_trial(connection, participant, id)
+    if found is None:
+        raise Refusal(*_UNKNOWN)
+    connection.execute(_TOUCH_BATCH, {"trial": id, "at": now})
+    if not connection.execute(_COUNT_SHOW, {"trial": id, "at": now}).rowcount:
+        raise _refusal(connection, id)
+    return replace(found, shows=found.shows + 1, shown=now if found.shown is None else found.shown)
+
+
+def store_answer(connection: Connection, participant: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
+    """Store an answer; with the last of its batch the batch is judged and closed.
+
+    The same key for the same trial again changes nothing and is reported as `repeated`.
+    """
+    row = answer_row(new)
+    # First, as in every transaction: it locks the participant's row.
+    set_columns(connection, participant, now)
+    if not is_storable(new.trial, ID):
+        raise Refusal(*_UNKNOWN)
+    parameters = {"trial": new.trial, "person": participant, "sent_key": new.key}
+    place = connection.execute(_FIND_PLACE, parameters).one_or_none()
+    if place is None:
+        raise Refusal(*_UNKNOWN)
+    if place.key_is_of == new.trial:
+        valid = None if place.valid is None else bool(place.valid)
+        return Stored(True, place.state != "open", valid, place.answered, place.of)
+    if place.key_is_of is not None:
+        raise Refusal("key-used", "this key belongs to another answer")
+    connection.execute(_TOUCH_BATCH, {"trial": new.trial, "at": now})
+    if not connection.execute(_MARK_ANSWERED, {"trial": new.trial}).rowcount:
+        raise _refusal(connection, new.trial)
+    keys = {"assignment": new.trial, "participant": participant, "item": place.item, "device": place.device}
+    connection.execute(insert(ANSWERS), {**row, **keys, "received": now})
+    answered = place.answered + 1
+    if answered < place.of:
+        return Stored(False, False, None, answered, place.of)
+    valid = close_batch(connection, place.batch, place.device, "complete", needed, now)
+    return Stored(False, True, valid, answered, place.of)
+
+
+def _refusal(connection: Connection, trial: str) -> Refusal:
+    state = connection.scalar(_FIND_STATE, {"trial": trial})
+    return Refusal(*_REFUSED.get(state or "", _UNKNOWN))

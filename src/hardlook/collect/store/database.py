@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 P = ParamSpec("P")
 
-# How many writes share a commit at most: enough to be fast, few enough that the first does not wait for long.
+# The most writes that share a commit: enough to be fast, few enough that the first does not wait for long.
 MAX_GROUP = 32
 
 _Transaction = Callable[[Callable[[Connection], Any]], Any]
@@ -42,10 +42,10 @@ _ATTEMPTS = 6
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
 _TRANSIENT = {"40001", "40P01", "55P03"}
 
-# One per thread of a server (40): the pool is no fair queue, and opening a connection costs more than an answer.
+# One per thread of a server (40): the pool does not queue fairly, and opening a connection costs more than an answer.
 _POOL: dict[str, Any] = {"pool_size": 40, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
 
-_KINDS = {
+_DRIVERS = {
     "sqlite": "sqlite",
     "sqlite+pysqlite": "sqlite",
     "postgres": "postgresql+psycopg",
@@ -67,7 +67,7 @@ def parse_address(url: str) -> URL:
     except (ArgumentError, ValueError):
         # Not chained and not shown: a malformed address may hold a password anywhere.
         raise DataError("the address of the database cannot be read", remedy=_EXPECTED) from None
-    kind = _KINDS.get(parsed.drivername)
+    kind = _DRIVERS.get(parsed.drivername)
     if kind is None:
         raise DataError(f"a database of kind {parsed.drivername!r} is not supported", remedy=_EXPECTED)
     if kind == "sqlite" and parsed.database in (None, "", ":memory:"):
@@ -89,32 +89,32 @@ def format_address(address: URL) -> str:
 def describe_error(address: URL, error: SQLAlchemyError) -> DataError:
     """A driver's error as one that names the database and a remedy, never a password."""
     if isinstance(error, DBAPIError) and error.orig is not None:
-        said = str(error.orig).strip()
+        message = str(error.orig).strip()
     elif isinstance(error, TimeoutError):
-        said = "all connections were in use for too long"
+        message = "all connections were in use for too long"
     else:
         # An error of SQLAlchemy itself may quote values; its type is enough.
-        said = type(error).__name__
+        message = type(error).__name__
     for secret in _list_secrets(address):
-        said = said.replace(secret, "***")
+        message = message.replace(secret, "***")
     return DataError(
-        f"the database cannot be used: {said}", file=format_address(address), remedy=_find_remedy(address, said)
+        f"the database cannot be used: {message}", file=format_address(address), remedy=_find_remedy(address, message)
     )
 
 
-def _find_remedy(address: URL, said: str) -> str:
+def _find_remedy(address: URL, message: str) -> str:
     if address.get_backend_name() != "sqlite":
         return "check that PostgreSQL runs there, and the name, user and password in the address"
     place = Path(str(address.database)).parent
-    if "readonly" in said or "unable to open" in said:
-        return f"answers are written beside each other in {place}: it must exist and be writable, on a disk with room"
-    if "not a database" in said or "malformed" in said:
+    if "readonly" in message or "unable to open" in message:
+        return f"SQLite creates files in {place}: the folder must exist and be writable, with free space on its disk"
+    if "not a database" in message or "malformed" in message:
         return "this file is damaged or is no database: restore it from a copy, or name another"
-    if "locked" in said:
+    if "locked" in message:
         return "another program holds the database: close it"
-    if "full" in said:
+    if "full" in message:
         return "make room on the disk"
-    return f"look at {place}"
+    return f"check the folder {place}"
 
 
 def _list_secrets(address: URL) -> list[str]:
@@ -124,11 +124,11 @@ def _list_secrets(address: URL) -> list[str]:
 
 
 class Conflict(SQLAlchemyError):
-    """Another transaction was faster, or broke this one: it is retried."""
+    """A transaction that was overtaken or ended by another one, and is retried."""
 
 
 class _Write:
-    """One write in the queue, its result, and an event that is set when it is its turn to lead or it is done."""
+    """One write in the queue, its result, and an event that is set when it is done or is to commit the next group."""
 
     def __init__(self, work: Callable[[Connection], Any]) -> None:
         self.work = work
@@ -138,12 +138,12 @@ class _Write:
         self.wake = threading.Event()
 
 
-class SharedCommits:
-    """A queue of writes to one engine, in which those that wait share a commit.
+class GroupCommit:
+    """Group commit: a queue of writes to one engine, in which those that wait share a commit.
 
     SQLite lets one writer in at a time; others sleep and retry, and an unlucky one waits for long. So threads of one
     process queue here in the order of arrival. A commit waits for the disk, mostly longer than the writing took. So
-    the first in the queue writes for all who wait, each within a savepoint of its own, and commits once: a write is on
+    the first in the queue makes all waiting writes, each within a savepoint of its own, and commits once: a write is on
     disk before its caller continues. Correctness never depends on this queue, since other processes write too.
     """
 
@@ -158,17 +158,17 @@ class SharedCommits:
         own = _Write(work)
         with self._guard:
             self._queue.append(own)
-            leads, self._busy = not self._busy, True
-        if not leads:
+            is_leader, self._busy = not self._busy, True
+        if not is_leader:
             own.wake.wait()
         if not own.done:
-            self._lead()
+            self._commit_next_group()
         if own.error is not None:
             raise own.error
         result: T = own.result
         return result
 
-    def _lead(self) -> None:
+    def _commit_next_group(self) -> None:
         with self._guard:
             group = [self._queue.popleft() for _ in range(min(MAX_GROUP, len(self._queue)))]
         try:
@@ -224,7 +224,7 @@ class Database:
     """One database, used by any number of threads and processes.
 
     `read` and `write` call `work(connection, ...)` in a transaction and return its result. A read sees one
-    moment and blocks no writer. What `work` raises rolls back and is passed on; what the database raises becomes a
+    snapshot and blocks no writer. What `work` raises rolls back and is passed on; what the database raises becomes a
     `DataError`. After a transient failure (a deadlock, a busy file, a lost connection, a constraint violated by another
     transaction) `work` is called again, so it must be safe to repeat.
     """
@@ -232,15 +232,15 @@ class Database:
     def __init__(self, address: URL) -> None:
         self.address = address
         sqlite = address.get_backend_name() == "sqlite"
-        self._engine = _sqlite_engine(address) if sqlite else _postgresql_engine(address)
+        self._engine = _create_sqlite_engine(address) if sqlite else _create_postgresql_engine(address)
         writing = self._engine.execution_options(hardlook_write=True)
-        # PostgreSQL lets transactions share a commit by itself.
-        self._write = SharedCommits(writing).write if sqlite else _own_transaction(writing)
+        # PostgreSQL has a group commit of its own.
+        self._write = GroupCommit(writing).write if sqlite else _make_transaction(writing)
         reading = self._engine if sqlite else self._engine.execution_options(isolation_level="REPEATABLE READ")
-        self._read = _own_transaction(reading)
+        self._read = _make_transaction(reading)
 
     def read(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of `work(connection, ...)`, which reads one moment."""
+        """The result of `work(connection, ...)`, which reads one snapshot."""
         return self._retry(self._read, lambda connection: work(connection, *args, **kwargs))
 
     def write(self, work: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -263,7 +263,9 @@ class Database:
         raise AssertionError("unreachable")
 
 
-def _own_transaction(engine: Engine) -> _Transaction:
+def _make_transaction(engine: Engine) -> _Transaction:
+    """A function that calls its argument in a transaction of its own."""
+
     def transaction(work: Callable[[Connection], Any]) -> Any:
         with engine.begin() as connection:
             return work(connection)
@@ -281,7 +283,7 @@ def _is_transient(error: SQLAlchemyError) -> bool:
     return isinstance(error, OperationalError) and "database is locked" in str(error.orig)
 
 
-def _sqlite_engine(address: URL) -> Engine:
+def _create_sqlite_engine(address: URL) -> Engine:
     engine = create_engine(address, connect_args={"timeout": BUSY_SECONDS, "check_same_thread": False}, **_POOL)
 
     @event.listens_for(engine, "connect")
@@ -303,7 +305,7 @@ def _sqlite_engine(address: URL) -> Engine:
 
 
 def _enable_wal(connection: sqlite3.Connection) -> None:
-    # Two processes that switch a new file at once may fail without waiting, whatever the timeout.
+    # Two processes that switch a new file to WAL at once may fail without waiting, whatever the timeout.
     deadline = time.monotonic() + BUSY_SECONDS
     while True:
         try:
@@ -315,7 +317,7 @@ def _enable_wal(connection: sqlite3.Connection) -> None:
             time.sleep(0.01)
 
 
-def _postgresql_engine(address: URL) -> Engine:
+def _create_postgresql_engine(address: URL) -> Engine:
     # Without a limit, connecting to a machine that is gone would take minutes.
     arguments = {} if "connect_timeout" in address.query else {"connect_timeout": 10}
     return create_engine(address, isolation_level="READ COMMITTED", connect_args=arguments, **_POOL)

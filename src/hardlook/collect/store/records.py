@@ -60,7 +60,7 @@ def seven_of_ten(clicks: int) -> int:
 
 @dataclass(frozen=True)
 class Participant:
-    """Somebody who takes part, known by a random id alone; times are seconds since 1970.
+    """One who takes part, known by a random id alone; times are seconds since 1970.
 
     `finished` is when there was first nothing left to hand out to them.
     """
@@ -97,7 +97,6 @@ class Batch:
     id: str
     number: int
     device: str
-    state: BatchState
     trials: tuple[Trial, ...]
 
 

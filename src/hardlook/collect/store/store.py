@@ -21,14 +21,13 @@ was ever served they are empty, with their columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from types import TracebackType
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import polars as pl
-from sqlalchemy import Connection, Float, Integer, Select, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Float, Integer, Select, func, insert, select, text, update
 
-from hardlook.collect.store import answers, batches
+from hardlook.collect.store import batches
 from hardlook.collect.store.database import Database, format_address, parse_address
 from hardlook.collect.store.records import (
     LANGUAGE,
@@ -53,8 +52,8 @@ from hardlook.collect.store.tables import (
     PARTICIPANTS,
     PROGRESS,
     Catalogue,
+    create_tables,
     is_prepared,
-    prepare,
     read_catalogue,
 )
 from hardlook.collect.study.tasks import Item
@@ -96,7 +95,7 @@ _ANSWERS = (
 
 
 class Store:
-    """What people did, used by any number of threads; several processes may share one database.
+    """Participants, batches and answers, used by any number of threads; several processes may share one database.
 
     Every method is one transaction, or several that are each complete: killed at any moment, nothing is half done, and
     what a method returned from is on disk. `now` is always seconds since 1970. What a participant may not do is a
@@ -121,16 +120,13 @@ class Store:
     def __enter__(self) -> Store:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
-    def prepare(self, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> None:
+    def prepare(self, items: Sequence[Item], devices: Sequence[str], fingerprint: str) -> None:
         """Create missing tables, items and counts; a `DataError` when the database belongs to other tasks."""
-        devices = tuple(devices)
         try:
-            self._catalogue = self._database.write(prepare, items, devices, fingerprint)
+            self._catalogue = self._database.write(create_tables, items, devices, fingerprint)
         except DataError as error:
             raise error.at(file=format_address(self._database.address)) from None
 
@@ -171,15 +167,15 @@ class Store:
 
     def trial(self, participant_id: str, trial_id: str) -> Trial | None:
         """A participant's own trial, or None."""
-        return self._database.read(answers.find_trial, participant_id, trial_id)
+        return self._database.read(batches.find_trial, participant_id, trial_id)
 
     def show(self, participant_id: str, trial_id: str, now: float) -> Trial:
         """Count a show of a trial; a `Refusal` when it is answered, returned or another participant's."""
-        return self._database.write(answers.show_trial, participant_id, trial_id, now)
+        return self._database.write(batches.show_trial, participant_id, trial_id, now)
 
     def answer(self, participant_id: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
         """Store an answer, once; a batch is judged with its last one, `needed(n)` clicks of n inside."""
-        return self._database.write(answers.store_answer, participant_id, new, needed, now)
+        return self._database.write(batches.store_answer, participant_id, new, needed, now)
 
     def return_abandoned(self, return_after: float, now: float, needed: Needed = seven_of_ten) -> int:
         """Return batches whose participant was inactive for `return_after` seconds; how many."""
@@ -235,13 +231,13 @@ class Store:
         # Column by column: several times faster than rows, and an empty column keeps its type.
         columns = query.selected_columns
         values = zip(*rows, strict=True) if rows else [()] * len(columns)
-        return pl.DataFrame(
-            [_make_series(column, data, column.name in booleans) for column, data in zip(columns, values, strict=True)]
-        )
+        series = [
+            pl.Series(column.name, data, _polars_type(column)) for column, data in zip(columns, values, strict=True)
+        ]
+        return pl.DataFrame(series).cast(dict.fromkeys(booleans, pl.Boolean()))
 
 
-def _make_series(column: Any, values: Sequence[Any], boolean: bool) -> pl.Series:
-    if boolean:
-        return pl.Series(column.name, [None if value is None else bool(value) for value in values], pl.Boolean())
-    numeric = pl.Int64() if isinstance(column.type, Integer) else pl.Float64()
-    return pl.Series(column.name, values, numeric if isinstance(column.type, Integer | Float) else pl.String())
+def _polars_type(column: ColumnElement[Any]) -> pl.DataType:
+    if isinstance(column.type, Integer):
+        return pl.Int64()
+    return pl.Float64() if isinstance(column.type, Float) else pl.String()

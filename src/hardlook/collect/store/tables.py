@@ -1,4 +1,4 @@
-"""The tables, for SQLite and PostgreSQL alike, and how they are created and filled with the items of a study.
+"""The tables of the database (SQLite or PostgreSQL), and their creation from the items of a study.
 
 What must never happen is a constraint here, not a check in code: a subject twice to one participant, two open batches
 of one participant, two answers to one assignment. Times are seconds since 1970 as floats; ids are random text.
@@ -32,13 +32,13 @@ from hardlook.collect.store.records import DEVICE, KEY, Refusal, check_text
 from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
-LAYOUT = "1"
+LAYOUT_VERSION = "1"
 
 FINGERPRINT = "fingerprint"
 
-_MODE, _SUBJECT = 16, 2000
+_MAX_MODE, _MAX_SUBJECT = 16, 2000
 
-# An arbitrary number that all servers share.
+# The id of the advisory lock: arbitrary, but the same for all servers.
 _POSTGRES_LOCK = 0x6861_7264
 
 METADATA = MetaData()
@@ -142,7 +142,7 @@ ANSWERS = Table(
     Column("value", Integer, nullable=True),
     Column("early", Integer, nullable=False, default=0),
     Column("reaction_ms", Float, nullable=True),
-    # JSON: measured milliseconds by phase, and what the screen was like
+    # JSON: measured milliseconds by phase, and the state of screen and page
     Column("durations", Text, nullable=False),
     Column("circumstances", Text, nullable=False),
     Column("received", Float, nullable=False),
@@ -151,13 +151,13 @@ ANSWERS = Table(
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What is handed out: items by id, and the devices that answers are balanced over."""
+    """The items of a study by id, and the devices over which answers are balanced."""
 
     items: Mapping[str, Item]
     devices: frozenset[str]
 
 
-def prepare(connection: Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> Catalogue:
+def create_tables(connection: Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> Catalogue:
     """Create missing tables, items and progress rows; safe when two servers start at once.
 
     A database of other tasks is a `DataError`: its answers would be taken for answers to these.
@@ -167,8 +167,8 @@ def prepare(connection: Connection, items: Sequence[Item], devices: Iterable[str
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
     METADATA.create_all(connection)
-    _check_fact(connection, "layout", LAYOUT, "this database was made by another version of hardlook")
-    _check_fact(connection, FINGERPRINT, fingerprint, "this database holds answers to other tasks")
+    _store_or_check_fact(connection, "layout", LAYOUT_VERSION, "this database was made by another version of hardlook")
+    _store_or_check_fact(connection, FINGERPRINT, fingerprint, "this database holds answers to other tasks")
     known = set(connection.scalars(select(ITEMS.c.id)))
     new = [vars(item) for item in catalogue.items.values() if item.id not in known]
     if new:
@@ -186,9 +186,9 @@ def prepare(connection: Connection, items: Sequence[Item], devices: Iterable[str
 
 
 def read_catalogue(connection: Connection) -> Catalogue:
-    """The catalogue that an earlier `prepare` wrote; a `DataError` where there was none."""
+    """The catalogue that `create_tables` wrote earlier; a `DataError` if it never ran."""
     if not is_prepared(connection):
-        raise DataError("nothing was ever handed out from this database", remedy="serve the study first")
+        raise DataError("no study was ever served from this database", remedy="serve the study first")
     rows = connection.execute(select(ITEMS.c.id, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject))
     devices = connection.scalars(select(PROGRESS.c.device).distinct())
     return Catalogue({row.id: Item(*row) for row in rows}, frozenset(devices))
@@ -204,9 +204,9 @@ def _check_catalogue(catalogue: Catalogue) -> None:
         try:
             check_text("id", item.id, KEY)
             check_text("task", item.task, KEY)
-            check_text("subject", item.subject, _SUBJECT)
+            check_text("subject", item.subject, _MAX_SUBJECT)
             # A review has no mode.
-            check_text("mode", item.mode or "-", _MODE)
+            check_text("mode", item.mode or "-", _MAX_MODE)
         except Refusal as refusal:
             raise DataError(f"an item that cannot be stored: {refusal}", unit=repr(item.id)) from None
     for device in catalogue.devices:
@@ -216,10 +216,11 @@ def _check_catalogue(catalogue: Catalogue) -> None:
             raise DataError(f"a device that cannot be stored: {refusal}") from None
 
 
-def _check_fact(connection: Connection, name: str, value: str, otherwise: str) -> None:
+def _store_or_check_fact(connection: Connection, name: str, value: str, message: str) -> None:
+    """Store a fact in a new database; raise `message` where another value is stored."""
     found = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == name))
     if found is None:
         connection.execute(insert(FACTS), {"name": name, "value": value})
     elif found != value:
         remedy = "name another database, or serve the study that it belongs to"
-        raise DataError(f"{otherwise} ({name} {found}, not {value})", remedy=remedy)
+        raise DataError(f"{message} ({name} {found}, not {value})", remedy=remedy)

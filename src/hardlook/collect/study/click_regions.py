@@ -30,7 +30,7 @@ TRAINING_WORLD = PlantedWorld(seed=20_240_901, count=960, size=(480, 360), salie
 
 _TRAINING_DATASET = "training"
 
-# Of the picture's area: easily seen, and with a place of its own.
+# Shares of the picture's area.
 _SMALLEST_OBJECT, _LARGEST_OBJECT, _SMALLEST_ERROR = 0.04, 0.30, 0.01
 
 
@@ -91,7 +91,7 @@ def list_training_regions(click_types: Sequence[ClickType]) -> Iterator[ClickReg
     remaining_types, seen = cycle(click_types), set[str]()
     click_type = next(remaining_types)
     for one in list_planted_instances(TRAINING_WORLD):
-        if one.concept in seen or not _is_only_one_of_its_concept(one):
+        if one.concept in seen or not _is_unique(one):
             continue
         target = one.read_target().mask
         region = planted_error(
@@ -117,7 +117,7 @@ def list_training_regions(click_types: Sequence[ClickType]) -> Iterator[ClickReg
         click_type = next(remaining_types)
 
 
-def _is_only_one_of_its_concept(one: PlantedInstance) -> bool:
+def _is_unique(one: PlantedInstance) -> bool:
     """Whether the object's description fits nothing else in the picture."""
     return sum(thing.concept == one.concept for thing in one.world.scene(one.index).objects) == 1
 

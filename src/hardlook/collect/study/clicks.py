@@ -1,4 +1,4 @@
-"""A study of clicks, made from the objects of datasets (first round) or from errors of predictions (second round).
+"""Make a study of clicks from the objects of datasets (first round) or from errors of predictions (second round).
 
 >>> import tempfile
 >>> settings = StudySettings(kind="clicks", title="Cups", modes=("cut-out", "silhouette"), training_tasks=0)
@@ -13,13 +13,11 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
-import hardlook
 from hardlook.collect.study.click_regions import ClickRegion, list_training_regions
 from hardlook.collect.study.display_modes import draw_target, find_shift, is_small_shift
 from hardlook.collect.study.folder import (
-    MADE_SCHEMA,
     Progress,
     Study,
     make_study,
@@ -29,7 +27,7 @@ from hardlook.collect.study.folder import (
 )
 from hardlook.collect.study.instances import ClickableInstance, Descriptions, PlantedInstance, list_planted_instances
 from hardlook.collect.study.pictures import write_picture, write_previous_mask
-from hardlook.collect.study.second_round import LIMIT, ErrorRegions, Errors
+from hardlook.collect.study.second_round import MAX_IOU, ErrorChoice, ErrorRegions
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.data.click_names import ClickType
@@ -46,9 +44,9 @@ Facts = Mapping[str, Any]
 class ClickStudyPlan:
     """What a study of clicks is made of, as `hardlook collect init clicks` takes it.
 
-    `data` are folders by dataset; without any, the objects are those of `scenes` of the planted world. `at_most`,
-    `min_area` and `split` choose objects of the data. `descriptions` is a csv file for the text mode. `masks`, `limit`
-    and `errors` belong to a second round, `skip_broken` to a first.
+    `data` are folders by dataset; without any, the objects are those of `scenes` planted scenes. `at_most`, `min_area`
+    and `split` choose objects of the data. `descriptions` is a csv file for the text mode. `masks`, `limit` and
+    `errors` are options of a second round, `skip_broken` of a first round.
     """
 
     data: Mapping[str, Path] = field(default_factory=dict)
@@ -61,11 +59,11 @@ class ClickStudyPlan:
     skip_broken: bool = False
     round: int = 1
     masks: tuple[Path, ...] = ()
-    limit: float = LIMIT
-    errors: str = "largest"
+    limit: float = MAX_IOU
+    errors: ErrorChoice = "largest"
 
     def check(self, modes: Sequence[str]) -> None:
-        """Raise an `OptionError` for options that do not go together."""
+        """Raise an `OptionError` for options that contradict each other."""
         chosen = {"--at-most": self.at_most is not None, "--min-area": self.min_area > 0, "--split": bool(self.split)}
         if not self.data and any(chosen.values()):
             named = ", ".join(flag for flag, given in chosen.items() if given)
@@ -94,7 +92,7 @@ def make_planned_study(
         instances, left_out = listed.instances, listed.left_out
     describe = Descriptions(plan.data, plan.descriptions)
 
-    def facts() -> Facts:
+    def collect_facts() -> Facts:
         return {
             "data": {name: str(path) for name, path in plan.data.items()} or {"planted": f"{plan.scenes} scenes"},
             **{name: getattr(plan, name) for name in ("at_most", "min_area", "split", "seed")},
@@ -109,7 +107,7 @@ def make_planned_study(
             settings,
             describe=describe,
             left_out=left_out,
-            facts=facts,
+            facts=collect_facts,
             skip_broken=plan.skip_broken,
             progress=progress,
         )
@@ -117,16 +115,16 @@ def make_planned_study(
         instances,
         plan.masks,
         limit=plan.limit,
-        errors=cast(Errors, plan.errors),
+        errors=plan.errors,
         describe=describe if "text" in settings.modes else lambda instance: "",
         progress=progress,
     )
 
-    def second_round_facts() -> Facts:
+    def collect_second_round_facts() -> Facts:
         found = regions.facts
-        return {**facts(), **found, "left_out": [*(asdict(note) for note in left_out), *found["left_out"]]}
+        return {**collect_facts(), **found, "left_out": [*(asdict(note) for note in left_out), *found["left_out"]]}
 
-    return make_region_study(path, regions, settings, facts=second_round_facts)
+    return make_region_study(path, regions, settings, facts=collect_second_round_facts)
 
 
 def make_click_study(
@@ -142,18 +140,18 @@ def make_click_study(
 ) -> Study:
     """Make a first round: every instance is a task, in the given order.
 
-    `describe` gives the descriptions of the text mode; an instance without one is an error there. `left_out` is what
-    the listing left out, `facts` gives what else goes into `made.json` once all is read. An instance that cannot be
-    read is an error, or with `skip_broken` counted as left out.
+    `describe` returns the description of an instance for the text mode, where an empty one is an error. `left_out` are
+    the notes of `list_instances`. `facts` is called after all instances are read; its result goes into `made.json`. An
+    instance that cannot be read is an error, or with `skip_broken` counted as left out.
     """
     notes = LeftOutNotes("")
-    # All descriptions before any picture, so that a missing one is found at once.
+    # All descriptions are checked before any image is read, so that a missing one is reported at once.
     descriptions = [describe(one) if "text" in settings.modes else "" for one in instances]
     for one, description in zip(instances, descriptions, strict=True):
         _check_description(settings, description, f"{one.dataset}/{one.full_stem}")
     advance = start_progress(progress, len(instances))
 
-    def regions() -> Iterator[ClickRegion]:
+    def generate_regions() -> Iterator[ClickRegion]:
         image, key = None, ""
         for one, description in zip(instances, descriptions, strict=True):
             try:
@@ -178,10 +176,10 @@ def make_click_study(
                 notes.add("instances that cannot be read", error.what, f"{one.dataset}/{one.full_stem}")
             advance(1, 0)
 
-    def all_facts() -> Facts:
+    def collect_all_facts() -> Facts:
         return {"round": 1, **facts(), "left_out": [asdict(note) for note in (*left_out, *notes.summarize())]}
 
-    return make_region_study(path, regions(), settings, facts=all_facts)
+    return make_region_study(path, generate_regions(), settings, facts=collect_all_facts)
 
 
 def make_region_study(
@@ -189,46 +187,41 @@ def make_region_study(
 ) -> Study:
     """Make a study with one task per region, in the given order, and a training round with the same click types.
 
-    `facts` is called once all regions are read and goes into `made.json`, with `round` and `left_out` if given. The
-    folder is no study before its last file is written; an interrupted command can be run again.
+    `facts` is called after all regions are read; its result goes into `made.json` and may replace `round` and
+    `left_out`. The folder is not a valid study until its last file is written; an interrupted command can be repeated.
     """
     tasks: dict[tuple[str, str], ClickTask] = {}
-    notes, names = LeftOutNotes(""), []
+    notes, previous = LeftOutNotes(""), []
     with mark_unfinished(path):
         for region in regions:
             _check_description(settings, region.description, region.unit)
             if (region.dataset, region.full_stem) in tasks:
-                raise DataError("two regions of one name", unit=region.unit, remedy="give each region its own name")
+                raise DataError("two regions share a name", unit=region.unit, remedy="give each region its own name")
             task = write_click_task(path, region, settings, f"t{len(tasks) + 1:06d}")
             tasks[region.dataset, region.full_stem] = task
-            names += [task.image, task.mask, *task.targets.values()]
             if region.previous is not None:
-                names.append(write_previous_mask(path, region.dataset, region.full_stem, region.previous))
+                previous.append(write_previous_mask(path, region.dataset, region.full_stem, region.previous))
             if "shifted" in settings.modes and is_small_shift(task.shift, (task.height, task.width)):
                 what, why = "objects that hardly move in the mode shifted", "the frame leaves them no room"
                 notes.add(what, why, region.unit)
         if not tasks:
             left = "; ".join(f"{note['count']} {note['what']}, {note['why']}" for note in facts().get("left_out", ()))
             remedy = "pass other data, or in a second round the --masks that belong to these data"
-            raise DataError(f"there is nothing to click on ({left or 'no region came'})", remedy=remedy)
-        training = write_training_tasks(
-            path, settings, tuple(dict.fromkeys(task.click_type for task in tasks.values()))
-        )
-        names += [name for task in training for name in (task.image, task.mask, *task.targets.values())]
-        remove_stale_pictures(path, names)
+            raise DataError(f"there is nothing to click on ({left or 'the data has no objects'})", remedy=remedy)
+        click_types = tuple(dict.fromkeys(task.click_type for task in tasks.values()))
+        all_tasks = [*tasks.values(), *write_training_tasks(path, settings, click_types)]
+        remove_stale_pictures(path, all_tasks, previous)
         if "text" in settings.modes:
             _note_ambiguous_descriptions(tasks.values(), notes)
-        document = {
-            "schema": MADE_SCHEMA,
-            "hardlook": hardlook.__version__,
-            "round": 1 if all(task.click_type == "first" for task in tasks.values()) else 2,
+        made = {
+            "round": 1 if click_types == ("first",) else 2,
             "tasks": len(tasks),
             "images": len({task.subject for task in tasks.values()}),
             "left_out": [],
             **facts(),
             "counted": [asdict(note) for note in notes.summarize()],
         }
-        return make_study(path, settings, [*tasks.values(), *training], made=document)
+        return make_study(path, settings, all_tasks, made=made)
 
 
 def write_click_task(
@@ -250,7 +243,7 @@ def write_click_task(
     for mode in settings.modes:
         if mode != "text":
             picture = draw_target(mode, region.image, region.region, region.click_type)
-            # A highlighted image shows its background anyway, and would be large without loss.
+            # A highlighted target shows the whole image, which would be a large file without compression loss.
             targets[mode] = write_picture(path, "targets", picture, lossless=mode != "highlighted")
     return ClickTask(
         id=name,
@@ -277,7 +270,7 @@ def write_training_tasks(
 ) -> tuple[ClickTask, ...]:
     """Write `settings.training_tasks` tasks with the ids training-0, training-1 and so on, their pictures in `path`.
 
-    Every one has the pictures of all display modes of the study, and a description. The click types take turns.
+    Each has the pictures of all display modes of the study, and a description. The click types alternate.
     """
     numbered = zip(range(settings.training_tasks), list_training_regions(click_types), strict=False)
     return tuple(write_click_task(path, region, settings, f"training-{i}", training=True) for i, region in numbered)

@@ -1,6 +1,6 @@
 """Pictures of what people are to click on, one per display mode.
 
-`cut-out` shows the region in its place on grey, `shifted` moves it so that its place is not given away, `silhouette`
+`cut-out` shows the region in its place on grey, `shifted` moves it so that its place is not revealed, `silhouette`
 shows its shape alone, `highlighted` the image with all else darkened; `text` has no picture. Errors of predictions are
 coloured: missing pixels (fn) green, surplus pixels (fp) red, in hues that colour-blind people can tell apart.
 
@@ -37,7 +37,7 @@ WHITE, OUTLINE = (255, 255, 255), (255, 214, 10)
 
 DIMMED = 0.3
 
-LEAST_SHIFT = 0.1  # of the image's diagonal; a smaller shift still gives the place away
+MIN_SHIFT = 0.1  # of the image's diagonal; a smaller shift still reveals the place
 
 _LINE = 1 / 200  # thickness of outlines, of the diagonal
 
@@ -100,7 +100,7 @@ def is_small_shift(shift: tuple[int, int], shape: tuple[int, ...]) -> bool:
     >>> is_small_shift((3, 4), (30, 40)), is_small_shift((3, 3), (30, 40))
     (False, True)
     """
-    return hypot(*shift) < LEAST_SHIFT * hypot(shape[0], shape[1])
+    return hypot(*shift) < MIN_SHIFT * hypot(shape[0], shape[1])
 
 
 def draw_silhouette(mask: Mask, click_type: ClickType = "first") -> Image:

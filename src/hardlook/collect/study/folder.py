@@ -1,10 +1,10 @@
 """A study as a folder: `study.json`, `tasks.jsonl`, pictures, a secret, and the answers beside them.
 
     STUDY/study.json       settings; may be edited by hand while nothing is served
-    STUDY/tasks.jsonl      what people are asked, one task per line
+    STUDY/tasks.jsonl      the tasks, one per line
     STUDY/made.json        what the study was made of and what was left out
     STUDY/images masks targets previous-masks
-    STUDY/secret.key       signs tokens and cookies; whoever has it can forge them
+    STUDY/secret.key       signs tokens and cookies; keep it private
     STUDY/answers.sqlite   the answers, unless another database is named
 
 >>> import tempfile
@@ -35,6 +35,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from hardlook import __version__
 from hardlook.collect.study.pictures import KINDS, PREVIOUS_MASKS
 from hardlook.collect.study.settings import StudySettings, describe_validation_error
 from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, list_items, parse_task
@@ -107,9 +108,11 @@ class Study:
 def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, made: Mapping[str, Any]) -> Study:
     """Write settings, tasks and a new secret into a folder that has its pictures already or gets them next.
 
-    A folder that holds a study is an error: answers may belong to it.
+    `made` is what `made.json` holds besides its schema and the version. A folder that holds a study is an error:
+    answers may belong to it.
     """
     check_no_study(path)
+    made = {"schema": MADE_SCHEMA, "hardlook": __version__, **made}
     path.mkdir(parents=True, exist_ok=True)
     secret = secrets.token_bytes(32)
     handle = os.open(path / SECRET, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
@@ -151,9 +154,9 @@ def start_progress(progress: Progress | None, total: int) -> Callable[[int, int]
     return progress(total, 0) if progress else lambda units, failed: None
 
 
-def remove_stale_pictures(path: Path, named: Iterable[str]) -> None:
-    """Delete the pictures of an interrupted attempt in an unfinished folder: all but those of these names."""
-    kept = {path / name for name in named}
+def remove_stale_pictures(path: Path, tasks: Iterable[Task], previous: Iterable[str] = ()) -> None:
+    """Delete the pictures of an interrupted attempt: all but those of the tasks and the `previous` masks."""
+    kept = {path / name for task in tasks for name in list_task_files(task)} | {path / name for name in previous}
     for kind in (*KINDS, PREVIOUS_MASKS):
         for file in (path / kind).rglob("*"):
             if file.is_file() and file not in kept:
@@ -167,17 +170,15 @@ def open_study(path: Path) -> Study:
     try:
         settings = StudySettings.model_validate(_read_json(path / SETTINGS))
     except ValidationError as error:
-        what = describe_validation_error(error, StudySettings)
+        what = describe_validation_error(error)
         raise DataError(what, file=path / SETTINGS, remedy="correct this field") from error
-    tasks = _read_tasks(path / TASKS, settings)
-    made = _read_json(path / MADE)
     try:
         secret = bytes.fromhex((path / SECRET).read_text(encoding="ascii").strip())
     except (OSError, ValueError) as error:
         raise DataError("the secret cannot be read", file=path / SECRET, remedy=_NEW_SECRET) from error
     if len(secret) != 32:
         raise DataError(f"the secret has {len(secret)} bytes, not 32", file=path / SECRET, remedy=_NEW_SECRET)
-    return Study(path, settings, tasks, made, secret)
+    return Study(path, settings, _read_tasks(path / TASKS, settings), _read_json(path / MADE), secret)
 
 
 def _read_json(path: Path) -> Any:
@@ -225,7 +226,7 @@ def list_task_files(task: Task) -> tuple[str, ...]:
 def check_complete(study: Study) -> None:
     """Raise a `DataError` for a display mode that a task has no target for, and for a missing file.
 
-    Checked before the study is served: a participant could only be told that a picture does not load.
+    Checked before the study is served: a participant would only see that a picture does not load.
     """
     for task in study.tasks:
         if isinstance(task, ClickTask) and not task.training:

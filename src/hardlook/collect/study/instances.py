@@ -19,14 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 
 from hardlook.data.coco_detection import read_instances
 from hardlook.data.coco_panoptic import read_panoptic
 from hardlook.data.images import read_bytes
-from hardlook.data.object_instances import normalize_dataset_name
+from hardlook.data.object_instances import ObjectInstance, normalize_dataset_name
 from hardlook.data.object_instances.instance import Target
 from hardlook.data.voc import IGNORE, VocDevkit, open_devkit
 from hardlook.errors import DataError
@@ -37,36 +36,6 @@ from hardlook.similarity.labels import label_text
 from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
-
-
-class ClickableInstance(Protocol):
-    """An object of an image; `hardlook.data.object_instances.ObjectInstance` is one."""
-
-    @property
-    def dataset(self) -> str:
-        """As `normalize_dataset_name` spells it."""
-
-    @property
-    def image_stem(self) -> str:
-        """The image's name."""
-
-    @property
-    def object_stem(self) -> str:
-        """The object's name, "" where the image has one."""
-
-    @property
-    def image_key(self) -> str:
-        """The same for all objects of an image."""
-
-    @property
-    def full_stem(self) -> str:
-        """The name in files of clicks."""
-
-    def read(self) -> Image:
-        """The image (H, W, 3) uint8 RGB."""
-
-    def read_target(self) -> Target:
-        """The object (H, W), never empty, and the pixels to ignore."""
 
 
 @dataclass(frozen=True)
@@ -80,18 +49,15 @@ class PlantedInstance:
 
     @property
     def image_stem(self) -> str:
-        """The scene's number, from 1."""
+        """The scene's number, from 1; its full stem as well, since every scene has one subject."""
         return f"{self.index + 1:06d}"
+
+    full_stem = image_stem
 
     @property
     def image_key(self) -> str:
-        """Every scene has one subject."""
+        """The same for all objects of an image."""
         return f"{self.dataset}/{self.image_stem}"
-
-    @property
-    def full_stem(self) -> str:
-        """The scene's number."""
-        return self.image_stem
 
     @property
     def concept(self) -> str:
@@ -100,16 +66,15 @@ class PlantedInstance:
 
     def read(self) -> Image:
         """The picture (H, W, 3) uint8 RGB."""
-        return self._rendered.image
+        return _render(self.world, self.index).image
 
     def read_target(self) -> Target:
         """The subject, and the band along its edge that is ignored."""
-        mask = self._rendered.target_mask
+        mask = _render(self.world, self.index).target_mask
         return Target(mask, make_trimap(mask) == ISEGM_IGNORE)
 
-    @property
-    def _rendered(self) -> RenderedScene:
-        return _rendered(self.world, self.index)
+
+ClickableInstance = ObjectInstance | PlantedInstance
 
 
 def list_planted_instances(world: PlantedWorld) -> tuple[PlantedInstance, ...]:
@@ -118,7 +83,7 @@ def list_planted_instances(world: PlantedWorld) -> tuple[PlantedInstance, ...]:
 
 
 @lru_cache(maxsize=2)
-def _rendered(world: PlantedWorld, index: int) -> RenderedScene:
+def _render(world: PlantedWorld, index: int) -> RenderedScene:
     """Cached, as the picture and its mask are read one after the other."""
     return world[index]
 
@@ -131,7 +96,7 @@ _REMEDY = f"write a csv file with the columns {' and '.join(COLUMNS)}"
 
 
 class Descriptions:
-    """Gives the description of an instance, "" where none is known.
+    """Returns the description of an instance, "" where none is known.
 
     `data` is what `--data` names; VOC, COCO's instances and panoptic format know an object's class. Descriptions in
     `file` take precedence.

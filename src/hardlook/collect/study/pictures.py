@@ -50,7 +50,7 @@ def write_picture(folder: Path, kind: str, pixels: Pixels, *, lossless: bool | N
     exact = (kind != "images" or small or pixels.ndim == 2) if lossless is None else lossless
     name = f"{kind}/{hash_picture(pixels)}{'.png' if exact else '.jpg'}"
     if not (folder / name).is_file():
-        write_atomically(folder / name, _encode(pixels, exact))
+        write_atomically(folder / name, encode_picture(pixels, exact))
     return name
 
 
@@ -65,7 +65,7 @@ def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) 
         if part in ("", ".", "..") or set(part) & set("/\\\0"):
             raise DataError(f"{part!r} is no name of a file", unit=full_stem, remedy="rename the image")
     name = f"{PREVIOUS_MASKS}/{dataset}/{full_stem}.png"
-    write_atomically(folder / name, _encode(mask, True))
+    write_atomically(folder / name, encode_picture(mask))
     return name
 
 
@@ -90,7 +90,8 @@ def hash_picture(pixels: Pixels) -> str:
     return hashlib.blake2b(header + np.ascontiguousarray(pixels).tobytes(), digest_size=16).hexdigest()
 
 
-def _encode(pixels: Pixels, exact: bool) -> bytes:
+def encode_picture(pixels: Pixels, exact: bool = True) -> bytes:
+    """A picture (H, W, 3) uint8 RGB or mask (H, W) bool as PNG, or as JPEG where it need not be exact."""
     stored: Any = pixels.astype(np.uint8) * 255 if pixels.dtype == np.bool_ else pixels
     if stored.ndim == 3:
         stored = cv2.cvtColor(stored, cv2.COLOR_RGB2BGR)

@@ -1,7 +1,7 @@
 """A study of ratings: pairs of labels, and pictures of a run, whose similarity under several measures people rate.
 
 In a `fit` study each thing becomes one task per measure, since the measure's value is shown. All of these tasks have
-one subject, and a participant gets each subject once: whoever sees two values of one pair would compare the values. So
+one subject, and a participant gets each subject once: with two values of one pair people would compare the values. So
 measures are compared on the same pairs, but by different people. In a `likeness` study no value is shown, and each
 thing is one task; the values of the measures are kept in `made.json`.
 
@@ -15,16 +15,17 @@ thing is one task; the values of the measures are kept in `made.json`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook import __version__
-from hardlook.collect.study.folder import MADE_SCHEMA, Study, check_no_study, make_study
+from hardlook.collect.study.folder import Study, check_no_study, make_study
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import Question, StudySettings
 from hardlook.collect.study.tasks import RatingTask
@@ -55,7 +56,7 @@ _BENCHMARK = "open-miou"
 _TRAINING_PAIRS = ((("apple", "pear"), 0.8), (("apple", "bridge"), 0.8))
 
 # Pictures of label maps: pixels of the larger side per pixel of outline, text size relative to it and at least.
-_SIDE_PER_OUTLINE, _TEXT_SHARE, _LEAST_TEXT = 640, 1 / 24, 13
+_SIDE_PER_OUTLINE, _TEXT_SHARE, _MIN_TEXT = 640, 1 / 24, 13
 
 _WHITE, _BLACK = (255, 255, 255), (20, 20, 20)
 
@@ -93,7 +94,8 @@ def make_rating_study(path: Path, plan: RatingPlan, settings: StudySettings) -> 
     """
     check_no_study(path)
     _check_measures(plan)
-    similarities = _Similarities(plan)
+    described: dict[str, Any] = {}
+    similarities = partial(_compute_similarities, plan, described)
     pairs, pictures = SampledThings((), 0), SampledThings((), 0)
     if plan.label_set and plan.pairs:
         labels = load_label_set(plan.label_set, plan.variant)
@@ -104,18 +106,12 @@ def make_rating_study(path: Path, plan: RatingPlan, settings: StudySettings) -> 
     if not things:
         raise OptionError("there is nothing to rate", remedy="ask for pairs, or pass a run with pictures")
     tasks = [*build_training_tasks(settings.training_tasks), *build_tasks(things, settings.question)]
-    made: dict[str, Any] = {
-        "schema": MADE_SCHEMA,
-        "hardlook": __version__,
+    made = {
         "data": {"labels": plan.label_set, "variant": plan.variant, "run": plan.run and plan.run.name},
         "seed": plan.seed,
-        "pairs": {"asked": plan.pairs if plan.label_set else 0, "drawn": len(pairs.things), "of": pairs.candidates},
-        "pictures": {
-            "asked": plan.pictures if plan.run else 0,
-            "drawn": len(pictures.things),
-            "of": pictures.candidates,
-        },
-        "measures": similarities.described,
+        "pairs": pairs.count(plan.pairs if plan.label_set else 0),
+        "pictures": pictures.count(plan.pictures if plan.run else 0),
+        "measures": described,
         "values": {thing.subject: dict(thing.values) for thing in things},
         "left_out": [asdict(note) for note in (*pairs.left_out, *pictures.left_out)],
     }
@@ -132,31 +128,22 @@ def _check_measures(plan: RatingPlan) -> None:
         raise OptionError(f"--source {unknown[0]}: this is none of the measures", remedy="add it to --measures")
 
 
-class _Similarities:
-    """Similarity of any labels under the measures of a plan; `described` documents each measure for `made.json`.
+def _compute_similarities(plan: RatingPlan, described: dict[str, Any], labels: LabelSet) -> Matrices:
+    """The similarity of labels under each measure; `described` gets what `made.json` says of the measures.
 
     `treated` there holds the labels that a measure could not look up directly, and what was done about each.
     """
-
-    def __init__(self, plan: RatingPlan) -> None:
-        self.plan = plan
-        self.described: dict[str, dict[str, Any]] = {}
-
-    def __call__(self, labels: LabelSet) -> dict[str, NDArray[np.float64]]:
-        found: dict[str, NDArray[np.float64]] = {}
-        plan = self.plan
-        for name in plan.measures:
-            result = compute_similarity(
-                labels, name, source=plan.sources.get(name), unknown=plan.unknown, seed=plan.seed
-            )
-            found[name] = result.matrix
-            before = self.described.get(name, {"treated": {}})["treated"]
-            self.described[name] = {
-                "description": result.description,
-                "fingerprint": result.fingerprint,
-                "treated": before | dict(result.treated),
-            }
-        return found
+    found: dict[str, NDArray[np.float64]] = {}
+    for name in plan.measures:
+        result = compute_similarity(labels, name, source=plan.sources.get(name), unknown=plan.unknown, seed=plan.seed)
+        found[name] = result.matrix
+        measure = described.setdefault(name, {"treated": {}})
+        described[name] = {
+            "description": result.description,
+            "fingerprint": result.fingerprint,
+            "treated": measure["treated"] | dict(result.treated),
+        }
+    return found
 
 
 @dataclass(frozen=True)
@@ -177,6 +164,10 @@ class SampledThings:
     things: tuple[RatedThing, ...]
     candidates: int
     left_out: tuple[LeftOutNote, ...] = ()
+
+    def count(self, asked: int) -> dict[str, int]:
+        """The numbers for `made.json`."""
+        return {"asked": asked, "drawn": len(self.things), "of": self.candidates}
 
 
 def sample_pairs(labels: LabelSet, matrices: Matrices, count: int, seed: int = 0) -> SampledThings:
@@ -250,18 +241,14 @@ def _open_run(path: Path) -> ScoredRun:
     folder = RunFolder(path)
     benchmark = folder.read_manifest()["benchmark"]["name"]
     if benchmark != _BENCHMARK:
-        raise RunError(
-            f"this is a run of {benchmark}, which has no labels to rate", file=path, remedy=f"run {_BENCHMARK} first"
-        )
+        what = f"this is a run of {benchmark}, which has no labels to rate"
+        raise RunError(what, file=path, remedy=f"run {_BENCHMARK} first")
     # The intervals of its scores are not needed here.
     scored = score_run(folder, {"resamples": 0})
     options: Any = scored.options
     if options.gt and "images" not in options.data:
-        raise OptionError(
-            "the run has label maps but no images to show",
-            file=path,
-            remedy="run it again with --data images=DIR",
-        )
+        remedy = "run it again with --data images=DIR"
+        raise OptionError("the run has label maps but no images to show", file=path, remedy=remedy)
     if not options.keep_predictions:
         raise OptionError("the run did not keep its predictions", file=path, remedy="run it again with them")
     return scored
@@ -281,11 +268,11 @@ def describe_labels(record: Record) -> tuple[str, ...]:
 
 
 def _sort_by_area(names: Sequence[str], cells: Sequence[tuple[int, int]]) -> list[str]:
-    sizes: dict[str, int] = {}
+    sizes: Counter[str] = Counter()
     for label, pixels in cells:
         # The column after the last label means no label at all.
         if label < len(names) and names[label] != BACKGROUND:
-            sizes[names[label]] = sizes.get(names[label], 0) + pixels
+            sizes[names[label]] += pixels
     return sorted(sizes, key=lambda name: (-sizes[name], name))
 
 
@@ -359,7 +346,7 @@ def _draw_legend(labels: list[tuple[str, tuple[int, int, int]]], above: NDArray[
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = above.shape[:2]
-    size = max(_LEAST_TEXT, round(max(height, width) * _TEXT_SHARE))
+    size = max(_MIN_TEXT, round(max(height, width) * _TEXT_SHARE))
     font, line, gap = ImageFont.load_default(size=size), round(size * 1.5), round(size * 0.4)
     places, x, y = [], gap, 0
     for name, colour in labels:
@@ -411,7 +398,7 @@ def summarise_study(study: Study) -> dict[str, Any]:
     """What was made, as the document that `hardlook collect init ratings --json` prints."""
     made, settings = study.made, study.settings
     wanted = len(study.items) * settings.target_answers
-    # Nobody rates a subject twice, nor more than the batches allow.
+    # A participant rates no subject twice, and no more than the batches allow.
     per_person = min(len({item.subject for item in study.items}), settings.batch_size * settings.most_batches)
     return {
         "study": str(study.path),

@@ -21,9 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import hardlook
 from hardlook.collect.study.folder import (
-    MADE_SCHEMA,
     Progress,
     Study,
     make_study,
@@ -90,7 +88,7 @@ def make_review_study(
 ) -> Study:
     """Make a study of every claim in `candidates`, a folder `[split/]concept/context/image` or a manifest.
 
-    None stands for `scenes` of the planted world, which are written into the study, with some false claims. `at_most`
+    None means `scenes` of the planted world, which are written into the study, with some false claims. `at_most`
     draws that many claims by `seed`. An image that cannot be read is an error that names it.
     """
     notes, tasks = LeftOutNotes(""), list[ReviewTask]()
@@ -110,10 +108,8 @@ def make_review_study(
             tasks.append(ReviewTask(task, subject, row.name, row.concept, row.context, image, row.split or ""))
             advance(1, 0)
         tasks += _write_training_tasks(path, settings.training_tasks)
-        remove_stale_pictures(path, [task.image for task in tasks])
-        document: dict[str, Any] = {
-            "schema": MADE_SCHEMA,
-            "hardlook": hardlook.__version__,
+        remove_stale_pictures(path, tasks)
+        made = {
             "tasks": len(rows),
             "images": len({row.name for row in rows}),
             "data": {"candidates": _format_location(candidates, path), "fingerprint": of_data(candidates)},
@@ -121,7 +117,7 @@ def make_review_study(
             "seed": seed,
             "left_out": [asdict(note) for note in notes.summarize()],
         }
-        return make_study(path, settings, tasks, made=document)
+        return make_study(path, settings, tasks, made=made)
 
 
 def _remove_duplicates(rows: Sequence[ConceptContextImage], notes: LeftOutNotes) -> list[ConceptContextImage]:

@@ -16,14 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.collect.study.click_regions import ClickRegion
 from hardlook.collect.study.folder import Progress, start_progress
-from hardlook.collect.study.instances import ClickableInstance
+from hardlook.collect.study.instances import ClickableInstance, PlantedInstance
 from hardlook.data.click_names import ClickType, FullStem, format_full_stem
 from hardlook.data.images import is_image_name
 from hardlook.data.left_out import MAX_EXAMPLES, LeftOutNotes
@@ -36,9 +36,9 @@ from hardlook.rclicks.clicks.error_regions import GroundTruth, MaskComparison, c
 from hardlook.rclicks.clicks.simulation import request_masks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
-LIMIT = 0.95
+MAX_IOU = 0.95
 
-Errors = Literal["largest", "both"]
+ErrorChoice = Literal["largest", "both"]
 
 _BENCHMARK = "rclicks"
 
@@ -52,7 +52,7 @@ class ErrorRegions:
 
     `masks` are finished `hardlook run rclicks` folders or folders of masks. `limit` is the largest IoU of a prediction
     that is still corrected; `errors` is `largest` (one region per instance) or `both` (fn and fp where there are both).
-    `describe` gives descriptions for the text mode, `exact` stores images without loss.
+    `describe` gives descriptions for the text mode.
     """
 
     def __init__(
@@ -60,10 +60,9 @@ class ErrorRegions:
         instances: Iterable[ClickableInstance],
         masks: Sequence[Path],
         *,
-        limit: float = LIMIT,
-        errors: Errors = "largest",
+        limit: float = MAX_IOU,
+        errors: ErrorChoice = "largest",
         describe: Callable[[ClickableInstance], str] = lambda instance: "",
-        exact: bool = False,
         progress: Progress | None = None,
     ) -> None:
         if not masks:
@@ -75,7 +74,7 @@ class ErrorRegions:
         if not 0 <= limit <= 1 or errors not in ("largest", "both"):
             raise OptionError(f"a limit of {limit} and errors {errors!r}", remedy="a limit in [0, 1]; largest or both")
         self.instances, self.limit, self.errors = tuple(instances), limit, errors
-        self.describe, self.exact, self.progress = describe, exact, progress
+        self.describe, self.progress = describe, progress
         self._reset()
 
     def __iter__(self) -> Iterator[ClickRegion]:
@@ -118,12 +117,11 @@ class ErrorRegions:
             self._notes.add(_LEFT_OUT, "the best prediction has no wrong pixel that was not clicked", unit)
             return
         self._taken[chosen.method] += 1
-        # Ignored pixels get the truth's value, so that whoever subtracts the two masks finds the same errors.
+        # Ignored pixels get the truth's value, so that the difference of the two masks is the same error.
         previous = (chosen.mask & ~instance.ignore) | (instance.target & instance.ignore)
         for kind in kinds:
             self._types[kind] += 1
-            number = chosen.prediction.number
-            parts = FullStem(one.image_stem, one.object_stem, chosen.method, kind, "pc", number)
+            parts = FullStem(one.image_stem, one.object_stem, chosen.method, kind, "pc", chosen.prediction.number)
             yield ClickRegion(
                 dataset=one.dataset,
                 image_stem=one.image_stem,
@@ -137,7 +135,7 @@ class ErrorRegions:
                 model_type=chosen.method,
                 click_type=kind,
                 previous=previous,
-                exact=self.exact,
+                exact=isinstance(one, PlantedInstance),
             )
 
     def _choose(self, instance: Instance, image: str, truth: GroundTruth) -> ChosenPrediction | str:
@@ -177,14 +175,11 @@ def sort_best_first(known: Sequence[tuple[Method, Prediction]]) -> list[tuple[Me
     return sorted(known, key=lambda pair: (-pair[1].iou, pair[1].number))
 
 
-def choose_click_types(chosen: ChosenPrediction, errors: Errors) -> tuple[ClickType, ...]:
+def choose_click_types(chosen: ChosenPrediction, errors: ErrorChoice) -> tuple[ClickType, ...]:
     """Which errors of a prediction are to be clicked; () where nothing is left to click."""
     if errors == "both":
-        kinds: tuple[tuple[ClickType, object], ...] = (
-            ("fn", chosen.comparison.missing),
-            ("fp", chosen.comparison.surplus),
-        )
-        return tuple(kind for kind, region in kinds if region is not None)
+        regions: dict[ClickType, object] = {"fn": chosen.comparison.missing, "fp": chosen.comparison.surplus}
+        return tuple(kind for kind, region in regions.items() if region is not None)
     choice = choose_error(chosen.comparison, np.asarray(chosen.prediction.clicks[:, :2], np.int64))
     return () if choice is None else ("fn" if choice.positive else "fp",)
 
@@ -210,34 +205,26 @@ class Prediction:
         return self.intersection / self.union
 
 
-class Method(Protocol):
-    """A source of predicted masks; `name` has no underscore."""
-
-    name: str
-
-    def predictions(self, instance: Instance) -> Sequence[Prediction]:
-        """Every prediction of this instance, in a fixed order; none if the method did not see it."""
-
-    def mask(self, instance: Instance, image: str, prediction: Prediction) -> Mask:
-        """The mask (H, W) of one of them; instances with one `image` key show the same image."""
-
-    @property
-    def facts(self) -> Mapping[str, Any]:
-        """Where the predictions come from, for `made.json`."""
-
-
 class RunPredictions:
-    """The predictions of one run folder; its model is built when the first mask is needed."""
+    """The predictions of one run folder; its model is built when the first mask is needed.
+
+    `name` names the method in full stems. Instances with one `image` key show the same image.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.manifest = RunFolder(path).read_manifest()
-        self._check_run()
+        if (name := self.manifest["benchmark"]["name"]) != _BENCHMARK:
+            remedy = "pass the folder of a finished `hardlook run rclicks`"
+            raise RunError(f"a run of {name}, which has no clicks", file=path, remedy=remedy)
+        if not RunFolder(path).scores_path.is_file():
+            remedy = "run its `hardlook run rclicks` again, which resumes"
+            raise RunError("the run is not finished", file=path, remedy=remedy)
         self.name = format_method_name(self.manifest["model"]["name"])
         self._opened: tuple[str, Session] | None = None
 
     def predictions(self, instance: Instance) -> Sequence[Prediction]:
-        """Course after course, round after round; rounds without a click are skipped."""
+        """Course after course, round after round, without rounds that have no click; () for an unknown instance."""
         row = self._records.get(f"{instance.dataset}/{instance.name}")
         if row is None:
             return ()
@@ -289,15 +276,6 @@ class RunPredictions:
 
         model, parts = self.manifest["model"], self.manifest["answers"].get("parts", {})
         return build_worker(Job(_BENCHMARK, model["name"], dict(model["args"]), int(parts.get("threads", 1)))).model
-
-    def _check_run(self) -> None:
-        ran = self.manifest["benchmark"]["name"]
-        if ran != _BENCHMARK:
-            remedy = "pass the folder of a finished `hardlook run rclicks`"
-            raise RunError(f"a run of {ran}, which has no clicks", file=self.path, remedy=remedy)
-        if not RunFolder(self.path).scores_path.is_file():
-            remedy = "run its `hardlook run rclicks` again, which resumes"
-            raise RunError("the run is not finished", file=self.path, remedy=remedy)
 
 
 def replay_clicks(session: Session, instance: Instance, clicks: NDArray[np.int64]) -> Mask:
@@ -351,6 +329,9 @@ class StoredMasks:
     def facts(self) -> Mapping[str, Any]:
         """Where the masks come from, for `made.json`."""
         return {"method": self.name, "folder": self.folder.name}
+
+
+Method = RunPredictions | StoredMasks
 
 
 def open_stored_masks(folder: Path) -> list[StoredMasks]:

@@ -45,7 +45,7 @@ class Timings(_Part):
 
     image: Seconds = Field(1.5, description="the image alone")
     target: Seconds = Field(2.0, description="the target, in every display mode but text")
-    target_text: Seconds = Field(2.5, description="the target in words, which take longer to read")
+    target_text: Seconds = Field(2.5, description="the target as text, which takes longer to read")
     again: Seconds = Field(1.5, description="the image again, before clicks count")
 
     def target_of(self, mode: str) -> float:
@@ -80,7 +80,7 @@ class StudySettings(_Part):
     devices: tuple[Literal["pc", "mobile", "any"], ...] = Field(
         ("pc", "mobile"), min_length=1, description="devices to balance over; any in a review or rating"
     )
-    most_batches: Count = Field(20, description="batches that one participant is asked for at most")
+    most_batches: Count = Field(20, description="batches per participant at most")
     return_after_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
         30.0, description="minutes of inactivity after which a batch goes back"
     )
@@ -89,13 +89,15 @@ class StudySettings(_Part):
         "fit",
         description="ratings: fit asks how well the shown value fits, likeness shows none and asks how alike they are",
     )
-    open_link: bool = Field(True, description="whether the bare address lets anybody join; else invitations only")
+    open_link: bool = Field(True, description="whether people can join without an invitation")
     languages: tuple[str, ...] = Field(
         ("en", "de"), min_length=1, description="languages to choose from; first: default"
     )
     consent: Texts = Field({}, description="text of consent by language, in place of the built-in one")
     instructions: Texts = Field({}, description="instructions by language, added to the built-in ones")
-    contact: str = Field("", max_length=500, description="whom participants may ask, shown with the consent")
+    contact: str = Field(
+        "", max_length=500, description="contact for questions of participants, shown with the consent"
+    )
     limits: Limits = Limits()
 
     @model_validator(mode="after")
@@ -113,14 +115,14 @@ class StudySettings(_Part):
         return math.ceil(self.least_inside * clicks - 1e-9)
 
 
-def describe_validation_error(error: ValidationError, model: type[BaseModel]) -> str:
+def describe_validation_error(error: ValidationError) -> str:
     """The first error: the field, what was expected and what came; an unknown field with the closest known one.
 
     >>> def find_error(**values):
     ...     try:
     ...         StudySettings.model_validate({"kind": "clicks", "title": "Cups", **values})
     ...     except ValidationError as error:
-    ...         return describe_validation_error(error, StudySettings)
+    ...         return describe_validation_error(error)
     >>> find_error(batchsize=4)
     "batchsize: there is no such field; is 'batch_size' meant?"
     >>> find_error(least_inside=70)
@@ -133,7 +135,7 @@ def describe_validation_error(error: ValidationError, model: type[BaseModel]) ->
     if first["type"] == "value_error":
         what = str(first["msg"]).removeprefix("Value error, ")
     elif first["type"] == "extra_forbidden":
-        near = get_close_matches(field, model.model_fields, n=1)
+        near = get_close_matches(field, StudySettings.model_fields, n=1)
         what = f"there is no such field; is {near[0]!r} meant?" if near else "there is no such field"
     else:
         value = repr(first["input"])

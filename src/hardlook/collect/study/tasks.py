@@ -1,4 +1,4 @@
-"""What people are asked, one task per line of `tasks.jsonl`; a task's pictures are files of the study folder.
+"""The tasks of a study, one per line of `tasks.jsonl`; a task's pictures are files of the study folder.
 
 >>> pair = RatingTask("t000001", "pair/cat/dog", "pair", ("cat", "dog"), "path", 0.2)
 >>> parse_task("ratings", json.loads(format_task(pair))) == pair

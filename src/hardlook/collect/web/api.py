@@ -3,7 +3,7 @@
 What an operation takes and returns is read from the annotations of its function, so that the description uses the
 very records that check requests; it is served at /api/openapi.json.
 
->>> document = openapi("Cups")
+>>> document = build_openapi("Cups")
 >>> document["openapi"], sorted(document["paths"])[:2]
 ('3.1.0', ['/api/answers', '/api/batch'])
 """
@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from http import HTTPStatus
 from typing import Any, get_args, get_type_hints
 
 from pydantic import BaseModel, TypeAdapter
@@ -61,28 +62,12 @@ OPERATIONS = (
 
 _REFERENCE = "#/components/schemas/{model}"
 
-_REFUSALS = {
-    "400": "not readable",
-    "401": "no session",
-    "403": "not from the study's own page",
-    "404": "no such thing of this participant",
-    "405": "no such method here",
-    "408": "too slow",
-    "409": "not now, or not twice",
-    "413": "too large",
-    "414": "the address is too long",
-    "415": "not JSON",
-    "421": "another server was meant",
-    "422": "a field is wrong",
-    "429": "too often",
-    "503": "the database cannot be used",
-}
+_READ_REFUSALS = (401, 404, 405, 414, 421, 429, 503)
 
-# The refusals of a request that only reads.
-_READ_REFUSALS = ("401", "404", "405", "414", "421", "429", "503")
+_WRITE_REFUSALS = (400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 421, 422, 429, 503)
 
 
-def openapi(title: str) -> dict[str, Any]:
+def build_openapi(title: str) -> dict[str, Any]:
     """The OpenAPI document."""
     schemas: dict[str, Any] = {}
     paths: dict[str, Any] = {}
@@ -109,7 +94,7 @@ def _describe_operation(operation: Operation, schemas: dict[str, Any]) -> dict[s
         "summary": operation.summary,
         "responses": {
             "200": _json("done", replies[0] if len(replies) == 1 else {"anyOf": replies}),
-            **_describe_refusals(schemas, tuple(_REFUSALS) if operation.body else _READ_REFUSALS),
+            **_describe_refusals(schemas, _WRITE_REFUSALS if operation.body else _READ_REFUSALS),
         },
     }
     if operation.body:
@@ -139,9 +124,9 @@ def _describe_picture(schemas: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _describe_refusals(schemas: dict[str, Any], statuses: tuple[str, ...]) -> dict[str, Any]:
+def _describe_refusals(schemas: dict[str, Any], statuses: tuple[int, ...]) -> dict[str, Any]:
     failure = _schema(messages.Failure, schemas)
-    return {status: _json(_REFUSALS[status], failure) for status in statuses}
+    return {str(status): _json(HTTPStatus(status).phrase, failure) for status in statuses}
 
 
 def _json(description: str, schema: dict[str, Any]) -> dict[str, Any]:

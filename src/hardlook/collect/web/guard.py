@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from hardlook.collect.web.refusals import RequestRefused, expects_json
+from hardlook.collect.web.refusals import JSON_PATHS, RequestRefused
 from hardlook.errors import OptionError
 from hardlook.serving import (
     ISOLATION_HEADERS,
@@ -59,7 +59,7 @@ SECURITY_HEADERS = (
 
 _NO_STORE = (b"cache-control", b"no-store")
 
-# Files of the program itself are the same for everybody: a browser keeps them and asks whether they have changed.
+# Files of the program itself are the same for all: a browser keeps them and asks whether they have changed.
 _STATIC, _REVALIDATE = "/static/", (b"cache-control", b"no-cache")
 
 _HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
@@ -73,7 +73,7 @@ _URL = re.compile(r"(?P<scheme>https?)://(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(
 class PublicAddress:
     """Where the study is reached: the host listened on, and the public URL and proxy in front of it ("" for none).
 
-    Only a proxy named as trusted is believed about the client's address.
+    The client's address is taken from forwarding headers only if the trusted proxy sent them.
     """
 
     host: str = "127.0.0.1"
@@ -95,11 +95,7 @@ class PublicAddress:
 
     @property
     def secure(self) -> bool:
-        """Whether participants come over https.
-
-        >>> PublicAddress(url="https://study.example").secure, PublicAddress().secure
-        (True, False)
-        """
+        """Whether participants come over https."""
         return self.origin.startswith("https:")
 
     @property
@@ -184,7 +180,7 @@ def address_key(address: str) -> str:
 
 
 def client_address(peer: str, forwarded: Iterable[str], trusted_proxy: str) -> str:
-    """The client's address: the peer, or what the one trusted proxy says of its own peer.
+    """The client's address: the peer, or the peer of the trusted proxy.
 
     `forwarded` are the X-Forwarded-For headers. Only the last entry of their list was written by the proxy itself.
 
@@ -283,7 +279,7 @@ class Guard:
             # The rest of the body is not wanted.
             headers.append((b"connection", b"close"))
         text = refused.message
-        if expects_json(path):
+        if path.startswith(JSON_PATHS):
             send = add_headers(send, [(b"content-type", b"application/json")])
             text = refused.to_json().decode()
         await send_text(send, refused.status, text, headers=headers)

@@ -1,4 +1,4 @@
-"""How somebody becomes a participant: the page of consent and its form; and the pages around the trials."""
+"""How people join a study: the page of consent and its form; and the pages around the trials."""
 
 from __future__ import annotations
 
@@ -45,7 +45,6 @@ def welcome(site: Site, request: Request) -> Response:
         token=token,
         csrf=site.sessions.make_form_token(cookie),
         languages=settings.languages,
-        notice="",
     )
     response = HTMLResponse(page)
     site.sessions.set_cookie(response, site.sessions.form_name, cookie, FORM_SECONDS)
@@ -119,7 +118,7 @@ def _page(site: Site, request: Request, participant: Participant | None, templat
 
 
 def _is_own_link(site: Site, participant: Participant, token: str) -> bool:
-    """Whether a participant joined by this link, expired or not; the bare address belongs to everybody."""
+    """Whether a participant joined by this link, expired or not; an open link is everyone's."""
     return not token or (participant.invitation or "") == read_invitation(site.study.secret, token, now=0.0)
 
 

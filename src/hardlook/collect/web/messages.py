@@ -43,7 +43,7 @@ class Durations(_Body):
 
 
 class Circumstances(_Body):
-    """What the screen was like when the answer was given."""
+    """The screen and the page when the answer was given."""
 
     pointer: Pointer = ""
     ratio: Number = Field(1.0, description="device pixels per CSS pixel")
@@ -94,7 +94,7 @@ class TrainingBody(_Body):
 
 
 class EmptyBody(_Body):
-    """No fields: the address says what to do."""
+    """No fields: the path names the operation."""
 
 
 class Progress(TypedDict):

@@ -90,19 +90,13 @@ def render_page(template: str, language: str, /, **values: object) -> str:
 
 @cache
 def load_static_files() -> Mapping[str, tuple[bytes, str]]:
-    """What is served under /static/: content and media type by name.
-
-    >>> load_static_files()["study.css"][1]
-    'text/css; charset=utf-8'
-    """
+    """What is served under /static/: content and media type by name."""
     loaded = {}
-    for file in files(_PACKAGE).joinpath("static").iterdir():
-        media_type = _MEDIA_TYPES.get(file.name.rpartition(".")[2])
-        if media_type:
-            loaded[file.name] = (file.read_bytes(), media_type)
-    content, media_type = loaded["study.css"]
-    loaded["study.css"] = (stylesheet().encode() + content, media_type)
-    return MappingProxyType(dict(sorted(loaded.items())))
+    for file in sorted(files(_PACKAGE).joinpath("static").iterdir(), key=lambda file: file.name):
+        if media_type := _MEDIA_TYPES.get(file.name.rpartition(".")[2]):
+            start = stylesheet().encode() if file.name == "study.css" else b""
+            loaded[file.name] = (start + file.read_bytes(), media_type)
+    return MappingProxyType(loaded)
 
 
 def serve_static_file(request: Request) -> Response:
@@ -113,20 +107,10 @@ def serve_static_file(request: Request) -> Response:
     if name not in load_static_files():
         raise RequestRefused(404, "nowhere", "There is no such page.")
     content, media_type = load_static_files()[name]
-    headers = {"etag": compute_etag(name)}
+    headers = {"etag": f'"{hashlib.sha256(content).hexdigest()[:16]}"'}
     if headers["etag"] in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
     return Response(content, headers=headers, media_type=media_type)
-
-
-@cache
-def compute_etag(name: str) -> str:
-    """The ETag of a static file, which changes with its content alone.
-
-    >>> compute_etag("study.css") == compute_etag("study.css"), compute_etag("study.css") == compute_etag("icon.svg")
-    (True, False)
-    """
-    return f'"{hashlib.sha256(load_static_files()[name][0]).hexdigest()[:16]}"'
 
 
 def find_image_type(data: bytes) -> str:

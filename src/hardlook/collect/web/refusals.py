@@ -9,7 +9,7 @@ import math
 from hardlook.collect.store.records import Refusal
 from hardlook.errors import HardlookError
 
-# Under these paths programs ask, which want JSON; under all others browsers, which want a page.
+# A refusal under these paths is JSON, for scripts; under all others it is a page.
 JSON_PATHS = ("/api/", "/pictures/")
 
 
@@ -38,15 +38,6 @@ class RequestRefused(Exception):
         return json.dumps({"error": self.code, "message": message or self.message}).encode()
 
 
-def expects_json(path: str) -> bool:
-    """Whether refusals under this path are JSON.
-
-    >>> expects_json("/api/state"), expects_json("/join/x")
-    (True, False)
-    """
-    return path.startswith(JSON_PATHS)
-
-
 def to_request_refused(error: Exception) -> RequestRefused:
     """Any error as a refusal; errors that are not the client's fault are logged, and their text is not sent.
 
@@ -61,9 +52,9 @@ def to_request_refused(error: Exception) -> RequestRefused:
     if isinstance(error, HardlookError | OSError):
         message = "The study cannot do this right now. Please try again in a while."
         return RequestRefused(503, "not-now", message, wait=5)
-    return internal_error()
+    return make_internal_error()
 
 
-def internal_error() -> RequestRefused:
+def make_internal_error() -> RequestRefused:
     """The refusal for an unexpected error."""
     return RequestRefused(500, "failed", "This should not have happened. The server's log says more.")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hardlook.collect.web.guard import RateLimiter, is_host_of_origin
+from hardlook.collect.web.guard import PublicAddress, RateLimiter, client_key, is_host_of_origin
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.tokens import compute_mac, read_token, sign_token
 
@@ -47,9 +47,9 @@ def is_csrf_token(secret: bytes, cookie: str, token: str) -> bool:
 
 
 def is_own_origin(headers: Mapping[str, str], public_origin: str) -> bool:
-    """Whether the browser says that the request comes from our own origin; True where it says nothing.
+    """Whether a request comes from our own origin, by the browser's headers; True where they are missing.
 
-    Current browsers say it with every request that changes something; the token covers those that do not.
+    Current browsers send them with every request that changes something; the token covers those that do not.
 
     >>> is_own_origin({"host": "127.0.0.1:8000", "origin": "http://127.0.0.1:8000"}, "")
     True
@@ -84,11 +84,7 @@ class Sessions:
 
     @property
     def study_tag(self) -> str:
-        """Eight characters that distinguish this study from others on the same host.
-
-        >>> len(Sessions(bytes(32)).study_tag)
-        8
-        """
+        """Eight characters that distinguish this study from others on the same host."""
         return compute_mac(self.secret, "cookie name").hex()[:8]
 
     @property
@@ -159,24 +155,15 @@ def derive_research_key(secret: bytes) -> str:
 
 
 class ResearcherGate:
-    """Logs researchers in by their key; attempts are limited by `client_of(request)`, `clock` gives seconds."""
+    """Logs researchers in by their key; attempts are limited per client address, `clock` gives seconds."""
 
-    def __init__(
-        self,
-        sessions: Sessions,
-        key: str,
-        *,
-        public_origin: str = "",
-        client_of: Callable[[Request], str] = lambda request: "",
-        clock: Callable[[], float],
-    ) -> None:
+    def __init__(self, sessions: Sessions, key: str, address: PublicAddress, clock: Callable[[], float]) -> None:
         if len(key) < 16:
             raise ValueError(f"a research key has at least 16 characters, not {len(key)}")
-        self._sessions, self._key, self._public_origin = sessions, key, public_origin
+        self._sessions, self._key, self._address, self._clock = sessions, key, address, clock
         # Derived from the key as well: a new key ends all sessions that the old one opened.
         self._secret = compute_mac(sessions.secret, "researchers", key)
-        self._client_of, self._clock = client_of, clock
-        # Per client only: a limit for all together would let one stranger lock the researchers out.
+        # Per client only: a limit for all together would let one attacker lock the researchers out.
         self._attempts = RateLimiter(LOGINS_PER_MINUTE)
         self._name = sessions.cookie_name("research")
 
@@ -191,14 +178,14 @@ class ResearcherGate:
     def is_valid_form(self, request: Request, token: str) -> bool:
         """Whether a form was made by our own page for this researcher."""
         valid = is_csrf_token(self._secret, self._cookie(request), token)
-        return valid and self.is_researcher(request) and is_own_origin(request.headers, self._public_origin)
+        return valid and self.is_researcher(request) and is_own_origin(request.headers, self._address.origin)
 
     def log_in(self, request: Request, key: str) -> Response:
         """Redirect to the dashboard with a new cookie; refused with 403 for a wrong key, 429 after many attempts."""
         from starlette.responses import RedirectResponse
 
         now = self._clock()
-        wait = self._attempts.take(self._client_of(request), now)
+        wait = self._attempts.take(client_key(request.scope, self._address), now)
         if wait:
             raise RequestRefused(429, "too-many", "Too many tries. Please wait a minute.", wait=wait)
         if not hmac.compare_digest(self._key.encode(), key.encode("utf-8", "replace")):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -39,14 +39,13 @@ class Site:
     sessions: Sessions
     participant_limiter: RateLimiter
     client_limiter: RateLimiter
-    # Feedback pictures by task, as many as the training round has: each takes a fifth of a second to paint.
+    # Feedback pictures by task, as many as the training round has: each takes a fifth of a second to draw.
     feedback: dict[str, bytes] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> BatchRules:
-        """How batches are handed out; without clicks nothing can lie inside a region, so every batch counts."""
-        rules = BatchRules.of(self.study.settings)
-        return rules if self.study.settings.kind == "clicks" else replace(rules, needed=lambda clicks: 0)
+        """How batches are handed out."""
+        return BatchRules.of(self.study.settings)
 
     @cached_property
     def click_types(self) -> tuple[str, ...]:

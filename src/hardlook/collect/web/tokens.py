@@ -1,4 +1,4 @@
-"""Signed tokens for links and cookies, and codes that only the holder of a study's secret can make.
+"""Signed tokens for links and cookies, and completion codes, all made with the secret of a study.
 
 A token is `BODY.SIGNATURE`, both base64url. The body is JSON with random ids and an expiry time; it is readable, not
 secret. The signature (HMAC-SHA256, by itsdangerous) covers the body and a purpose, so that a token made for one
@@ -31,8 +31,8 @@ MAX_TOKEN_LENGTH = 1024
 
 CODE_LENGTH = 12
 
-# Without I, L, O and U: codes are read from a screen and typed. 32 characters, so that each stands for five bits.
-CODE_LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+# Without I, L, O and U: codes are read from a screen and typed. 32 characters, so each encodes five bits.
+CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 
 _INVITATION = "invitation"
 
@@ -40,7 +40,7 @@ Payload = Mapping[str, str | int]
 
 
 def sign_token(secret: bytes, purpose: str, payload: Payload, expires: float | None = None) -> str:
-    """A token; `expires` in seconds since 1970, None for never."""
+    """A signed token that holds the payload; `expires` in seconds since 1970, None for never."""
     content = json.dumps({"e": expires, "p": dict(payload)}, separators=(",", ":"), sort_keys=True)
     token = _sign_body(secret, purpose, base64.urlsafe_b64encode(content.encode()).rstrip(b"="))
     if len(token) > MAX_TOKEN_LENGTH:
@@ -53,7 +53,7 @@ def read_token(secret: bytes, purpose: str, token: str, now: float) -> dict[str,
     if len(token) > MAX_TOKEN_LENGTH or not token.isascii():
         return None
     body = token.partition(".")[0].encode()
-    if not _signer(secret).validate(_prefix(purpose, body) + token.encode()):
+    if not _make_signer(secret).validate(_encode_prefix(purpose, body) + token.encode()):
         return None
     # Base64 has several spellings of one signature; only the one that we write is accepted.
     if token != _sign_body(secret, purpose, body):
@@ -64,23 +64,23 @@ def read_token(secret: bytes, purpose: str, token: str, now: float) -> dict[str,
 
 
 def compute_mac(secret: bytes, purpose: str, *parts: str) -> bytes:
-    """The 32 bytes (HMAC-SHA256) that only the holder of the secret can compute from a purpose and texts.
+    """HMAC-SHA256 (32 bytes) of a purpose and texts under the secret.
 
     >>> compute_mac(bytes(32), "a", "bc") == compute_mac(bytes(32), "ab", "c"), len(compute_mac(bytes(32), "a"))
     (False, 32)
     """
-    return _signer(secret).algorithm.get_signature(secret, b"".join(map(_frame, (purpose, *parts))))
+    return _make_signer(secret).algorithm.get_signature(secret, b"".join(map(_encode_with_length, (purpose, *parts))))
 
 
 def derive_completion_code(secret: bytes, participant_id: str) -> str:
-    """The code (12 letters and digits, 60 bits) that a participant hands to a crowdsourcing platform.
+    """The code (12 letters and digits, 60 bits) that a participant enters on a crowdsourcing platform.
 
     >>> code = derive_completion_code(bytes(32), "participant")
     >>> len(code), code == derive_completion_code(bytes(32), "another")
     (12, False)
     """
     bits = int.from_bytes(compute_mac(secret, "code", participant_id), "big")
-    return "".join(CODE_LETTERS[(bits >> (5 * place)) & 31] for place in range(CODE_LENGTH))
+    return "".join(CODE_ALPHABET[(bits >> (5 * place)) & 31] for place in range(CODE_LENGTH))
 
 
 def make_invitation_links(secret: bytes, base_url: str, *, count: int, expires: float | None) -> list[str]:
@@ -98,29 +98,29 @@ def make_invitation_links(secret: bytes, base_url: str, *, count: int, expires: 
 
 
 def read_invitation(secret: bytes, token: str, now: float) -> str | None:
-    """The random id in a link's token; None when the token is not ours or has expired."""
+    """The random id in an invitation token; None when `read_token` does not accept the token."""
     payload = read_token(secret, _INVITATION, token, now)
     return str(payload["i"]) if payload else None
 
 
 def _sign_body(secret: bytes, purpose: str, body: bytes) -> str:
-    # The purpose is signed in front of the body and not sent: whoever reads a token knows what it must be for.
-    prefix = _prefix(purpose, body)
-    return _signer(secret).sign(prefix + body).removeprefix(prefix).decode()
+    # The purpose is signed together with the body but not sent: the reader of a token knows which one to expect.
+    prefix = _encode_prefix(purpose, body)
+    return _make_signer(secret).sign(prefix + body).removeprefix(prefix).decode()
 
 
-def _signer(secret: bytes) -> Signer:
+def _make_signer(secret: bytes) -> Signer:
     itsdangerous = require("itsdangerous", extra="web")
-    # The secret is 32 random bytes, so it is the key as it is; links that are in use depend on that.
+    # No key derivation: the secret is 32 random bytes already. Links that are in use depend on this choice.
     signer: Signer = itsdangerous.Signer(secret, sep=".", key_derivation="none", digest_method=hashlib.sha256)
     return signer
 
 
-def _prefix(purpose: str, body: bytes) -> bytes:
-    return _frame(purpose) + len(body).to_bytes(4, "big")
+def _encode_prefix(purpose: str, body: bytes) -> bytes:
+    return _encode_with_length(purpose) + len(body).to_bytes(4, "big")
 
 
-def _frame(text: str) -> bytes:
-    """A text with its length in front, so that no two lists of texts become the same bytes."""
+def _encode_with_length(text: str) -> bytes:
+    """A text with its length in front, so that different lists of texts never give the same bytes."""
     data = text.encode()
     return len(data).to_bytes(4, "big") + data

@@ -2,20 +2,18 @@
 
 An answer is acknowledged once it is stored; whether a click was right is not revealed. A trial's pictures are served
 to its own participant from the moment it is shown until it is answered, and a mask is never served. Trials of the
-training round are not stored; their ids are numbers.
-
->>> parse_training_id("training-2"), parse_training_id("training-x")
-(2, None)
+training round are not stored; their ids are training-0, training-1 and so on.
 """
 
 from __future__ import annotations
 
-import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from hardlook.collect.store.records import NewAnswer, Trial
 from hardlook.collect.study.display_modes import draw_highlighted
 from hardlook.collect.study.folder import Study
+from hardlook.collect.study.pictures import encode_picture
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import ClickTask, ReviewTask, Task
 from hardlook.collect.study.validity import ClickValidator
@@ -35,10 +33,6 @@ ShownTrial = messages.ShownClick | messages.ShownReview | messages.ShownRating
 
 # Clocks and networks are not exact: a trial reaches the page a little later than its show is noted here.
 GRACE_SECONDS = 0.25
-
-_TRAINING_ID = re.compile(r"training-(0|[1-9][0-9]?)")
-
-_TRIAL_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 def get_state(visit: Visit) -> messages.State:
@@ -133,9 +127,7 @@ def show_trial(visit: Visit, body: EmptyBody, trial: str) -> ShownTrial:
     site = visit.site
     task = find_training_task(site.study, trial)
     if task is not None:
-        return describe_trial(site.study, trial, task, choose_training_mode(site.study, trial))
-    if not is_trial_id(trial):
-        raise _unknown_trial()
+        return describe_trial(site.study, trial, task, choose_training_mode(site.study, task))
     shown = site.store.show(visit.participant.id, trial, visit.now)
     return describe_trial(site.study, shown.id, site.study.by_id[shown.item.task], shown.item.mode)
 
@@ -150,22 +142,10 @@ def store_answer(visit: Visit, body: AnswerBody) -> messages.Stored:
     check_answer(site.study.settings, task, body)
     if trial.state == "assigned":
         _check_time(visit, trial)
-    verdict = None
-    if isinstance(task, ClickTask) and body.x is not None and body.y is not None:
-        verdict = site.validator.click(task.id, body.x, body.y)
-    answer = NewAnswer(
-        body.key,
-        body.trial,
-        x=body.x,
-        y=body.y,
-        inside=verdict.inside if verdict else None,
-        near=verdict.near if verdict else None,
-        value=body.value,
-        early=body.early,
-        reaction_ms=body.reaction_ms,
-        durations=body.durations.model_dump(),
-        circumstances=body.circumstances.model_dump(),
-    )
+    answer = NewAnswer(**body.model_dump())
+    if answer.x is not None and answer.y is not None:
+        verdict = site.validator.click(task.id, answer.x, answer.y)
+        answer = replace(answer, inside=verdict.inside, near=verdict.near)
     stored = site.store.answer(participant, answer, site.rules.needed, visit.now)
     if stored.batch_complete and site.store.tally(participant).complete >= site.study.settings.most_batches:
         # Nothing is left to hand out; asking for it notes the time, also when the page does not ask for more.
@@ -202,55 +182,44 @@ def serve_picture(visit: Visit, trial: str, what: str) -> Response:
     if task is not None:
         if what == "feedback" and isinstance(task, ClickTask):
             if task.id not in site.feedback:
-                site.feedback[task.id] = paint_feedback(site.study, site.validator, task)
+                site.feedback[task.id] = draw_feedback(site.study, site.validator, task)
             return _image_response(site.feedback[task.id])
-        return _picture_response(site.study, task, choose_training_mode(site.study, trial), what)
-    own = site.store.trial(visit.participant.id, trial) if is_trial_id(trial) else None
-    # One response for all of these, so that nobody learns whether another participant's trial exists.
-    if own is None or not own.shows or own.state != "assigned":
+        mode = choose_training_mode(site.study, task)
+    else:
+        own = site.store.trial(visit.participant.id, trial)
+        # One response for all of these: whether another participant's trial exists is not revealed.
+        if own is None or not own.shows or own.state != "assigned":
+            raise _no_picture()
+        task, mode = site.study.by_id[own.item.task], own.item.mode
+    name = find_picture_file(task, mode, what)
+    if name is None:
         raise _no_picture()
-    return _picture_response(site.study, site.study.by_id[own.item.task], own.item.mode, what)
+    return _image_response(read_bytes(site.study.file(name)))
 
 
-def paint_feedback(study: Study, validator: ClickValidator, task: ClickTask) -> bytes:
+def draw_feedback(study: Study, validator: ClickValidator, task: ClickTask) -> bytes:
     """The image with its region outlined, as PNG: what a training trial shows after its answer."""
-    import cv2
-
-    painted = draw_highlighted(read_image(study.file(task.image)), validator.mask(task.id), task.click_type)
-    _, data = cv2.imencode(".png", cv2.cvtColor(painted, cv2.COLOR_RGB2BGR))
-    return bytes(data.tobytes())
-
-
-def is_trial_id(text: str) -> bool:
-    """Whether a text can be a trial's id at all; anything else need not be looked up."""
-    return _TRIAL_ID.fullmatch(text) is not None
-
-
-def parse_training_id(trial: str) -> int | None:
-    """The number of a trial of the training round; None for any other id."""
-    match = _TRAINING_ID.fullmatch(trial)
-    return int(match[1]) if match else None
+    image = read_image(study.file(task.image))
+    return encode_picture(draw_highlighted(image, validator.mask(task.id), task.click_type))
 
 
 def find_training_task(study: Study, trial: str) -> Task | None:
     """The task of a trial of the training round; None for any other id."""
-    number = parse_training_id(trial)
-    return study.training[number] if number is not None and number < len(study.training) else None
+    return {f"training-{number}": task for number, task in enumerate(study.training)}.get(trial)
 
 
-def choose_training_mode(study: Study, trial: str) -> str:
+def choose_training_mode(study: Study, task: Task) -> str:
     """The display mode of a training trial: the study's modes in turn, skipping those the task has no picture for."""
-    task, number = find_training_task(study, trial), parse_training_id(trial)
-    if not isinstance(task, ClickTask) or number is None:
+    if not isinstance(task, ClickTask):
         return ""
     modes = study.settings.modes
-    rotated = [modes[(number + place) % len(modes)] for place in range(len(modes))]
-    available = (mode for mode in (*rotated, *sorted(task.targets)) if mode == "text" or mode in task.targets)
-    return next(available, "text")
+    start = study.training.index(task) % len(modes)
+    candidates = (*modes[start:], *modes[:start], *sorted(task.targets))
+    return next((mode for mode in candidates if mode == "text" or mode in task.targets), "text")
 
 
 def describe_trial(study: Study, trial: str, task: Task, mode: str) -> ShownTrial:
-    """What the page is sent of a trial; nothing in it tells where the region to click is."""
+    """What the page is sent of a trial; nothing in it reveals the region to click."""
     image = f"/pictures/{trial}/image" if task.image else None
     if isinstance(task, ClickTask):
         return {
@@ -310,13 +279,6 @@ def _check_time(visit: Visit, trial: Trial) -> None:
     # A clock that was set back says nothing about what was seen, and the answer would be lost.
     if 0 <= visit.now - trial.shown < planned - GRACE_SECONDS:
         raise RequestRefused(409, "too-early", "The answer came before the picture can have been seen.")
-
-
-def _picture_response(study: Study, task: Task, mode: str, what: str) -> Response:
-    name = find_picture_file(task, mode, what)
-    if name is None:
-        raise _no_picture()
-    return _image_response(read_bytes(study.file(name)))
 
 
 def _image_response(data: bytes) -> Response:

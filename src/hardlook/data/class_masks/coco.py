@@ -72,11 +72,11 @@ class CocoClassMasks(PickledByFields):
 
     def image_of(self, token: str) -> str:
         """The image's number as text."""
-        return str(self._number(token))
+        return str(_parse_token(token)[1])
 
     def missing(self, token: str) -> str:
         """What is missing; empty if nothing is."""
-        class_number, number = parse_numbered_token(token)[0], self._number(token)
+        class_number, number = _parse_token(token)
         if class_number > len(self.classes):
             return f"the class number {class_number} (there are {len(self.classes)} classes)"
         if number not in self._images:
@@ -85,7 +85,7 @@ class CocoClassMasks(PickledByFields):
 
     def read_image(self, token: str) -> NDArray[np.uint8]:
         """The image (H, W, 3) uint8 RGB."""
-        return read_image(self._image_path(self._number(token), token))
+        return read_image(self._image_path(_parse_token(token)[1], token))
 
     def read_mask(self, token: str) -> ClassMask:
         """The union of the class's objects; empty if the image has none."""
@@ -99,11 +99,10 @@ class CocoClassMasks(PickledByFields):
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
         """The label map (H, W); where objects of two classes overlap, the smaller object is in front."""
-        objects = self._objects(self._number(f"1_{image}"), image)
+        objects = self._objects(_parse_token(f"1_{image}")[1], image)
         labels = np.zeros((objects.height, objects.width), np.int32)
-        for class_number, encoded in sorted(
-            self._list_masks(objects), key=lambda pair: rle.area(pair[1]), reverse=True
-        ):
+        masks = sorted(self._list_masks(objects), key=lambda pair: rle.area(pair[1]), reverse=True)
+        for class_number, encoded in masks:
             labels[rle.decode(encoded)] = class_number
         return labels
 
@@ -123,19 +122,11 @@ class CocoClassMasks(PickledByFields):
         return {}
 
     def _parse(self, token: str) -> tuple[int, int]:
-        class_number = parse_numbered_token(token)[0]
+        class_number, number = _parse_token(token)
         if class_number > len(self.classes):
             what = f"class number {class_number} where there are {len(self.classes)} classes"
             raise DataError(what, unit=token, remedy="pass the instances file that the tokens were made with")
-        return class_number, self._number(token)
-
-    def _number(self, token: str) -> int:
-        image = parse_numbered_token(token)[1]
-        if not image.isdecimal():
-            raise DataError(
-                f"{image!r} is not an image number of COCO", unit=token, remedy="write C_image, as in 4_11149"
-            )
-        return int(image)
+        return class_number, number
 
     def _list_masks(self, objects: ImageObjects) -> list[tuple[int, rle.Rle]]:
         """Class number and encoded mask of each object."""
@@ -192,6 +183,14 @@ def open_coco(data: Path | Mapping[str, Path]) -> ClassMaskSource:
         remedy = "pass COCO's folder, for example with annotations/instances_val2014.json and val2014/"
         raise DataError("no COCO images with an instances json here", file=root, remedy=remedy)
     return CocoClassMasks(tuple(folders), tuple(files))
+
+
+def _parse_token(token: str) -> tuple[int, int]:
+    """Class number (from 1) and image number of `C_image`."""
+    class_number, image = parse_numbered_token(token)
+    if not image.isdecimal():
+        raise DataError(f"{image!r} is not an image number of COCO", unit=token, remedy="write C_image, as in 4_11149")
+    return class_number, int(image)
 
 
 @lru_cache(maxsize=4)

@@ -14,7 +14,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,15 +58,13 @@ def open_class_mask_folders(data: Mapping[str, Path], *, labels: Path | None = N
             raise DataError(f"no folder for {name}", file=path, remedy="check the path and that it is unpacked")
     if set(given) in ({"voc"}, {"voc", "binary"}):
         return _open_voc(given["voc"], given.get("binary"), labels)
-    if set(given) == {"images", "masks"}:
-        maps = (FolderListing(given["masks"], MAP_SUFFIXES),)
-        classes, files = _read_class_names(labels, given["masks"])
-        return LabelledFolders(FolderListing(given["images"]), classes, maps=maps, files=files)
-    if set(given) == {"images", "binary"}:
-        binary = (FolderListing(given["binary"], MAP_SUFFIXES),)
-        classes, files = _read_class_names(labels, given["binary"])
-        return LabelledFolders(FolderListing(given["images"]), classes, binary=binary, files=files)
-    raise OptionError(f"--data {', '.join(sorted(given)) or 'nothing'}: no source of class masks", remedy=_USAGE)
+    if set(given) not in ({"images", "masks"}, {"images", "binary"}):
+        raise OptionError(f"--data {', '.join(sorted(given)) or 'nothing'}: no source of class masks", remedy=_USAGE)
+    kind = "masks" if "masks" in given else "binary"
+    classes, files = _read_class_names(labels, given[kind])
+    masks = (FolderListing(given[kind], MAP_SUFFIXES),)
+    maps, binary = (masks, ()) if kind == "masks" else ((), masks)
+    return LabelledFolders(FolderListing(given["images"]), classes, maps, binary, files)
 
 
 def _open_voc(folder: Path, binary: Path | None, labels: Path | None) -> LabelledFolders:
@@ -75,24 +72,26 @@ def _open_voc(folder: Path, binary: Path | None, labels: Path | None) -> Labelle
     if root is None:
         remedy = f"pass the folder that holds JPEGImages and {' or '.join(VOC_MAPS)}"
         raise DataError("no VOC devkit here", file=folder, remedy=remedy)
-    maps = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_MAPS if (root / name).is_dir())
-    lone = tuple(FolderListing(root / name, MAP_SUFFIXES) for name in VOC_BINARY if (root / name).is_dir())
-    named = (FolderListing(binary, MAP_SUFFIXES),) if binary else ()
-    if not maps + lone + named:
+    maps, masks = (
+        tuple(FolderListing(root / name, MAP_SUFFIXES) for name in names if (root / name).is_dir())
+        for names in (VOC_MAPS, VOC_BINARY)
+    )
+    if binary:
+        masks = (FolderListing(binary, MAP_SUFFIXES), *masks)
+    if not maps + masks:
         remedy = f"unpack {' or '.join(VOC_MAPS)}, or put masks named <token>.png in {VOC_BINARY[0]}"
         raise DataError("the devkit has no class masks", file=root, remedy=remedy)
     classes, files = _read_class_names(labels, root, VOC_CLASSES)
-    return LabelledFolders(FolderListing(root / "JPEGImages"), classes, maps, named + lone + maps, files)
+    return LabelledFolders(FolderListing(root / "JPEGImages"), classes, maps, masks + maps, files)
 
 
 def _read_class_names(
     labels: Path | None, folder: Path, default: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], tuple[Path, ...]]:
     """Class names, and the file they come from."""
-    beside = [path for path in (folder / "classes.txt", folder.parent / "classes.txt") if path.is_file()]
     # The list of a devkit is inside it; one in the parent folder may belong to something else.
-    beside = [path for path in beside if not default or path.parent == folder]
-    path = labels or next(iter(beside), None)
+    places = [folder] if default else [folder, folder.parent]
+    path = labels or next((place / "classes.txt" for place in places if (place / "classes.txt").is_file()), None)
     if path is None:
         if default:
             return default, ()
@@ -131,18 +130,6 @@ class LabelledFolders(PickledByFields):
             if path not in named.values():
                 named[path.name if path.name not in named else f"{path.parent.name}/{path.name}"] = path
         return named
-
-    @property
-    def mask_folders(self) -> Mapping[str, int]:
-        """The number of label maps used per folder, and of binary masks for images without a label map."""
-        used: Counter[str] = Counter()
-        mapped = {image: listing for listing in reversed(self.maps) for image in listing}
-        for image in self.images:
-            if image in mapped:
-                used[mapped[image].folder.name] += 1
-        for tokens in self._binary_tokens.values():
-            used.update(path.parent.name for token in tokens if (path := self._binary_path(token)))
-        return dict(used)
 
     def class_of(self, token: str) -> str:
         """The class name; a `DataError` for a class number beyond the classes."""

@@ -92,10 +92,8 @@ class FssClassMasks(PickledByFields):
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
         """Always a `DataError`: only one class per image is annotated, so there are no label maps."""
-        remedy = "use VOC, COCO, or folders of label maps"
-        raise DataError(
-            "FSS-1000 has no label maps, only one mask per image", file=self.root, unit=image, remedy=remedy
-        )
+        what = "FSS-1000 has no label maps, only one mask per image"
+        raise DataError(what, file=self.root, unit=image, remedy="use VOC, COCO, or folders of label maps")
 
     def tokens(self) -> tuple[str, ...]:
         """Every image whose mask has pixels, by class, then number; X is the class's position in `classes`, from 1."""
@@ -122,7 +120,8 @@ class FssClassMasks(PickledByFields):
             for number in sorted(int(stem) for stem in self._images[name] if stem.isdecimal()):
                 token = f"{place}_{name}_{number}"
                 try:
-                    found += [token] if not self.missing(token) and self.read_mask(token).mask.any() else []
+                    if not self.missing(token) and self.read_mask(token).mask.any():
+                        found.append(token)
                 except (DataError, OSError) as error:
                     broken[self.image_of(token)] = describe_read_error(error)
         return tuple(found), broken
@@ -167,8 +166,5 @@ def _reduce_name(name: str) -> str:
 
 @lru_cache(maxsize=8)
 def _list_class_folders(root: Path, _changed: int) -> tuple[str, ...]:
-    found = []
-    for folder in root.iterdir():
-        if any(stem.isdecimal() for stem in FolderListing(folder, (".png",))):
-            found.append(folder.name)
-    return tuple(sorted(found))
+    masks = {folder.name: FolderListing(folder, (".png",)) for folder in root.iterdir()}
+    return tuple(sorted(name for name, stems in masks.items() if any(map(str.isdecimal, stems))))

@@ -40,17 +40,13 @@ class VocObject:
     """One object number in an object map of VOC; 255 in the map is ignored."""
 
     path: Path
-    object_path: Path
+    mask_path: Path
     number: int
 
     def read_target(self) -> Target:
         """The target as stored."""
-        labels = read_label_map(self.object_path)
+        labels = read_label_map(self.mask_path)
         return Target(labels == self.number, labels == IGNORE)
-
-    def files(self) -> tuple[Path, ...]:
-        """Image and object map."""
-        return self.path, self.object_path
 
 
 @dataclass(frozen=True)
@@ -58,25 +54,21 @@ class PanopticObject:
     """One segment of a panoptic PNG; unlabelled pixels are ignored."""
 
     path: Path
-    segments_path: Path
+    mask_path: Path
     id: int
 
     def read_target(self) -> Target:
         """The target as stored."""
-        ids = decode_ids(read_image(self.segments_path))
+        ids = decode_ids(read_image(self.mask_path))
         return Target(ids == self.id, ids == 0)
-
-    def files(self) -> tuple[Path, ...]:
-        """Image and PNG."""
-        return self.path, self.segments_path
 
 
 @dataclass(frozen=True)
 class CocoObject:
-    """One annotation of an instances.json, run-length encoded; no pixel is ignored."""
+    """One annotation of the instances.json `mask_path`, run-length encoded; no pixel is ignored."""
 
     path: Path
-    annotations: Path
+    mask_path: Path
     height: int
     width: int
     counts: str
@@ -86,10 +78,6 @@ class CocoObject:
         """The target as stored."""
         mask = rle.decode({"size": [self.height, self.width], "counts": self.counts})
         return Target(mask, np.zeros(mask.shape, bool))
-
-    def files(self) -> tuple[Path, ...]:
-        """Image and annotations."""
-        return self.path, self.annotations
 
 
 def list_voc_instances(
@@ -108,7 +96,7 @@ def list_voc_instances(
         if image.object_path is None:
             remedy = "unpack SegmentationObject, or choose a split whose images all have object masks"
             raise DataError(f"no object mask in split {split}", file=folder, unit=image.id, remedy=remedy)
-        for number, area in count_object_pixels(image.read_objects()).items():
+        for number, area in count_object_pixels(read_label_map(image.object_path)).items():
             stored = VocObject(image.path, image.object_path, number)
             instance = ObjectInstance(dataset, image.id, str(number), f"{dataset}/{image.id}", stored)
             if number != IGNORE and notes.check_area(area, min_area, instance.full_stem):

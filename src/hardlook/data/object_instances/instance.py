@@ -51,11 +51,12 @@ class StoredObject(Protocol):
     def path(self) -> Path:
         """The image's file."""
 
+    @property
+    def mask_path(self) -> Path:
+        """The file that holds the target."""
+
     def read_target(self) -> Target:
         """The target as stored; its mask may be empty."""
-
-    def files(self) -> tuple[Path, ...]:
-        """The image's file, then that of the target."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class ObjectInstance:
 
     def read_target(self) -> Target:
         """The object and the pixels to ignore, at the size of `read`; an empty object is a `DataError`."""
-        file = self.stored.files()[-1]
+        file = self.stored.mask_path
         try:
             size = read_image_size(self.stored.path)
             target = self.stored.read_target()
@@ -106,15 +107,6 @@ class ObjectInstance:
     def size(self) -> Size:
         """Width and height of the image that `read` returns, from the file's header."""
         return limit_size(read_image_size(self.stored.path), self.longest)
-
-    @property
-    def scale(self) -> float:
-        """The longest side of the image that `read` returns divided by the stored one; 1 unless it was limited."""
-        return max(self.size()) / max(read_image_size(self.stored.path))
-
-    def files(self) -> tuple[Path, ...]:
-        """The files that are read."""
-        return self.stored.files()
 
     @property
     def _unit(self) -> str:
@@ -175,9 +167,9 @@ def scale_points(
         return points
     # Both may have been rounded from a third size, each by half a pixel.
     if abs(clicked[0] * shown[1] - shown[0] * clicked[1]) > max(*clicked, *shown):
-        came, here = ("x".join(map(str, size)) for size in (clicked, shown))
+        then, now = ("x".join(map(str, size)) for size in (clicked, shown))
         remedy = "give the image that was clicked on, neither rotated nor cropped, or correct w and h"
-        raise DataError(f"clicks on an image of {came}, but here it has {here}", unit=unit, remedy=remedy)
+        raise DataError(f"clicks on an image of {then}, but here it has {now}", unit=unit, remedy=remedy)
     ratio = np.array(shown, np.float64) / np.array(clicked, np.float64)
     moved = (points + 0.5) * ratio - 0.5
     return np.asarray(np.clip(moved, 0.0, np.array(shown, np.float64) - 1.0))

@@ -11,7 +11,7 @@ hold one positive integer per object, each an instance of its own.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,13 +42,7 @@ BERKELEY = Layout("images", "masks", "grey")
 DAVIS = Layout("img", "gt", "any")  # COCO-MVal too
 TETRIS = Layout("img", "masks", "integers")
 LAYOUTS = (GRABCUT, BERKELEY, DAVIS, TETRIS)
-LAYOUT_OF: Mapping[str, Layout] = {
-    "grabcut": GRABCUT,
-    "berkeley": BERKELEY,
-    "davis": DAVIS,
-    "coco-mval": DAVIS,
-    "tetris": TETRIS,
-}
+LAYOUT_OF = {"grabcut": GRABCUT, "berkeley": BERKELEY, "davis": DAVIS, "coco-mval": DAVIS, "tetris": TETRIS}
 
 
 @dataclass(frozen=True)
@@ -84,10 +78,6 @@ class InteractiveObject:
         remedy = "store 255 on the object, 128 on pixels to ignore and 0 elsewhere; or 1 and 0"
         what = f"no pixel of the mask is brighter than 128; its values are {listed}"
         raise DataError(what, file=self.mask_path, remedy=remedy)
-
-    def files(self) -> tuple[Path, ...]:
-        """Image and mask."""
-        return self.path, self.mask_path
 
 
 def list_interactive_instances(dataset: str, folder: Path, min_area: int, notes: LeftOutNotes) -> list[ObjectInstance]:

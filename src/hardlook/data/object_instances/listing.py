@@ -80,15 +80,15 @@ def _list_dataset(
     if dataset == "voc":
         found = list_voc_instances(dataset, path, min_area, notes, split)
     elif dataset == "instances":
-        found = list_coco_instances(dataset, path, _companion("images", dataset, given), min_area, notes)
+        found = list_coco_instances(dataset, path, _find_companion("images", dataset, given), min_area, notes)
     elif dataset == "panoptic":
-        segments, images = (_companion(name, dataset, given) for name in ("segments", "images"))
+        segments, images = (_find_companion(name, dataset, given) for name in ("segments", "images"))
         found = list_panoptic_instances(dataset, path, segments, images, min_area, notes)
     else:
         found = list_interactive_instances(dataset, path, min_area, notes)
     if not found:
         left = "; ".join(f"{note.what}: {note.count}" for note in notes.summarize()) or "there is none"
-        raise DataError(f"no instance of {dataset} to click on ({left})", file=path, remedy="lower the minimal area")
+        raise DataError(f"no instance of {dataset} is left ({left})", file=path, remedy="lower the minimal area")
     twice = [stem for stem, count in Counter(one.full_stem for one in found).items() if count > 1]
     if twice:
         what = f"{len(twice)} names of {dataset} occur more than once"
@@ -96,7 +96,7 @@ def _list_dataset(
     return found
 
 
-def _companion(name: str, dataset: str, given: Mapping[str, Path]) -> Path:
+def _find_companion(name: str, dataset: str, given: Mapping[str, Path]) -> Path:
     if name not in given:
         raise OptionError(f"--data {dataset} without {name}", remedy=f"add --data {name}=DIR; {_USAGE}")
     if not given[name].is_dir():

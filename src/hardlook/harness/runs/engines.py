@@ -61,7 +61,7 @@ class EngineOptions:
     gpus: float = 0.0
 
 
-def evaluate_batches(engine: EngineOptions, job: Job, here: Worker, batches: Sequence[Batch]) -> Iterator[Outcome]:
+def evaluate_batches(engine: EngineOptions, job: Job, worker: Worker, batches: Sequence[Batch]) -> Iterator[Outcome]:
     """Yield the outcome of each batch, in the order in which they are ready."""
     if engine.name == "processes":
         return evaluate_in_processes(job, batches, workers=engine.workers)
@@ -69,14 +69,14 @@ def evaluate_batches(engine: EngineOptions, job: Job, here: Worker, batches: Seq
         from hardlook.harness.runs.ray_cluster import evaluate_on_ray
 
         return evaluate_on_ray(job, batches, workers=engine.workers, address=engine.address, gpus=engine.gpus)
-    return evaluate_inline(job, here, batches, prefetch=engine.prefetch)
+    return evaluate_inline(job, worker, batches, prefetch=engine.prefetch)
 
 
-def evaluate_inline(job: Job, here: Worker, batches: Sequence[Batch], *, prefetch: int = 0) -> Iterator[Outcome]:
+def evaluate_inline(job: Job, worker: Worker, batches: Sequence[Batch], *, prefetch: int = 0) -> Iterator[Outcome]:
     """Evaluate batches in order in this process, their files read ahead in `prefetch` others."""
     if prefetch <= 0:
         for batch in batches:
-            yield evaluate_batch(here.benchmark, batch, here.model)
+            yield evaluate_batch(worker.benchmark, batch, worker.model)
         return
     waiting = deque(batches)
     reading: deque[tuple[Batch, Future[PreparedBatch]]] = deque()
@@ -92,9 +92,9 @@ def evaluate_inline(job: Job, here: Worker, batches: Sequence[Batch], *, prefetc
             except BrokenProcessPool:
                 # A reader died (out of memory, say). Reading ahead only saves time: continue without it.
                 for rest in [batch, *(submitted for submitted, _ in reading), *waiting]:
-                    yield evaluate_batch(here.benchmark, rest, here.model)
+                    yield evaluate_batch(worker.benchmark, rest, worker.model)
                 return
-            yield evaluate_prepared(here.benchmark, prepared, here.model)
+            yield evaluate_prepared(worker.benchmark, prepared, worker.model)
     finally:
         _end_pool(pool)
 

@@ -2,11 +2,6 @@
 
 docs/run-folder.md describes each file. Files are written under a temporary name and renamed, so a reader or a second
 process sees the old file or the new one, never half of one, also after a kill.
-
->>> import tempfile
->>> folder = RunFolder(Path(tempfile.mkdtemp()) / "run")
->>> folder.exists()
-False
 """
 
 from __future__ import annotations
@@ -16,7 +11,6 @@ import json
 import os
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,46 +21,18 @@ RUN_SCHEMA = "hardlook.run/1"
 OWN_NAMES = {"run.json", "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html"}
 
 
-@dataclass(frozen=True)
 class RunFolder:
-    """Paths of a run."""
+    """The paths of a run, whose folder is `path`."""
 
-    path: Path
-
-    @property
-    def manifest_path(self) -> Path:
-        """`run.json`: what ran, on what, with which fingerprints."""
-        return self.path / "run.json"
-
-    @property
-    def records_path(self) -> Path:
-        """`records/`: Parquet parts, one row per unit."""
-        return self.path / "records"
-
-    @property
-    def failure_parts_path(self) -> Path:
-        """`failures/`: what went wrong, as it happened."""
-        return self.path / "failures"
-
-    @property
-    def failures_path(self) -> Path:
-        """`failures.parquet`: the units that have no record, with their last error."""
-        return self.path / "failures.parquet"
-
-    @property
-    def sessions_path(self) -> Path:
-        """`sessions/`: one file per process that worked on the run."""
-        return self.path / "sessions"
-
-    @property
-    def scores_path(self) -> Path:
-        """`scores.json`: the scorecard."""
-        return self.path / "scores.json"
-
-    @property
-    def report_path(self) -> Path:
-        """`report.html`: the page."""
-        return self.path / "report.html"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest_path = path / "run.json"  # what ran, on what, with which fingerprints
+        self.records_path = path / "records"  # Parquet parts, one row per unit
+        self.failure_parts_path = path / "failures"  # what went wrong, as it happened
+        self.failures_path = path / "failures.parquet"  # the units that have no record, with their last error
+        self.sessions_path = path / "sessions"  # one file per process that worked on the run
+        self.scores_path = path / "scores.json"  # the scorecard
+        self.report_path = path / "report.html"  # the page
 
     def exists(self) -> bool:
         """Whether this folder holds a run."""

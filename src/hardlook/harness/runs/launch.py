@@ -13,13 +13,13 @@ again, however the earlier call ended.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 from hardlook.errors import ChangedRun, OptionError, RunError
-from hardlook.harness.options import parse_options
+from hardlook.harness.benchmark import BenchmarkCard
+from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Worker, build_worker
@@ -61,7 +61,7 @@ class RunProgress:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What `launch` did; `scored` is None until all shards are done."""
+    """The result of `launch`; `scored` is None until all shards are done."""
 
     progress: RunProgress
     scored: ScoredRun | None
@@ -88,27 +88,20 @@ def launch(
     settings = settings or RunSettings()
     options = parse_options(found.options, dict(given or {}))
     check_readings(found, options)
-    if options.pred is not None and model:
-        raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
-    name = "" if options.pred is not None else (model or found.card.default_model)
-    if not name and options.pred is None:
-        raise OptionError(
-            f"{benchmark} needs a model", remedy=f"give --model; `hardlook models --role {found.card.role}` lists some"
-        )
-    job = Job(benchmark, name, dict(model_args or {}), threads)
+    job = Job(benchmark, choose_model(found.card, options, model), dict(model_args or {}), threads)
     units = list_units(found, options)
-    here = build_worker(job)
+    worker = build_worker(job)
     if found.setup is not None:
-        found.setup(units, here.model, show_progress)
+        found.setup(units, worker.model, show_progress)
     folder = RunFolder(out)
     if batch_size is None and folder.exists() and not settings.new:
         batch_size = int(folder.read_manifest()["batch_size"])
 
     def execute_with(size: int) -> RunProgress:
-        plan = make_plan(job, here, options, units, batch_size=size, full_fingerprint=full_fingerprint, out=out)
-        return execute(plan, here, folder, settings, show_progress)
+        plan = make_plan(job, worker, options, units, batch_size=size, full_fingerprint=full_fingerprint, out=out)
+        return execute(plan, worker, folder, settings, show_progress)
 
-    size = batch_size or choose_batch_size(here, units)
+    size = batch_size or choose_batch_size(worker, units)
     try:
         progress = execute_with(size)
     except ChangedRun:
@@ -125,9 +118,20 @@ def launch(
     return RunResult(progress, scored)
 
 
+def choose_model(card: BenchmarkCard, options: BenchmarkOptions, model: str | None) -> str:
+    """The model to run: the given one, else the benchmark's default; empty for stored predictions."""
+    if options.pred is not None and model:
+        raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
+    name = "" if options.pred is not None else (model or card.default_model)
+    if not name and options.pred is None:
+        remedy = f"give --model; `hardlook models --role {card.role}` lists some"
+        raise OptionError(f"{card.name} needs a model", remedy=remedy)
+    return name
+
+
 def execute(
     plan: Plan,
-    here: Worker,
+    worker: Worker,
     folder: RunFolder,
     settings: RunSettings,
     show_progress: Callable[[int, int], Any] | None = None,
@@ -153,8 +157,8 @@ def execute(
     writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
     before = len(wanted & done)
     try:
-        with show_progress(len(wanted), before) if show_progress else nullcontext(NoProgress()) as progress:
-            for outcome in evaluate_batches(settings.engine, plan.job, here, missing):
+        with show_progress(len(wanted), before) if show_progress else NoProgress() as progress:
+            for outcome in evaluate_batches(settings.engine, plan.job, worker, missing):
                 fresh = [record for record in outcome.records if record["unit"] not in done]
                 failures = [failure for failure in outcome.failures if failure.unit not in done]
                 writer.add(fresh, failures)

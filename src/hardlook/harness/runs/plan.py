@@ -13,6 +13,7 @@ changed.
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -40,7 +41,7 @@ _LIBRARIES = {
 LARGEST_BATCH = 512
 
 # A larger batch size must process this many times as many units per second to be preferred.
-LEAST_SPEEDUP = 1.1
+MIN_SPEEDUP = 1.1
 
 
 @dataclass(frozen=True)
@@ -69,11 +70,9 @@ def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit
             f"benchmark {benchmark.card.name!r} finds no units in this data",
             remedy="check --data, --gt and --pred against the benchmark's page in docs/",
         )
-    seen: set[str] = set()
-    for unit in units:
-        if unit.id in seen:
-            raise HardlookError(f"benchmark {benchmark.card.name!r} has two units with one id", unit=unit.id)
-        seen.add(unit.id)
+    name, count = Counter(unit.id for unit in units).most_common(1)[0]
+    if count > 1:
+        raise HardlookError(f"benchmark {benchmark.card.name!r} has two units with one id", unit=name)
     return units
 
 
@@ -111,29 +110,29 @@ def batches_of_shard(batches: Sequence[Batch], shard: tuple[int, int]) -> list[B
     return list(batches[index - 1 :: count])
 
 
-def choose_batch_size(here: Worker, units: Sequence[Unit], *, clock: Callable[[], float] = time.perf_counter) -> int:
+def choose_batch_size(worker: Worker, units: Sequence[Unit], *, clock: Callable[[], float] = time.perf_counter) -> int:
     """The batch size for this model on this machine: the benchmark's own on a processor, else measured.
 
     On a GPU sizes are doubled while units per second grow by a tenth and memory suffices. The choice depends on the
     machine, so it is written into `run.json` and kept on resume.
     """
-    default = here.benchmark.card.batch_size
-    if not str(getattr(here.model, "device", "cpu")).startswith("cuda"):
+    default = worker.benchmark.card.batch_size
+    if not str(getattr(worker.model, "device", "cpu")).startswith("cuda"):
         return default
-    prepared = prepare_batch(here.benchmark, units[:LARGEST_BATCH]).units
+    prepared = prepare_batch(worker.benchmark, units[:LARGEST_BATCH]).units
     best, best_rate, size = 1, 0.0, 1
     while size <= len(prepared):
         try:
-            here.benchmark.evaluate(prepared[:size], here.model)  # warm-up
+            worker.benchmark.evaluate(prepared[:size], worker.model)  # warm-up
             start = clock()
-            here.benchmark.evaluate(prepared[:size], here.model)
+            worker.benchmark.evaluate(prepared[:size], worker.model)
         except Exception as error:
             if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
                 break
             # The run itself records a bad unit; here it only ends the search.
             return min(best, default)
         rate = size / max(clock() - start, 1e-9)
-        if rate < best_rate * LEAST_SPEEDUP:
+        if rate < best_rate * MIN_SPEEDUP:
             break
         best, best_rate, size = size, rate, size * 2
     return best
@@ -141,7 +140,7 @@ def choose_batch_size(here: Worker, units: Sequence[Unit], *, clock: Callable[[]
 
 def make_plan(
     job: Job,
-    here: Worker,
+    worker: Worker,
     options: BenchmarkOptions,
     units: Sequence[Unit],
     *,
@@ -150,17 +149,17 @@ def make_plan(
     out: Path | None = None,
 ) -> Plan:
     """Make the batches and collect what the records depend on; `out` is left out of data folders that contain it."""
-    card = here.benchmark.card
+    card = worker.benchmark.card
     identity = None
-    if here.model is not None:
-        identity = identify(here.model, name=job.model, role=card.role, args=job.model_args)
+    if worker.model is not None:
+        identity = identify(worker.model, name=job.model, role=card.role, args=job.model_args)
     parts: dict[str, Any] = {
         "benchmark": f"{card.name} {card.version}",
         "batch size": batch_size,
         "threads": job.threads,
         "units": fingerprints.of_value([unit.id for unit in units]),
     }
-    sources = here.benchmark.sources(options)
+    sources = worker.benchmark.sources(options)
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
         # Paths may change while the data stay the same: their fingerprints stand for them.
         if name != "data" and name not in sources:
@@ -171,7 +170,7 @@ def make_plan(
     if identity is not None:
         parts.update(_model_parts(identity))
     batches = make_batches(units, batch_size, whole_groups=card.whole_groups)
-    return Plan(job, here.benchmark, options, units, batches, parts, identity)
+    return Plan(job, worker.benchmark, options, units, batches, parts, identity)
 
 
 def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:

@@ -6,7 +6,6 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from types import TracebackType
 from typing import Any, Self, TextIO
 
 LINE_SECONDS = 60.0
@@ -16,10 +15,16 @@ class NoProgress:
     """Shows nothing."""
 
     def advance(self, units: int, failed: int) -> None:
-        """Do nothing."""
+        """Count units, of which some failed."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        pass
 
 
-class LineProgress:
+class LineProgress(NoProgress):
     """One line per minute, for logs: done, rate, time left."""
 
     def __init__(self, total: int, done: int, stream: TextIO | None = None) -> None:
@@ -41,14 +46,8 @@ class LineProgress:
             )
             self.stream.flush()
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        pass
-
-
-class BarProgress:
+class BarProgress(NoProgress):
     """A bar with rate and time left, for terminals."""
 
     def __init__(self, total: int, done: int) -> None:
@@ -81,11 +80,11 @@ class BarProgress:
         self.bar.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *raised: object) -> None:
         self.bar.stop()
 
 
-def make_progress(total: int, done: int) -> LineProgress | BarProgress:
+def make_progress(total: int, done: int) -> NoProgress:
     """A bar where standard error is a terminal, else lines."""
     return BarProgress(total, done) if sys.stderr.isatty() else LineProgress(total, done)
 
@@ -112,8 +111,6 @@ def open_progress(quiet: bool) -> Iterator[StartProgress]:
         def start(total: int, done: int) -> Callable[[int, int], None]:
             if quiet or done >= total:
                 return lambda units, failed: None
-            shown: Any = stack.enter_context(make_progress(total, done))
-            advance: Callable[[int, int], None] = shown.advance
-            return advance
+            return stack.enter_context(make_progress(total, done)).advance
 
         yield start

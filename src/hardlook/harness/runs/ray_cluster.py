@@ -16,7 +16,7 @@ from hardlook.extras import require
 from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, evaluate_batch, fail_batch
 from hardlook.harness.runs.plan import Batch
 
-TRIES = 2
+MAX_TRIES = 2
 
 
 class Evaluator:
@@ -33,7 +33,7 @@ class Evaluator:
 def evaluate_on_ray(
     job: Job, batches: Sequence[Batch], *, workers: int, address: str = "", gpus: float = 0.0
 ) -> Iterator[Outcome]:
-    """Evaluate batches on Ray actors; a batch whose actor is lost is sent to another, finally unit by unit."""
+    """Evaluate batches on Ray actors; a batch whose actor is lost goes to a new actor, at last one unit at a time."""
     ray = require("ray", extra="ray")
     started_here = not ray.is_initialized()
     if started_here:
@@ -51,14 +51,14 @@ def evaluate_on_ray(
             try:
                 outcome: Outcome | None = ray.get(done[0])
             except ray.exceptions.RayActorError as error:
-                # The actor, its process or its node is gone; the model itself failing is inside an Outcome.
+                # The actor, its process or its node is gone; an error of the model itself would be in an Outcome.
                 if "__init__" in str(error) and "creation task" in str(error):
                     raise
                 outcome = None
-                if tries < TRIES:
+                if tries < MAX_TRIES:
                     waiting.appendleft((batch, tries + 1))
                 elif len(batch) > 1:
-                    waiting.extendleft(((unit,), TRIES) for unit in batch)
+                    waiting.extendleft(((unit,), MAX_TRIES) for unit in batch)
                 else:
                     outcome = fail_batch(batch, f"the Ray actor was lost on this unit every time: {error}")
                 actor = remote.remote(job) if waiting else None
@@ -95,7 +95,7 @@ def _connect(ray: Any, address: str, workers: int, threads: int) -> None:
     if address:
         ray.init(address=address, runtime_env={"env_vars": variables}, log_to_driver=False)
         return
-    # Models named as package.module:attribute are found where the driver finds them.
+    # Actors must find models named package.module:attribute on the same path as the driver.
     variables["PYTHONPATH"] = ":".join(path for path in sys.path if path)
     ray.init(
         num_cpus=workers,

@@ -1,7 +1,7 @@
 """Records and failures on disk: Parquet parts, each written atomically and named by the hash of its content.
 
-Two processes that write the same records write the same file. Every row carries the fingerprint of what its record
-depends on (`answers`); only rows with the run's own fingerprint count.
+Two processes that write the same records write the same file. The column `answers` of every row has the
+fingerprint of all that its record depends on; only rows with the run's own fingerprint count.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Failure:
 
 
 class RecordWriter:
-    """Collects records and failures and writes a part every two seconds or 5,000 rows."""
+    """Collects records and failures and writes a part every two seconds or 5,000 rows; `answers` is the fingerprint."""
 
     def __init__(self, folder: RunFolder, schema: RecordSchema, answers: str) -> None:
         self.folder, self.schema, self.answers = folder, schema, answers
@@ -49,7 +49,7 @@ class RecordWriter:
         self._flushed = time.monotonic()
 
     def add(self, records: Iterable[Record], failures: Iterable[Failure]) -> None:
-        """Take the outcome of a batch."""
+        """Add the records and failures of a batch; write a part if it is time."""
         self._records.extend(records)
         self._failures.extend(failures)
         pending = len(self._records) + len(self._failures)
@@ -71,11 +71,11 @@ class RecordWriter:
 
 
 def list_answered_units(folder: RunFolder, answers: str) -> set[str]:
-    """Units that have a record with this fingerprint."""
+    """Units that have a record with the fingerprint `answers`."""
     import polars as pl
 
     done: set[str] = set()
-    for part in _parts(folder.records_path):
+    for part in _list_parts(folder.records_path):
         frame = _read_parquet(part, ["unit", "answers"])
         done.update(frame.filter(pl.col("answers") == answers)["unit"].to_list())
     return done
@@ -95,7 +95,7 @@ def read_records(
         kept = kept & pl.col("unit").is_in(list(units))
     expected = {name: schema.polars_schema()[name] for name in columns}
     frames = [pl.DataFrame(schema=expected)]
-    for part in _parts(folder.records_path):
+    for part in _list_parts(folder.records_path):
         frame = _read_parquet(part, [*columns, "answers"]).filter(kept).select(columns)
         if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
             raise _version_error(part, f"have other types in column {', '.join(differing)}")
@@ -109,7 +109,7 @@ def list_contradicting_units(folder: RunFolder, schema: RecordSchema, answers: s
 
     frames = [
         _read_parquet(part, [*schema.light, "answers"]).filter(pl.col("answers") == answers)
-        for part in _parts(folder.records_path)
+        for part in _list_parts(folder.records_path)
     ]
     if not frames:
         return []
@@ -123,25 +123,25 @@ def write_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
 
     columns = ("unit", "stage", "error", "traceback", "at", "answers")
     empty = pl.DataFrame(schema={name: pl.String() for name in columns})
-    frames = [_read_parquet(part, columns) for part in _parts(folder.failure_parts_path)]
+    frames = [_read_parquet(part, columns) for part in _list_parts(folder.failure_parts_path)]
     unanswered = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(list_answered_units(folder, answers)))
     failures = pl.concat([empty, *frames]).filter(unanswered).drop("answers")
     failures = failures.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
-    write_atomically(folder.failures_path, _parquet_bytes(failures))
+    write_atomically(folder.failures_path, _to_parquet(failures))
     return failures
 
 
-def _parts(directory: Path) -> list[Path]:
+def _list_parts(directory: Path) -> list[Path]:
     return sorted(directory.glob("part-*.parquet")) if directory.is_dir() else []
 
 
 def _write_part(frame: pl.DataFrame, directory: Path) -> None:
-    content = _parquet_bytes(frame)
+    content = _to_parquet(frame)
     name = hashlib.blake2b(content, digest_size=12).hexdigest()
     write_atomically(directory / f"part-{name}.parquet", content)
 
 
-def _parquet_bytes(frame: pl.DataFrame) -> bytes:
+def _to_parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer)
     return buffer.getvalue()
@@ -165,16 +165,17 @@ def _read_parquet(path: Path, columns: Sequence[str]) -> pl.DataFrame:
         ) from error
 
 
-def _version_error(part: Path, how: str) -> RunError:
+def _version_error(part: Path, problem: str) -> RunError:
     """The error for records that another version wrote, with that version."""
     run = RunFolder(part.parent.parent)
     code = run.read_manifest().get("code") if run.exists() else None
-    # Between releases the version stays the same while the code changes: its fingerprint tells.
+    # Between releases the code changes while the version stays the same, so the code's fingerprint is shown too.
     made_by = (
         f"{code.get('hardlook')}, code {str(code.get('fingerprint'))[:8]}" if isinstance(code, dict) else "unknown"
     )
     return RunError(
-        f"the records {how}: they were made by another version (run.json: hardlook {made_by}; this is {__version__})",
+        f"the records {problem}: they were made by another version "
+        f"(run.json: hardlook {made_by}; this is {__version__})",
         file=part,
         remedy="run it again (--new sets the old run aside), or use the version that made it",
     )

@@ -20,13 +20,20 @@ from hardlook.models.registry import find
 _PAIRS = ("data", "reading")
 
 
-def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None) -> str:
+def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None, *, import_model: bool = True) -> str:
     """The command as one line for a shell, with the options that are not the defaults.
 
-    With `unit` it evaluates and shows that unit alone; without, it repeats the whole run in the folder `again`.
+    With `unit` it evaluates and shows that unit alone; without, it repeats the whole run in the folder `again`. Without
+    `import_model` a model named as `module:attribute` is not looked up, since that would run the user's module: all its
+    arguments are then listed, defaults included.
+
+    >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {},
+    ...             "model": {"name": "mine:Net", "args": {"size": 3, "tag": None}}}
+    >>> build_rerun_command(manifest, "a b", import_model=False)
+    "hardlook run closed-miou --model mine:Net --model-arg size=3 --unit 'a b' --show"
     """
     name = manifest["benchmark"]["name"]
-    words = ["hardlook", "run", name, *_model_words(manifest.get("model"))]
+    words = ["hardlook", "run", name, *_model_words(manifest.get("model"), import_model)]
     words += _option_words(name, manifest["options"])
     threads = manifest.get("answers", {}).get("parts", {}).get("threads", 1)
     if threads != 1:
@@ -34,12 +41,13 @@ def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None) ->
     return shlex.join([*words, *(["--out", "again"] if unit is None else ["--unit", unit, "--show"])])
 
 
-def _model_words(model: Mapping[str, Any] | None) -> Iterator[str]:
+def _model_words(model: Mapping[str, Any] | None, import_model: bool) -> Iterator[str]:
     if not model:
         return
     yield from ("--model", model["name"])
-    defaults = _defaults(model)
-    for key, value in model["args"].items():
+    args = model.get("args") or {}
+    defaults = _defaults(model) if import_model or ":" not in model["name"] else dict.fromkeys(args)
+    for key, value in args.items():
         if key not in defaults or _text(defaults[key]) != _text(value):
             yield from ("--model-arg", f"{key}={_text(value)}")
 
@@ -78,25 +86,3 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return ",".join(map(_text, value)) if isinstance(value, list | tuple) else str(value)
-
-
-def build_unit_command(manifest: Mapping[str, Any], unit: str) -> str:
-    """The command that evaluates one unit, as one line for a shell, without importing the user's model.
-
-    A model named as `module:attribute` is not looked up, since that would run the module: all its arguments are
-    then listed, defaults included.
-
-    >>> manifest = {"benchmark": {"name": "closed-miou"}, "options": {},
-    ...             "model": {"name": "mine:Net", "args": {"size": 3, "tag": None}}}
-    >>> build_unit_command(manifest, "a b")
-    "hardlook run closed-miou --model mine:Net --model-arg size=3 --unit 'a b' --show"
-    """
-    model = manifest.get("model")
-    if not model or ":" not in str(model["name"]):
-        return build_rerun_command(manifest, unit)
-    words = shlex.split(build_rerun_command({**manifest, "model": None}, unit))
-    named = ["--model", str(model["name"])]
-    for name, value in (model.get("args") or {}).items():
-        if value is not None:
-            named += ["--model-arg", f"{name}={_text(value)}"]
-    return shlex.join([*words[:3], *named, *words[3:]])

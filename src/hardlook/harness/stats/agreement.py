@@ -5,7 +5,7 @@ below 0 they disagree more than chance. Alpha takes missing ratings and ordered 
 K. Krippendorff, "Computing Krippendorff's Alpha-Reliability" (2011). J. L. Fleiss, "Measuring Nominal Scale Agreement
 Among Many Raters", Psychological Bulletin 76 (1971). J. Cohen, "A Coefficient of Agreement for Nominal Scales" (1960).
 
-All three are functions of sums over units, so their intervals come from resampled units without a second look.
+All three are functions of sums over units, so their intervals come from the sums of resampled units.
 
 >>> nan = float("nan")
 >>> round(krippendorff_alpha([[1, 2, 3, nan], [1, 2, 3, 3], [nan, 3, 3, 3]], "nominal"), 6)  # 1 - 9 * 2 / 56

@@ -16,20 +16,13 @@ resample by `bootstrap_indices`. With equal seed and labels both see the same re
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.harness.stats.intervals import Estimate, Resampling, make_resampling_plan, summarise
-from hardlook.harness.stats.resampling import (
-    draw_multiplicities,
-    finite_rows,
-    finite_sparse_rows,
-    finite_vector,
-    is_sparse,
-    sparse_cluster_sums,
-)
+from hardlook.harness.stats.resampling import draw_multiplicities, finite_rows, finite_vector, is_sparse
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -91,9 +84,9 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     >>> recall.value, precision.value
     (0.75, 0.6)
     """
-    rows: Any = finite_sparse_rows(sums, "sums") if is_sparse(sums) else finite_rows(sums, "sums")
+    rows = finite_rows(sums, "sums")
     plan = make_resampling_plan(rows.shape[0], **options)
-    cluster_sums: Any = sparse_cluster_sums(plan.clusters, rows) if is_sparse(rows) else plan.clusters.sum(rows)
+    cluster_sums = plan.clusters.sum(rows)
     total = cluster_sums.sum(axis=0)
     values = apply_statistic(statistic, total[None])[0]
     replicates = [np.empty((0, len(values)))]

@@ -30,9 +30,6 @@ class Interval:
     `low` and `high` are in the units of the score and are both NaN where no interval exists, for example with
     fewer than two units. `level` lies in (0, 1). `n` counts the things that vary (units, or clusters where
     they are given) and `resampled` names them.
-
-    >>> Interval(0.4, 0.6, level=0.95, method="percentile", n=20, resampled="image").defined
-    True
     """
 
     low: float
@@ -57,10 +54,6 @@ class Estimate:
 
     `standard_error` is the standard deviation (ddof 1) of the score over the resamples. `undefined` counts the
     resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others.
-
-    >>> interval = Interval(0.4, 0.6, level=0.95, method="percentile", n=20, resampled="image")
-    >>> Estimate(0.5, interval, standard_error=0.05, resamples=1000, undefined=0).value
-    0.5
     """
 
     value: float

@@ -246,12 +246,17 @@ def draw_swaps(
 ) -> Iterator[NDArray[np.float64]]:
     """Blocks of rows of zeros and ones, shape (m, n): every swap of few clusters, else `swaps` random ones.
 
-    >>> next(draw_swaps(2, 99, np.random.default_rng(0))).shape
-    (4, 2)
+    >>> next(draw_swaps(2, 99, np.random.default_rng(0)))
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.],
+           [1., 1.]])
     """
     if swaps < 1:
         raise ValueError(f"swaps: expected at least 1, got {swaps}")
-    return all_swaps(n) if is_exact(n, exact_up_to) else random_swaps(n, swaps, rng)
+    if is_exact(n, exact_up_to):
+        return iter([((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)])
+    return random_swaps(n, swaps, rng)
 
 
 def count_swaps(n: int, swaps: int, exact_up_to: int = EXACT_CLUSTERS) -> int:
@@ -270,18 +275,6 @@ def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
     (True, False, False)
     """
     return n <= exact_up_to
-
-
-def all_swaps(n: int) -> Iterator[NDArray[np.float64]]:
-    """Yield all 2**n sets of clusters as rows of zeros and ones, shape (2**n, n), in one block.
-
-    >>> next(all_swaps(2))
-    array([[0., 0.],
-           [1., 0.],
-           [0., 1.],
-           [1., 1.]])
-    """
-    yield ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
 
 
 def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:

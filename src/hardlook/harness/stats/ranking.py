@@ -190,7 +190,7 @@ def units_needed(differences: ArrayLike, *, alpha: float = 0.05, power: float = 
     if len(vector) < 2:
         return math.nan
     mean = float(vector.mean())
-    # A mean that is zero but for rounding would otherwise ask for 10**30 units instead of infinitely many.
+    # A mean that is zero but for rounding would otherwise need 10**30 units instead of infinitely many.
     if abs(mean) <= 1e-12 * float(np.abs(vector).mean()):
         return math.inf
     needed = (factor * float(vector.std(ddof=1)) / mean) ** 2
@@ -213,7 +213,7 @@ def units_needed_for(
     factor = _quantile_sum(alpha, power)
     if n < 2 or not (math.isfinite(difference) and math.isfinite(standard_error)):
         return math.nan
-    # A difference that is zero but for rounding would otherwise ask for 10**20 units instead of infinitely many.
+    # A difference that is zero but for rounding would otherwise need 10**20 units instead of infinitely many.
     if difference == 0 or abs(difference) < 1e-9 * standard_error:
         return math.inf
     needed = n * (factor * standard_error / difference) ** 2

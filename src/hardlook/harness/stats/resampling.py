@@ -46,8 +46,10 @@ class Clusters:
         """Whether a resample can differ from the data: some stratum has at least two clusters."""
         return bool((self.sizes >= 2).any())
 
-    def sum(self, sums: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Add the rows of each cluster: (n_units, n_columns) to (n, n_columns)."""
+    def sum(self, sums: Any) -> Any:
+        """Add the rows of each cluster: (n_units, n_columns) to (n, n_columns), dense or sparse as they are."""
+        if is_sparse(sums):
+            return sparse_cluster_sums(self, sums)
         if self.n == len(sums):
             totals = np.empty_like(sums)
             totals[self.codes] = sums
@@ -127,7 +129,7 @@ def _sorted_labels(distinct: set[Hashable]) -> list[Hashable]:
 BLOCK_CELLS = 2**18
 
 # Fewer rows than this would make the matrix product slow, so many clusters may take more memory per block.
-LEAST_ROWS = 8
+MIN_ROWS = 8
 
 
 def block_sizes(rows: int, columns: int) -> Iterator[int]:
@@ -136,7 +138,7 @@ def block_sizes(rows: int, columns: int) -> Iterator[int]:
     >>> list(block_sizes(60, 10_000))
     [26, 26, 8]
     """
-    most = max(LEAST_ROWS, BLOCK_CELLS // max(1, columns))
+    most = max(MIN_ROWS, BLOCK_CELLS // max(1, columns))
     for start in range(0, rows, most):
         yield min(most, rows - start)
 
@@ -229,8 +231,6 @@ def finite_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
     `values` has shape (n,), n >= 0; `name` is the word the error uses for it.
 
-    >>> finite_vector([1, 2], "scores")
-    array([1., 2.])
     >>> finite_vector([1, float("nan")], "scores")
     Traceback (most recent call last):
     ...
@@ -239,15 +239,12 @@ def finite_vector(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return _finite(values, name, ndim=1)
 
 
-def finite_rows(sums: ArrayLike, name: str) -> NDArray[np.float64]:
-    """Return `sums` as a float64 matrix, or raise a ValueError that counts what is not finite.
+def finite_rows(sums: ArrayLike, name: str) -> Any:
+    """Return `sums` as a float64 matrix or `csr_array`, or raise a ValueError that counts what is not finite.
 
     `sums` has shape (n_units, n_columns); integers above 2**53 in absolute value lose their last digits.
-
-    >>> finite_rows([[3, 4], [1, 2]], "sums").shape
-    (2, 2)
     """
-    return _finite(sums, name, ndim=2)
+    return finite_sparse_rows(sums, name) if is_sparse(sums) else _finite(sums, name, ndim=2)
 
 
 def check_probability(value: float, name: str) -> None:

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from hardlook.errors import OptionError
 
 Pixels = NDArray[np.uint8]
-
 Plane = NDArray[np.float32]
 
 VERSION = 1  # raise it when an effect's pixels change
@@ -59,7 +58,6 @@ def apply_effect(
 
 
 _SNOW = np.array([240, 245, 252], np.float32)
-
 _MIST = np.array([206, 211, 214], np.float32)
 
 
@@ -347,17 +345,8 @@ def make_odd(number: float) -> int:
 
 
 EFFECTS: dict[str, Callable[[Pixels, np.random.Generator], Pixels]] = {
-    "snow": snow,
-    "dusk": dusk,
-    "fog": fog,
-    "autumn": autumn,
-    "sketch": sketch,
-    "grey": grey,
-    "blur": blur,
-    "plain": plain,
+    effect.__name__: effect for effect in (snow, dusk, fog, autumn, sketch, grey, blur, plain)
 }
-
 MASKED_EFFECTS: dict[str, Callable[[Pixels, np.random.Generator, NDArray[np.bool_]], Pixels]] = {
-    "grass": grass,
-    "water": water,
+    effect.__name__: effect for effect in (grass, water)
 }

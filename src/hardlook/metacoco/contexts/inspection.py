@@ -8,22 +8,23 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from itertools import groupby, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import hardlook
+from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates
 from hardlook.errors import OptionError
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import HeatMap, Section, Table
+from hardlook.metacoco.published import PublishedComparison, compare_counts
+from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.report.formatting import format_count, format_number
 from hardlook.report.json_values import dump_json
-
-if TYPE_CHECKING:
-    from hardlook.data.concept_context import ConceptContextDataset, ConceptContextImage, Duplicates
-    from hardlook.metacoco.published import PublishedComparison
+from hardlook.report.page import render_study
 
 EVERY_MODE = "all of these"
-
-MOST_GROUPS = 200  # groups of equal images on the page
-
+MAX_GROUPS = 200  # groups of equal images on the page
 _WHOLE = "all"
 
 
@@ -89,8 +90,6 @@ def parse_numbers(text: str, flag: str) -> tuple[int, ...]:
 
 def inspect_dataset(dataset: ConceptContextDataset, kinds: TaskKinds, *, against_published: bool) -> Inspection:
     """Inspect a dataset; file contents are hashed, images are not decoded."""
-    from hardlook.metacoco.published import compare_counts
-
     splits: dict[str, set[str]] = {}
     for row in dataset.rows:
         splits.setdefault(row.concept, set()).update([row.split] if row.split else [])
@@ -106,36 +105,27 @@ def inspect_dataset(dataset: ConceptContextDataset, kinds: TaskKinds, *, against
 
 
 def _check_tasks(dataset: ConceptContextDataset, split: str | None, kinds: TaskKinds) -> list[TaskEligibility]:
-    from hardlook.metacoco.tasks.eligibility import find_eligible_classes
-    from hardlook.metacoco.tasks.images import ImageTable
-
-    arrays = dataset.image_table(split)
-    table = ImageTable(arrays.concepts, arrays.contexts, arrays.concept, arrays.context, arrays.content)
-    named: list[tuple[str, Sequence[str]]] = [(mode, (mode,)) for mode in kinds.modes]
+    table = dataset.image_table(split)
+    named: dict[str, tuple[str, ...]] = {mode: (mode,) for mode in kinds.modes}
     if len(kinds.modes) > 1:
-        named.append((EVERY_MODE, kinds.modes))
+        named[EVERY_MODE] = kinds.modes
     results = []
-    for ways in kinds.ways:
-        for shots in kinds.shots:
-            for name, modes in named:
-                eligible = find_eligible_classes(table, modes, ways, shots, kinds.queries)
-                why: dict[str, str] = {}
-                for mode, concept, reason in eligible.left_out:
-                    text = reason if len(modes) == 1 or mode == "all" else f"{mode}: {reason}"
-                    why[concept] = f"{why[concept]}; {text}" if concept in why else text
-                counts = len(eligible.classes), len(table.concepts)
-                results.append(TaskEligibility(split, name, ways, shots, *counts, tuple(sorted(why.items()))))
+    for ways, shots, (name, modes) in product(kinds.ways, kinds.shots, named.items()):
+        eligible = find_eligible_classes(table, modes, ways, shots, kinds.queries)
+        why: dict[str, str] = {}
+        for mode, concept, reason in eligible.left_out:
+            text = reason if len(modes) == 1 or mode == "all" else f"{mode}: {reason}"
+            why[concept] = f"{why[concept]}; {text}" if concept in why else text
+        counts = len(eligible.classes), len(table.concepts)
+        results.append(TaskEligibility(split, name, ways, shots, *counts, tuple(sorted(why.items()))))
     return results
 
 
 def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
     """Write the page, the JSON file and, where every concept has one split, the splits; return the JSON document."""
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.report.page import render_study
-
     document = build_document(found)
     page = render_study(
-        build_sections(found, document["in_words"]),
+        build_sections(found, document),
         title=f"What is in {found.dataset.source.name}",
         summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
         provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
@@ -153,8 +143,6 @@ def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
 
 def build_document(found: Inspection) -> dict[str, Any]:
     """All results as JSON values."""
-    import hardlook
-
     dataset, comparison = found.dataset, found.comparison
     return {
         "schema": "hardlook.data-inspect/1",
@@ -207,8 +195,10 @@ def describe_inspection(found: Inspection) -> list[str]:
         "pairs hold images.",
         _describe_splits(found),
         _describe_duplicates(found),
-        *_describe_tasks(found),
     ]
+    for (part, ways, shots), rows in groupby(found.tasks, key=lambda one: (one.split, one.ways, one.shots)):
+        kind = f"{ways}-way {shots}-shot, {format_count(found.kinds.queries, 'query', 'queries')} per class"
+        sentences.append(f"{f'{part}: ' if part else ''}{kind}: {_describe_eligible(list(rows), ways)}")
     if found.comparison is not None:
         sentences.append(describe_published(found.comparison))
     return sentences
@@ -246,17 +236,6 @@ def _describe_duplicates(found: Inspection) -> str:
     return " ".join(parts)
 
 
-def _describe_tasks(found: Inspection) -> list[str]:
-    sentences = []
-    for part in found.parts:
-        for ways in found.kinds.ways:
-            for shots in found.kinds.shots:
-                rows = [one for one in found.tasks if (one.split, one.ways, one.shots) == (part, ways, shots)]
-                kind = f"{ways}-way {shots}-shot, {format_count(found.kinds.queries, 'query', 'queries')} per class"
-                sentences.append(f"{f'{part}: ' if part else ''}{kind}: {_describe_eligible(rows, ways)}")
-    return sentences
-
-
 def _describe_eligible(rows: Sequence[TaskEligibility], ways: int) -> str:
     """Of one kind of task: `rows` are the modes, followed by all of them together where there are several."""
     joint = rows[-1]
@@ -288,10 +267,10 @@ def describe_published(comparison: PublishedComparison) -> str:
     )
 
 
-def build_sections(found: Inspection, text: Sequence[str]) -> list[Section]:
-    """The sections of the page."""
+def build_sections(found: Inspection, document: dict[str, Any]) -> list[Section]:
+    """The sections of the page; `document` is that of `build_document`."""
     sections = [
-        Section("What this means", "\n\n".join(text), (_build_sizes(found),)),
+        Section("What this means", "\n\n".join(document["in_words"]), (_build_sizes(document["splits"]),)),
         Section(
             "Concepts and contexts",
             "Both are sorted by their images, most first. An empty cell is a pair without images.",
@@ -305,14 +284,13 @@ def build_sections(found: Inspection, text: Sequence[str]) -> list[Section]:
     return sections
 
 
-def _build_sizes(found: Inspection) -> Table:
+def _build_sizes(splits: Sequence[dict[str, Any]]) -> Table:
     rows = []
-    for part in found.parts:
-        counts = _count_split(found.dataset, part)
+    for counts in splits:
         ranges = ["{} to {}".format(*counts[name]) for name in ("images_a_concept", "contexts_a_concept")]
-        rows.append((part or _WHOLE, counts["concepts"], counts["contexts"], counts["images"], *ranges))
+        rows.append((counts["split"] or _WHOLE, counts["concepts"], counts["contexts"], counts["images"], *ranges))
     columns = ("split", "concepts", "contexts", "images", "images a concept", "contexts a concept")
-    return Table("Sizes", "Counted from the files in hand.", columns, rows, decimals=0)
+    return Table("Sizes", "Counted from the files.", columns, rows, decimals=0)
 
 
 def _build_heat_map(dataset: ConceptContextDataset, part: str | None) -> HeatMap:
@@ -363,7 +341,7 @@ def _build_duplicates(found: Inspection) -> Section:
             ", ".join(sorted({row.context for row in group})),
             ", ".join(row.name for row in group[:4]) + (", ..." if len(group) > 4 else ""),
         )
-        for where, group in groups[:MOST_GROUPS]
+        for where, group in groups[:MAX_GROUPS]
     ]
     tables = []
     if shared:
@@ -372,8 +350,8 @@ def _build_duplicates(found: Inspection) -> Section:
     if rows:
         columns = ("where", "files", "splits", "concepts", "contexts", "images")
         caption = "Files with the same bytes (SHA-256); re-encoded or resized copies are not found."
-        if len(groups) > MOST_GROUPS:
-            caption += f" The first {MOST_GROUPS} of {len(groups)} are shown; the JSON file has all."
+        if len(groups) > MAX_GROUPS:
+            caption += f" The first {MAX_GROUPS} of {len(groups)} are shown; the JSON file has all."
         tables.append(Table("Images with equal content", caption, columns, rows, decimals=0))
     text = "" if tables else "No concept is in two splits, and no two files have the same bytes."
     return Section("Splits and duplicates", text, tuple(tables))

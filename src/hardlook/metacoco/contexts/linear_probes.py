@@ -26,9 +26,7 @@ from hardlook.harness.stats import Estimate, Interval, bootstrap_score
 from hardlook.randomness import generator
 
 PENALTIES = tuple(float(10.0**power) for power in range(-2, 6))
-
 FOLDS = 5
-
 RESAMPLES = 2000
 
 
@@ -81,7 +79,7 @@ def probe_labels(
 
 
 def assign_image_folds(labels: ArrayLike, folds: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """(n,) one fold per image, each label's images dealt evenly; -1 for the image of a label that has one.
+    """(n,) one fold per image, each label's images spread evenly; -1 for the image of a label that has one.
 
     >>> np.bincount(assign_image_folds([0] * 10 + [1] * 5, 5, np.random.default_rng(0))).tolist()
     [3, 3, 3, 3, 3]

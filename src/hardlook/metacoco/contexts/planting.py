@@ -1,8 +1,8 @@
 """Planting contexts: a dataset of class folders written again as `split/concept/context/image` and `manifest.csv`.
 
 Which image gets which context is planned first, with a chosen correlation of context and concept. Counts are exact, not
-drawn: a training concept of n images has round(correlation x n) of them in its favourite context, and the rest is dealt
-evenly over all contexts. Test and validation concepts are dealt evenly throughout.
+drawn: a training concept of n images has round(correlation x n) of them in its favourite context; the rest is spread
+evenly over all contexts, as are all images of test and validation concepts.
 
 The settings are written first (`contexts.json`), each image whole, the manifest last: a folder without one is
 unfinished, and the same call resumes it. The same seed gives the same bytes.
@@ -12,7 +12,7 @@ unfinished, and the same call resumes it. The same seed gives the same bytes.
 >>> folder = Path(tempfile.mkdtemp())
 >>> world = write_world(folder / "world", "concept-context", count=12, size=(96, 72))
 >>> made = plant_contexts(world / "test", folder / "planted", PlantingOptions(("snow", "fog"), correlation=0.5))
->>> made.images, made.written, plant_contexts(world / "test", folder / "planted", made.options).written
+>>> len(made.rows), made.written, plant_contexts(world / "test", folder / "planted", made.options).written
 (6, 6, 0)
 """
 
@@ -28,7 +28,6 @@ from typing import Any, Literal
 
 import cv2
 import numpy as np
-from numpy.typing import NDArray
 
 from hardlook import fingerprints
 from hardlook.data.images import is_image_name, read_image
@@ -41,9 +40,7 @@ from hardlook.randomness import generator
 SplitBy = Literal["concept", "image"]
 
 SHARES = {"train": 0.64, "test": 0.20, "val": 0.16}  # as the paper splits its 100 concepts
-
 RECORD, MANIFEST = "contexts.json", "manifest.csv"
-
 QUALITY = 95  # of JPEG
 
 
@@ -80,11 +77,6 @@ class PlantingResult:
     written: int
     small_concepts: tuple[str, ...]
     without_mask: int
-
-    @property
-    def images(self) -> int:
-        """How many images the folder holds."""
-        return len(self.rows)
 
 
 def plant_contexts(
@@ -168,19 +160,13 @@ def plan_contexts(
             parts = {"train": order[:kept], "test": order[kept:]}
         for split, part in parts.items():
             favoured = round(correlation * len(part)) if split == "train" else 0
-            dealt = _deal_images(
-                len(part) - favoured, contexts, generator(seed, "planting", "contexts", concept, split)
-            )
-            for source, context in zip(part, [favourites[concept]] * favoured + dealt, strict=True):
+            # Each context as often as any other or once more; which come once more is drawn.
+            turns = generator(seed, "planting", "contexts", concept, split).permutation(len(contexts))
+            others = [contexts[turns[i % len(turns)]] for i in range(len(part) - favoured)]
+            for source, context in zip(part, [favourites[concept]] * favoured + others, strict=True):
                 target = f"{split}/{concept}/{context}/{numbers[source]:06d}"
                 planned.append(PlannedImage(source, concept, context, split, target))
     return tuple(sorted(planned, key=lambda one: one.target))
-
-
-def _deal_images(count: int, contexts: Sequence[str], rng: np.random.Generator) -> list[str]:
-    """Contexts for `count` images, each as often as any other or once more; which come once more is drawn."""
-    order = [contexts[i] for i in rng.permutation(len(contexts))]
-    return [order[i % len(order)] for i in range(count)]
 
 
 def _choose_favourites(concepts: Sequence[str], contexts: Sequence[str], seed: int) -> dict[str, str]:
@@ -225,11 +211,10 @@ def _drop_without_mask(
     if masks is None:
         raise OptionError(f"{masked[0]} needs masks of the objects", remedy="pass --masks, or leave it out")
     found = {concept: tuple(n for n in names if mask_path(masks, n)) for concept, names in folders.items()}
-    total = sum(map(len, folders.values()))
     kept = {concept: names for concept, names in found.items() if names}
     if not kept:
         raise DataError("no image has a mask here", file=masks, remedy="name masks as class/stem.png")
-    return kept, total - sum(map(len, kept.values()))
+    return kept, sum(map(len, folders.values())) - sum(map(len, kept.values()))
 
 
 def mask_path(masks: Path, name: str) -> Path | None:
@@ -240,11 +225,6 @@ def mask_path(masks: Path, name: str) -> Path | None:
     """
     path = (masks / name).with_suffix(".png")
     return path if path.is_file() else None
-
-
-def read_mask(path: Path) -> NDArray[np.bool_]:
-    """(H, W) bool: where the mask's picture is not black."""
-    return np.asarray(read_image(path).max(axis=2) > 0)
 
 
 def _reserve_folder(out: Path, source: Path, masks: Path | None, options: PlantingOptions) -> None:
@@ -259,7 +239,7 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, options: Planti
     path = out / RECORD
     if path.is_file():
         if json.loads(path.read_text(encoding="utf-8")) != record:
-            remedy = "choose another folder, or give the settings and data that it was begun with"
+            remedy = "choose another folder, or give the settings and data that it was started with"
             raise DataError("other contexts were planted here", file=path, remedy=remedy)
     elif out.is_dir() and any(out.iterdir()):
         raise DataError("the folder holds something else", file=out, remedy="choose an empty folder")
@@ -270,7 +250,7 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, options: Planti
 def _make_image(one: PlannedImage, source: Path, masks: Path | None, options: PlantingOptions) -> Pixels:
     image, mask = read_image(source / one.source), None
     if one.context in MASKED_EFFECTS and masks and (path := mask_path(masks, one.source)):
-        mask = read_mask(path)
+        mask = np.asarray(read_image(path).max(axis=2) > 0)  # (H, W), True where the mask's picture is not black
         if mask.shape != image.shape[:2]:
             raise DataError(f"the mask is {mask.shape}, its image {image.shape[:2]}", file=path, remedy="redraw it")
     # Keyed by image and context alone: another correlation or split moves images and changes no pixel.
@@ -307,7 +287,7 @@ def build_document(made: PlantingResult, out: Path) -> dict[str, Any]:
     return {
         "schema": "hardlook.planted-contexts/1",
         "folder": str(out),
-        "images": made.images,
+        "images": len(made.rows),
         "written": made.written,
         "contexts": list(made.options.contexts),
         "correlation": made.options.correlation,

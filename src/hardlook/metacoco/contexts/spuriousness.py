@@ -1,210 +1,269 @@
-"""How far context gives the concept away, from the labels alone: mutual information, normalised and adjusted.
+"""`hardlook data spuriousness`: what is measured on a dataset, and its page and JSON file.
 
-Normalised mutual information is 0 where context says nothing of the concept. It grows by chance where images are few
-and labels many. The adjusted one subtracts chance, so that 0 means chance, and is the index to compare datasets by:
-Vinh, Epps and Bailey, "Information theoretic measures for clusterings comparison", JMLR 2010. Both divide by the mean
-of the two entropies, so 1 needs one context per concept and one concept per context.
-
-Mutual information grows when images repeat, as they do in a bootstrap. Intervals therefore come from the delete-half
-jackknife (J. Shao and C. F. J. Wu, 1989): random halves of the images are left out, and the spread of the halves is the
-standard error of the whole.
-
->>> study = study_labels(["cat", "dog"] * 20, ["snow", "fog"] * 20, seed=0)
->>> study.images, round(study.adjusted.value, 3)
-(40, 1.0)
->>> concept, context = [0, 0, 1, 1, 2, 2], [0, 1] * 3
->>> round(normalised_mutual_information(concept, context), 6), adjusted_mutual_information(concept, context) < 0
-(0.0, True)
+Three questions: how much information concept and context labels share, what linear probes predict from frozen features,
+and how near images are to the texts of their concept and context.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from hardlook.errors import DataError
-from hardlook.harness.stats import Estimate, Interval
-from hardlook.randomness import generator
-
-HALVES = 200
-
-LEVEL = 0.95
+import hardlook
+from hardlook.data.concept_context import ConceptContextImage
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.progress import StartProgress
+from hardlook.harness.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
+from hardlook.harness.stats import Estimate
+from hardlook.metacoco.contexts.linear_probes import ProbeResult, probe_labels
+from hardlook.metacoco.contexts.mutual_information import LabelStudy, study_labels
+from hardlook.metacoco.contexts.text_cosines import (
+    CONCEPT_PROMPT,
+    CONTEXT_PROMPT,
+    TextCosines,
+    encode_dataset_images,
+    measure_cosines,
+)
+from hardlook.metacoco.published import list_rows
+from hardlook.models.feature_cache import default_cache_folder
+from hardlook.models.named_model import NamedModel
+from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
+from hardlook.report.json_values import dump_json
+from hardlook.report.page import render_study
 
 
 @dataclass(frozen=True)
-class LabelStudy:
-    """Concept and context as labels: mutual information in nats, its mean by chance, and the two indices.
+class Spuriousness:
+    """The measurements on a dataset; `probes` need an encoder, `cosines` (M_ce and M_te) an image-text encoder.
 
-    `normalised` lies in [0, 1] and grows by chance; `adjusted` is 0 at chance and at most 1. `empty` counts pairs of
-    concept and context without an image.
+    `by_concept` has the name and the number of images of each concept, and the means of both cosines.
     """
 
-    images: int
-    concepts: int
-    contexts: int
-    empty: int
-    information: float
-    chance: float
-    normalised: Estimate
-    adjusted: Estimate
+    labels: LabelStudy
+    probes: tuple[ProbeResult, ...] = ()
+    cosines: tuple[TextCosines, ...] = ()
+    by_concept: tuple[tuple[str, int, float, float], ...] = ()
 
 
-def study_labels(concepts: Sequence[str], contexts: Sequence[str], *, seed: int) -> LabelStudy:
-    """Study the concept and the context of each image."""
-    table = contingency_table(concepts, contexts)
-    if min(table.shape) < 2:
-        raise DataError(
-            f"{table.shape[0]} concepts and {table.shape[1]} contexts leave nothing to compare",
-            remedy="two of each are needed; give another split, or none",
+def measure_spuriousness(
+    rows: Sequence[ConceptContextImage],
+    *,
+    seed: int,
+    encoder: NamedModel | None = None,
+    image_text: NamedModel | None = None,
+    concept_prompt: str = CONCEPT_PROMPT,
+    context_prompt: str = CONTEXT_PROMPT,
+    progress: StartProgress | None = None,
+) -> Spuriousness:
+    """Measure a dataset's images; `progress` starts a bar over (total, done) images for each model."""
+    concepts, contexts = [row.concept for row in rows], [row.context for row in rows]
+    labels = study_labels(concepts, contexts, seed=seed)
+    folder = default_cache_folder()
+    probes: tuple[ProbeResult, ...] = ()
+    if encoder:
+        vectors = encode_dataset_images(encoder.model, encoder.identity.fingerprint(), rows, folder, progress=progress)
+        probes = probe_labels(vectors, concepts, contexts, seed=seed)
+    if not image_text:
+        return Spuriousness(labels, probes)
+    identity = image_text.identity.fingerprint()
+    vectors = encode_dataset_images(image_text.model, identity, rows, folder, progress=progress)
+    ce = measure_cosines(image_text.model, vectors, concepts, "concept", concept_prompt, seed=seed)
+    te = measure_cosines(image_text.model, vectors, contexts, "context", context_prompt, seed=seed)
+    members = {name: np.array(concepts) == name for name in sorted(set(concepts))}
+    by_concept = tuple(
+        (name, int(own.sum()), float(ce.values[own].mean()), float(te.values[own].mean()))
+        for name, own in members.items()
+    )
+    return Spuriousness(labels, probes, (ce, te), by_concept)
+
+
+def write_spuriousness(found: Spuriousness, out: Path, given: dict[str, Any]) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers. `given` are the command's arguments, for the record."""
+    document = build_document(found, given)
+    page = render_study(
+        build_sections(found, document["in_words"]),
+        title=f"How spurious is {Path(given['data']).name}",
+        summary="How well context predicts the concept: by labels, by what frozen features hold, and by texts.",
+        provenance={name: document[name] for name in ("schema", "hardlook", *given)},
+    )
+    write_atomically(out / "spuriousness.json", dump_json(document))
+    write_atomically(out / "spuriousness.html", page)
+    return document
+
+
+def build_document(found: Spuriousness, given: dict[str, Any]) -> dict[str, Any]:
+    """The content of spuriousness.json: `given` and all numbers; undefined ones are null."""
+    labels = found.labels
+    return {
+        "schema": "hardlook.data-spuriousness/1",
+        "hardlook": hardlook.__version__,
+        **given,
+        "in_words": describe_spuriousness(found),
+        "images": labels.images,
+        "concepts": labels.concepts,
+        "contexts": labels.contexts,
+        "empty_pairs": labels.empty,
+        "labels": {
+            "mutual_information": labels.information,
+            "by_chance": labels.chance,
+            "normalised": estimate_to_json(labels.normalised),
+            "adjusted": estimate_to_json(labels.adjusted),
+        },
+        "read_from_features": [_probe_to_json(one) for one in found.probes],
+        "image_text": _cosines_to_json(found) if found.cosines else None,
+    }
+
+
+def describe_spuriousness(found: Spuriousness) -> list[str]:
+    """The results as text, one paragraph per question."""
+    labels = found.labels
+    text = (
+        f"{labels.images:,} images of {labels.concepts} concepts in {labels.contexts} contexts. The adjusted index of "
+        f"concept and context is {format_estimate(labels.adjusted)}: 0 is chance, 1 is one context per concept and one "
+        "concept per context."
+    )
+    low = labels.adjusted.interval.low
+    text += " Context predicts the concept better than chance." if low > 0 else " That is no more than chance."
+    paragraphs = [text]
+    if found.probes:
+        paragraphs.append(_describe_probes(found.probes))
+    if found.cosines:
+        concept, context = found.cosines
+        paragraphs.append(
+            f"The mean cosine of image and concept text, M_ce, is {format_estimate(concept.micro, 3)}; that of image "
+            f"and context text, M_te, is {format_estimate(context.micro, 3)}. The text of an image's concept is the "
+            f"nearest of all concepts for {100 * concept.nearest:.0f} % of the images; that of its context is the "
+            f"nearest of all contexts for {100 * context.nearest:.0f} %."
         )
-    rows, columns = np.array(concepts), np.array(contexts)
-    return LabelStudy(
-        images=int(table.sum()),
-        concepts=table.shape[0],
-        contexts=table.shape[1],
-        empty=int((table == 0).sum()),
-        information=mutual_information(table),
-        chance=expected_mutual_information(table.sum(1), table.sum(0)),
-        normalised=half_sample_interval(
-            len(rows),
-            lambda kept: normalised_mutual_information(rows[kept], columns[kept]),
-            rng=generator(seed, "spuriousness", "normalised"),
-            bounds=(0, 1),
-        ),
-        adjusted=half_sample_interval(
-            len(rows),
-            lambda kept: adjusted_mutual_information(rows[kept], columns[kept]),
-            rng=generator(seed, "spuriousness", "adjusted"),
-            bounds=(-1, 1),
-        ),
+    return paragraphs
+
+
+def _describe_probes(probes: tuple[ProbeResult, ...]) -> str:
+    context, concept, unseen = probes
+    text = (
+        f"Linear probes predict the context of {format_share(context.accuracy)} of the images (chance: "
+        f"{100 * context.chance:.0f} %) and the concept of {format_share(concept.accuracy)} (chance: "
+        f"{100 * concept.chance:.0f} %)."
+    )
+    if finite_or_none(unseen.accuracy.value) is None:
+        return f"{text} No concept has two contexts, so none can be tested in a context in which it was not seen."
+    return f"{text} In contexts in which it was not seen in training, the concept of {format_share(unseen.accuracy)}."
+
+
+def _probe_to_json(one: ProbeResult) -> dict[str, Any]:
+    return {
+        "what": one.what,
+        "accuracy": estimate_to_json(one.accuracy),
+        "chance": one.chance,
+        "above_chance": finite_or_none(one.above_chance),
+        "labels": one.labels,
+        "images": one.images,
+        "left_out": one.left_out,
+    }
+
+
+def _cosines_to_json(found: Spuriousness) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        one.name: {"micro": estimate_to_json(one.micro), "macro": estimate_to_json(one.macro), "nearest": one.nearest}
+        for one in found.cosines
+    }
+    keys = ("concept", "images", "M_ce", "M_te")
+    return {**document, "by_concept": [dict(zip(keys, row, strict=True)) for row in found.by_concept]}
+
+
+def build_sections(found: Spuriousness, text: Sequence[str]) -> list[Section]:
+    """The sections of the page."""
+    sections = [Section("What this means", "\n\n".join(text), (_build_label_table(found.labels),))]
+    if found.probes:
+        sections.append(_build_probes(found.probes))
+    if found.cosines:
+        sections.append(_build_cosines(found))
+    return sections
+
+
+def _build_label_table(study: LabelStudy) -> Table:
+    indices = (("adjusted (0 is chance)", study.adjusted), ("normalised", study.normalised))
+    return Table(
+        "Concept and context as labels",
+        f"Mutual information is {study.information:.3f} nats; assigning the same contexts at random gives "
+        f"{study.chance:.3f}. Both indices divide by the mean of the two entropies; the adjusted one subtracts chance "
+        f"from both sides first. {study.empty} of {study.concepts * study.contexts} pairs hold no image. Intervals "
+        "come from random halves of the images.",
+        ("index", "value", "low", "high"),
+        [(name, *_list_bounds(one)) for name, one in indices],
     )
 
 
-def contingency_table(concept: ArrayLike, context: ArrayLike) -> NDArray[np.int64]:
-    """(concepts, contexts) counts of images, of the labels that occur, in sorted order; labels are of any kind.
-
-    >>> contingency_table(["cat", "cat", "dog"], ["snow", "fog", "fog"]).tolist()
-    [[1, 1], [1, 0]]
-    """
-    rows, columns = np.asarray(concept), np.asarray(context)
-    if rows.shape != columns.shape or rows.ndim != 1:
-        raise ValueError(f"concept and context: expected two lists of one length, got {rows.shape} and {columns.shape}")
-    _, i = np.unique(rows, return_inverse=True)
-    _, j = np.unique(columns, return_inverse=True)
-    shape = (int(i.max(initial=-1)) + 1, int(j.max(initial=-1)) + 1)
-    return np.bincount(i * shape[1] + j, minlength=shape[0] * shape[1]).reshape(shape)
-
-
-def mutual_information(table: NDArray[np.int64]) -> float:
-    """Mutual information of rows and columns of a table of counts, in nats, at least 0.
-
-    >>> round(mutual_information(np.array([[5, 0], [0, 5]])), 6)  # ln 2
-    0.693147
-    """
-    n = table.sum()
-    if not n:
-        return 0.0
-    expected = np.outer(table.sum(1), table.sum(0)) / n
-    there = table > 0
-    return max(0.0, float((table[there] * np.log(table[there] / expected[there])).sum() / n))
-
-
-def normalised_mutual_information(concept: ArrayLike, context: ArrayLike) -> float:
-    """Mutual information over the mean of both entropies, in [0, 1]; 0 where there is one concept or one context."""
-    table = contingency_table(concept, context)
-    middle = _mean_entropy(table)
-    return mutual_information(table) / middle if middle > 0 and min(table.shape) > 1 else 0.0
-
-
-def adjusted_mutual_information(concept: ArrayLike, context: ArrayLike) -> float:
-    """Mutual information above chance over its maximum above chance: 0 is chance, 1 the maximum.
-
-    Chance is the mean over all assignments of the same contexts to the same concepts. NaN where it is undefined: one
-    concept, one context, or as many of both as images.
-    """
-    table = contingency_table(concept, context)
-    n = int(table.sum())
-    if n == 0 or min(table.shape) == 1 or table.shape == (n, n):
-        return float("nan")
-    chance = expected_mutual_information(table.sum(1), table.sum(0))
-    most = _mean_entropy(table) - chance
-    # With hardly more images than labels chance can reach the entropies: rounding must not decide the sign.
-    return (mutual_information(table) - chance) / most if most > 1e-12 else float("nan")
+def _build_probes(probes: Sequence[ProbeResult]) -> Section:
+    chart = DotChart(
+        "What a linear probe reads",
+        "The share of images predicted correctly, a mean over labels. Each image is predicted by a probe that was not "
+        "trained on it; intervals resample images within their label and keep the probes.",
+        [estimate_dot(one.what, one.accuracy) for one in probes],
+        axis="accuracy",
+        references=[(f"chance for the {one.what}", one.chance) for one in probes[:2]],
+    )
+    table = Table(
+        "The numbers",
+        "Above chance: 0 is guessing, 1 is all correct. Left out are images whose label has no other image and, in the "
+        "last row, images of a concept with only one context.",
+        ("what", "accuracy", "low", "high", "chance", "above chance", "labels", "images", "left out"),
+        [
+            (
+                one.what,
+                *_list_bounds(one.accuracy),
+                one.chance,
+                finite_or_none(one.above_chance),
+                one.labels,
+                one.images,
+                one.left_out,
+            )
+            for one in probes
+        ],
+    )
+    text = (
+        "Ridge classifiers on frozen features, five folds. In unseen contexts, all images of a concept in a context "
+        "are held out together: the probe has seen the concept only in other contexts, and this context only with "
+        "other concepts. A drop in accuracy shows that the probe recognised the concept by its context."
+    )
+    return Section("What frozen features hold", text, (chart, table))
 
 
-def expected_mutual_information(rows: ArrayLike, columns: ArrayLike) -> float:
-    """Mean mutual information, in nats, of all tables with these sums of rows (R,) and columns (C,).
-
-    Each cell is hypergeometric. Values further than 12 standard deviations and 30 from its mean are left out: they
-    hold less than rounding does, and 100 x 155 cells of 175,000 images take a tenth of a second.
-
-    >>> round(expected_mutual_information([1, 1], [1, 1]), 6)  # both tables are ln 2
-    0.693147
-    """
-    from scipy.special import gammaln
-
-    a, b = np.asarray(rows, np.int64), np.asarray(columns, np.int64)
-    n = int(a.sum())
-    if n == 0 or n != b.sum():
-        raise ValueError(f"sums: expected equal totals above 0, got {a.sum()} and {b.sum()}")
-    logs = gammaln(np.arange(n + 2) + 1.0)
-    mean = np.outer(a, b) / n
-    spread = np.sqrt(mean * (1 - a[:, None] / n) * (1 - b[None] / n))
-    least = np.maximum(np.maximum(1, a[:, None] + b[None] - n), np.floor(mean - 12 * spread - 30).astype(np.int64))
-    most = np.minimum(np.minimum(a[:, None], b[None]), np.ceil(mean + 12 * spread + 30).astype(np.int64))
-    total = 0.0
-    for i, size in enumerate(a):
-        steps = np.arange(int((most[i] - least[i]).max(initial=-1)) + 1)
-        k = least[i][:, None] + steps
-        inside = k <= most[i][:, None]
-        k = np.where(inside, k, least[i][:, None].clip(0, most[i][:, None]))
-        other = b[:, None]
-        chance = np.exp(
-            logs[size] + logs[n - size] + logs[other] + logs[n - other] - logs[n]
-            - logs[k] - logs[size - k] - logs[other - k] - logs[(n - size - other + k).clip(0)]
-        )  # fmt: skip
-        with np.errstate(divide="ignore", invalid="ignore"):
-            terms = k / n * np.log(n * k / (float(size) * other)) * chance
-        total += float(terms[inside].sum())
-    return total
+def _build_cosines(found: Spuriousness) -> Section:
+    scatter = ScatterChart(
+        "Context against concept, in words",
+        "One spot per concept: the mean cosine of its images with the concept's text, and with their contexts' texts. "
+        "Above the diagonal the images are nearer to the texts of their contexts.",
+        [Spot(ce, te, name) for name, _, ce, te in found.by_concept],
+        x_axis="M_ce",
+        y_axis="M_te",
+        diagonal=True,
+    )
+    table = Table(
+        "The means",
+        "micro: over images. macro: over concepts for M_ce, over contexts for M_te. nearest: the share of images whose "
+        "own text is the nearest of all.",
+        ("measure", "micro", "low", "high", "macro", "low", "high", "nearest"),
+        [(one.name, *_list_bounds(one.micro), *_list_bounds(one.macro), one.nearest) for one in found.cosines],
+    )
+    published = DotChart(
+        "M_ce beside the published values",
+        "Published values are the paper's, with its encoder and its data. Cosines of another encoder, or of other "
+        "prompts, are not comparable with them.",
+        [
+            estimate_dot("this dataset", found.cosines[0].micro, "here"),
+            *(Dot(row["dataset"], row["similarity"], group="published") for row in list_rows("table-1")),
+        ],
+        axis="M_ce",
+    )
+    text = "M_ce and M_te are similarities: higher is nearer. The paper calls M_ce a distance."
+    return Section("Images and words", text, (scatter, table, published))
 
 
-def _mean_entropy(table: NDArray[np.int64]) -> float:
-    n = table.sum()
-    entropies = [-float((p * np.log(p)).sum()) for sums in (table.sum(1), table.sum(0)) for p in [sums[sums > 0] / n]]
-    return sum(entropies) / 2
-
-
-def half_sample_interval(
-    count: int,
-    statistic: Callable[[NDArray[np.int64]], float],
-    *,
-    rng: np.random.Generator,
-    halves: int = HALVES,
-    bounds: tuple[float, float] = (-math.inf, math.inf),
-) -> Estimate:
-    """The statistic of all `count` images with a normal 95 % interval cut at `bounds`.
-
-    `statistic` maps row numbers (m,), ascending, to a number, NaN where undefined. Fewer than 4 images, or fewer than
-    2 halves where it is defined, give NaN bounds.
-
-    >>> labels = np.arange(400) % 2
-    >>> share = half_sample_interval(400, lambda kept: float(labels[kept].mean()), rng=np.random.default_rng(0))
-    >>> share.value, 0.4 < share.interval.low < 0.5 < share.interval.high < 0.6
-    (0.5, True)
-    """
-    from scipy.special import ndtri
-
-    value = statistic(np.arange(count))
-    kept = count // 2
-    drawn = [statistic(np.sort(rng.permutation(count)[:kept])) for _ in range(halves if count >= 4 else 0)]
-    defined = [one for one in drawn if math.isfinite(one)]
-    error = float(np.std(defined, ddof=1)) * math.sqrt(kept / (count - kept)) if len(defined) > 1 else math.nan
-    reach = float(ndtri((1 + LEVEL) / 2)) * error
-    low, high = (max(bounds[0], value - reach), min(bounds[1], value + reach)) if error == error else (error, error)
-    interval = Interval(low, high, LEVEL, "delete-half jackknife", count, "image")
-    return Estimate(value, interval, error, len(drawn), len(drawn) - len(defined))
+def _list_bounds(one: Estimate) -> tuple[float | None, float | None, float | None]:
+    """Value, low and high of an estimate; None where undefined."""
+    return finite_or_none(one.value), finite_or_none(one.interval.low), finite_or_none(one.interval.high)

@@ -8,10 +8,11 @@ similarities. They depend on the encoder and on the prompts, so compare them wit
 >>> world = PlantedWorld(count=24, salient=True)
 >>> encoder = build("planted-image-text-encoder", role="image-text-encoder")
 >>> vectors = encoder.encode_images([scene.image for scene in world])
->>> labels = [world.concept(i) for i in range(24)], [world.context(i) for i in range(24)]
->>> found = measure_cosines(encoder, vectors, *labels)
->>> found.concept_mean() > 0.8, abs(found.context_mean()) < 0.2
-(True, True)
+>>> concepts, contexts = [world.concept(i) for i in range(24)], [world.context(i) for i in range(24)]
+>>> measure_cosines(encoder, vectors, concepts, "concept", CONCEPT_PROMPT, seed=0).micro.value > 0.8
+True
+>>> abs(measure_cosines(encoder, vectors, contexts, "context", CONTEXT_PROMPT, seed=0).micro.value) < 0.2
+True
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,40 +41,14 @@ CONTEXT_PROMPT = "a photo of {context}"
 
 @dataclass(frozen=True)
 class TextCosines:
-    """Cosines (n,) of each image with the text of its own concept and context, in [-1, 1].
+    """Cosines (n,) of images with the text of their own label, in [-1, 1], and their means with 95 % intervals.
 
-    `nearest_concept` and `nearest_context` (n,) bool say whether that text is the nearest of all concepts, contexts.
+    `micro` is the mean over images, `macro` over labels; `nearest` the share of images to which no other label's text
+    is nearer.
     """
 
-    concepts: tuple[str, ...]
-    contexts: tuple[str, ...]
-    with_concept: NDArray[np.float64]
-    with_context: NDArray[np.float64]
-    nearest_concept: NDArray[np.bool_]
-    nearest_context: NDArray[np.bool_]
-
-    def concept_mean(self) -> float:
-        """M_ce over images (micro)."""
-        return float(self.with_concept.mean())
-
-    def context_mean(self) -> float:
-        """M_te over images (micro)."""
-        return float(self.with_context.mean())
-
-    def by_concept(self) -> tuple[tuple[str, int, float, float], ...]:
-        """Concept, images, mean cosine with the concept's text, mean cosine with the contexts' texts; sorted."""
-        names = np.array(self.concepts)
-        return tuple(
-            (name, int(own.sum()), float(self.with_concept[own].mean()), float(self.with_context[own].mean()))
-            for name, own in ((name, names == name) for name in sorted(set(self.concepts)))
-        )
-
-
-@dataclass(frozen=True)
-class MeanCosine:
-    """One of the two measures: over images (micro), and over its labels (macro), with 95 % intervals by image."""
-
     name: str
+    values: NDArray[np.float64]
     micro: Estimate
     macro: Estimate
     nearest: float
@@ -81,47 +57,26 @@ class MeanCosine:
 def measure_cosines(
     encoder: ImageTextEncoder,
     images: Vectors,
-    concepts: Sequence[str],
-    contexts: Sequence[str],
+    labels: Sequence[str],
+    kind: Literal["concept", "context"],
+    prompt: str,
     *,
-    concept_prompt: str = CONCEPT_PROMPT,
-    context_prompt: str = CONTEXT_PROMPT,
+    seed: int,
 ) -> TextCosines:
-    """Cosines of image vectors (n, D) of unit length with the texts of their labels.
+    """M_ce (labels are concepts) or M_te (contexts) of image vectors (n, D) of unit length.
 
-    `_` in a label becomes a space. A prompt holds `{concept}` or `{context}` where the label goes.
+    The prompt holds `{concept}` or `{context}` where the label goes; `_` in a label becomes a space.
     """
-    own_concept, nearest_concept = _compare(encoder, images, concepts, concept_prompt, "{concept}")
-    own_context, nearest_context = _compare(encoder, images, contexts, context_prompt, "{context}")
-    return TextCosines(tuple(concepts), tuple(contexts), own_concept, own_context, nearest_concept, nearest_context)
-
-
-def average_cosines(cosines: TextCosines, *, seed: int) -> tuple[MeanCosine, MeanCosine]:
-    """M_ce (macro over concepts) and M_te (macro over contexts)."""
-    return (
-        _average("M_ce", cosines.with_concept, cosines.concepts, cosines.nearest_concept, seed),
-        _average("M_te", cosines.with_context, cosines.contexts, cosines.nearest_context, seed),
-    )
-
-
-def _compare(
-    encoder: ImageTextEncoder, images: Vectors, labels: Sequence[str], prompt: str, slot: str
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """Of each image: the cosine with the text of its label, and whether no other label's text is nearer."""
+    slot, measure = f"{{{kind}}}", {"concept": "M_ce", "context": "M_te"}[kind]
     if slot not in prompt:
         raise OptionError(f"the prompt {prompt!r} has no place for the label", remedy=f"write {slot} where it goes")
     names, codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)
     texts = encoder.encode_text([prompt.replace(slot, str(name).replace("_", " ")) for name in names])
     cosines = np.asarray(images, np.float64) @ np.asarray(texts, np.float64).T
-    return np.clip(cosines[np.arange(len(codes)), codes], -1, 1), cosines.argmax(axis=1) == codes
-
-
-def _average(
-    name: str, values: NDArray[np.float64], labels: Sequence[str], nearest: NDArray[np.bool_], seed: int
-) -> MeanCosine:
-    micro = bootstrap_mean(values, rng=generator(seed, "cosine", name), resamples=RESAMPLES, resampled="image")
-    macro = average_over_labels(values, labels, generator(seed, "cosine by label", name))
-    return MeanCosine(name, micro, macro, float(nearest.mean()))
+    own = np.clip(cosines[np.arange(len(codes)), codes], -1, 1)
+    micro = bootstrap_mean(own, rng=generator(seed, "cosine", measure), resamples=RESAMPLES, resampled="image")
+    macro = average_over_labels(own, labels, generator(seed, "cosine by label", measure))
+    return TextCosines(measure, own, micro, macro, float((cosines.argmax(axis=1) == codes).mean()))
 
 
 class _VectorEncoder:

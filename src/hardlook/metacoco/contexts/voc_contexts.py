@@ -26,7 +26,6 @@ from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 
 ALONE = "alone"
-
 MANIFEST = "manifest.csv"
 
 

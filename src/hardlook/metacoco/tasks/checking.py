@@ -1,6 +1,6 @@
 """Checking drawn tasks against the rules of their mode, independently of how they were drawn.
 
->>> from hardlook.metacoco.tasks.images import build_image_table
+>>> from hardlook.data.concept_context import build_image_table
 >>> table = build_image_table(["cat", "cat"], ["grass", "grass"], ["same", "same"])
 >>> one = np.zeros((1, 1), np.int64)
 >>> check_tasks(Tasks("iid", 1, 1, one[0], one, one[..., None], one[..., None] + 1, one), table)
@@ -18,9 +18,10 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.concept_context import ImageTable
 from hardlook.errors import DataError
 from hardlook.metacoco.tasks.drawing import Tasks
-from hardlook.metacoco.tasks.images import ImageTable, Numbers
+from hardlook.metacoco.tasks.images import Numbers
 
 
 def check_tasks(tasks: Tasks, table: ImageTable) -> None:
@@ -38,7 +39,7 @@ def check_tasks(tasks: Tasks, table: ImageTable) -> None:
 def _check_rules(tasks: Tasks, table: ImageTable) -> Iterator[tuple[str, NDArray[np.bool_]]]:
     """(the error, (T,) whether each task is free of it)."""
     count, ways = tasks.classes.shape
-    yield "a class is there twice", _all_differ(tasks.classes)
+    yield "a class occurs twice", _all_differ(tasks.classes)
     for rows in (tasks.support, tasks.query):
         own = table.concept[rows] == tasks.classes[..., None]
         yield "an image is not of its class", np.asarray(own.all((1, 2)))
@@ -55,15 +56,15 @@ def _check_rules(tasks: Tasks, table: ImageTable) -> Iterator[tuple[str, NDArray
 
 
 def _contexts_match_mode(tasks: Tasks, table: ImageTable) -> NDArray[np.bool_]:
-    own, asked = tasks.support_context[..., None], table.context[tasks.query]
+    own, seen = tasks.support_context[..., None], table.context[tasks.query]
     if tasks.mode == "ood":
-        return np.asarray((asked != own).all((1, 2)))
+        return np.asarray((seen != own).all((1, 2)))
     if tasks.mode == "swapped":
-        one = (asked == asked[..., :1]).all((1, 2))
+        one = (seen == seen[..., :1]).all((1, 2))
         # Unequal to its own and among the task's: then it is another class's.
-        others = (asked[..., :1] == tasks.support_context[:, None, :]).any(2) & (asked[..., 0] != own[..., 0])
+        others = (seen[..., :1] == tasks.support_context[:, None, :]).any(2) & (seen[..., 0] != own[..., 0])
         return np.asarray(one & others.all(1))
-    same = (asked == own).all((1, 2))
+    same = (seen == own).all((1, 2))
     if tasks.mode == "shared":
         same = same & (tasks.support_context == tasks.support_context[:, :1]).all(1)
     return np.asarray(same)

@@ -6,12 +6,12 @@ subset or process. Two exceptions: `shared` puts all classes of a task into one 
 and supports, from (seed, "shared", N, K, index); `blind` under `blind_supports="paper"` keeps the classes and draws its
 own supports without regard to context.
 
+>>> from hardlook.data.concept_context import build_image_table
 >>> from hardlook.metacoco.tasks.eligibility import find_eligible_classes
->>> from hardlook.metacoco.tasks.images import build_image_table
 >>> rows = [(concept, context) for concept in "abc" for context in ("grass", "snow") for _ in range(4)]
 >>> table = build_image_table(*zip(*rows), [str(number) for number in range(24)])
 >>> eligible = find_eligible_classes(table, ("iid", "ood"), ways=2, shots=1, queries=3)
->>> iid, ood = (draw_tasks(table, eligible, mode, 2, 1, 3, np.arange(5), seed=0) for mode in ("iid", "ood"))
+>>> iid, ood = (draw_tasks(eligible, mode, np.arange(5), seed=0) for mode in ("iid", "ood"))
 >>> bool((iid.support == ood.support).all()), iid.query.shape
 (True, (5, 2, 3))
 >>> bool((table.context[ood.query] != ood.support_context[..., None]).all())
@@ -37,7 +37,6 @@ from hardlook.metacoco.tasks.eligibility import Eligibility
 from hardlook.metacoco.tasks.images import (
     NOWHERE,
     ImagePools,
-    ImageTable,
     Numbers,
     distinct_positions,
     make_key,
@@ -47,9 +46,7 @@ from hardlook.metacoco.tasks.images import (
 )
 
 CHUNK = 1024  # tasks that are drawn together; bounds memory, changes nothing else
-
 CONTEXTS_PER_CLASSES = 16
-
 ATTEMPTS = 16 * CONTEXTS_PER_CLASSES
 
 
@@ -72,41 +69,38 @@ class Tasks:
 
 
 def draw_tasks(
-    table: ImageTable,
-    eligibility: Eligibility,
-    mode: str,
-    ways: int,
-    shots: int,
-    queries: int,
-    indices: Sequence[int] | NDArray[np.integer],
-    *,
-    seed: int,
-    blind_supports: str = "ours",
+    eligibility: Eligibility, mode: str, indices: Sequence[int] | NDArray[np.integer], *, seed: int
 ) -> Tasks:
-    """The tasks with these numbers (at least 0, any order, repeats allowed).
+    """The tasks with these numbers (at least 0, any order, repeats allowed) from the classes of `eligibility`.
 
-    `eligibility` of the same table must name the mode, and at least as many ways, shots and queries.
+    It gives ways, shots and queries as well, and must have been found for the mode.
     """
     numbers = np.asarray(indices, np.int64)
-    _check_arguments(table, eligibility, mode, (ways, shots, queries), numbers, blind_supports)
+    if mode not in eligibility.modes:
+        known = ", ".join(eligibility.modes)
+        raise OptionError(f"the classes were not chosen for the mode {mode!r}", remedy=f"they were for {known}")
+    if numbers.ndim != 1 or (numbers < 0).any():
+        raise OptionError("a task's number is negative, or the numbers are no list", remedy="numbers from 0 up")
+    eligibility.require()
     parts = [
-        _draw(eligibility, mode, ways, shots, queries, numbers[start : start + CHUNK], seed)
+        _draw(eligibility, mode, numbers[start : start + CHUNK], seed)
         for start in range(0, max(len(numbers), 1), CHUNK)
     ]
     classes, contexts, support, query = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Tasks(mode, ways, shots, numbers, classes, support, query, contexts)
+    return Tasks(mode, eligibility.ways, eligibility.shots, numbers, classes, support, query, contexts)
 
 
 def _draw(
-    eligibility: Eligibility, mode: str, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
+    eligibility: Eligibility, mode: str, numbers: Numbers, seed: int
 ) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    pools, shape = eligibility.pools, (ways, shots, queries)
+    pools, ways, queries = eligibility.pools, eligibility.ways, eligibility.queries
+    shape = (ways, eligibility.shots, queries)
     if mode == "shared":
-        drawn = draw_shared_supports(eligibility, *shape, numbers, seed)
+        drawn = draw_shared_supports(eligibility, numbers, seed)
     else:
-        drawn = draw_common_supports(eligibility, *shape, numbers, seed)
+        drawn = draw_common_supports(eligibility, numbers, seed)
         if mode == "blind" and eligibility.blind_supports == "paper":
-            drawn = draw_blind_supports(eligibility, drawn.classes, *shape, numbers, seed)
+            drawn = draw_blind_supports(eligibility, drawn.classes, numbers, seed)
     task, way = numbers[:, None, None], np.arange(ways)[:, None]
     if mode == "swapped":
         costs = random_shares(random_numbers(make_key(seed, "swapped contexts", *shape), task, way, np.arange(ways)))
@@ -122,7 +116,7 @@ def _draw(
 class Supports:
     """Classes (T, N) of T tasks, their support contexts (T, N) and support rows (T, N, K).
 
-    A context of -1 stands for supports of mixed contexts.
+    A context of -1 means supports of mixed contexts.
     """
 
     classes: Numbers
@@ -130,14 +124,12 @@ class Supports:
     rows: Numbers
 
 
-def draw_common_supports(
-    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
+def draw_common_supports(eligibility: Eligibility, numbers: Numbers, seed: int) -> Supports:
     """The classes, contexts and supports that all modes but `shared` have for these tasks.
 
     Where no mode of the run uses them there is nothing but classes: contexts are -1, supports empty.
     """
-    eligible, pools = eligibility.classes, eligibility.pools
+    eligible, pools, ways, shots = eligibility.classes, eligibility.pools, eligibility.ways, eligibility.shots
     keys = {part: make_key(seed, part, ways, shots) for part in ("classes", "contexts", "supports")}
     usable = _Lists(eligibility.support_contexts)
 
@@ -146,24 +138,19 @@ def draw_common_supports(
         classes = eligible[distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
         if not eligibility.common_modes:
             return Supports(classes, np.full_like(classes, -1), np.empty((*classes.shape, 0), np.int64))
-        chosen = random_below(
-            random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways)), usable.sizes[classes]
-        )
-        contexts = usable.items[usable.starts[classes] + chosen]
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
+        randoms = random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways))
+        contexts = usable.items[usable.starts[classes] + random_below(randoms, usable.sizes[classes])]
+        rows = _draw_rows(pools, pools.cell(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
-    return _complete(eligibility, draw, eligibility.common_modes, queries, numbers)
+    return _complete(eligibility, draw, eligibility.common_modes, numbers)
 
 
-def draw_shared_supports(
-    eligibility: Eligibility, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
+def draw_shared_supports(eligibility: Eligibility, numbers: Numbers, seed: int) -> Supports:
     """Tasks in one context each: a context that enough classes have, then classes of it, then supports."""
-    pools, cells = eligibility.pools, eligibility.shared_contexts
-    offered = np.flatnonzero(cells.any(0))
-    members = _Lists(cells.T)
+    pools, ways, shots = eligibility.pools, eligibility.ways, eligibility.shots
+    offered = np.flatnonzero(eligibility.shared_contexts.any(0))
+    members = _Lists(eligibility.shared_contexts.T)
     keys = {part: make_key(seed, "shared", part, ways, shots) for part in ("context", "classes", "supports")}
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
@@ -172,46 +159,50 @@ def draw_shared_supports(
         positions = distinct_positions(randoms, members.sizes[context])
         classes = members.items[members.starts[context][:, None] + positions]
         contexts = np.repeat(context[:, None], ways, axis=1)
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.cell(classes, contexts), random_numbers(keys["supports"], *counters))
+        rows = _draw_rows(pools, pools.cell(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
-    return _complete(eligibility, draw, ("shared",), queries, numbers)
+    return _complete(eligibility, draw, ("shared",), numbers)
 
 
-def draw_blind_supports(
-    eligibility: Eligibility, classes: Numbers, ways: int, shots: int, queries: int, numbers: Numbers, seed: int
-) -> Supports:
+def draw_blind_supports(eligibility: Eligibility, classes: Numbers, numbers: Numbers, seed: int) -> Supports:
     """Supports of the given classes (T, N) from all of their images, whatever the context."""
-    pools = eligibility.pools
-    key = make_key(seed, "blind", "supports", ways, shots)
+    pools, shots = eligibility.pools, eligibility.shots
+    key = make_key(seed, "blind", "supports", eligibility.ways, shots)
     # `classes` belongs to positions in `numbers`, which may hold a task twice: any of its places will do.
     order = np.argsort(numbers, kind="stable")
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
         own = classes[order[np.searchsorted(numbers[order], tasks)]]
-        counters = tasks[:, None, None], attempt, np.arange(ways)[:, None], np.arange(shots)
-        rows = pools.draw(pools.whole(own), random_numbers(key, *counters))
+        rows = _draw_rows(pools, pools.whole(own), key, tasks, attempt, shots)
         return Supports(own, np.full_like(own, -1), rows)
 
-    return _complete(eligibility, draw, ("blind",), queries, numbers)
+    return _complete(eligibility, draw, ("blind",), numbers)
+
+
+def _draw_rows(pools: ImagePools, places: Numbers, key: int, tasks: Numbers, attempt: int, shots: int) -> Numbers:
+    """(T, N, shots) rows from the pools `places` (T, N)."""
+    ways = np.arange(places.shape[1])[:, None]
+    return pools.draw(places, random_numbers(key, tasks[:, None, None], attempt, ways, np.arange(shots)))
 
 
 def _complete(
-    eligibility: Eligibility,
-    draw: Callable[[Numbers, int], Supports],
-    modes: tuple[str, ...],
-    queries: int,
-    numbers: Numbers,
+    eligibility: Eligibility, draw: Callable[[Numbers, int], Supports], modes: tuple[str, ...], numbers: Numbers
 ) -> Supports:
     """The first draw of each task that has its queries in all of `modes`."""
+    pools = eligibility.pools
     drawn = draw(numbers, 0)
     classes, contexts, rows = drawn.classes.copy(), drawn.contexts.copy(), drawn.rows.copy()
     open_tasks = np.arange(len(numbers))
     for attempt in range(ATTEMPTS):
         if attempt:
             drawn = draw(numbers[open_tasks], attempt)
-        complete = _check_draw(eligibility.pools, drawn, modes, queries)
+        # (T,) of each requirement, by name, whether the tasks meet it.
+        complete = {
+            f"queries for {mode!r}": has_enough_queries(pools, mode, drawn, eligibility.queries) for mode in modes
+        }
+        if pools.contents_in_several_cells(drawn.rows).shape[1]:
+            complete["supports that differ in content"] = has_distinct_content(pools, drawn)
         settled = np.logical_and.reduce([np.ones(len(open_tasks), np.bool_), *complete.values()])
         places = open_tasks[settled]
         classes[places], contexts[places] = drawn.classes[settled], drawn.contexts[settled]
@@ -226,16 +217,6 @@ def _complete(
         remedy="ask for fewer ways, shots or queries, or leave the mode out: too few classes have contexts in common, "
         "or too many files are duplicates",
     )
-
-
-def _check_draw(
-    pools: ImagePools, drawn: Supports, modes: tuple[str, ...], queries: int
-) -> dict[str, NDArray[np.bool_]]:
-    """(T,) of each requirement, by name, whether the tasks meet it."""
-    checks = {f"queries for {mode!r}": has_enough_queries(pools, mode, drawn, queries) for mode in modes}
-    if pools.twins(drawn.rows).shape[1]:
-        checks["supports that differ in content"] = has_distinct_content(pools, drawn)
-    return checks
 
 
 def find_query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
@@ -254,9 +235,9 @@ def has_enough_queries(pools: ImagePools, mode: str, drawn: Supports, queries: i
     """(T,) whether every class of the task has its queries in this mode."""
     if mode == "swapped":
         return np.asarray(np.all(find_allowed_swaps(pools, drawn, queries).any(2), axis=1))
-    left = _count_without_twins(pools, find_query_pools(pools, mode, drawn), drawn)
+    left = _count_free(pools, find_query_pools(pools, mode, drawn), drawn)
     if mode != "ood":
-        left -= (~pools.twinned[drawn.rows]).sum(2)
+        left -= (~pools.in_several_cells[drawn.rows]).sum(2)
     return np.asarray(np.all(left >= queries, axis=1))
 
 
@@ -267,14 +248,14 @@ def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_
 
 
 def find_allowed_swaps(pools: ImagePools, drawn: Supports, queries: int) -> NDArray[np.bool_]:
-    """(T, N, N) whether class i can be asked about in the support context of class j, which is not its own."""
+    """(T, N, N) whether class i can have queries in the support context of class j, which is not its own."""
     places = pools.cell(drawn.classes[:, :, None], drawn.contexts[:, None, :])
-    left = _count_without_twins(pools, places, drawn)
+    left = _count_free(pools, places, drawn)
     return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (left >= queries))
 
 
 def choose_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) -> Numbers:
-    """(T, N) the class whose support context each class is asked about in.
+    """(T, N) the class whose support context each class has its queries in.
 
     `allowed` (T, N, N) from `find_allowed_swaps`, at least one per class; `randoms` (T, N, N) in [0, 1) choose among
     the possible exchanges. As many classes as possible exchange contexts one to one (the cheapest assignment with
@@ -292,13 +273,13 @@ def choose_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) ->
     return np.where(exchanged, partners, costs.argmin(2))
 
 
-def _count_without_twins(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
-    """How many contents pools (T, ...) hold beside those of the task's supports that lie in several cells."""
-    twins = pools.twins(drawn.rows)
+def _count_free(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
+    """How many contents pools (T, ...) hold, without those of the task's supports that lie in several cells."""
+    repeated = pools.contents_in_several_cells(drawn.rows)
     sizes = pools.sizes[places]
-    if twins.shape[1]:
-        beside = twins.reshape(len(twins), *[1] * (places.ndim - 1), -1)
-        sizes = sizes - (pools.positions(places[..., None], beside) != NOWHERE).sum(-1)
+    if repeated.shape[1]:
+        content = repeated.reshape(len(repeated), *[1] * (places.ndim - 1), -1)
+        sizes = sizes - (pools.positions(places[..., None], content) != NOWHERE).sum(-1)
     return sizes
 
 
@@ -309,37 +290,3 @@ class _Lists:
         self.items = np.nonzero(cells)[1]
         self.sizes = cells.sum(1)
         self.starts = np.cumsum(self.sizes) - self.sizes
-
-
-def _check_arguments(
-    table: ImageTable,
-    eligibility: Eligibility,
-    mode: str,
-    shape: tuple[int, int, int],
-    numbers: Numbers,
-    blind_supports: str,
-) -> None:
-    if mode not in eligibility.modes:
-        known = ", ".join(eligibility.modes)
-        raise OptionError(f"the classes were not chosen for the mode {mode!r}", remedy=f"they were for {known}")
-    if blind_supports != eligibility.blind_supports:
-        raise OptionError(
-            f"the classes were chosen for blind supports {eligibility.blind_supports!r}, not {blind_supports!r}",
-            remedy="give both calls the same",
-        )
-    limits = (eligibility.ways, eligibility.shots, eligibility.queries)
-    if min(shape) < 1 or any(given > limit for given, limit in zip(shape, limits, strict=True)):
-        raise OptionError(
-            f"the classes were chosen for {limits} ways, shots and queries, {shape} were given",
-            remedy="choose the classes for the largest of each",
-        )
-    if mode == "swapped" and shape[0] < 2:
-        raise OptionError("a task of one class has no context to swap with", remedy="at least 2 ways")
-    if len(table) != len(eligibility.pools.content):
-        raise OptionError(
-            f"the classes were chosen from {len(eligibility.pools.content)} images, the table has {len(table)}",
-            remedy="give both calls the same table",
-        )
-    if numbers.ndim != 1 or (numbers < 0).any():
-        raise OptionError("a task's number is negative, or the numbers are no list", remedy="numbers from 0 up")
-    eligibility.require()

@@ -3,7 +3,7 @@
 Classes and supports of a task are the same in all modes, so a concept takes part when some context of it can be the
 support context in every mode at once. Images are counted by content: duplicates count once.
 
->>> from hardlook.metacoco.tasks.images import build_image_table
+>>> from hardlook.data.concept_context import build_image_table
 >>> rows = [(concept, context) for concept in ("cat", "dog") for context in ("grass", "snow") for _ in range(3)]
 >>> concepts, contexts = zip(*rows, ("cow", "snow"))
 >>> table = build_image_table(concepts, contexts, [str(number) for number in range(13)])
@@ -21,13 +21,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.concept_context import ImageTable
 from hardlook.errors import OptionError
-from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES, ImagePools, ImageTable, Numbers, build_image_pools
+from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES, ImagePools, Numbers, build_image_pools
 
 Cells = NDArray[np.bool_]
 
 _NOT_THERE = "none of the support contexts that were asked for serves"
-
 _NOT_TOGETHER = "no one support context serves all modes together, or those that would are left out"
 
 
@@ -102,7 +102,7 @@ def find_eligible_classes(
     common = [mode for mode in modes if has_common_supports(mode, blind_supports)]
     support = np.logical_and.reduce([serving[mode] for mode in common]) if common else np.zeros_like(serving[modes[0]])
     shared = serving.get("shared", np.zeros_like(support))
-    alive = np.logical_and.reduce([cells.any(1) for cells in serving.values()])
+    alive = alone = np.logical_and.reduce([cells.any(1) for cells in serving.values()])
     queryable = pools.cell_sizes() >= queries
     while True:
         before = support.sum(), shared.sum(), alive.sum()
@@ -126,19 +126,10 @@ def find_eligible_classes(
         for mode in modes
         for concept in np.flatnonzero(~serving[mode].any(1))
     ]
-    alone = np.logical_and.reduce([cells.any(1) for cells in serving.values()])
     left_out += [("all", table.concepts[concept], _NOT_TOGETHER) for concept in np.flatnonzero(alone & ~alive)]
+    classes, reasons = np.flatnonzero(alive), tuple(left_out)
     return Eligibility(
-        np.flatnonzero(alive),
-        tuple(left_out),
-        tuple(modes),
-        ways,
-        shots,
-        queries,
-        blind_supports,
-        support,
-        shared,
-        pools,
+        classes, reasons, tuple(modes), **shape, support_contexts=support, shared_contexts=shared, pools=pools
     )
 
 
@@ -147,7 +138,7 @@ def find_support_cells(
 ) -> Cells:
     """(concepts, contexts) where the supports of a mode may come from, as if every class took part.
 
-    >>> from hardlook.metacoco.tasks.images import build_image_pools, build_image_table
+    >>> from hardlook.data.concept_context import build_image_table
     >>> pools = build_image_pools(build_image_table(["cat"] * 5, ["grass"] * 3 + ["snow"] * 2, list("abcde")))
     >>> for mode in ("iid", "ood"):
     ...     find_support_cells(pools, mode, ways=1, shots=1, queries=2, blind_supports="ours").tolist()
@@ -168,7 +159,7 @@ def find_support_cells(
 
 
 def find_swappable(support: Cells, queryable: Cells) -> Cells:
-    """Support cells whose concept can be asked about in a context that another concept's support may have.
+    """Support cells whose concept can have queries in a context that another concept's support may have.
 
     `support` and `queryable` (concepts, contexts) mark where supports and queries may come from.
 

@@ -1,4 +1,4 @@
-"""The images that tasks are drawn from: a table of their labels, pools by concept and context, and random draws.
+"""Pools of images by concept and context, and random draws from them.
 
 A pool holds every content once (the first row of duplicates), sorted by content. So a draw without replacement never
 gives the same image twice, and the position of any content in any pool is one search away.
@@ -7,97 +7,42 @@ A random number is a hash of a key and counters such as task, class and draw (Sp
 splittable pseudorandom number generators", OOPSLA 2014). So a task is the same in any order, subset or process, and
 thousands are drawn with a few array operations, which a generator per task would be too slow for.
 
->>> table = build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], ["a", "b", "b", "c"])
->>> table.contexts, table.context.tolist(), table.content.tolist()
-(('grass', 'snow'), [0, 0, 1, 1], [0, 1, 1, 2])
->>> pools = build_image_pools(table)
+>>> from hardlook.data.concept_context import build_image_table
+>>> pools = build_image_pools(build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], list("abbc")))
 >>> [pools.sizes[pool].tolist() for pool in (pools.cell([0], [0]), pools.outside([0], [0]), pools.whole([0]))]
 [[2], [1], [3]]
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.errors import DataError
+from hardlook.data.concept_context import ImageTable
 from hardlook.randomness import seed_sequence
 
 MODES = ("blind", "iid", "ood", "swapped", "shared")  # how the contexts of a task's supports and queries relate
-
-# ours: blind keeps the supports of the other modes; paper: it draws its own without regard to context.
-BLIND_SUPPORTS = ("ours", "paper")
-
+BLIND_SUPPORTS = {
+    "ours": "blind ignores context in the queries; its supports are those of the other modes",
+    "paper": "blind ignores context in supports and queries",
+}
 NOWHERE = 1 << 62  # a position beyond every pool: an exclusion that excludes nothing
-
-Numbers = NDArray[np.int64]
-
-Words = NDArray[np.uint64]
-
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
-
-@dataclass(frozen=True, eq=False)
-class ImageTable:
-    """The labels of n images, (n,) int64 each.
-
-    `concept` and `context` are indices into the sorted names `concepts` and `contexts`; equal numbers in `content`
-    mean equal files.
-    """
-
-    concepts: tuple[str, ...]
-    contexts: tuple[str, ...]
-    concept: Numbers
-    context: Numbers
-    content: Numbers
-
-    def __post_init__(self) -> None:
-        lengths = {name: len(getattr(self, name)) for name in ("concept", "context", "content")}
-        if len(set(lengths.values())) > 1:
-            counted = ", ".join(f"{count} of {name}" for name, count in lengths.items())
-            raise DataError(f"an image table needs one number per image in every column, it has {counted}")
-        for column, names in (("concept", self.concepts), ("context", self.contexts)):
-            numbers = getattr(self, column)
-            if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < len(names):
-                raise DataError(
-                    f"the column {column!r} of an image table must lie in 0..{len(names) - 1}, "
-                    f"it reaches from {numbers.min()} to {numbers.max()}"
-                )
-
-    def __len__(self) -> int:
-        """How many images there are."""
-        return len(self.concept)
-
-
-def build_image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
-    """The table of images with these concepts, contexts and contents (hashes, say), in their order.
-
-    Contents are numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
-    """
-    concept_names, concept = _number_names(concepts)
-    context_names, context = _number_names(contexts)
-    first: dict[str, int] = {}
-    content = np.array([first.setdefault(name, len(first)) for name in contents], dtype=np.int64)
-    return ImageTable(concept_names, context_names, concept, context, content)
-
-
-def _number_names(names: Sequence[str]) -> tuple[tuple[str, ...], Numbers]:
-    ordered = tuple(sorted(set(names)))
-    number = {name: position for position, name in enumerate(ordered)}
-    return ordered, np.array([number[name] for name in names], dtype=np.int64)
+Numbers = NDArray[np.int64]
+Words = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePools:
     """All pools of a table, one after the other.
 
-    Pool p is `rows[starts[p] : starts[p] + sizes[p]]`. `content` (n,) numbers the contents as they first appear;
-    `twinned` (n,) marks rows whose content lies in other cells of the table too.
+    Pool p is `rows[starts[p] : starts[p] + sizes[p]]`; `keys` are p * (n + 1) + content of these rows, ascending.
+    `content` (n,) numbers the contents as they first appear; `in_several_cells` (n,) marks rows whose content lies in
+    other cells of the table too.
     """
 
     concepts: int
@@ -107,7 +52,7 @@ class ImagePools:
     rows: Numbers
     keys: Numbers
     content: Numbers
-    twinned: NDArray[np.bool_]
+    in_several_cells: NDArray[np.bool_]
 
     def cell(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
         """Pools of the images of concepts in contexts."""
@@ -142,22 +87,22 @@ class ImagePools:
         found = np.minimum(np.searchsorted(self.keys, sought), len(self.keys) - 1)
         return np.where(self.keys[found] == sought, found - self.starts[pools], NOWHERE)
 
-    def twins(self, support: Numbers) -> Numbers:
+    def contents_in_several_cells(self, support: Numbers) -> Numbers:
         """(T, W) contents of the tasks' supports (T, N, K) that lie in several cells, with a filler found nowhere."""
         filler = len(self.content)
         flat = support.reshape(len(support), support.shape[1] * support.shape[2])
-        twinned = self.twinned[flat]
-        most = int(twinned.sum(1).max(initial=0))
+        repeated = self.in_several_cells[flat]
+        most = int(repeated.sum(1).max(initial=0))
         if not most:
             return np.empty((len(support), 0), np.int64)
-        return np.sort(np.where(twinned, self.content[flat], filler), axis=1)[:, :most]
+        return np.sort(np.where(repeated, self.content[flat], filler), axis=1)[:, :most]
 
     def taken(self, pools: Numbers, support: Numbers) -> Numbers:
         """(T, N, E) positions in the pools (T, N) of contents that the tasks' supports (T, N, K) use, and filler."""
         # A content of one cell can only meet its own class; the few others are looked for in the pools of all.
-        own = np.where(self.twinned[support], len(self.content), self.content[support])
-        twins = self.twins(support)[:, None, :]
-        found = [self.positions(pools[..., None], content) for content in (own, twins)]
+        own = np.where(self.in_several_cells[support], len(self.content), self.content[support])
+        repeated = self.contents_in_several_cells(support)[:, None, :]
+        found = [self.positions(pools[..., None], content) for content in (own, repeated)]
         return np.concatenate(found, axis=2)
 
     def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
@@ -176,20 +121,19 @@ def build_image_pools(table: ImageTable) -> ImagePools:
     cell = table.concept * contexts + table.context
     cell_rows = _first_of_each(cell, content)
     whole_rows = _first_of_each(table.concept, content)
-    # Every image of a concept beside every context of the concept, less those whose content lies in the context.
+    # Every image of a concept for every context of the concept, less those whose content lies in the context.
     filled = np.unique(cell)
     per_concept = np.bincount(table.concept[whole_rows], minlength=concepts)
     begins = np.cumsum(per_concept) - per_concept
-    repeats = per_concept[filled // contexts] if len(filled) else np.empty(0, np.int64)
-    ends = np.cumsum(repeats)
-    offset = np.arange(ends[-1] if len(ends) else 0) - np.repeat(ends - repeats, repeats)
-    beside = np.repeat(filled, repeats)
-    other_rows = whole_rows[begins[beside // contexts if contexts else beside] + offset]
-    inside = np.isin(
-        beside * (len(content) + 1) + content[other_rows], cell[cell_rows] * (len(content) + 1) + content[cell_rows]
-    )
+    owner = filled // max(contexts, 1)
+    repeats = per_concept[owner]
+    offset = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    other_cell = np.repeat(filled, repeats)
+    other_rows = whole_rows[np.repeat(begins[owner], repeats) + offset]
+    many = len(content) + 1  # beyond every content, so that pool * many + content is one number per pair
+    inside = np.isin(other_cell * many + content[other_rows], cell[cell_rows] * many + content[cell_rows])
     cells = concepts * contexts
-    pool = np.concatenate([cell[cell_rows], cells + beside[~inside], 2 * cells + table.concept[whole_rows]])
+    pool = np.concatenate([cell[cell_rows], cells + other_cell[~inside], 2 * cells + table.concept[whole_rows]])
     rows = np.concatenate([cell_rows, other_rows[~inside], whole_rows])
     sizes = np.bincount(pool, minlength=2 * cells + concepts).astype(np.int64)
     cells_of_content = np.bincount(content[cell_rows], minlength=len(content))
@@ -199,9 +143,9 @@ def build_image_pools(table: ImageTable) -> ImagePools:
         starts=np.cumsum(sizes) - sizes,
         sizes=sizes,
         rows=rows,
-        keys=pool * (len(content) + 1) + content[rows],
+        keys=pool * many + content[rows],
         content=content,
-        twinned=cells_of_content[content] > 1,
+        in_several_cells=cells_of_content[content] > 1,
     )
 
 
@@ -232,7 +176,7 @@ def random_numbers(key: int, *counters: ArrayLike) -> Words:
     return state
 
 
-def random_below(randoms: Words, sizes: ArrayLike) -> NDArray[np.int64]:
+def random_below(randoms: Words, sizes: ArrayLike) -> Numbers:
     """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
 
     The remainder's bias is size / 2**64 at most, far below what any number of tasks can show.
@@ -245,9 +189,7 @@ def random_shares(randoms: Words) -> NDArray[np.float64]:
     return (randoms >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def distinct_positions(
-    randoms: Words, sizes: NDArray[np.int64], excluded: NDArray[np.int64] | None = None
-) -> NDArray[np.int64]:
+def distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | None = None) -> Numbers:
     """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
 
     `randoms` (B, count) from `random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,

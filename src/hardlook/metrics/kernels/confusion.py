@@ -18,7 +18,7 @@ from hardlook.metrics.kernels.compiled import compiled
 BLOCK = 4096
 
 # A counter has 32 bits, so no more pixels than this go into one table.
-PIXELS_A_TABLE = 2**31
+MAX_PIXELS_PER_TABLE = 2**31
 
 
 def count_pairs(
@@ -43,9 +43,9 @@ def count_pairs(
     last_predicted = predicted.dtype.type(min(classes - 1, np.iinfo(prediction.dtype).max))
     limits = last_true, last_predicted, true_labels.dtype.type(ignored), np.uint32(ignored_row), np.uint32(classes)
     shape = classes + 2, classes + 1
-    if true_labels.size <= PIXELS_A_TABLE:
+    if true_labels.size <= MAX_PIXELS_PER_TABLE:
         return _table(count, true_labels, predicted, limits, shape)
-    parts = [slice(start, start + PIXELS_A_TABLE) for start in range(0, true_labels.size, PIXELS_A_TABLE)]
+    parts = [slice(start, start + MAX_PIXELS_PER_TABLE) for start in range(0, true_labels.size, MAX_PIXELS_PER_TABLE)]
     return sum((_table(count, true_labels[p], predicted[p], limits, shape) for p in parts), np.zeros(shape, np.int64))
 
 

@@ -23,11 +23,11 @@ def match_greedily(
     thresholds: NDArray[np.float64],
     matches: NDArray[np.int16],
 ) -> None:
-    """Fill `matches` (A, T, D), which comes filled with IGNORED, for the detections listed in `order`.
+    """Fill `matches` (A, T, D), filled with IGNORED before, for the detections listed in `order`.
 
-    `overlap` is (D, G); `order` and `columns` list detections and objects as they take their turns; a detection
-    meets objects of its own group only. `ignored` (A, G) objects neither count nor harm, detections `outside` (A, D)
-    are left out when unmatched, and a `trapped` (G,) object is taken but reads as none.
+    `overlap` is (D, G); `order` and `columns` list detections and objects in the order of matching; a detection
+    can match objects of its own group only. `ignored` (A, G) objects count neither as found nor as missed, detections
+    `outside` (A, D) are left out when unmatched, and a match with a `trapped` (G,) object is recorded as none.
     """
     objects = len(columns)
     reach = np.zeros(overlap.shape[0])
@@ -38,7 +38,7 @@ def match_greedily(
     arranged = np.empty(objects, np.int64)
     taken = np.empty(objects, np.bool_)
     for a in range(ignored.shape[0]):
-        # Objects that count come first, each part in the order it came.
+        # Objects that count are first, each part in its given order.
         filled = 0
         for part in range(2):
             for g in columns:

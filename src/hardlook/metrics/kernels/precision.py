@@ -4,7 +4,7 @@ COCO's interpolated precision at a recall level is the best precision at that re
 raises the best of the highest level it reaches, and a maximum from the right at the end does the rest: no curve is
 stored, and the values equal those of a sorted curve to the last bit.
 
-`accumulate_counting` computes the sums of `accumulate` in the same order over only the detections that can matter: no
+`accumulate_relevant` computes the sums of `accumulate` in the same order over only the detections that can matter: no
 ignored ones, and a detection that found nothing is added whatever its weight, since a branch that half of all weights
 take costs more than adding zero.
 """
@@ -49,7 +49,7 @@ def count_hit(
 
 
 @compiled
-def read_off(
+def fill_precision_and_recall(
     objects: NDArray[np.float64],
     hits: NDArray[np.float64],
     best: NDArray[np.float64],
@@ -80,7 +80,7 @@ def accumulate(
     precision: NDArray[np.float64],
     recall: NDArray[np.float64],
 ) -> None:
-    """Fill `precision` and `recall` (P, K), which come filled with NaN.
+    """Fill `precision` and `recall` (P, K), filled with NaN before.
 
     `matched` (P, N) holds the class of the object found, UNMATCHED or IGNORED; `labels`, `weights` (N,); `objects`
     (P, K) counts; `levels` (R,) ascending from 0.
@@ -99,11 +99,11 @@ def accumulate(
                 misses[label] += weight
                 continue
             count_hit(truth, label, weight, objects[p], similarity, levels, hits, misses, reached, best)
-        read_off(objects[p], hits, best, precision[p], recall[p])
+        fill_precision_and_recall(objects[p], hits, best, precision[p], recall[p])
 
 
 @compiled
-def accumulate_counting(
+def accumulate_relevant(
     starts: NDArray[np.int64],
     places: NDArray[np.int32],
     found: NDArray[np.int16],
@@ -115,9 +115,9 @@ def accumulate_counting(
     precision: NDArray[np.float64],
     recall: NDArray[np.float64],
 ) -> None:
-    """Fill `precision` and `recall` (P, K), which come filled with NaN.
+    """Fill `precision` and `recall` (P, K), filled with NaN before.
 
-    `starts` (P + 1,), `places` and `found` are those of `Counting`; `labels`, `weights` (N,) of all detections;
+    `starts` (P + 1,), `places` and `found` as in `RelevantDetections`; `labels`, `weights` (N,) of all detections;
     `objects` (P, K) counts; `levels` (R,) ascending from 0.
     """
     settings, classes = objects.shape
@@ -133,4 +133,4 @@ def accumulate_counting(
             if weight == 0:
                 continue
             count_hit(truth, label, weight, objects[p], similarity, levels, hits, misses, reached, best)
-        read_off(objects[p], hits, best, precision[p], recall[p])
+        fill_precision_and_recall(objects[p], hits, best, precision[p], recall[p])

@@ -3,8 +3,6 @@
 >>> from hardlook.models.planted.saliency import PlantedSaliency
 >>> {finding.passed for finding in check_model(PlantedSaliency, "saliency")}
 {True}
->>> set(CONTRACTS) == set(ROLES)
-True
 """
 
 from __future__ import annotations
@@ -13,38 +11,19 @@ import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
 
-from hardlook.errors import ModelError
 from hardlook.models.arguments import convert_arguments
 from hardlook.models.conformance.checks import AnswerError, Finding, RoleContract
-from hardlook.models.conformance.encoders import ENCODER, IMAGE_TEXT_ENCODER, TEXT_ENCODER
-from hardlook.models.conformance.few_shot import FEW_SHOT, ONE_SHOT
-from hardlook.models.conformance.images import INSTANCE, PANOPTIC, SALIENCY, SEMANTIC
-from hardlook.models.conformance.interactive import CLICKS, PROMPTABLE
-from hardlook.models.registry import find, missing_members
-from hardlook.models.roles import ROLES
+from hardlook.models.conformance.contracts import CONTRACTS
+from hardlook.models.registry import check_roles, find, missing_members
 
 NO_DEVICE = "no-such-device"
 
 Trial = Callable[[], list[str]]
-
-CONTRACTS: Mapping[str, RoleContract] = {
-    "encoder": ENCODER,
-    "text-encoder": TEXT_ENCODER,
-    "image-text-encoder": IMAGE_TEXT_ENCODER,
-    "saliency": SALIENCY,
-    "semantic-segmenter": SEMANTIC,
-    "instance-segmenter": INSTANCE,
-    "panoptic-segmenter": PANOPTIC,
-    "one-shot-segmenter": ONE_SHOT,
-    "few-shot-learner": FEW_SHOT,
-    "promptable-segmenter": PROMPTABLE,
-    "click-model": CLICKS,
-}
 
 
 def check_named(name: str, role: str, args: Mapping[str, Any] | None = None) -> list[Finding]:
@@ -59,12 +38,11 @@ def check_model(model_or_builder: Any, role: str) -> list[Finding]:
     With a class or factory a second instance is compared with the first, and where it takes a `device` an impossible
     one is tried.
     """
-    if role not in ROLES:
-        raise ModelError(f"there is no role {role!r}", remedy=f"the roles are {', '.join(ROLES)}")
-    makes = isinstance(model_or_builder, type) or (
+    check_roles(role)
+    is_builder = isinstance(model_or_builder, type) or (
         callable(model_or_builder) and bool(missing_members(model_or_builder, role))
     )
-    builder: Callable[..., Any] | None = model_or_builder if makes else None
+    builder: Callable[..., Any] | None = model_or_builder if is_builder else None
     try:
         model = builder() if builder is not None else model_or_builder
     except Exception as error:
@@ -75,15 +53,6 @@ def check_model(model_or_builder: Any, role: str) -> list[Finding]:
         return [Finding("members", False, f"{expected}; {type(model).__qualname__} has not")]
     members = Finding("members", True, f"has all that a {role} has")
     return [members, *ContractChecks(CONTRACTS[role], model, builder).findings()]
-
-
-@dataclass(frozen=True)
-class RecordedCall:
-    """A call with all probes: whether it `changed` them, its answers, and copies made before any other call."""
-
-    changed: bool
-    answers: list[Any]
-    copies: list[Any]
 
 
 class ContractChecks:
@@ -132,12 +101,13 @@ class ContractChecks:
         return [probe.value for probe in self.contract.probes(self.model)]
 
     @functools.cached_property
-    def _first_call(self) -> RecordedCall:
+    def _first_call(self) -> tuple[bool, list[Any], list[Any]]:
+        """Whether a call with all probes changed them, its answers, and copies made before any other call."""
         values = self._values()
         before = [array.copy() for array in _arrays(values)]
         answers = self.contract.call(self.model, values)
         changed = any(not np.array_equal(a, b) for a, b in zip(before, _arrays(values), strict=True))
-        return RecordedCall(changed, answers, copy.deepcopy(answers))
+        return changed, answers, copy.deepcopy(answers)
 
     def _answer_alone(self, place: int) -> Any:
         if place not in self._alone:
@@ -153,14 +123,15 @@ class ContractChecks:
         ]
 
     def _check_batch(self) -> list[str]:
-        faults_by_place = [
-            self.contract.find_faults(self.model, v, a)
-            for v, a in zip(self._values(), self._first_call.copies, strict=True)
+        _, _, answers = self._first_call
+        return [
+            f"answer {place}: {fault}"
+            for place, (value, answer) in enumerate(zip(self._values(), answers, strict=True))
+            for fault in self.contract.find_faults(self.model, value, answer)
         ]
-        return [f"answer {place}: {fault}" for place, faults in enumerate(faults_by_place) for fault in faults]
 
     def _check_one_by_one(self) -> list[str]:
-        return self._differences([self._answer_alone(place) for place in range(len(self._first_call.copies))])
+        return self._differences([self._answer_alone(place) for place in range(len(self._values()))])
 
     def _check_empty_batch(self) -> list[str]:
         answers = self.contract.call(self.model, [])
@@ -176,15 +147,17 @@ class ContractChecks:
         return self._differences([answers[order.index(place)] for place in range(len(order))])
 
     def _check_inputs(self) -> list[str]:
-        return ["expected the inputs as they were, got them changed by the call"] if self._first_call.changed else []
+        changed, *_ = self._first_call
+        return ["expected the inputs as they were, got them changed by the call"] if changed else []
 
     def _check_answers_kept(self) -> list[str]:
-        values = self._values()
-        self.contract.call(self.model, values[:2])
-        return self._differences(self._first_call.answers)
+        self.contract.call(self.model, self._values()[:2])
+        _, answers, _ = self._first_call
+        return self._differences(answers)
 
     def _differences(self, answers: Sequence[Any]) -> list[str]:
-        found = [self.contract.compare(one, two) for one, two in zip(self._first_call.copies, answers, strict=True)]
+        _, _, first = self._first_call
+        found = [self.contract.compare(one, two) for one, two in zip(first, answers, strict=True)]
         return [
             f"expected the same answer for question {place}, but {words}" for place, words in enumerate(found) if words
         ]

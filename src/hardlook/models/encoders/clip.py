@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import PIL.Image
@@ -20,7 +21,13 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 from hardlook.models.roles import Image, Vectors
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.transformers_folder import TextNetwork, open_text_network, pad_tokens, tokenize
+from hardlook.models.transformers_folder import (
+    TextNetwork,
+    encode_in_batches,
+    open_text_network,
+    pad_tokens,
+    tokenize,
+)
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
@@ -33,23 +40,24 @@ class Clip:
     def __init__(self, path: Path, device: str = "cpu", batch: int = 32) -> None:
         self._loaded = open_text_network(path, family="clip", architecture="CLIPModel", device=device)
         self._batch = batch
-        self._size = int(self._loaded.config.vision_config.image_size)
+        self._size = int(self._loaded.network.config.vision_config.image_size)
         self._mean, self._std, preparation = _colours(Path(path).expanduser())
-        self.device, self.dimension = device, int(self._loaded.config.projection_dim)
+        self.device, self.dimension = device, int(self._loaded.network.config.projection_dim)
         self.weights_files = (*self._loaded.files, *preparation)
 
     def encode_images(self, images: Sequence[Image]) -> Vectors:
         """(N, dimension) float32 of unit length."""
+        return encode_in_batches(images, self._batch, self.dimension, self._encode_images)
+
+    def _encode_images(self, images: Sequence[Image]) -> Any:
         import torch
 
-        network, vectors = self._loaded.network, [np.empty((0, self.dimension), np.float32)]
-        for start in range(0, len(images), self._batch):
-            some = [clip_pixels(image, self._size, self._mean, self._std) for image in images[start:][: self._batch]]
-            with exact_inference():
-                seen = network.vision_model(pixel_values=torch.from_numpy(np.stack(some)).to(self.device))
-                projected = network.visual_projection(seen.pooler_output)
-                vectors.append(torch.nn.functional.normalize(projected, dim=1).cpu().numpy())
-        return np.concatenate(vectors)
+        pixels = np.stack([clip_pixels(image, self._size, self._mean, self._std) for image in images])
+        network = self._loaded.network
+        with exact_inference():
+            seen = network.vision_model(pixel_values=torch.from_numpy(pixels).to(self.device))
+            projected = network.visual_projection(seen.pooler_output)
+            return torch.nn.functional.normalize(projected, dim=1).cpu().numpy()
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32 of unit length."""
@@ -69,7 +77,7 @@ class ClipText:
             raise ModelError(f"the template {template!r} has no place for the label", remedy=remedy)
         self._loaded = open_text_network(path, family="clip", architecture="CLIPModel", device=device)
         self._template, self._batch = template, batch
-        self.device, self.dimension = device, int(self._loaded.config.projection_dim)
+        self.device, self.dimension = device, int(self._loaded.network.config.projection_dim)
         self.weights_files = self._loaded.files
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
@@ -97,16 +105,17 @@ def clip_pixels(
 def _encode_text(loaded: TextNetwork, texts: Sequence[str], dimension: int, device: str, batch: int) -> Vectors:
     import torch
 
-    network, vectors = loaded.network, [np.empty((0, dimension), np.float32)]
-    longest = loaded.config.text_config.max_position_embeddings
-    for start in range(0, len(texts), batch):
-        numbers = tokenize(loaded.tokenizer, texts[start : start + batch], longest)
-        tokens, mask = pad_tokens(numbers, device, fill=int(loaded.tokenizer.pad_token_id or 0))
+    network, tokenizer = loaded.network, loaded.tokenizer
+    longest = network.config.text_config.max_position_embeddings
+
+    def encode(some: Sequence[str]) -> Any:
+        tokens, mask = pad_tokens(tokenize(tokenizer, some, longest), device, fill=int(tokenizer.pad_token_id or 0))
         with exact_inference():
             read = network.text_model(input_ids=tokens, attention_mask=mask)
             projected = network.text_projection(read.pooler_output)
-            vectors.append(torch.nn.functional.normalize(projected, dim=1).cpu().numpy())
-    return np.concatenate(vectors)
+            return torch.nn.functional.normalize(projected, dim=1).cpu().numpy()
+
+    return encode_in_batches(texts, batch, dimension, encode)
 
 
 def _colours(folder: Path) -> tuple[Sequence[float], Sequence[float], tuple[Path, ...]]:

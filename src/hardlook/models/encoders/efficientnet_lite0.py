@@ -19,17 +19,18 @@ from hardlook.errors import OptionError
 from hardlook.extras import require
 from hardlook.models.roles import Features, Image
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.weights.install import where
+from hardlook.models.weights.install import locate_weights
 from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
 
-STAGES = ((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80), (3, 5, 1, 6, 112), (4, 5, 2, 6, 192))
-"""(repeats, kernel, stride, expansion, channels) of the stages before the last."""
-
-LAST_STAGE = (1, 3, 1, 6, 320)
+STAGES = (
+    *((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80)),
+    *((3, 5, 1, 6, 112), (4, 5, 2, 6, 192), (1, 3, 1, 6, 320)),
+)
+"""(repeats, kernel, stride, expansion, channels) of the stages."""
 
 LAYERS = {"stride8": 4, "stride16": 10, "stride32": 15, "head": 16}
 """Which block's output is the map: 40, 112, 320 and 1280 channels."""
@@ -55,14 +56,14 @@ class EfficientNetLite0:
         batch: int = 32,
     ) -> None:
         require("torch", extra="torch")
-        depths = parse_layers(layer)
+        self._depths = parse_layers(layer)
         if size < 32:
             raise OptionError(f"size {size} leaves nothing of the image", remedy="size is at least 32 pixels")
-        path = Path(weights) if weights else where("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
+        path = Path(weights) if weights else locate_weights("efficientnet-lite0")["efficientnet-lite0-57934424.pth"]
         self._network = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
-        self._size, self._depths, self._batch = size, depths, batch
+        self._size, self._batch = size, batch
         self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path,)
 
@@ -71,29 +72,44 @@ class EfficientNetLite0:
         maps: list[NDArray[np.float32]] = []
         vectors = [np.empty((0, DIMENSION), np.float32)]
         for start in range(0, len(images), self._batch):
-            inputs = self.inputs(images[start : start + self._batch])
+            inputs = self.prepare_inputs(images[start : start + self._batch])
             with exact_inference():
-                head, asked = self._network(inputs, self._depths)
+                head, chosen = self._network(inputs, self._depths)
                 vectors.append(head.mean((2, 3)).cpu().numpy())
-                maps.extend((asked[0] if len(asked) == 1 else join_maps(asked)).cpu().numpy())
+                maps.extend((chosen[0] if len(chosen) == 1 else join_maps(chosen)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
 
-    def inputs(self, images: Sequence[Image]) -> Tensor:
-        """What the network takes, (N, 3, size, size) float32 on its device."""
+    def prepare_inputs(self, images: Sequence[Image]) -> Tensor:
+        """The input of the network, (N, 3, size, size) float32 on its device."""
         import torch
 
         return torch.from_numpy(np.stack([prepare_image(image, self._size) for image in images])).to(self.device)
 
-    def trainable_copy(self) -> nn.Module:
-        """A copy of the network for tuning: `inputs` to vectors (N, 1280) with gradients; this encoder stays as it is.
+    def copy_network(self) -> nn.Module:
+        """A copy of the network for tuning, from `prepare_inputs` to vectors (N, 1280); this encoder stays as it is.
 
-        Normalisation keeps the statistics of the training: a few supports are too few for new ones.
+        Batch normalisation keeps its trained statistics: a few supports are too few for new ones.
         """
-        return vector_network(copy.deepcopy(self._network).requires_grad_(True))
+        from torch import nn
+
+        class VectorNetwork(nn.Module):
+            """The average of the last map as the only answer."""
+
+            def __init__(self, network: nn.Module) -> None:
+                super().__init__()
+                self.network = network
+
+            def forward(self, x: Tensor) -> Tensor:
+                """(N, 3, S, S) to (N, 1280)."""
+                head, _ = self.network(x, ())
+                vectors: Tensor = head.mean((2, 3))
+                return vectors
+
+        return VectorNetwork(copy.deepcopy(self._network).requires_grad_(True)).eval()
 
 
 def parse_layers(layer: str) -> tuple[int, ...]:
-    """The blocks whose outputs a layer's name asks for, in the order of the name.
+    """The blocks whose outputs a layer's name stands for, in the order of the name.
 
     >>> parse_layers("head"), parse_layers("stride16+head")
     ((16,), (10, 16))
@@ -130,28 +146,8 @@ def prepare_image(image: Image, size: int) -> NDArray[np.float32]:
     return scaled.transpose(2, 0, 1)
 
 
-def vector_network(network: nn.Module) -> nn.Module:
-    """The network with the average of its last map as its only answer: (N, 3, S, S) to (N, 1280)."""
-    from torch import nn
-
-    class VectorNetwork(nn.Module):
-        """Its one part is the network."""
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.network = network
-
-        def forward(self, x: Tensor) -> Tensor:
-            """(N, 3, S, S) to (N, 1280)."""
-            head, _ = self.network(x, ())
-            vectors: Tensor = head.mean((2, 3))
-            return vectors
-
-    return VectorNetwork().eval()
-
-
 def build_network() -> nn.Module:
-    """The network with random weights; its call takes (N, 3, S, S) and depths, and gives (last map, asked maps)."""
+    """The network with random weights; its call takes (N, 3, S, S) and depths: see its `forward`."""
     import torch.nn.functional as functional
     from torch import nn
 
@@ -199,7 +195,7 @@ def build_network() -> nn.Module:
             super().__init__()
             self._conv_stem, self._bn0 = SameConv(3, 32, 3, 2, bias=False), norm(32)
             self._blocks, inputs = nn.ModuleList(), 32
-            for repeats, kernel, stride, expansion, outputs in (*STAGES, LAST_STAGE):
+            for repeats, kernel, stride, expansion, outputs in STAGES:
                 for repeat in range(repeats):
                     self._blocks.append(Block(inputs, outputs, kernel, stride if repeat == 0 else 1, expansion))
                     inputs = outputs

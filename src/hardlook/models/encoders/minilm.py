@@ -10,14 +10,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from hardlook.errors import DataError
 from hardlook.extras import require
 from hardlook.models.roles import Vectors
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.transformers_folder import pad_tokens
-from hardlook.models.weights.install import where
+from hardlook.models.transformers_folder import average_tokens, encode_in_batches, pad_tokens
+from hardlook.models.weights.install import locate_weights
 from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
@@ -41,37 +39,30 @@ class MiniLM:
     """
 
     def __init__(
-        self,
-        weights: Path | None = None,
-        tokenizer: Path | None = None,
-        device: str = "cpu",
-        batch: int = 64,
+        self, weights: Path | None = None, tokenizer: Path | None = None, device: str = "cpu", batch: int = 64
     ) -> None:
         require("torch", extra="torch")
-        path = Path(weights) if weights else where("all-minilm-l6-v2")["model.safetensors"]
-        words = Path(tokenizer) if tokenizer else path.parent / "tokenizer.json"
-        self._tokenizer = _read_tokenizer(words)
+        path = Path(weights) if weights else locate_weights("all-minilm-l6-v2")["model.safetensors"]
+        vocabulary = Path(tokenizer) if tokenizer else path.parent / "tokenizer.json"
+        self._tokenizer = _read_tokenizer(vocabulary)
         self._network = build_network()
         load_into(self._network, load_state_dict(path), ignore=UNUSED)
         self._network.eval().requires_grad_(False).to(device)
         self._batch = batch
         self.device, self.dimension = device, DIMENSION
-        self.weights_files: tuple[Path, ...] = (path, words)
+        self.weights_files: tuple[Path, ...] = (path, vocabulary)
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, 384) float32 of unit length."""
+        return encode_in_batches(texts, self._batch, DIMENSION, self._encode)
+
+    def _encode(self, texts: Sequence[str]) -> Any:
         import torch
 
-        vectors = [np.empty((0, DIMENSION), np.float32)]
-        for start in range(0, len(texts), self._batch):
-            encoded = self._tokenizer.encode_batch(list(texts[start : start + self._batch]))
-            tokens, mask = pad_tokens([one.ids for one in encoded], self.device)
-            with exact_inference():
-                hidden = forward(self._network, tokens, mask.bool())
-                weight = mask.to(hidden.dtype)[..., None]
-                average = (hidden * weight).sum(1) / weight.sum(1)
-                vectors.append(torch.nn.functional.normalize(average, dim=1).cpu().numpy())
-        return np.concatenate(vectors)
+        tokens, mask = pad_tokens([one.ids for one in self._tokenizer.encode_batch(list(texts))], self.device)
+        with exact_inference():
+            average = average_tokens(forward(self._network, tokens, mask.bool()), mask)
+            return torch.nn.functional.normalize(average, dim=1).cpu().numpy()
 
 
 def build_network() -> nn.ModuleDict:

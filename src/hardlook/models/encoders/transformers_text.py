@@ -14,11 +14,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from hardlook.models.roles import Vectors
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.transformers_folder import TextNetwork, open_text_network, pad_tokens, tokenize
+from hardlook.models.transformers_folder import (
+    TextNetwork,
+    average_tokens,
+    encode_in_batches,
+    open_text_network,
+    pad_tokens,
+    tokenize,
+)
 
 Pooling = Literal["mean", "cls"]
 
@@ -37,21 +42,13 @@ class TokenAverage:
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32, not normalised."""
-        vectors = [np.empty((0, self.dimension), np.float32)]
-        for start in range(0, len(texts), self._batch):
-            numbers = tokenize(self._loaded.tokenizer, texts[start : start + self._batch], self._longest)
-            vectors.append(self._pooled(numbers))
-        return np.concatenate(vectors)
+        return encode_in_batches(texts, self._batch, self.dimension, self._encode)
 
-    def _pooled(self, numbers: Sequence[Sequence[int]]) -> Any:
-
-        tokens, mask = pad_tokens(numbers, self.device)
+    def _encode(self, texts: Sequence[str]) -> Any:
+        tokens, mask = pad_tokens(tokenize(self._loaded.tokenizer, texts, self._longest), self.device)
         with exact_inference():
             hidden = self._loaded.network(input_ids=tokens, attention_mask=mask).last_hidden_state
-            if self._pooling == "cls":
-                return hidden[:, 0].cpu().numpy()
-            weight = mask.to(hidden.dtype)[..., None]
-            return ((hidden * weight).sum(1) / weight.sum(1)).cpu().numpy()
+            return (hidden[:, 0] if self._pooling == "cls" else average_tokens(hidden, mask)).cpu().numpy()
 
 
 class Bert(TokenAverage):
@@ -61,16 +58,17 @@ class Bert(TokenAverage):
         loaded = open_text_network(
             path, family="bert", architecture="BertModel", device=device, add_pooling_layer=False
         )
-        config = loaded.config
+        config = loaded.network.config
         super().__init__(loaded, config.hidden_size, config.max_position_embeddings, pooling, device, batch)
 
 
 class Gpt2(TokenAverage):
-    """GPT-2 without its language head, averaged over the tokens; of an empty text the end mark stands alone."""
+    """GPT-2 without its language head, averaged over the tokens; an empty text is the end mark alone."""
 
     def __init__(self, path: Path, device: str = "cpu", batch: int = 64) -> None:
         loaded = open_text_network(path, family="gpt2", architecture="GPT2Model", device=device)
-        super().__init__(loaded, loaded.config.n_embd, loaded.config.n_positions, "mean", device, batch)
+        config = loaded.network.config
+        super().__init__(loaded, config.n_embd, config.n_positions, "mean", device, batch)
 
 
 class T5(TokenAverage):
@@ -78,4 +76,4 @@ class T5(TokenAverage):
 
     def __init__(self, path: Path, device: str = "cpu", batch: int = 64) -> None:
         loaded = open_text_network(path, family="t5", architecture="T5EncoderModel", device=device)
-        super().__init__(loaded, loaded.config.d_model, T5_LONGEST, "mean", device, batch)
+        super().__init__(loaded, loaded.network.config.d_model, T5_LONGEST, "mean", device, batch)

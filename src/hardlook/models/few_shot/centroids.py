@@ -35,5 +35,4 @@ class CosineCentroid(StackedLearner):
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32, in [-1, 1]; 0 for a vector of length 0."""
-        cosines: NDArray[np.float32] = unit_vectors(stack.query) @ unit_vectors(stack.class_means()).transpose(0, 2, 1)
-        return cosines
+        return unit_vectors(stack.query) @ unit_vectors(stack.class_means()).transpose(0, 2, 1)

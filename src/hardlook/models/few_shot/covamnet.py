@@ -45,13 +45,13 @@ class CovaMNet(StackedLearner):
         scores = np.empty((tasks, queries, stack.ways), np.float32)
         classes = class_cells(stack)
         for task in range(tasks):
-            known = descriptors(stack.support[task]).reshape(-1, stack.support.shape[2])
-            spread = np.concatenate([_centred(known[pool], axis=0) for pool in classes])
-            asked = self._prepared(descriptors(stack.query[task]))
-            cells = asked.shape[1]
+            support = descriptors(stack.support[task]).reshape(-1, stack.support.shape[2])
+            spread = np.concatenate([_centred(support[pool], axis=0) for pool in classes])
+            query = self._prepared(descriptors(stack.query[task]))
+            cells = query.shape[1]
             for block in query_blocks(queries, cells * len(spread)):
                 # x' S x is |X x|^2 / (n - 1) for centred descriptors X, so the C x C covariance is never made.
-                along = np.square(asked[block].reshape(-1, asked.shape[2]) @ spread.T)
+                along = np.square(query[block].reshape(-1, query.shape[2]) @ spread.T)
                 for way, pool in enumerate(classes):
                     total = along[:, pool].sum(axis=1).reshape(-1, cells).mean(axis=1)
                     scores[task, block, way] = total / max(pool.stop - pool.start - 1, 1)

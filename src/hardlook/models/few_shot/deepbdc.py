@@ -17,6 +17,8 @@ Euclidean distance to the class mean.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -40,9 +42,7 @@ class DeepBDC(StackedLearner):
     def __init__(self, dimension: int = DEEPBDC_DIMENSION, seed: int = 0) -> None:
         if dimension < 2:
             raise OptionError(f"dimension is {dimension}", remedy="two channels at least have a distance")
-        self.dimension = dimension
-        self.seed = seed
-        self._mixings: dict[int, NDArray[np.float32]] = {}
+        self.dimension, self.seed = dimension, seed
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32 inner products (one shot) or minus squared distances."""
@@ -52,9 +52,9 @@ class DeepBDC(StackedLearner):
         for task in range(tasks):
             shown = np.split(self._channels(stack.support[task]), ends[:-1])
             means = np.stack([_mean_matrix(channels) for channels in shown])
-            asked = self._channels(stack.query[task])
-            for block in query_blocks(queries, asked.shape[1] ** 2):
-                rows = bdc_matrices(asked[block]).reshape(-1, means.shape[1])
+            query = self._channels(stack.query[task])
+            for block in query_blocks(queries, query.shape[1] ** 2):
+                rows = bdc_matrices(query[block]).reshape(-1, means.shape[1])
                 products = rows @ means.T
                 if stack.shots.max() == 1:
                     scores[task, block] = products
@@ -67,18 +67,17 @@ class DeepBDC(StackedLearner):
         """(n, d, h * w) values of each channel, d at most `dimension`."""
         values = maps.reshape(*maps.shape[:2], -1)
         count = values.shape[1]
-        if count <= self.dimension:
-            return values
-        if count not in self._mixings:
-            self._mixings[count] = self._mixing(count)
-        return self._mixings[count] @ values
+        return values if count <= self.dimension else random_projection(count, self.dimension, self.seed) @ values
 
-    def _mixing(self, count: int) -> NDArray[np.float32]:
-        normal = generator(self.seed, "deepbdc", count, self.dimension).standard_normal((count, self.dimension))
-        directions, triangle = np.linalg.qr(normal)
-        # The signs of a QR decomposition are the library's choice; these are not.
-        directions *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0) * np.sqrt(count / self.dimension)
-        return np.ascontiguousarray(directions.T.astype(np.float32))
+
+@functools.lru_cache(maxsize=8)
+def random_projection(inputs: int, outputs: int, seed: int) -> NDArray[np.float32]:
+    """(outputs, inputs) float32 with orthogonal rows that keep lengths on average."""
+    normal = generator(seed, "deepbdc", inputs, outputs).standard_normal((inputs, outputs))
+    directions, triangle = np.linalg.qr(normal)
+    # The signs of a QR decomposition are the library's choice; these are not.
+    directions *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0) * np.sqrt(inputs / outputs)
+    return np.ascontiguousarray(directions.T.astype(np.float32))
 
 
 def bdc_matrices(channels: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -118,5 +117,4 @@ def _mean_matrix(channels: NDArray[np.float32]) -> NDArray[np.float32]:
     total = np.zeros(width * width, np.float32)
     for block in query_blocks(shots, width * width):
         total += bdc_matrices(channels[block]).reshape(-1, width * width).sum(axis=0)
-    mean: NDArray[np.float32] = np.divide(total, shots, dtype=np.float32)
-    return mean
+    return np.divide(total, shots, dtype=np.float32)

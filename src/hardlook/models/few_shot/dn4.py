@@ -44,11 +44,11 @@ class DN4(StackedLearner):
         classes = class_cells(stack)
         # Task by task: one product is large enough to keep the processor busy, and its bits have no neighbours.
         for task in range(tasks):
-            known = unit_vectors(descriptors(stack.support[task])).reshape(-1, stack.support.shape[2])
-            asked = unit_vectors(descriptors(stack.query[task]))
-            cells = asked.shape[1]
-            for block in query_blocks(queries, cells * len(known)):
-                cosines = asked[block].reshape(-1, asked.shape[2]) @ known.T
+            support = unit_vectors(descriptors(stack.support[task])).reshape(-1, stack.support.shape[2])
+            query = unit_vectors(descriptors(stack.query[task]))
+            cells = query.shape[1]
+            for block in query_blocks(queries, cells * len(support)):
+                cosines = query[block].reshape(-1, query.shape[2]) @ support.T
                 for way, pool in enumerate(classes):
                     nearest = self._nearest(cosines[:, pool])
                     scores[task, block, way] = nearest.reshape(-1, cells).sum(axis=1)

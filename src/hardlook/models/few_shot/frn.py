@@ -33,9 +33,7 @@ class FRN(StackedLearner):
     flags = ("GL", "TT")
 
     def __init__(self, alpha: float = FRN_ALPHA, beta: float = FRN_BETA, downscale: bool = True) -> None:
-        self.alpha = alpha
-        self.beta = beta
-        self.downscale = downscale
+        self.alpha, self.beta, self.downscale = alpha, beta, downscale
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32 minus mean squared errors, at most 0 up to rounding."""
@@ -44,24 +42,24 @@ class FRN(StackedLearner):
         classes = class_cells(stack)
         factor = np.float32(1 / np.sqrt(channels) if self.downscale else 1)
         for task in range(tasks):
-            known = descriptors(stack.support[task]).reshape(-1, channels) * factor
-            asked = descriptors(stack.query[task]) * factor
-            ridges = [self._ridge(known[pool]) for pool in classes]
-            cells = asked.shape[1]
-            for block in query_blocks(queries, cells * len(known)):
-                rows = asked[block].reshape(-1, channels)
-                products = rows @ known.T
+            support = descriptors(stack.support[task]).reshape(-1, channels) * factor
+            query = descriptors(stack.query[task]) * factor
+            ridges = [self._ridge(support[pool]) for pool in classes]
+            cells = query.shape[1]
+            for block in query_blocks(queries, cells * len(support)):
+                rows = query[block].reshape(-1, channels)
+                products = rows @ support.T
                 whole = np.einsum("ij,ij->i", rows, rows)
                 for way, (pool, ridge) in enumerate(zip(classes, ridges, strict=True)):
                     error = whole - self._rebuilt(products[:, pool], *ridge)
                     scores[task, block, way] = -error.reshape(-1, cells).mean(axis=1)
         return scores
 
-    def _ridge(self, known: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
+    def _ridge(self, support: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
         """(n, n) inverse of S S' + lambda, and lambda."""
-        count, channels = known.shape
+        count, channels = support.shape
         weight = count / channels * float(np.exp(self.alpha)) + FRN_LEAST_LAMBDA
-        gram = known.astype(np.float64) @ known.T.astype(np.float64)
+        gram = support.astype(np.float64) @ support.T.astype(np.float64)
         gram.flat[:: count + 1] += weight
         return np.linalg.inv(gram).astype(np.float32), weight
 

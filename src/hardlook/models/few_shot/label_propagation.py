@@ -46,9 +46,7 @@ class LabelPropagation(StackedLearner):
                 f"neighbours {neighbours}, sigma {sigma} and alpha {alpha} make no graph to propagate on",
                 remedy="neighbours is at least 1, sigma above 0, alpha from 0 to below 1",
             )
-        self.neighbours = neighbours
-        self.sigma = sigma
-        self.alpha = alpha
+        self.neighbours, self.sigma, self.alpha = neighbours, sigma, alpha
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32, at least 0."""
@@ -60,7 +58,7 @@ class LabelPropagation(StackedLearner):
         np.einsum("tii->ti", system)[...] += 1
         labels = np.zeros((*weights.shape[:2], stack.ways))
         labels[:, :shown] = stack.membership
-        # Rounding may leave a hair below zero where nothing arrives.
+        # Rounding may leave tiny negative values where nothing arrives.
         flowed: NDArray[np.float32] = np.maximum(np.linalg.solve(system, labels)[:, shown:], 0).astype(np.float32)
         return flowed
 
@@ -83,5 +81,4 @@ def neighbour_graph(vectors: NDArray[np.float32], neighbours: int, sigma: float)
     edges |= edges.transpose(0, 2, 1)
     scale = np.where(edges, squared, 0).sum(axis=(1, 2)) / np.maximum(edges.sum(axis=(1, 2)), 1)
     width = 2 * sigma**2 * np.where(scale > 0, scale, 1)
-    weights: NDArray[np.float64] = np.where(edges, np.exp(-squared / width[:, None, None]), 0.0)
-    return weights
+    return np.where(edges, np.exp(-squared / width[:, None, None]), 0.0)

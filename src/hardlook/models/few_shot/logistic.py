@@ -45,8 +45,7 @@ class Logistic(StackedLearner):
         """(T, q, ways) float32 logits."""
         weight, intercept = fit_regressions(unit_vectors(stack.support), stack.labels, stack.ways, self.c)
         turned = weight.astype(np.float32).transpose(0, 2, 1)
-        logits: NDArray[np.float32] = unit_vectors(stack.query) @ turned + intercept.astype(np.float32)[:, None]
-        return logits
+        return unit_vectors(stack.query) @ turned + intercept.astype(np.float32)[:, None]
 
 
 def fit_regressions(
@@ -101,8 +100,7 @@ class _Regressions:
 
     def gradient(self, weight: Array, shares: Array) -> Array:
         """(T, ways, r)."""
-        slope: Array = (shares - self.truth).transpose(0, 2, 1) @ self.inputs + self.decay * weight
-        return slope
+        return (shares - self.truth).transpose(0, 2, 1) @ self.inputs + self.decay * weight
 
     def curvature(self, shares: Array, direction: Array) -> Array:
         """The Hessian times a direction (T, ways, r)."""

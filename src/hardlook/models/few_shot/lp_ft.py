@@ -1,8 +1,8 @@
-"""LP-FT: a linear probe on the supports first, then the encoder and the probe tuned together.
+"""LP-FT: train a linear probe on the supports, then fine-tune the encoder and the probe together.
 
 Kumar, Raghunathan, Jones, Ma and Liang, "Fine-tuning can distort pretrained features and underperform
 out-of-distribution", ICLR 2022; MetaCoCo's LP-FT-FB (Wang et al., "Revisit finetuning strategy for few-shot learning to
-transfer the embeddings", ICLR 2023) adds a penalty on the tuned probe, which is not here.
+transfer the embeddings", ICLR 2023) adds a penalty on the tuned probe, which is not implemented here.
 
 >>> from hardlook.models.registry import find
 >>> find("lp-ft").card.extra
@@ -31,33 +31,34 @@ if TYPE_CHECKING:
 
 
 BATCH = 8
-"""Images that pass the network with gradients at a time; their gradients are summed, so it bounds memory only."""
+"""Images per forward pass with gradients. Gradients are summed over passes, so this only bounds memory."""
 
 
 @runtime_checkable
 class TunableEncoder(Protocol):
-    """An encoder that also lends its network: a trainable copy takes `inputs(images)` and gives the same vectors."""
+    """An encoder that can also copy its network: the copy maps `prepare_inputs(images)` to the same vectors."""
 
     device: str
 
     def encode(self, images: Sequence[Image]) -> Features:
-        """As every encoder's."""
+        """Encode images, as every encoder does."""
         ...
 
-    def inputs(self, images: Sequence[Image]) -> Tensor:
-        """What the network takes, on its device."""
+    def prepare_inputs(self, images: Sequence[Image]) -> Tensor:
+        """The input of the network, on its device."""
         ...
 
-    def trainable_copy(self) -> nn.Module:
-        """The network, free to change, (N, ...) inputs to (N, D) vectors."""
+    def copy_network(self) -> nn.Module:
+        """A trainable copy of the network, from (N, ...) inputs to (N, D) vectors."""
         ...
 
 
 class LpFt(OuterModel):
-    """Scores are the logits of the tuned encoder and head; each episode starts from the encoder as it was.
+    """The few-shot learner LP-FT; its scores are the logits of the tuned encoder and head.
 
-    The probe is the linear head as published; then come `steps` steps of size `rate` on the mean cross-entropy of all
-    supports, with the probe's momentum. `encoder` is a `TunableEncoder`'s name, `encoder_args` as `key=value,...`.
+    Each episode starts from the untuned encoder. The probe is trained as the published linear head. Then `steps` steps
+    of SGD with learning rate `rate` and the probe's momentum minimise the mean cross-entropy of all supports. `encoder`
+    is the name of a `TunableEncoder`, `encoder_args` its arguments as `key=value,...`.
     """
 
     accepts = "images"
@@ -75,12 +76,12 @@ class LpFt(OuterModel):
     ) -> None:
         require("torch", extra="torch")
         if steps < 0 or not rate > 0:
-            raise OptionError(f"steps {steps} of size {rate} tune nothing", remedy="steps from 0, rate above 0")
+            raise OptionError(f"{steps} steps at rate {rate} cannot tune", remedy="steps is at least 0, rate above 0")
         super().__init__(build_inner(encoder, "encoder", encoder_args, device=device))
         if not isinstance(self._inner.model, TunableEncoder):
             raise ModelError(
                 f"the encoder {encoder!r} cannot be tuned",
-                remedy="lp-ft needs an encoder with `inputs` and `trainable_copy`, such as efficientnet-lite0",
+                remedy="lp-ft needs an encoder with `prepare_inputs` and `copy_network`, such as efficientnet-lite0",
             )
         self._encoder: TunableEncoder = self._inner.model
         self.steps, self.rate, self.seed = steps, rate, seed
@@ -93,33 +94,33 @@ class LpFt(OuterModel):
         import torch
 
         if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
-            raise ModelError("lp-ft works on images; feature vectors came", unit=episode.key or None)
-        network, head = self._encoder.trainable_copy(), self._probe(episode)
-        inputs = self._encoder.inputs(list(episode.support))
+            raise ModelError("lp-ft works on images, got feature vectors", unit=episode.key or None)
+        network, head = self._encoder.copy_network(), self._train_probe(episode)
+        inputs = self._encoder.prepare_inputs(list(episode.support))
         labels = torch.from_numpy(np.asarray(episode.support_labels, np.int64)).to(inputs.device)
         tuned = [*network.parameters(), *head.parameters()]
         optimiser = torch.optim.SGD(tuned, lr=self.rate, momentum=BASELINE.momentum)
         with torch.enable_grad(), torch.backends.cudnn.flags(deterministic=True, allow_tf32=False):
             for _ in range(self.steps):
                 optimiser.zero_grad()
-                for part in _parts(len(labels)):
+                for part in _split_batches(len(labels)):
                     logits = head(network(inputs[part]))
                     loss = torch.nn.functional.cross_entropy(logits, labels[part], reduction="sum")
                     torch.autograd.backward(loss / len(labels))
                 optimiser.step()
         with exact_inference():
-            asked = self._encoder.inputs(list(episode.query))
-            answers = [head(network(asked[part])).cpu().numpy() for part in _parts(len(asked))]
+            query = self._encoder.prepare_inputs(list(episode.query))
+            answers = [head(network(query[part])).cpu().numpy() for part in _split_batches(len(query))]
             scores: NDArray[np.float32] = np.concatenate(answers)
         return scores
 
-    def _probe(self, episode: Episode) -> nn.Linear:
-        """The linear head of the untouched encoder's vectors, as a layer of torch."""
+    def _train_probe(self, episode: Episode) -> nn.Linear:
+        """The linear head trained on the untuned encoder's vectors, as a torch layer."""
         import torch
 
         vectors = self._encoder.encode(list(episode.support)).vectors
-        shown = Episode(vectors, episode.support_labels, vectors[:0], episode.ways, episode.key)
-        heads = train_heads(stack_episodes([shown]), BASELINE, self.seed)
+        encoded = Episode(vectors, episode.support_labels, vectors[:0], episode.ways, episode.key)
+        heads = train_heads(stack_episodes([encoded]), BASELINE, self.seed)
         layer = torch.nn.Linear(vectors.shape[1], episode.ways, device=self.device or "cpu")
         with torch.no_grad():
             layer.weight.copy_(torch.from_numpy(heads.weight[0]))
@@ -127,5 +128,5 @@ class LpFt(OuterModel):
         return layer
 
 
-def _parts(count: int) -> list[slice]:
+def _split_batches(count: int) -> list[slice]:
     return [slice(start, start + BATCH) for start in range(0, count, BATCH)]

@@ -29,5 +29,4 @@ class Matching(StackedLearner):
         """(T, q, ways) float32: probabilities, each row sums to 1."""
         cosines = unit_vectors(stack.query) @ unit_vectors(stack.support).transpose(0, 2, 1)
         attention = softmax(self.scale * cosines)
-        scores: NDArray[np.float32] = np.add.reduceat(attention, stack.starts, axis=2)
-        return scores
+        return np.add.reduceat(attention, stack.starts, axis=2)

@@ -35,8 +35,7 @@ class KNearest(StackedLearner):
     def __init__(self, k: int = NEIGHBOURS, metric: Literal["euclidean", "cosine"] = "euclidean") -> None:
         if k < 1:
             raise OptionError(f"k {k} leaves no neighbour", remedy="k is at least 1")
-        self.k = k
-        self.metric = metric
+        self.k, self.metric = k, metric
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32: v votes of k give a score over v / k and at most (v + .5) / k."""

@@ -4,7 +4,7 @@ Where the published code differs from the paper, the paper is the default and th
 learner: the code of Baseline and Baseline++ also dampens the momentum by .9, and that of Baseline++
 learns a length for each class's vector, which is then no cosine any more.
 
->>> BASELINE.epochs, BASELINE.batch, count_steps(BASELINE, supports=25)
+>>> BASELINE.epochs, BASELINE.batch, BASELINE.count_steps(supports=25)
 (100, 4, 700)
 """
 
@@ -33,20 +33,18 @@ class Descent:
     batch: int = 4
     steps: int = 0
 
+    def __post_init__(self) -> None:
+        right = self.epochs >= 1 and self.batch >= 1 and self.steps >= 0 and self.rate > 0 and 0 <= self.dampening <= 1
+        if not right:
+            raise OptionError(
+                f"epochs {self.epochs}, batch {self.batch}, steps {self.steps}, rate {self.rate} and dampening "
+                f"{self.dampening} train no head",
+                remedy="epochs and batch are at least 1, steps at least 0, rate above 0, dampening from 0 to 1",
+            )
 
-def count_steps(descent: Descent, supports: int) -> int:
-    """How many steps the training takes on so many supports."""
-    return descent.steps or descent.epochs * -(-supports // descent.batch)
-
-
-def check_descent(epochs: int, batch: int, steps: int, rate: float, dampening: float) -> Descent:
-    """A `Descent` with a user's values, momentum and decay as published; an `OptionError` for impossible values."""
-    if epochs < 1 or batch < 1 or steps < 0 or not rate > 0 or not 0 <= dampening <= 1:
-        raise OptionError(
-            f"epochs {epochs}, batch {batch}, steps {steps}, rate {rate} and dampening {dampening} train no head",
-            remedy="epochs and batch are at least 1, steps at least 0, rate above 0, dampening from 0 to 1",
-        )
-    return Descent(rate=rate, dampening=dampening, epochs=epochs, batch=batch, steps=steps)
+    def count_steps(self, supports: int) -> int:
+        """How many steps the training takes on so many supports."""
+        return self.steps or self.epochs * -(-supports // self.batch)
 
 
 BASELINE = Descent()

@@ -31,8 +31,7 @@ class Ridge(StackedLearner):
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32: about 1 for the class, about 0 for others, nearer 0 by the penalty."""
-        scores: NDArray[np.float32] = stack.query @ ridge_weights(stack.support, stack.membership, self.penalty)
-        return scores
+        return stack.query @ ridge_weights(stack.support, stack.membership, self.penalty)
 
 
 def ridge_weights(support: NDArray[np.float32], targets: NDArray[np.float32], penalty: float) -> NDArray[np.float32]:

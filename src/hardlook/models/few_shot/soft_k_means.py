@@ -1,9 +1,8 @@
 """Class means refined with the queries, which vote for their classes softly (transductive).
 
 Ren, Triantafillou, Ravi, Snell, Swersky, Tenenbaum, Larochelle and Zemel, "Meta-learning for semi-supervised few-shot
-classification", ICLR 2018; the task's queries stand for its unlabelled images.
-
-The rule. Class means c_k of the supports to begin with; then `steps` times:
+classification", ICLR 2018; the task's queries are its unlabelled images. Class means c_k of the supports to begin with;
+then `steps` times:
 z_jk = softmax over k of -|q_j - c_k|^2 / temperature, and
 c_k = (sum of the class's supports + sum over j of z_jk q_j) / (number of its supports + sum over j of z_jk).
 A query's score is minus its squared distance to the last means.
@@ -37,8 +36,7 @@ class SoftKMeans(StackedLearner):
                 f"steps {steps} and temperature {temperature} are no refinement",
                 remedy="steps is at least 0, temperature above 0",
             )
-        self.steps = steps
-        self.temperature = temperature
+        self.steps, self.temperature = steps, temperature
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32, at most 0; a query's scores depend on the other queries."""

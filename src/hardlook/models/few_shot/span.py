@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-LEAST_SHARE = 1e-12
+MIN_SHARE = 1e-12
 """Directions with less than this share of the largest direction's square are rounding, not features."""
 
 
@@ -43,7 +43,7 @@ def compute_span(rows: NDArray[np.floating[Any]]) -> Span:
         return Span(wide, None)
     # The Gram matrix's eigenvectors cost a fifth of a QR of the rows, and take equal or empty rows as they come.
     squares, turns = np.linalg.eigh(wide @ wide.transpose(0, 2, 1))
-    kept = squares > LEAST_SHARE * squares[:, -1:]
+    kept = squares > MIN_SHARE * squares[:, -1:]
     lengths = np.sqrt(np.where(kept, squares, 0))
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=kept & (lengths > 0))
     basis = (turns * inverse[:, None, :]).transpose(0, 2, 1) @ wide

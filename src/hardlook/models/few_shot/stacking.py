@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 from hardlook.models.roles import Episode
 
-MOST_TASKS = 256
+MAX_TASKS = 256
 
-MOST_BYTES = 1 << 25
+MAX_BYTES = 1 << 25
 """Bytes of features in one stack: what is worked on should stay near the processor."""
 
 FORMS = {"features": 2, "maps": 4}
@@ -35,7 +35,7 @@ FORMS = {"features": 2, "maps": 4}
 class Stack:
     """T tasks of one shape.
 
-    `support` (T, n, D) or (T, n, C, h, w) float32, in each task sorted by class (within a class as they came);
+    `support` (T, n, D) or (T, n, C, h, w) float32, in each task sorted by class (within a class in their given order);
     `labels` (T, n) int64, the same row for all tasks, since tasks whose classes differ in shots are stacked apart;
     `query` (T, q, ...) float32; `keys` the T episodes' keys.
     """
@@ -93,9 +93,9 @@ def classify_in_stacks(
     episodes: Sequence[Episode],
     classify_stack: Callable[[Stack], NDArray[np.float32]],
     *,
-    form: str | None = None,
-    most_tasks: int = MOST_TASKS,
-    most_bytes: int = MOST_BYTES,
+    form: str = "features",
+    most_tasks: int = MAX_TASKS,
+    most_bytes: int = MAX_BYTES,
 ) -> list[NDArray[np.float32]]:
     """Scores (queries, ways) float32 of each episode, in the order of the episodes.
 
@@ -120,17 +120,15 @@ def classify_in_stacks(
     return scores
 
 
-def _shape(episode: Episode, form: str | None) -> tuple[object, ...]:
+def _shape(episode: Episode, form: str) -> tuple[object, ...]:
     """What tasks of one stack share: shapes, ways and the shots of each class."""
     support, query, labels = episode.support, episode.query, episode.support_labels
     unit = episode.key or None
-    wanted = tuple(FORMS.values()) if form is None else (FORMS[form],)
     for name, rows in (("support", support), ("query", query)):
-        if not isinstance(rows, np.ndarray) or rows.ndim not in wanted:
-            came = f"an array of shape {rows.shape}" if isinstance(rows, np.ndarray) else "a list of images"
-            expected = " or ".join(f"{axes} axes" for axes in wanted)
+        if not isinstance(rows, np.ndarray) or rows.ndim != FORMS[form]:
+            given = f"an array of shape {rows.shape}" if isinstance(rows, np.ndarray) else "a list of images"
             raise ModelError(
-                f"the {name} of an episode is {came}; an array of features with {expected} was expected",
+                f"the {name} of an episode is {given}; an array of features with {FORMS[form]} axes was expected",
                 unit=unit,
                 remedy="encode the images first: the learner works on an encoder's features",
             )
@@ -149,8 +147,7 @@ def _shape(episode: Episode, form: str | None) -> tuple[object, ...]:
 
 def stack_episodes(episodes: Sequence[Episode]) -> Stack:
     """The stack of episodes that share the shapes, the ways and the shots of each class."""
-    orders = [np.argsort(episode.support_labels, kind="stable") for episode in episodes]
-    pairs = list(zip(episodes, orders, strict=True))
+    pairs = [(episode, np.argsort(episode.support_labels, kind="stable")) for episode in episodes]
     return Stack(
         support=np.stack([np.asarray(episode.support, np.float32)[order] for episode, order in pairs]),
         labels=np.stack([np.asarray(episode.support_labels, np.int64)[order] for episode, order in pairs]),

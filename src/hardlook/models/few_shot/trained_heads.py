@@ -26,8 +26,6 @@ from hardlook.models.few_shot.published_settings import (
     NEG_COSINE_MARGIN,
     NEG_COSINE_SCALE,
     Descent,
-    check_descent,
-    count_steps,
 )
 from hardlook.models.few_shot.span import compute_span
 from hardlook.models.few_shot.stacking import Stack, StackedLearner, softmax
@@ -54,14 +52,13 @@ class LinearHead(StackedLearner):
         dampening: float = BASELINE.dampening,
         seed: int = 0,
     ) -> None:
-        self.descent = check_descent(epochs, batch, steps, rate, dampening)
+        self.descent = Descent(epochs=epochs, batch=batch, steps=steps, rate=rate, dampening=dampening)
         self.seed = seed
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """Logits."""
         heads = train_heads(stack, self.descent, self.seed)
-        logits: NDArray[np.float32] = stack.query @ heads.weight.transpose(0, 2, 1) + heads.bias[:, None]
-        return logits
+        return stack.query @ heads.weight.transpose(0, 2, 1) + heads.bias[:, None]
 
 
 class CosineHead(StackedLearner):
@@ -79,7 +76,7 @@ class CosineHead(StackedLearner):
         dampening: float = BASELINE.dampening,
         seed: int = 0,
     ) -> None:
-        self.descent = check_descent(epochs, batch, steps, rate, dampening)
+        self.descent = Descent(epochs=epochs, batch=batch, steps=steps, rate=rate, dampening=dampening)
         self.cosine = Margin(scale)
         self.seed = seed
 
@@ -87,8 +84,7 @@ class CosineHead(StackedLearner):
         """Scaled cosines, in [-scale, scale]; queries have no margin."""
         heads = train_heads(stack, self.descent, self.seed, self.cosine)
         cosines = unit_vectors(stack.query) @ unit_vectors(heads.weight).transpose(0, 2, 1)
-        scores: NDArray[np.float32] = np.float32(self.cosine.scale) * cosines
-        return scores
+        return np.float32(self.cosine.scale) * cosines
 
 
 class NegCosineHead(CosineHead):
@@ -136,7 +132,8 @@ def initial_heads(stack: Stack, seed: int) -> Heads:
 
 def batch_order(stack: Stack, descent: Descent, seed: int) -> NDArray[np.int64]:
     """(T, steps, batch) supports of each step, drawn from each task's key; -1 fills the last batch of a pass."""
-    supports, steps = stack.support.shape[1], count_steps(descent, stack.support.shape[1])
+    supports = stack.support.shape[1]
+    steps = descent.count_steps(supports)
     per_pass = -(-supports // descent.batch)
     passes = -(-steps // per_pass)
     order = np.full((len(stack.keys), passes, per_pass * descent.batch), -1, np.int64)

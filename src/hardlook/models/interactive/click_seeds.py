@@ -33,26 +33,20 @@ class ClickSeeds:
     seed: NDArray[np.int8]
 
 
-def working_shape(shape: tuple[int, int], longest: int) -> tuple[int, int]:
-    """Height and width with the longest side at most `longest`; a frame is never enlarged and never empty.
+def shrink(image: Image, longest: int) -> Image:
+    """The image (h, w, 3) with its longest side at most `longest`, each cell the mean of what it covers.
 
-    >>> working_shape((480, 640), 160), working_shape((8, 8), 160), working_shape((1, 900), 160)
-    ((120, 160), (8, 8), (1, 160))
+    A frame is never enlarged and never empty.
+
+    >>> [shrink(np.zeros((*shape, 3), np.uint8), 160).shape[:2] for shape in ((480, 640), (8, 8), (1, 900))]
+    [(120, 160), (8, 8), (1, 160)]
     """
-    scale = min(1.0, longest / max(shape))
-    return max(round(shape[0] * scale), 1), max(round(shape[1] * scale), 1)
-
-
-def shrink(image: Image, shape: tuple[int, int]) -> Image:
-    """The image (h, w, 3) at the working shape, each cell the mean of what it covers."""
-    if image.shape[:2] == shape:
+    height, width = image.shape[:2]
+    scale = min(1.0, longest / max(height, width))
+    shape = max(round(height * scale), 1), max(round(width * scale), 1)
+    if (height, width) == shape:
         return np.ascontiguousarray(image)
     return np.asarray(cv2.resize(image, shape[::-1], interpolation=cv2.INTER_AREA))
-
-
-def enlarge(scores: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Scores (h, w) at the full shape, linear between the cells' centres."""
-    return np.asarray(cv2.resize(scores, shape[::-1], interpolation=cv2.INTER_LINEAR))
 
 
 def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int], radius: float) -> ClickSeeds:
@@ -65,8 +59,7 @@ def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int
     down, across = np.arange(working[0])[:, None], np.arange(working[1])
     side = np.zeros(working, np.int8)
     squared = np.full(working, np.inf)
-    rows, columns = clicked_pixels(prompt, full)
-    for row, column, positive in zip(rows, columns, np.asarray(prompt.positive, bool), strict=True):
+    for row, column, positive in zip(*prompt.pixels(full), np.asarray(prompt.positive, bool), strict=True):
         y = (row + 0.5) * working[0] / full[0] - 0.5
         x = (column + 0.5) * working[1] / full[1] - 0.5
         distance = (down - y) ** 2 + (across - x) ** 2
@@ -77,19 +70,15 @@ def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int
     return ClickSeeds(side, squared, np.where(squared <= reach**2, side, 0).astype(np.int8))
 
 
-def clicked_pixels(prompt: Clicks, shape: tuple[int, int]) -> tuple[NDArray[np.int_], NDArray[np.int_]]:
-    """Rows and columns (n,) of the pixels that the clicks hit, kept inside the frame."""
-    pixels = np.rint(np.asarray(prompt.points, np.float64).reshape(-1, 2)).astype(int)
-    return np.clip(pixels[:, 1], 0, shape[0] - 1), np.clip(pixels[:, 0], 0, shape[1] - 1)
+def threshold_probabilities(probabilities: NDArray[np.generic], prompt: Clicks, full: tuple[int, int]) -> Mask:
+    """The mask (H, W) where probabilities (h, w), interpolated linearly, are above .5.
 
-
-def keep_clicks(mask: Mask, prompt: Clicks) -> Mask:
-    """The mask with every clicked pixel on its click's side: shrinking may have put it on the other."""
-    kept = mask.copy()
-    rows, columns = clicked_pixels(prompt, (mask.shape[0], mask.shape[1]))
-    for row, column, positive in zip(rows, columns, np.asarray(prompt.positive, bool), strict=True):
-        kept[row, column] = positive
-    return kept
+    Every clicked pixel gets its click's label: in the shrunken frame it may share a cell with the other label.
+    """
+    mask: Mask = cv2.resize(probabilities.astype(np.float32), full[::-1], interpolation=cv2.INTER_LINEAR) > 0.5
+    for row, column, positive in zip(*prompt.pixels(full), np.asarray(prompt.positive, bool), strict=True):
+        mask[row, column] = positive
+    return mask
 
 
 def check_sizes(size: int, radius: float) -> None:

@@ -6,17 +6,18 @@ Zhang et al., "Faster Segment Anything: Towards lightweight SAM for mobile appli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hardlook.models.interactive.prompts import Multimask, PromptGroup, PromptPolicy, answer_in_groups
-from hardlook.models.interactive.sam_frame import Frame
+from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.sam_session import check_device_and_batch
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.weights.install import where
+from hardlook.models.weights.install import locate_weights
 from hardlook.networks.loading import load_into, load_state_dict
 from hardlook.networks.sam import SIDE, build_mask_decoder, build_prompt_encoder
 from hardlook.networks.tiny_vit import build_tiny_vit
@@ -46,56 +47,51 @@ class MobileSam:
         mask_threshold: float = 0.0,
         batch: int | None = None,
     ) -> None:
-        policy = PromptPolicy(multimask, previous)
+        self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, 1 if batch is None else batch)
-        path = Path(weights) if weights else where("mobile-sam")["mobile_sam.pt"]
+        path = Path(weights) if weights else locate_weights("mobile-sam")["mobile_sam.pt"]
         self._network: Any = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
-        self._policy, self._threshold = policy, mask_threshold
+        self._threshold = mask_threshold
         self._batch = batch or (1 if device == "cpu" else GPU_BATCH)
         self.device = device
-        self.conduct = (
-            f"{policy.describe()}; longest side {SIDE} pixels; a mask is where the logit is over {mask_threshold:g}."
-        )
+        masks = f"a mask is where the logit is over {mask_threshold:g}."
+        self.conduct = f"{self._policy.describe()}; longest side {SIDE} pixels; {masks}"
         self.weights_files: tuple[Path, ...] = (path,)
 
     def open(self, image: Image) -> MobileSamSession:
         """Encode the image and return the session that answers prompts on it."""
         import torch
 
-        frame = Frame.of(image)
+        frame = SamFrame.from_image(image)
         with exact_inference():
-            square = torch.from_numpy(frame.square(image)).to(self.device)
+            square = torch.from_numpy(frame.prepare_image(image)).to(self.device)
             cells = self._network.image_encoder(square[None]).flatten(2).mT
             grid = self._network.prompt_encoder.grid()
         return MobileSamSession(self._network, frame, cells, grid, self._policy, self._threshold, self._batch)
 
 
+@dataclass(frozen=True)
 class MobileSamSession:
-    """An opened image: `cells` (1, 4096, 256) is what the encoder made of it, `grid` (4096, 256) where they lie."""
+    """An opened image: `cells` (1, 4096, 256) of the image encoder, `grid` (4096, 256) of their places."""
 
-    def __init__(
-        self,
-        network: Any,
-        frame: Frame,
-        cells: Tensor,
-        grid: Tensor,
-        policy: PromptPolicy,
-        threshold: float,
-        batch: int,
-    ) -> None:
-        self._network, self._frame, self._cells, self._grid = network, frame, cells, grid
-        self._policy, self._threshold, self._batch = policy, threshold, batch
+    network: Any
+    frame: SamFrame
+    cells: Tensor
+    grid: Tensor
+    policy: PromptPolicy
+    threshold: float
+    batch: int
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
         """One mask per prompt; the state is the mask's logits, (256, 256) float32."""
-        return answer_in_groups(prompts, self._policy, self._batch, self._answer)
+        return answer_in_groups(prompts, self.policy, self.batch, self._answer)
 
     def _answer(self, group: PromptGroup) -> list[Prompted]:
         with exact_inference():
             logits = self._logits(group)
-            masks = self._frame.masks(logits, self._threshold)
+            masks = self.frame.threshold_logits(logits, self.threshold)
             return [
                 Prompted(mask.copy(), state.copy()) for mask, state in zip(masks, logits.cpu().numpy(), strict=True)
             ]
@@ -104,13 +100,13 @@ class MobileSamSession:
         """(N, 256, 256) of the masks that the policy chooses."""
         import torch
 
-        device = self._cells.device
-        points = torch.from_numpy(self._frame.points(group.points)).to(device)
+        device = self.cells.device
+        points = torch.from_numpy(group.scaled(*self.frame.scale)).to(device)
         positive = torch.from_numpy(group.labels == 1).to(device)
         states = torch.from_numpy(np.stack(group.states)).to(device) if group.states else None
-        encoder, decoder = self._network.prompt_encoder, self._network.mask_decoder
+        encoder, decoder = self.network.prompt_encoder, self.network.mask_decoder
         # Without states the image's cells are the same for all prompts: what depends on them alone is computed once.
-        logits, ious = decoder(encoder.tokens(points, positive), self._cells + encoder.mask(states), self._grid)
+        logits, ious = decoder(encoder.tokens(points, positive), self.cells + encoder.mask(states), self.grid)
         chosen: Tensor = logits[:, 0]
         if group.several:
             chosen = logits[torch.arange(len(logits), device=device), 1 + ious[:, 1:].argmax(dim=1)]

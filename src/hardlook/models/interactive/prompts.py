@@ -67,11 +67,7 @@ class PromptPolicy:
             )
 
     def several(self, clicks: int) -> bool:
-        """Whether three masks are requested for a prompt with so many clicks (from 1).
-
-        >>> [PromptPolicy(multimask=name).several(3) for name in ("always", "first", "never")]
-        [True, False, False]
-        """
+        """Whether three masks are requested for a prompt with so many clicks (from 1)."""
         return self.multimask == "always" or (self.multimask == "first" and clicks <= 1)
 
     def describe(self) -> str:
@@ -117,18 +113,13 @@ def group_prompts(prompts: Sequence[Clicks], policy: PromptPolicy, batch: int) -
         with_state = policy.previous and prompt.state is not None
         groups.setdefault((len(prompt.points), with_state), []).append(place)
     return [
-        _build_group(prompts, places[start : start + batch], with_state, policy.several(count))
-        for (count, with_state), places in groups.items()
-        for start in range(0, len(places), batch)
+        PromptGroup(
+            places=tuple(places),
+            points=np.stack([np.asarray(prompts[place].points, np.float32).reshape(-1, 2) for place in places]),
+            labels=np.stack([np.asarray(prompts[place].positive, np.int64).reshape(-1) for place in places]),
+            states=tuple(prompts[place].state for place in places) if with_state else (),
+            several=policy.several(count),
+        )
+        for (count, with_state), members in groups.items()
+        for places in (members[start : start + batch] for start in range(0, len(members), batch))
     ]
-
-
-def _build_group(prompts: Sequence[Clicks], places: Sequence[int], with_state: bool, several: bool) -> PromptGroup:
-    chosen = [prompts[place] for place in places]
-    return PromptGroup(
-        places=tuple(places),
-        points=np.stack([np.asarray(prompt.points, np.float32).reshape(-1, 2) for prompt in chosen]),
-        labels=np.stack([np.asarray(prompt.positive, np.int64).reshape(-1) for prompt in chosen]),
-        states=tuple(prompt.state for prompt in chosen) if with_state else (),
-        several=several,
-    )

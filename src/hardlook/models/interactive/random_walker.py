@@ -25,14 +25,7 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from hardlook.errors import OptionError
-from hardlook.models.interactive.click_seeds import (
-    check_sizes,
-    compute_seeds,
-    enlarge,
-    keep_clicks,
-    shrink,
-    working_shape,
-)
+from hardlook.models.interactive.click_seeds import check_sizes, compute_seeds, shrink, threshold_probabilities
 from hardlook.models.roles import Clicks, Image, Mask, Prompted
 
 # No edge is cut off entirely, so that one click reaches every pixel and the system has one solution.
@@ -59,9 +52,9 @@ class RandomWalker:
 
     def open(self, image: Image) -> RandomWalkerSession:
         """The picture's graph, built once for all prompts."""
-        full = (image.shape[0], image.shape[1])
-        small = shrink(image, working_shape(full, self.size))
-        return RandomWalkerSession(laplacian(small, self.beta, self.border), small.shape[:2], full, self.radius)
+        small = shrink(image, self.size)
+        graph = laplacian(small, self.beta, self.border)
+        return RandomWalkerSession(graph, small.shape[:2], (image.shape[0], image.shape[1]), self.radius)
 
 
 @dataclass(frozen=True)
@@ -81,7 +74,7 @@ class RandomWalkerSession:
         if not np.any(prompt.positive):
             return np.zeros(self.full, bool)
         chance = arrival_chances(self.laplacian, compute_seeds(prompt, self.full, self.working, self.radius).seed)
-        return keep_clicks(enlarge(chance.astype(np.float32), self.full) > 0.5, prompt)
+        return threshold_probabilities(chance, prompt, self.full)
 
 
 def laplacian(image: Image, beta: float, border: float) -> Any:

@@ -69,12 +69,10 @@ class RitmStyle:
         if colours not in ("rgb", "bgr"):
             raise OptionError(f"there is no order of colours {colours!r}", remedy="colours is rgb or bgr")
         twice = settings.first_click_twice if first_click_twice is None else first_click_twice
-        factory = make_predictor(predictor, predictor_args)
-        self._predictor = Predictor(factory.predictor, predictor, twice=twice, replay=replay)
+        made, self._sources, self.weights_files = make_predictor(predictor, predictor_args)
+        self._predictor = Predictor(made, predictor, twice=twice, replay=replay)
         self._flipped = colours == "bgr"
-        self._sources = factory.sources
-        self.weights_files: tuple[Path, ...] = factory.weights_files
-        self.device = str(getattr(factory.predictor, "device", ""))
+        self.device = str(getattr(made, "device", ""))
         memory = "its own states given back" if self._predictor.keeps_states else "all clicks replayed from the first"
         self.conduct = (
             f"{predictor}, a predictor with RITM's interface: the whole network at every click, no encoding shared; "
@@ -93,24 +91,26 @@ class RitmStyle:
         return RitmSession(self._predictor, shown, self.threshold)
 
 
+@dataclass(frozen=True)
 class RitmSession:
     """An image that the predictor is shown again whenever another was in between."""
 
-    def __init__(self, predictor: Predictor, image: Image, threshold: float) -> None:
-        self._predictor, self._image, self._threshold = predictor, image, threshold
+    predictor: Predictor
+    image: Image
+    threshold: float
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
         """One mask per prompt, one after the other; an empty prompt has an empty mask."""
-        return [self._one(prompt) for prompt in prompts]
+        return [self._answer(prompt) for prompt in prompts]
 
-    def _one(self, prompt: Clicks) -> Prompted:
-        shape = (self._image.shape[0], self._image.shape[1])
+    def _answer(self, prompt: Clicks) -> Prompted:
+        shape = (self.image.shape[0], self.image.shape[1])
         clicks = predictor_clicks(prompt, shape)
         if not clicks:
             return Prompted(np.zeros(shape, bool))
         memory = prompt.state if isinstance(prompt.state, Memory) else None
-        chance, after = self._predictor.predict_after(self._image, clicks, memory)
-        return Prompted(np.asarray(chance > self._threshold), after)
+        chance, after = self.predictor.predict_after(self.image, clicks, memory)
+        return Prompted(np.asarray(chance > self.threshold), after)
 
 
 @dataclass(frozen=True)
@@ -161,12 +161,10 @@ def predictor_clicks(prompt: Clicks, shape: tuple[int, int]) -> tuple[PredictorC
     >>> predictor_clicks(prompt, (8, 8))
     (PredictorClick(is_positive=True, coords=(7, 4), indx=0),)
     """
-    pixels = np.rint(np.asarray(prompt.points, np.float64).reshape(-1, 2)).astype(int)
-    rows, columns = np.clip(pixels[:, 1], 0, shape[0] - 1), np.clip(pixels[:, 0], 0, shape[1] - 1)
-    signs = np.asarray(prompt.positive, bool)
+    pixels = zip(*prompt.pixels(shape), np.asarray(prompt.positive, bool), strict=True)
     return tuple(
-        PredictorClick(bool(sign), (int(row), int(column)), number)
-        for number, (row, column, sign) in enumerate(zip(rows, columns, signs, strict=True))
+        PredictorClick(bool(positive), (int(row), int(column)), number)
+        for number, (row, column, positive) in enumerate(pixels)
     )
 
 
@@ -208,7 +206,10 @@ class Predictor:
             chance = np.zeros(image.shape[:2])
             for count in range(done + 1, len(clicks) + 1):
                 chance = self._predict(ClickList(clicks[:count]), image)
-            return chance, self._remember(clicks) if self.keeps_states else None
+            if not self.keeps_states:
+                return chance, None
+            kept = self._predictor.get_states(), getattr(self._predictor, "prev_prediction", None)
+            return chance, Memory(clicks, copy.deepcopy(kept))
 
     def _recall(self, image: Image, clicks: tuple[PredictorClick, ...], memory: Memory | None) -> int:
         if memory is None:
@@ -241,10 +242,6 @@ class Predictor:
         if chance.shape != image.shape[:2]:
             raise ModelError(f"{self._name!r}: expected a map {image.shape[:2]}, got one of shape {chance.shape}")
         return chance
-
-    def _remember(self, clicks: tuple[PredictorClick, ...]) -> Memory:
-        kept = self._predictor.get_states(), getattr(self._predictor, "prev_prediction", None)
-        return Memory(clicks, copy.deepcopy(kept))
 
 
 def _without_gradients() -> contextlib.AbstractContextManager[Any]:
@@ -309,17 +306,11 @@ def find_settings(family: str) -> FamilySettings:
     return FAMILIES[family]
 
 
-@dataclass(frozen=True)
-class FactoryProduct:
-    """The predictor that a factory made, the source files of both, and the files that the arguments name."""
+def make_predictor(name: str, text: str) -> tuple[Any, tuple[Path, ...], tuple[Path, ...]]:
+    """The predictor that the factory at package.module:factory makes with the arguments in `text`.
 
-    predictor: Any
-    sources: tuple[Path, ...]
-    weights_files: tuple[Path, ...]
-
-
-def make_predictor(name: str, text: str) -> FactoryProduct:
-    """The predictor that the factory at package.module:factory makes with the arguments in `text`."""
+    With it come the source files of both, and the weights files: those that it or the arguments name.
+    """
     if ":" not in name:
         raise OptionError(
             f"{name!r} names no factory of a predictor",
@@ -343,9 +334,7 @@ def make_predictor(name: str, text: str) -> FactoryProduct:
         sources.add(Path(written))
     given = (Path(value) for value in arguments.values() if isinstance(value, str | Path) and str(value))
     named = (Path(path) for path in getattr(predictor, "weights_files", ()))
-    return FactoryProduct(
-        predictor, tuple(sorted(sources)), tuple(sorted({*named, *(path for path in given if path.is_file())}))
-    )
+    return predictor, tuple(sorted(sources)), tuple(sorted({*named, *(path for path in given if path.is_file())}))
 
 
 def parse_predictor_arguments(text: str) -> dict[str, Any]:
@@ -357,7 +346,6 @@ def parse_predictor_arguments(text: str) -> dict[str, Any]:
     if not text.lstrip().startswith("{"):
         return dict(parse_arguments(text))
     try:
-        read: dict[str, Any] = json.loads(text)
+        return dict(json.loads(text))
     except json.JSONDecodeError as error:
         raise OptionError(f"{text!r} is no JSON object: {error}", remedy='write {"key": value} or key=value') from error
-    return read

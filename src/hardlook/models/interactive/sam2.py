@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.models.interactive.prompts import Multimask, PromptPolicy
-from hardlook.models.interactive.sam2_onnx import sam2_pixels
-from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, open_network
+from hardlook.models.interactive.sam_frame import prepare_sam2_image
+from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
-CLIPPED = 32.0
-"""SAM 2 gives its logits back between -32 and 32."""
+MAX_LOGIT = 32.0
+"""Logits that go back to SAM 2 as the previous mask are clamped to [-32, 32], as its own predictor does."""
 
 
 class Sam2:
-    """SAM 2 from the folder `path`; folders of the video model serve too, whose memory is left out.
+    """SAM 2 from the folder `path`; folders of the video model work too, without its memory.
 
-    `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass.
+    `multimask` and `previous` are the prompt policy; `batch` is the largest number of prompts in one forward pass.
     """
 
     def __init__(
@@ -52,24 +52,24 @@ class Sam2:
 
     def open(self, image: Image) -> SamSession:
         """Encode the image, once."""
-        return sam2_session(self._network, image, self._policy, batch=self._batch)
+        return open_sam2_session(self._network, image, self._policy, batch=self._batch)
 
 
-def sam2_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
+def open_sam2_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
     """A session of a Sam2Model on the device that the network is on."""
     import torch
 
     device = str(network.device)
     side = int(network.prompt_encoder.input_image_size)
     with exact_inference():
-        maps = network.get_image_embeddings(torch.from_numpy(sam2_pixels(image, side)).to(device))
+        maps = network.get_image_embeddings(torch.from_numpy(prepare_sam2_image(image, side)).to(device))
         positions = network.get_image_wide_positional_embeddings()
-    encoded = EncodedBySam2(network, tuple(maps), positions, (image.shape[0], image.shape[1]), side)
+    encoded = Sam2EncodedImage(network, tuple(maps), positions, (image.shape[0], image.shape[1]), side)
     return SamSession(encoded, policy, device, batch)
 
 
 @dataclass(frozen=True)
-class EncodedBySam2:
+class Sam2EncodedImage:
     """An encoded image: `maps` (1, C, h, w) of three resolutions, finest first; `positions` of the coarsest."""
 
     network: Any
@@ -85,26 +85,18 @@ class EncodedBySam2:
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        sparse, dense = self.network.prompt_encoder(
-            input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
+        *fine, coarse = self.maps
+        # The fine maps keep batch size 1: they are broadcast over the prompts.
+        return decode_prompts(
+            self.network, coarse, self.positions, points, labels, previous, several, high_resolution_features=fine
         )
-        logits, scores, *_ = self.network.mask_decoder(
-            image_embeddings=self.maps[-1].expand(len(points), -1, -1, -1),
-            image_positional_embeddings=self.positions.expand(len(points), -1, -1, -1),
-            sparse_prompt_embeddings=sparse,
-            dense_prompt_embeddings=dense,
-            multimask_output=several,
-            # One of each is enough: they are added to every prompt's maps.
-            high_resolution_features=list(self.maps[:-1]),
-        )
-        return logits[:, 0], scores[:, 0]
 
     def prepare_state(self, logits: Tensor) -> Tensor:
-        """The logits between -32 and 32."""
-        return logits.clamp(-CLIPPED, CLIPPED)
+        """The logits clamped to [-32, 32], to be passed with the next prompt."""
+        return logits.clamp(-MAX_LOGIT, MAX_LOGIT)
 
     def enlarge(self, logits: Tensor) -> Tensor:
-        """Straight to the image's size."""
+        """Logits (P, 1, h, w) resized in one step to the image's size, (P, 1, H, W)."""
         from torch.nn.functional import interpolate
 
         return interpolate(logits, self.shape, mode="bilinear", align_corners=False)

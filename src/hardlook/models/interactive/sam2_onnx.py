@@ -13,14 +13,14 @@ from typing import Any
 
 import cv2
 import numpy as np
-import PIL.Image
 from numpy.typing import NDArray
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.extras import require
 from hardlook.models.interactive.prompts import PromptGroup, PromptPolicy, answer_in_groups
+from hardlook.models.interactive.sam_frame import prepare_sam2_image
 from hardlook.models.roles import Clicks, Image, Prompted
-from hardlook.models.weights.install import where
+from hardlook.models.weights.install import locate_weights
+from hardlook.networks.loading import open_onnx
 
 ENCODER = "sam2_hiera_tiny_encoder.with_runtime_opt.ort"
 DECODER = "sam2_hiera_tiny_decoder_pr1.onnx"
@@ -44,16 +44,19 @@ class Sam2Onnx:
     ) -> None:
         if (encoder is None) != (decoder is None):
             raise OptionError(
-                "one of encoder and decoder came without the other", remedy="give both, or neither for sam2-hiera-tiny"
+                "one of encoder and decoder is given without the other",
+                remedy="give both, or neither for sam2-hiera-tiny",
             )
         if batch < 1:
             raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
         policy = PromptPolicy("always", previous)
         if encoder is None or decoder is None:
-            installed = where("sam2-hiera-tiny")
+            installed = locate_weights("sam2-hiera-tiny")
             encoder, decoder = installed[ENCODER], installed[DECODER]
         self.weights_files = (Path(encoder), Path(decoder))
-        self._encoder, self._decoder = (_open_file(path, threads) for path in self.weights_files)
+        self._encoder, self._decoder = (
+            open_onnx(path, threads, remedy="give .onnx or .ort files of SAM 2") for path in self.weights_files
+        )
         self._policy, self._batch = policy, batch
         self._side = _check_pair(self._encoder, self._decoder, self.weights_files[1])
         self.conduct = (
@@ -65,7 +68,7 @@ class Sam2Onnx:
         """Encode the image, once."""
         names = [output.name for output in self._encoder.get_outputs()]
         (pixels,) = (given.name for given in self._encoder.get_inputs())
-        maps = self._encoder.run(None, {pixels: sam2_pixels(image, self._side)})
+        maps = self._encoder.run(None, {pixels: prepare_sam2_image(image, self._side)})
         side = next(given.shape[-1] for given in self._decoder.get_inputs() if given.name == "mask_input")
         return Sam2OnnxSession(
             decoder=self._decoder,
@@ -117,19 +120,6 @@ class Sam2OnnxSession:
         ]
 
 
-def _open_file(path: Path, threads: int) -> Any:
-    onnxruntime = require("onnxruntime", extra="onnx")
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.inter_op_num_threads = 1
-    try:
-        return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime raises classes of its own that share no public parent
-        raise ModelError(
-            f"not a model of onnxruntime: {error}", file=path, remedy="give .onnx or .ort files of SAM 2"
-        ) from error
-
-
 def _check_pair(encoder: Any, decoder: Any, path: Path) -> int:
     """The side of the encoder's square; an error where the two files are no pair."""
     given = {one.name for one in encoder.get_outputs()} | PROMPT
@@ -141,18 +131,3 @@ def _check_pair(encoder: Any, decoder: Any, path: Path) -> int:
             remedy="give an encoder and a decoder that were exported together",
         )
     return int(encoder.get_inputs()[0].shape[-1])
-
-
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
-
-
-def sam2_pixels(image: Image, side: int) -> NDArray[np.float32]:
-    """The image stretched to (1, 3, side, side) float32: antialiased bilinear in floats, then normalised.
-
-    Floats, because SAM 2's own preparation resizes after the division by 255 and rounds nothing.
-    """
-    colours = [PIL.Image.fromarray(image[..., colour].astype(np.float32)) for colour in range(3)]
-    resized = np.stack([np.asarray(colour.resize((side, side), PIL.Image.Resampling.BILINEAR)) for colour in colours])
-    mean, deviation = (np.array(values, np.float32).reshape(3, 1, 1) for values in (MEAN, STD))
-    return ((resized / 255 - mean) / deviation).astype(np.float32)[None]

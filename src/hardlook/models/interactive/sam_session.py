@@ -54,10 +54,7 @@ class EncodedImage(Protocol):
 
 
 def check_device_and_batch(device: str, batch: int) -> None:
-    """An error where there is no such GPU, or where no prompt fits into a forward pass.
-
-    >>> check_device_and_batch("cpu", 64)
-    """
+    """An error where there is no such GPU, or where no prompt fits into a forward pass."""
     torch = require("torch", extra="torch")
     if batch < 1:
         raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
@@ -101,12 +98,36 @@ def _copy_to_cpu(masks: Tensor) -> NDArray[np.bool_]:
     import torch
 
     if masks.device.type != "cuda":
-        array: NDArray[np.bool_] = masks.cpu().numpy()
-        return array
+        return masks.cpu().numpy()
     # Into page-locked memory, which torch keeps for the next call: several times faster than an ordinary copy.
     locked = torch.empty(masks.shape, dtype=masks.dtype, pin_memory=True)
-    copied: NDArray[np.bool_] = locked.copy_(masks).numpy()
-    return copied
+    return locked.copy_(masks).numpy()
+
+
+def decode_prompts(
+    network: Any,
+    embeddings: Tensor,
+    positions: Tensor,
+    points: Tensor,
+    labels: Tensor,
+    previous: Tensor | None,
+    several: bool,
+    **more: Any,
+) -> tuple[Tensor, Tensor]:
+    """`EncodedImage.decode` by a network of transformers; `embeddings` and `positions` (1, C, h, w) of the image."""
+    # Previous masks go with the images of a batch, not with its prompts: so one prompt per image.
+    sparse, dense = network.prompt_encoder(
+        input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
+    )
+    logits, scores, *_ = network.mask_decoder(
+        image_embeddings=embeddings.expand(len(points), -1, -1, -1),
+        image_positional_embeddings=positions.expand(len(points), -1, -1, -1),
+        sparse_prompt_embeddings=sparse,
+        dense_prompt_embeddings=dense,
+        multimask_output=several,
+        **more,
+    )
+    return logits[:, 0], scores[:, 0]
 
 
 _REMEDY = "download the model's whole page (config and weights) and give that folder with --model-arg path=FOLDER"
@@ -117,7 +138,7 @@ def open_network(
 ) -> tuple[Any, tuple[Path, ...]]:
     """Transformers' class `architecture` in float32 and evaluation mode, and the files that it was read from.
 
-    `families` are the kinds that the folder's config may say it is.
+    `families` are the model types that the folder's config may name.
     """
     folder = Path(path).expanduser()
     files = check_folder(folder, families, remedy=_REMEDY)

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from hardlook.errors import ModelError
 from hardlook.extras import require
 from hardlook.models.interactive.prompts import Multimask, PromptPolicy
-from hardlook.models.interactive.sam_frame import Frame
-from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, open_network
+from hardlook.models.interactive.sam_frame import SamFrame
+from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
 from hardlook.networks.loading import load_into, load_state_dict
@@ -80,17 +80,15 @@ def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int 
     import torch
 
     device = str(network.device)
-    frame = Frame.of(image, int(network.prompt_encoder.input_image_size))
+    frame = SamFrame.from_image(image, int(network.prompt_encoder.input_image_size))
     with exact_inference():
-        seen = network.vision_encoder(torch.from_numpy(frame.square(image))[None].to(device))
+        seen = network.vision_encoder(torch.from_numpy(frame.prepare_image(image))[None].to(device))
         encoded = EncodedBySam(
             network=network,
+            frame=frame,
             embeddings=seen.last_hidden_state,
             positions=network.get_image_wide_positional_embeddings(),
             intermediate=getattr(seen, "intermediate_embeddings", None),
-            shape=frame.size,
-            inside=frame.scaled,
-            side=frame.side,
         )
     return SamSession(encoded, policy, device, batch)
 
@@ -99,55 +97,34 @@ def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int 
 class EncodedBySam:
     """An encoded image.
 
-    `embeddings` and `positions` (1, C, h, w); `intermediate` of the encoder's global layers for SAM-HQ, else None;
-    `shape` (H, W) of the image; `inside` (H, W) of the part of the network's square input that it fills.
+    `embeddings` and `positions` (1, C, h, w); `intermediate` of the encoder's global layers for SAM-HQ, else None.
     """
 
     network: Any
+    frame: SamFrame
     embeddings: Tensor
     positions: Tensor
     intermediate: Any
-    shape: tuple[int, int]
-    inside: tuple[int, int]
-    side: int
 
     @property
     def scale(self) -> tuple[float, float]:
-        """Pixels of the input per pixel of the image, along x and y; rounding makes them differ."""
-        return self.inside[1] / self.shape[1], self.inside[0] / self.shape[0]
+        """Pixels of the input per pixel of the image, along x and y."""
+        return self.frame.scale
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        # Previous masks go with the images of a batch, not with its prompts: so one prompt per image.
-        sparse, dense = self.network.prompt_encoder(
-            input_points=points[:, None], input_labels=labels[:, None], input_boxes=None, input_masks=previous
-        )
-        quality: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if self.intermediate is not None:
-            quality = {"intermediate_embeddings": self.intermediate, "hq_token_only": False}
-        logits, scores, *_ = self.network.mask_decoder(
-            image_embeddings=self.embeddings.expand(len(points), -1, -1, -1),
-            image_positional_embeddings=self.positions.expand(len(points), -1, -1, -1),
-            sparse_prompt_embeddings=sparse,
-            dense_prompt_embeddings=dense,
-            multimask_output=several,
-            **quality,
-        )
-        return logits[:, 0], scores[:, 0]
+            more = {"intermediate_embeddings": self.intermediate, "hq_token_only": False}
+        return decode_prompts(self.network, self.embeddings, self.positions, points, labels, previous, several, **more)
 
     def prepare_state(self, logits: Tensor) -> Tensor:
         """SAM takes its own logits as they are."""
         return logits
 
     def enlarge(self, logits: Tensor) -> Tensor:
-        """First to the network's square, then the image's part of it to the image's size, as SAM does."""
-        from torch.nn.functional import interpolate
-
-        square = interpolate(logits, (self.side, self.side), mode="bilinear", align_corners=False)
-        part = square[..., : self.inside[0], : self.inside[1]]
-        if self.inside == self.shape:
-            return part
-        return interpolate(part, self.shape, mode="bilinear", align_corners=False)
+        """(P, 1, H, W) at the image's size."""
+        return self.frame.enlarge(logits)
 
 
 POSITIONS = "shared_embedding.positional_embedding"

@@ -29,7 +29,7 @@ from hardlook.models.roles import Image, Mask, Support, check_supports
 
 
 class Empty:
-    """Finds nothing in any query; it earns a full mark wherever the support shows nothing of the query."""
+    """Finds nothing in any query, which is right wherever the support shows nothing of the query."""
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
         """One mask (H, W) per query, all False."""

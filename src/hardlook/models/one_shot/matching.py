@@ -3,11 +3,10 @@
 A cell is one place of a feature map with its vector. Every image goes through the encoder alone, so its numbers depend
 on nothing but itself: not on its batch, nor on earlier calls, nor on the worker.
 
->>> from hardlook.models.registry import build
 >>> from hardlook.world.planted import PlantedWorld
->>> images = EncodedImages(build("planted-encoder", "encoder"), "planted-encoder")
+>>> encoder = build_inner("planted-encoder", "encoder")
 >>> picture = PlantedWorld(count=1)[0].image
->>> cells = images.for_call().cells(picture)
+>>> cells = ImagesOfCall(encoder, ArrayCache(), ContentKeys().key_function()).cells(picture)
 >>> cells.shape == (-(-picture.shape[0] // 8), -(-picture.shape[1] // 8), 64)
 True
 >>> mask_from_scores(np.array([[1, -1]], np.float32), (2, 4)).tolist()
@@ -17,7 +16,8 @@ True
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,10 +25,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.caching import GIBIBYTE, ArrayCache
+from hardlook.caching import ArrayCache
 from hardlook.errors import ModelError
 from hardlook.models.content_keys import ContentKeys, Key
-from hardlook.models.roles import Encoder, Image, Mask, Support
+from hardlook.models.named_model import NamedModel, OuterModel, build_inner
+from hardlook.models.roles import Image, Mask, Support, check_supports
 from hardlook.models.unit_vectors import unit_vectors
 
 Cells = NDArray[np.float32]
@@ -53,40 +54,51 @@ over pairs in brackets; the fourth row is the default, at less than half the tim
 """
 
 
-class EncodedImages:
-    """Cells of images by an encoder, `name` in errors; at most `max_bytes` of them and of what follows are kept."""
+class CellMatcher(OuterModel, ABC):
+    """Base of one-shot segmenters that match the cells of queries with those of supports.
 
-    def __init__(self, encoder: Encoder, name: str, max_bytes: int = GIBIBYTE) -> None:
-        self.encoder, self.name = encoder, name
-        self.cache, self._keys = ArrayCache(max_bytes), ContentKeys()
+    `encoder` is any encoder with maps, by name, and `encoder_args` its arguments (`layer=stride16,size=448`); `memory`
+    bounds the bytes kept of images seen before.
+    """
 
-    def for_call(self) -> ImagesOfCall:
-        """Access to the cells during one call, in which no array changes."""
-        return ImagesOfCall(self, self._keys.key_function())
+    def __init__(self, encoder: str, encoder_args: str, device: str, memory: int) -> None:
+        defaults = ENCODER_DEFAULTS.get(encoder)
+        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device, defaults=defaults))
+        self._cache, self._keys = ArrayCache(memory), ContentKeys()
 
-    def encode(self, image: Image) -> Cells:
-        """The cells of an image, computed now."""
-        maps = self.encoder.encode([image]).maps
-        if maps is None:
-            raise ModelError(f"the encoder {self.name!r} gives vectors only", remedy="matching needs feature maps")
-        return unit_vectors(np.ascontiguousarray(np.moveaxis(np.asarray(maps[0], np.float32), 0, -1)))
+    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
+        """One mask (H, W) per query."""
+        check_supports(queries, supports)
+        images = ImagesOfCall(self._inner, self._cache, self._keys.key_function())
+        return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
+
+    @abstractmethod
+    def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask: ...
 
 
 @dataclass(frozen=True)
 class ImagesOfCall:
-    """The images of one call: every array object is hashed once."""
+    """The images of one call, in which no array changes, so that every array object is hashed once."""
 
-    encoded: EncodedImages
+    encoder: NamedModel
+    cache: ArrayCache
     key: Key
 
     def cells(self, image: Image) -> Cells:
         """The cells of an image, from the cache if they are there."""
-        return self.encoded.cache.get_or_create(("cells", self.key(image)), lambda: self.encoded.encode(image))
+        return self.cache.get_or_create(("cells", self.key(image)), lambda: self._encode(image))
+
+    def _encode(self, image: Image) -> Cells:
+        maps = self.encoder.model.encode([image]).maps
+        if maps is None:
+            name = self.encoder.identity.name
+            raise ModelError(f"the encoder {name!r} gives vectors only", remedy="matching needs feature maps")
+        return unit_vectors(np.ascontiguousarray(np.moveaxis(np.asarray(maps[0], np.float32), 0, -1)))
 
     def from_support(
         self, support: Support, what: str, compute: Callable[[Cells, Coverage, Coverage], NDArray[Any]]
     ) -> NDArray[Any]:
-        """What `compute` makes of the support's cells, the mask's share of each and the background's; cached as `what`.
+        """`compute(cells, the mask's share of each cell, the background's share)` of a support, cached as `what`.
 
         Both shares are measured and not subtracted, so that a cell without background has exactly none.
         """
@@ -101,7 +113,7 @@ class ImagesOfCall:
             grid = cells.shape[0], cells.shape[1]
             return compute(cells, cell_coverage(support.mask, grid), cell_coverage(~support.mask, grid))
 
-        return self.encoded.cache.get_or_create((what, self.key(support.image), self.key(support.mask)), create)
+        return self.cache.get_or_create((what, self.key(support.image), self.key(support.mask)), create)
 
 
 def cell_coverage(mask: Mask, grid: tuple[int, int]) -> Coverage:
@@ -134,5 +146,4 @@ def _pixel_shares(pixels: int, cells: int) -> NDArray[np.float32]:
 def mask_from_scores(scores: NDArray[np.float32], size: tuple[int, int]) -> Mask:
     """The pixels (H, W) whose score is above 0, scores (h, w) interpolated bilinearly between the cells' centres."""
     resized = cv2.resize(scores, size[::-1], interpolation=cv2.INTER_LINEAR)
-    above: Mask = resized > 0
-    return above
+    return resized > 0

@@ -17,25 +17,17 @@ from numpy.typing import NDArray
 
 from hardlook.caching import GIBIBYTE
 from hardlook.errors import OptionError
-from hardlook.models.named_model import OuterModel, build_inner
-from hardlook.models.one_shot.matching import (
-    ENCODER_DEFAULTS,
-    Cells,
-    Coverage,
-    EncodedImages,
-    ImagesOfCall,
-    mask_from_scores,
-)
-from hardlook.models.roles import Image, Mask, Support, check_supports
+from hardlook.models.one_shot.matching import CellMatcher, Cells, Coverage, ImagesOfCall, mask_from_scores
+from hardlook.models.roles import Image, Mask, Support
 
 
-class Nearest(OuterModel):
+class Nearest(CellMatcher):
     """The best cosine to a foreground cell against the best to a background cell; the larger decides.
 
     A support cell is foreground where the mask covers half of it; where it covers half of none, the cell it covers
     most. `k`: how many best cosines are averaged on either side (all, where a side has fewer). A side that no support
     shows counts as cosine 0. Several supports: their cells are pooled. Supports without any foreground give an empty
-    mask. `encoder`, `encoder_args`, `device` and `memory` as for prototype matching.
+    mask. The other arguments are those of `CellMatcher`.
     """
 
     def __init__(
@@ -48,16 +40,8 @@ class Nearest(OuterModel):
     ) -> None:
         if k < 1:
             raise OptionError(f"k {k} leaves no neighbour", remedy="k is at least 1")
-        defaults = ENCODER_DEFAULTS.get(encoder)
-        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device, defaults=defaults))
-        self._images = EncodedImages(self._inner.model, encoder, memory)
+        super().__init__(encoder, encoder_args, device, memory)
         self.k = k
-
-    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask (H, W) per query."""
-        check_supports(queries, supports)
-        images = self._images.for_call()
-        return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
 
     def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask:
         size = query.shape[0], query.shape[1]

@@ -21,27 +21,18 @@ from numpy.typing import NDArray
 
 from hardlook.caching import GIBIBYTE
 from hardlook.errors import OptionError
-from hardlook.models.named_model import OuterModel, build_inner
-from hardlook.models.one_shot.matching import (
-    ENCODER_DEFAULTS,
-    Cells,
-    Coverage,
-    EncodedImages,
-    ImagesOfCall,
-    mask_from_scores,
-)
-from hardlook.models.roles import Image, Mask, Support, check_supports
+from hardlook.models.one_shot.matching import CellMatcher, Cells, Coverage, ImagesOfCall, mask_from_scores
+from hardlook.models.roles import Image, Mask, Support
 from hardlook.models.unit_vectors import unit_vectors
 
 
-class Prototype(OuterModel):
+class Prototype(CellMatcher):
     """Cosines to the support's foreground and background, averaged over their cells; the larger decides.
 
-    `encoder` is any encoder with maps, by name, and `encoder_args` its arguments (`layer=stride16,size=448`).
     `background`: "prototype" takes the cells nearer to the foreground's vector than to the background's (a side
     that no support shows counts as cosine 0); "none" uses the foreground's alone, scaled over the query from 0 to 1,
     and takes what is above `threshold`. Several supports: their vectors are averaged. Supports without any foreground
-    give an empty mask. `memory` bounds the bytes kept of images seen before.
+    give an empty mask. The other arguments are those of `CellMatcher`.
     """
 
     def __init__(
@@ -55,16 +46,8 @@ class Prototype(OuterModel):
     ) -> None:
         if not 0 <= threshold <= 1:
             raise OptionError(f"threshold {threshold} is no share", remedy="threshold goes from 0 to 1")
-        defaults = ENCODER_DEFAULTS.get(encoder)
-        super().__init__(build_inner(encoder, "encoder", encoder_args, device=device, defaults=defaults))
-        self._images = EncodedImages(self._inner.model, encoder, memory)
+        super().__init__(encoder, encoder_args, device, memory)
         self.background, self.threshold = background, threshold
-
-    def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask (H, W) per query."""
-        check_supports(queries, supports)
-        images = self._images.for_call()
-        return [self._segment(images, query, shown) for query, shown in zip(queries, supports, strict=True)]
 
     def _segment(self, images: ImagesOfCall, query: Image, supports: Sequence[Support]) -> Mask:
         size = query.shape[0], query.shape[1]

@@ -47,8 +47,7 @@ class PlantedClicks:
 
     def __init__(self, edge: float = 0.0, loud: float = 0.0) -> None:
         check_dials(edge=edge, loud=loud)
-        self.edge = edge
-        self.loud = loud
+        self.edge, self.loud = edge, loud
 
     def click_map(self, image: Image, target: Mask, error: Mask, positive: bool) -> NDArray[np.float64]:
         """(H, W) float64, above 0 all over the error region and 0 elsewhere."""
@@ -56,8 +55,7 @@ class PlantedClicks:
         depth = cv2.distanceTransform(framed, cv2.DIST_L2, cv2.DIST_MASK_PRECISE)[1:-1, 1:-1].astype(np.float64)
         relative = depth / max(float(depth.max()), 1.0)
         chance = (1 - self.edge) * relative**2 + self.edge * (1 - relative) ** 2 + FLOOR
-        clicked: NDArray[np.float64] = np.where(error, chance * (1 + (LOUDEST - 1) * self.loud), 0.0)
-        return clicked
+        return np.where(error, chance * (1 + (LOUDEST - 1) * self.loud), 0.0)
 
 
 GLANCE = 0.08  # blur of what is seen, in square roots of the region's area

@@ -32,9 +32,7 @@ from hardlook.world.signature import Signature, has_signature, read_signature
 from hardlook.world.vocabulary import BY_CODE, VOID
 
 RADIUS = 0.2  # of the picture's shorter side
-
-
-MOST_LOST = 0.8
+MAX_LOST = 0.8
 REPAIR = 0.6  # of the loss is left after each further click
 BLUNTEST = 0.05
 
@@ -49,14 +47,8 @@ class Disc:
 
     def __init__(self, fragility: float = 0.0, blunt: float = 0.0, seed: int = 0) -> None:
         check_dials(fragility=fragility, blunt=blunt)
-        self.fragility = fragility
-        self.blunt = blunt
-        self.seed = seed
-
-    @property
-    def conduct(self) -> str:
-        """A description for reports."""
-        return "the clicked object of the planted world; on other pictures a disc around each positive click"
+        self.fragility, self.blunt, self.seed = fragility, blunt, seed
+        self.conduct = "the clicked object of the planted world; on other pictures a disc around each positive click"
 
     def open(self, image: Image) -> Session:
         """The regions of the picture, ready to be clicked; a picture without a signature gets plain discs."""
@@ -90,12 +82,10 @@ class DiscSession:
         return [Prompted(self._mask(prompt)) for prompt in prompts]
 
     def _mask(self, prompt: Clicks) -> Mask:
-        height, width = self.regions.shape
-        pixels = np.rint(np.asarray(prompt.points, float).reshape(-1, 2)).astype(int)
-        columns, rows = np.clip(pixels[:, 0], 0, width - 1), np.clip(pixels[:, 1], 0, height - 1)
+        rows, columns = prompt.pixels(self.regions.shape)
         clicked = self.regions[rows, columns]
         positive = np.asarray(prompt.positive, bool)
-        mask = np.zeros((height, width), bool)
+        mask = np.zeros(self.regions.shape, bool)
         for number in dict.fromkeys(clicked[positive].tolist()):
             on_it = clicked == number
             if number and positive[np.flatnonzero(on_it)[-1]]:
@@ -112,15 +102,11 @@ class DiscSession:
 
     def _add(self, mask: Mask, region: Region, rows: NDArray[np.int_], columns: NDArray[np.int_]) -> None:
         """Draw the region with its losses into the mask."""
-        squared = np.minimum.reduce(
-            [
-                (region.pixels[:, 0] - row) ** 2 + (region.pixels[:, 1] - column) ** 2
-                for row, column in zip(rows, columns, strict=True)
-            ]
-        )
+        clicks = zip(rows, columns, strict=True)
+        squared = np.minimum.reduce([((region.pixels - click) ** 2).sum(axis=1) for click in clicks])
         first = int(np.flatnonzero((region.pixels == (rows[0], columns[0])).all(1))[0])
         off_centre = 1 - float(region.depth[first]) / float(region.depth.max())
-        lost = MOST_LOST * self.fragility * off_centre * REPAIR ** (len(rows) - 1)
+        lost = MAX_LOST * self.fragility * off_centre * REPAIR ** (len(rows) - 1)
         kept = np.ones(len(squared), bool)
         kept[_largest(squared, lost)] = False
         # The rim: squared depths are whole numbers, so that equal depths stay equal.

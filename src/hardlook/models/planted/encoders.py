@@ -71,21 +71,14 @@ class PlantedEncoder:
 
     def __init__(self, context: float = 0.0, turn: float = 0.0, seed: int = 0) -> None:
         check_dials(context=context, turn=turn)
-        self.context = context
-        self.turn = turn
-        self.seed = seed
+        self.context, self.turn, self.seed = context, turn, seed
 
     def encode(self, images: Sequence[Image]) -> Features:
         """Vectors (N, 64), and one map (64, ceil(H/8), ceil(W/8)) per image."""
         vectors = np.array([image_vector(image, self.context, self.seed) for image in images]).reshape(-1, DIMENSION)
-        maps = [image_map(image, self.context) for image in images]
-        return Features(
-            vectors=turn_vectors(vectors, self.turn).astype(np.float32),
-            maps=[
-                np.moveaxis(turn_vectors(np.moveaxis(cells, 0, -1), self.turn), -1, 0).astype(np.float32)
-                for cells in maps
-            ],
-        )
+        cells = [turn_vectors(np.moveaxis(image_map(image, self.context), 0, -1), self.turn) for image in images]
+        maps = [np.moveaxis(one, -1, 0).astype(np.float32) for one in cells]
+        return Features(turn_vectors(vectors, self.turn).astype(np.float32), maps)
 
 
 class PlantedTextEncoder:
@@ -99,9 +92,7 @@ class PlantedTextEncoder:
 
     def __init__(self, forgetful: float = 0.0, turn: float = 0.0, seed: int = 0) -> None:
         check_dials(forgetful=forgetful, turn=turn)
-        self.forgetful = forgetful
-        self.turn = turn
-        self.seed = seed
+        self.forgetful, self.turn, self.seed = forgetful, turn, seed
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, 64) float32."""
@@ -123,9 +114,7 @@ class PlantedImageTextEncoder:
 
     def __init__(self, context: float = 0.0, turn: float = 0.0, seed: int = 0) -> None:
         check_dials(context=context, turn=turn)
-        self.context = context
-        self.turn = turn
-        self.seed = seed
+        self.context, self.turn, self.seed = context, turn, seed
 
     def encode_images(self, images: Sequence[Image]) -> Vectors:
         """(N, 64) float32 of unit length."""
@@ -165,8 +154,7 @@ def text_vector(text: str) -> NDArray[np.float64]:
     """
     known = [word for word in re.findall(r"[a-z]+", text.lower()) if word in WORDS]
     total = np.sum([word_vector(word) for word in known], axis=0) if known else draw_vector(0, "text", text)
-    vector: NDArray[np.float64] = total / np.linalg.norm(total)
-    return vector
+    return total / np.linalg.norm(total)
 
 
 def draw_vector(seed: int, *key: str | int) -> NDArray[np.float64]:

@@ -78,9 +78,7 @@ class PlantedLearner:
 
     def __init__(self, context: float = 0.0, noise: float = 0.0, seed: int = 0) -> None:
         check_dials(context=context, noise=noise)
-        self.context = context
-        self.noise = noise
-        self.seed = seed
+        self.context, self.noise, self.seed = context, noise, seed
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
         """(queries, ways) float32 scores in [0, 1.0011] per episode."""
@@ -89,7 +87,7 @@ class PlantedLearner:
 
     def _classify(self, episode: Episode, cache: LRUCache[Any]) -> NDArray[np.float32]:
         if isinstance(episode.support, np.ndarray) and episode.support.ndim == 2:
-            raise ModelError("planted-learner works on images; feature vectors came", unit=episode.key or None)
+            raise ModelError("planted-learner works on images, got feature vectors", unit=episode.key or None)
         shown = [compute_once(cache, _concept_and_context, image) for image in episode.support]
         rows = [self._scores(image, shown, episode, cache) for image in episode.query]
         return np.array(rows, np.float32).reshape(len(rows), episode.ways)
@@ -118,8 +116,7 @@ def _share(alike: Sequence[bool], episode: Episode) -> NDArray[np.float64]:
     """(ways,) share of each way's supports that are like the query."""
     count = np.bincount(episode.support_labels, minlength=episode.ways)
     matched = np.bincount(episode.support_labels, weights=np.array(alike, float), minlength=episode.ways)
-    shares: NDArray[np.float64] = matched / np.maximum(count, 1)
-    return shares
+    return matched / np.maximum(count, 1)
 
 
 class PlantedOneShot:
@@ -133,10 +130,7 @@ class PlantedOneShot:
 
     def __init__(self, saliency: float = 0.0, support_blind: float = 0.0, ragged: float = 0.0, seed: int = 0) -> None:
         check_dials(saliency=saliency, support_blind=support_blind, ragged=ragged)
-        self.saliency = saliency
-        self.support_blind = support_blind
-        self.ragged = ragged
-        self.seed = seed
+        self.saliency, self.support_blind, self.ragged, self.seed = saliency, support_blind, ragged, seed
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
         """One mask per query; empty where the support's class is not in it, or the support shows none."""
@@ -167,8 +161,7 @@ class PlantedOneShot:
         if not is_spoiled("ragged", self.ragged):
             return found
         square = np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)
-        widened: Mask = cv2.dilate(found.astype(np.uint8), square).astype(bool)
-        return widened
+        return cv2.dilate(found.astype(np.uint8), square).astype(bool)
 
 
 def _mask_of_class(classes: NDArray[np.uint8], code: int) -> Mask:

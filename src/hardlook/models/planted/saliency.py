@@ -36,8 +36,7 @@ class PlantedSaliency:
 
     def __init__(self, centre: float = 0.0, faint: float = 0.0) -> None:
         check_dials(centre=centre, faint=faint)
-        self.centre = centre
-        self.faint = faint
+        self.centre, self.faint = centre, faint
 
     def saliency(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
         """One (H, W) float32 map in [0, 1] per image."""
@@ -57,5 +56,4 @@ class PlantedSaliency:
 def _blob(height: int, width: int) -> NDArray[np.float64]:
     down = (np.arange(height) - (height - 1) / 2) / (BLOB * height)
     across = (np.arange(width) - (width - 1) / 2) / (BLOB * width)
-    blob: NDArray[np.float64] = np.exp(-0.5 * (down[:, None] ** 2 + across**2))
-    return blob
+    return np.exp(-0.5 * (down[:, None] ** 2 + across**2))

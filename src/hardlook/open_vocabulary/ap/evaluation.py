@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.data import rle
 from hardlook.data.coco_detection import ImageDetections, IouType
-from hardlook.errors import ModelError, OptionError
+from hardlook.errors import ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.detection import Detections, Objects, box_overlap
@@ -24,12 +23,13 @@ from hardlook.metrics.detection_matching import IOU_THRESHOLDS
 from hardlook.models.roles import Instances
 from hardlook.open_vocabulary.ap.units import InstanceImage
 from hardlook.open_vocabulary.record_columns import read_label_names, relabel_column
+from hardlook.open_vocabulary.units import require_stored
 from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels
 
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_KEPT = 12
+MAX_KEPT = 12
 _REMEDY = "`hardlook check instance-segmenter MODEL` lists everything else that does not fit"
 
 SCHEMA = RecordSchema(
@@ -61,25 +61,16 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 
 def predict_detections(units: Sequence[Unit], model: Any) -> list[tuple[ImageDetections, Mapping[int, str]]]:
     """The predicted or stored detections of each unit, and the names of their category ids."""
-    contents: list[InstanceImage] = [unit.payload for unit in units]
     if model is not None:
         names = dict(enumerate(model.labels))
-        answers = model.detect([content.image for content in contents])
-        return [
-            (_to_detections(answer, content, len(names), unit.id), names)
-            for answer, content, unit in zip(answers, contents, units, strict=True)
-        ]
-    stored = []
-    for unit, content in zip(units, contents, strict=True):
-        if content.stored is None:
-            remedy = "give --model or --pred"
-            raise OptionError("there is neither a model nor a stored prediction", unit=unit.id, remedy=remedy)
-        stored.append((content.stored, content.predicted_categories))
-    return stored
+        answers = model.detect([unit.payload.image for unit in units])
+        return [(_to_detections(answer, unit, len(names)), names) for answer, unit in zip(answers, units, strict=True)]
+    return [(require_stored(unit.payload.stored, unit), unit.payload.predicted_categories) for unit in units]
 
 
-def _to_detections(answer: Instances, content: InstanceImage, labels: int, unit: str) -> ImageDetections:
+def _to_detections(answer: Instances, unit: Unit, labels: int) -> ImageDetections:
     """The model's answer as a results file would hold it, so that both are scored by the same code."""
+    content: InstanceImage = unit.payload
     objects = content.objects
     assert objects is not None
     count, size = len(answer.labels), (objects.height, objects.width)
@@ -87,11 +78,11 @@ def _to_detections(answer: Instances, content: InstanceImage, labels: int, unit:
     scores, called = np.asarray(answer.scores, np.float64), np.asarray(answer.labels, np.int64)
     if masks.shape != (count, *size) or boxes.shape != (count, 4) or scores.shape != (count,):
         what = f"{count} labels, masks {masks.shape}, boxes {boxes.shape}, scores {scores.shape}"
-        raise ModelError(f"the model answered {what} for an image of {size}", unit=unit, remedy=_REMEDY)
+        raise ModelError(f"the model answered {what} for an image of {size}", unit=unit.id, remedy=_REMEDY)
     if count and not (0 <= called.min() <= called.max() < labels):
-        raise ModelError(f"the model answered a label outside 0..{labels - 1}", unit=unit, remedy=_REMEDY)
+        raise ModelError(f"the model answered a label outside 0..{labels - 1}", unit=unit.id, remedy=_REMEDY)
     if not np.isfinite(scores).all() or not np.isfinite(boxes).all():
-        raise ModelError("the model answered a score or box that is no number", unit=unit, remedy=_REMEDY)
+        raise ModelError("the model answered a score or box that is no number", unit=unit.id, remedy=_REMEDY)
     sides = np.concatenate([boxes[:, :2], (boxes[:, 2:] - boxes[:, :2]).clip(0)], axis=1)
     counts = tuple(rle.encode(mask)["counts"] for mask in masks) if content.iou == "segm" else ()
     return ImageDetections(objects.id, objects.width, objects.height, called, scores, sides, counts)
@@ -131,42 +122,19 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
     }
 
 
-@dataclass(frozen=True)
-class KeptDetection:
-    """A detection to draw: its label, its score, and a run-length encoded mask or x, y, width, height."""
-
-    label: int
-    score: float
-    region: Any
-
-
 def encode_detections(found: ImageDetections, labels: Sequence[int], iou: IouType) -> bytes:
-    """The detections with the highest scores as JSON, best first: for pictures only, never for scores.
+    """The detections with the highest scores as JSON rows of label, score and region: for pictures only.
 
-    `labels` are indices into the record's names.
+    `labels` are indices into the record's names; a region is a run-length encoded mask or x, y, width, height.
     """
-    best = np.argsort(-found.scores, kind="stable")[:MOST_KEPT].tolist()
+    best = np.argsort(-found.scores, kind="stable")[:MAX_KEPT].tolist()
     regions: Sequence[Any] = found.counts if iou == "segm" else found.boxes.tolist()
     rows = [[labels[row], float(found.scores[row]), regions[row]] for row in best]
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
-def decode_detections(encoded: bytes) -> list[KeptDetection]:
-    """Back from `encode_detections`."""
-    return [KeptDetection(*row) for row in json.loads(encoded)] if encoded else []
-
-
-@dataclass(frozen=True, eq=False)
-class ImageInput:
-    """What matching needs of one image; `overlap` is (detections, objects)."""
-
-    truth: Objects
-    found: Detections
-    overlap: NDArray[np.float64]
-
-
-def read_image_inputs(records: pl.DataFrame) -> list[ImageInput]:
-    """Every record back as arrays."""
+def read_image_inputs(records: pl.DataFrame) -> list[tuple[Objects, Detections, NDArray[np.float64]]]:
+    """What matching needs of each image: objects, detections, and their overlap (detections, objects)."""
     inputs = []
     for row in records.iter_rows(named=True):
         truth = Objects(
@@ -175,7 +143,7 @@ def read_image_inputs(records: pl.DataFrame) -> list[ImageInput]:
         found = Detections(row["labels"], row["scores"], area=row["areas"])
         overlap = np.zeros((len(found.classes), len(truth.classes)))
         overlap.ravel()[np.array(row["pairs"], np.int64)] = row["overlaps"]
-        inputs.append(ImageInput(truth, found, overlap))
+        inputs.append((truth, found, overlap))
     return inputs
 
 

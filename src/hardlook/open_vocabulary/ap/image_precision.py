@@ -1,8 +1,8 @@
-"""Average precision of single images, of many images at once: for qualities and captions of units, never for scores.
+"""Average precision per image, for many images at once: used for units' qualities and captions, never for scores.
 
-A detection goes to the object that it overlaps most, a crowd only where there is no other; of several detections of
-one object the best scored one has it. COCO's matching gives the same wherever no detection overlaps two objects by
-half. A detection that has no object and lies on a crowd is ignored.
+Each detection is matched to the object that it overlaps most, to a crowd only if it overlaps nothing else. Of several
+detections of one object the one with the highest score is kept. COCO's matching gives the same result wherever no
+detection overlaps two objects with IoU .5 or more. An unmatched detection on a crowd is ignored.
 
 >>> images = FlatImages.from_records([{"object_labels": [0], "object_crowd": [0], "labels": [1, 0, 0],
 ...                                    "scores": [0.5, 0.9, 0.4], "pairs": [1, 2], "overlaps": [0.6, 0.8]}])
@@ -36,8 +36,9 @@ _COLUMNS = ("object_labels", "object_crowd", "labels", "scores", "pairs", "overl
 class FlatImages:
     """Objects, detections and overlapping pairs of all images, one after another.
 
-    `object_image`, `object_labels` and `crowd` (G,); `image`, `labels` and `scores` (D,); `pair_detection` and
-    `pair_object` (P,) are places among these, `overlaps` (P,).
+    `images` is their number. `object_image`, `object_labels` and `crowd` (G,) describe the objects; `image`, `labels`
+    and `scores` (D,) the detections. `pair_detection` and `pair_object` (P,) are indices into these, `overlaps` (P,)
+    the pairs' IoUs.
     """
 
     images: int
@@ -53,7 +54,7 @@ class FlatImages:
 
     @classmethod
     def from_records(cls, records: pl.DataFrame | Sequence[Record]) -> FlatImages:
-        """The arrays of a frame of records, or of a list of them."""
+        """The arrays of records, given as a data frame or a list."""
         import polars as pl
 
         if not isinstance(records, pl.DataFrame):
@@ -65,7 +66,7 @@ class FlatImages:
         pair_image = np.repeat(numbers, pair_counts)
         first_object, first_detection = np.cumsum(objects) - objects, np.cumsum(detections) - detections
         # A pair is detection * objects + object; an image with a pair has an object.
-        detection, one = np.divmod(flatten_column(records["pairs"]), np.maximum(objects, 1)[pair_image])
+        detection, object_index = np.divmod(flatten_column(records["pairs"]), np.maximum(objects, 1)[pair_image])
         return cls(
             len(records),
             np.repeat(numbers, objects),
@@ -75,7 +76,7 @@ class FlatImages:
             flatten_column(records["labels"]),
             flatten_column(records["scores"], np.float64),
             first_detection[pair_image] + detection,
-            first_object[pair_image] + one,
+            first_object[pair_image] + object_index,
             flatten_column(records["overlaps"], np.float64),
         )
 
@@ -86,11 +87,11 @@ def match_objects(images: FlatImages) -> Integers:
     found = np.full(len(images.labels), UNMATCHED)
     found[images.pair_detection[crowd]] = IGNORED
     real = np.flatnonzero(~crowd)
-    detection, thing = images.pair_detection[real], images.pair_object[real]
-    # Sorted so that what is wanted comes last: an assignment keeps the last.
-    order = np.lexsort((-thing, images.overlaps[real], detection))
+    detection, target = images.pair_detection[real], images.pair_object[real]
+    # Sorted so that the best comes last: of several assignments to one element the last one counts.
+    order = np.lexsort((-target, images.overlaps[real], detection))
     best = np.full(len(images.labels), UNMATCHED)
-    best[detection[order]] = thing[order]
+    best[detection[order]] = target[order]
     candidates = np.flatnonzero(best >= 0)
     rank = np.lexsort((-candidates, -images.labels[candidates], images.scores[candidates]))
     winner = np.full(len(images.object_labels), UNMATCHED)
@@ -100,43 +101,47 @@ def match_objects(images: FlatImages) -> Integers:
     return found
 
 
-def ranked_precision(images: FlatImages, similarity: NDArray[np.float64], most: int) -> NDArray[np.float64]:
-    """(images,) average precision with part of the credit for similar labels, over the best `most` detections.
+def compute_image_precision(
+    images: FlatImages, similarity: NDArray[np.float64], max_detections: int
+) -> NDArray[np.float64]:
+    """(images,) average precision, with credit by similarity, over the `max_detections` highest scores of an image.
 
     >>> record = {"object_labels": [0, 1], "object_crowd": [0, 0], "labels": [0, 1, 0], "scores": [0.9, 0.8, 0.7],
     ...           "pairs": [0, 5], "overlaps": [0.9, 0.9]}  # a cat, a false positive, a dog called cat
-    >>> ranked_precision(FlatImages.from_records([record]), np.array([[1, 0.4], [0.4, 1]]), 100).round(3)
+    >>> compute_image_precision(FlatImages.from_records([record]), np.array([[1, 0.4], [0.4, 1]]), 100).round(3)
     array([0.593])
     """
     found = match_objects(images)
     order = np.lexsort((images.labels, -images.scores, images.image))
-    order = order[_rank(images.image[order]) < most]
+    order = order[_rank_within_image(images.image[order]) < max_detections]
     order = order[found[order] != IGNORED]
-    image, thing = images.image[order], found[order]
-    hit = thing >= 0
+    image, target = images.image[order], found[order]
+    hit = target >= 0
     credit = np.zeros(len(order))
-    credit[hit] = similarity[images.object_labels[thing[hit]], images.labels[order[hit]]]
+    credit[hit] = similarity[images.object_labels[target[hit]], images.labels[order[hit]]]
     objects = np.bincount(images.object_image[~images.crowd], minlength=images.images)
-    sums = np.bincount(image, credit * _running_precision(image, credit, images.images), minlength=images.images)
+    sums = np.bincount(
+        image, credit * _compute_running_precision(image, credit, images.images), minlength=images.images
+    )
     return np.where(objects > 0, sums / np.maximum(objects, 1), np.nan)
 
 
-def _running_precision(image: Integers, credit: NDArray[np.float64], images: int) -> NDArray[np.float64]:
-    """(n,) the mean credit of an image's entries up to each; `image` (n,) ascending.
+def _compute_running_precision(image: Integers, credit: NDArray[np.float64], images: int) -> NDArray[np.float64]:
+    """(n,) the mean credit of the entries of the same image up to and including each; `image` (n,) ascending.
 
-    Place by place and not by one long sum, so that no image's value depends on another's in the last digit.
+    Summed rank by rank, not by one cumulative sum, so that rounding in one image does not depend on the others.
     """
-    rank, so_far = _rank(image), np.zeros(images)
+    rank, so_far = _rank_within_image(image), np.zeros(images)
     by_rank = np.argsort(rank, kind="stable")
     starts = np.searchsorted(rank[by_rank], np.arange(rank.max(initial=-1) + 2))
     precision = np.zeros(len(image))
-    for place, (start, end) in enumerate(pairwise(starts.tolist()), 1):
+    for count, (start, end) in enumerate(pairwise(starts.tolist()), 1):
         rows = by_rank[start:end]
         so_far[image[rows]] += credit[rows]
-        precision[rows] = so_far[image[rows]] / place
+        precision[rows] = so_far[image[rows]] / count
     return precision
 
 
-def _rank(image: Integers) -> Integers:
-    """(n,) the place of each entry among those of its image, `image` (n,) ascending."""
+def _rank_within_image(image: Integers) -> Integers:
+    """(n,) the rank, from 0, of each entry among those of its image; `image` (n,) ascending."""
     return np.asarray(np.arange(len(image)) - np.searchsorted(image, image))

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from hardlook.harness.stats.resampling import Clusters, find_clusters
 from hardlook.harness.tally import Entry
 from hardlook.metrics.average_precision import MatchTable, build_match_table
+from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.detection_matching import AREA_RANGES, ImageMatches, match_image, select_classes
 from hardlook.metrics.open_ap import OpenApResult, WeightedPrecision, open_average_precision
-from hardlook.open_vocabulary.ap.evaluation import ImageInput, read_image_inputs
+from hardlook.open_vocabulary.ap.evaluation import read_image_inputs
 from hardlook.open_vocabulary.class_sets import ClassMasks
 from hardlook.open_vocabulary.record_columns import read_label_names
 
@@ -67,17 +68,16 @@ def match_records(
     """Match every image of `records`, in the order of the rows."""
     inputs, zero = read_image_inputs(records), int(records["zero"][0])
 
-    def match(image: ImageInput) -> ImageMatches:
+    def match(truth: Objects, found: Detections, overlap: Numbers) -> ImageMatches:
         return match_image(
-            image.truth, image.found, overlap=image.overlap, max_detections=max_detections,
+            truth, found, overlap=overlap, max_detections=max_detections,
             released=released, category_zero=None if zero < 0 else zero,
         )  # fmt: skip
 
-    def within(kept: NDArray[np.bool_]) -> Callable[[ImageInput], ImageMatches]:
-        return lambda one: match(ImageInput(*select_classes(one.truth, one.found, one.overlap, kept)))
-
-    by_set = {name: list(map(within(kept), inputs)) for name, kept in (sets or {}).items()}
-    return RunMatches({ALL_CLASSES: [match(one) for one in inputs], **by_set}, len(read_label_names(records)))
+    by_set = {ALL_CLASSES: [match(*image) for image in inputs]}
+    for name, kept in (sets or {}).items():
+        by_set[name] = [match(*select_classes(*image, kept)) for image in inputs]
+    return RunMatches(by_set, len(read_label_names(records)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +85,7 @@ class WeightedTally:
     """Scores of images that can count any number of times, or come from another run.
 
     `figures` maps the APs of all classes and of each set to one number per entry, from the first `ranges` area
-    ranges. `costly` asks for fewer swaps and resamples than scores that are functions of sums can afford.
+    ranges. `costly` means fewer swaps and resamples than for functions of sums.
     """
 
     costly: ClassVar[bool] = True
@@ -139,7 +139,7 @@ class WeightedTally:
         ours, theirs = ((one.matches.images, one.matches.classes, *one.matches.by_set) for one in (self, other))
         if ours != theirs:
             raise ValueError(f"expected two runs of as many images, labels and class sets, got {ours} and {theirs}")
-        # A run need not know the similarity of another's labels (see similarity_of_used_labels): those are 0.
+        # A run need not know the similarity of another's labels (see compute_used_similarity): those are 0.
         similarity = np.maximum(self.similarity, other.similarity)
         tables = self.matches.interleave(other.matches).tables()
         return {name: WeightedPrecision(table, similarity, self.ranges) for name, table in tables.items()}

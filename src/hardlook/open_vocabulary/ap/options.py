@@ -18,21 +18,11 @@ class OpenApOptions(SimilarityOptions):
     """Options of `hardlook run open-ap`."""
 
     iou: Literal["segm", "bbox"] = option("segm", "What overlaps: masks (segm) or boxes (bbox).", changes="answers")
-    labels: str | None = option(
-        None, "Label set or file with the senses of the data's categories, such as coco80.", changes="scores"
-    )
     max_detections: int = option(
         100, "Detections of an image that count: of each class for AP, of all for dagger and open.",
         changes="scores", ge=1, le=10_000,
     )  # fmt: skip
-    scenes: int = option(
-        96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1, le=1_000_000
-    )
-    keep_predictions: bool = option(
-        True, "Store the best detections of each image, so that the report can show them.", changes="answers"
-    )
     resamples: int = option(200, "Bootstrap resamples of images behind each interval.", changes="scores", ge=0)
-    level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
 
 
 def unmatched_ids(options: OpenApOptions) -> str:

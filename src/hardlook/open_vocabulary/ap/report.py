@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import cv2
@@ -14,26 +15,22 @@ from hardlook.data import rle
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Scorecard
-from hardlook.harness.sections import DotChart, Example, Picture, Section, Spot, Table, score_dot
+from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.models.roles import LabelMap
-from hardlook.open_vocabulary.ap.evaluation import decode_detections
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, match_records
 from hardlook.open_vocabulary.ap.scores import KINDS, QUANTITIES
 from hardlook.open_vocabulary.ap.units import InstanceImage, read_unit
-from hardlook.open_vocabulary.pictures import blank_image
-from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.record_columns import blank_image, read_label_names
 from hardlook.open_vocabulary.sections import (
-    MOST_EXAMPLES,
-    Confusion,
-    LabelPair,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
     describe_misnamed,
-    find_confusions,
+    find_scores,
+    find_scores_by_class,
+    format_count_verb,
     format_gain,
-    scores_by_class,
 )
 
 if TYPE_CHECKING:
@@ -67,11 +64,11 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
     pictures = [Picture("image", image)] if content.image is not None else []
     pictures.append(Picture("truth", image, label_map=truth, label_names=names))
     if record["detections"]:
-        kept = decode_detections(record["detections"])
+        kept = json.loads(record["detections"])
         # The best is painted last, over the others.
-        painted = paint_regions(((one.label, _decode_region(one.region, size)) for one in reversed(kept)), size)
+        painted = paint_regions(((label, _decode_region(region, size)) for label, _, region in reversed(kept)), size)
         scored = [
-            " ".join([name, *(f"{one.score:.2f}" for one in kept if one.label == row)])
+            " ".join([name, *(f"{score:.2f}" for label, score, _ in kept if label == row)])
             for row, name in enumerate(names)
         ]
         pictures.append(Picture("detections", image, label_map=painted, label_names=scored))
@@ -133,18 +130,14 @@ def describe_unit(record: Record) -> str:
     pairs = list(zip(images.object_labels[found[hits]].tolist(), images.labels[hits].tolist(), strict=True))
     objects = int((~images.crowd).sum())
     if not objects:
-        return f"There is no object to find; {_count(len(found))} detected."
+        return f"There is no object to find; {format_count_verb(len(found))} detected."
     named = sum(true == called for true, called in pairs)
     wrong = Counter(f"{names[true]} called {names[called]}" for true, called in pairs if true != called)
     parts = [f"{named} of {objects} objects {'is' if named == 1 else 'are'} found by name (IoU .5)"]
     parts += describe_misnamed(wrong)
     missed = objects - len(pairs)
-    parts += [f"{_count(missed)} missed"] if missed else []
+    parts += [f"{format_count_verb(missed)} missed"] if missed else []
     return f"{', '.join(parts)}."
-
-
-def _count(count: int) -> str:
-    return f"{count} {'is' if count == 1 else 'are'}"
 
 
 def _build_headline(scorecard: Scorecard) -> Section:
@@ -172,7 +165,7 @@ def _build_headline(scorecard: Scorecard) -> Section:
 
 
 def _build_classes(scorecard: Scorecard) -> Section | None:
-    vanilla, hard, soft = (scores_by_class(scorecard, f"{prefix}ap") for prefix in KINDS)
+    vanilla, hard, soft = (find_scores_by_class(scorecard, f"{prefix}ap") for prefix in KINDS)
     if not hard:
         return None
     chart = build_class_chart("AP", "dagger", [Spot(hard[name].value, soft[name].value, name) for name in hard])
@@ -190,29 +183,20 @@ def _build_classes(scorecard: Scorecard) -> Section | None:
 
 
 def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    confusions = find_confusions(scorecard, "confused-objects", "unforgiven-objects")
-    if not confusions:
+    if not find_scores(scorecard, "confused-objects", "true", "called"):
         return None
     captions = (
         "Objects that were found (IoU .5) under another label, and the part of them that similarity does not excuse.",
         "An image with the most objects of each confusion.",
     )
-    return build_confusions_section(confusions, "objects", captions, _find_examples(records, confusions))
+    # The examples come from matching with the default number of detections.
+    table, names = match_records(records).tables()[ALL_CLASSES], read_label_names(records)
 
+    def count_by_image(true: str, called: str) -> NDArray[np.int64]:
+        confused = (table.pooled[0] == names.index(true)) & (table.labels == names.index(called))
+        return np.bincount(table.image[confused], minlength=len(records))
 
-def _find_examples(records: pl.DataFrame, confusions: Mapping[LabelPair, Confusion]) -> list[Example]:
-    """The image with the most objects of each confusion, by matching with the default number of detections."""
-    table = match_records(records).tables()[ALL_CLASSES]
-    places = {name: row for row, name in enumerate(read_label_names(records))}
-    units, examples = records["unit"].to_list(), dict[str, Example]()
-    for (true, called), confusion in list(confusions.items())[:MOST_EXAMPLES]:
-        confused = (table.pooled[0] == places[true]) & (table.labels == places[called])
-        counts = np.bincount(table.image[confused], minlength=len(units))
-        unit = units[int(np.argmax(counts))]
-        if counts.any():
-            text = f"{true} called {called} (similarity {confusion.similarity:.2f})"
-            examples.setdefault(unit, Example(unit, text))
-    return list(examples.values())
+    return build_confusions_section(scorecard, "confused-objects", captions, records["unit"].to_list(), count_by_image)
 
 
 def _build_slices(scorecard: Scorecard) -> Section | None:

@@ -18,12 +18,16 @@ from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import Entry, score_tally
 from hardlook.metrics.average_precision import MatchTable, soft_precision
 from hardlook.metrics.confusion import confusion_costs
-from hardlook.open_vocabulary.ap.image_precision import FlatImages, ranked_precision
+from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, Results, RunMatches, WeightedTally, match_records
 from hardlook.open_vocabulary.ap.options import OpenApOptions, unmatched_ids
 from hardlook.open_vocabulary.ap.units import check_categories
 from hardlook.open_vocabulary.class_sets import ClassMasks, load_class_sets
-from hardlook.open_vocabulary.label_similarity import compared_similarities, label_similarity, similarity_of_used_labels
+from hardlook.open_vocabulary.label_similarity import (
+    compute_compared_similarities,
+    compute_label_similarity,
+    compute_used_similarity,
+)
 from hardlook.open_vocabulary.published import add_comparability
 from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names
 
@@ -64,7 +68,7 @@ SCORES = (
 
 SET_QUANTITIES = ("ap", "ap50")
 CONTEXT_SCORES = ("ap", "dagger-ap", "open-ap", "open-gain")
-MOST_CONFUSIONS = 25
+MAX_CONFUSIONS = 25
 
 _KEY = ("open-ap", "bootstrap")
 _ONLY_ALL_AREAS = 1  # the first of the area ranges, where no other is needed
@@ -77,15 +81,15 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
     records = records.sort("image_id")  # ties of scores are broken by image id, whatever the units are called
     names = read_label_names(records)
     check_categories(names[: int(records["known"][0])], options)
-    similarity = label_similarity(names, options.labels, options)
+    similarity = compute_label_similarity(names, options)
     tallies = _tally_contexts(records, similarity.matrix, options)
     scores = [score for tally in tallies for score in score_tally(tally, options)]
     table, images = tallies[0].tables[ALL_CLASSES], len(records)
-    for measure, matrix in compared_similarities(names, options.labels, options).items():
+    for measure, matrix in compute_compared_similarities(names, options).items():
         value = soft_precision(table, matrix).summary()["AP"]
         scores.append(Score("open-ap", value, images, slice={"measure": measure}))
     # Among objects that are found at IoU .5, of all areas.
-    costs = confusion_costs(table.label_counts(), similarity.matrix, most=MOST_CONFUSIONS)
+    costs = confusion_costs(table.label_counts(), similarity.matrix, most=MAX_CONFUSIONS)
     for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("confused-objects", float(count), images, slice=where))
@@ -96,10 +100,10 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
 
 def tally_records(records: pl.DataFrame, options: OpenApOptions) -> list[WeightedTally]:
     """The matches of all images, then of those of each context; labels may be those of several runs."""
-    return _tally_contexts(records.sort("image_id"), run_similarity(records, options), options)
+    return _tally_contexts(records.sort("image_id"), compute_run_similarity(records, options), options)
 
 
-def unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.DataFrame:
     """`unit`, `image-open-ap50` and `image-ap50`, from 0 to 1; NaN for an image without objects.
 
     All detections of an image in one ranking, whatever their labels: at each object found (IoU .5), the precision so
@@ -108,20 +112,21 @@ def unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.DataFram
     """
     import polars as pl
 
-    images, similarity = FlatImages.from_records(records), run_similarity(records, options)
+    images, similarity = FlatImages.from_records(records), compute_run_similarity(records, options)
     opened, vanilla = (
-        ranked_precision(images, matrix, options.max_detections) for matrix in (similarity, np.eye(len(similarity)))
+        compute_image_precision(images, matrix, options.max_detections)
+        for matrix in (similarity, np.eye(len(similarity)))
     )
     return pl.DataFrame({"unit": records["unit"], "image-open-ap50": opened, "image-ap50": vanilla})
 
 
-def run_similarity(records: pl.DataFrame, options: OpenApOptions) -> Matrix:
+def compute_run_similarity(records: pl.DataFrame, options: OpenApOptions) -> Matrix:
     """(K, K) the similarity that the options choose, of the labels that the records use."""
     names = read_label_names(records)
     used = np.zeros(len(names), bool)
     for column in ("object_labels", "labels"):
         used[flatten_column(records[column])] = True
-    return similarity_of_used_labels(names, used, options.labels, options)
+    return compute_used_similarity(names, used, options)
 
 
 def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOptions) -> list[WeightedTally]:

@@ -27,17 +27,17 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image
 from hardlook.open_vocabulary.ap.options import OpenApOptions
-from hardlook.open_vocabulary.label_similarity import find_label, label_similarity
+from hardlook.open_vocabulary.label_similarity import check_senses, find_label
+from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
 from hardlook.similarity.label_sets import load_label_set
-from hardlook.similarity.measures import find_measure
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.render import RenderedScene
 from hardlook.world.vocabulary import BY_NAME, CONCEPTS
 
 CATEGORIES = {label.code: label.name for label in sorted(CONCEPTS, key=lambda label: label.code)}
 
-_MOST_OBJECTS = 1000  # so that annotation ids of different scenes differ
-_MOST_LISTED = 12
+_MAX_OBJECTS = 1000  # so that annotation ids of different scenes differ
+_MAX_LISTED = 12
 _REMEDY = (
     "give --gt instances.json --pred results.json, or --data instances=FILE --data images=DIR with --model, or no data"
 )
@@ -64,14 +64,7 @@ class InstanceImage:
 
 def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
-    sources: dict[str, Path | str] = dict(options.data)
-    labels = Path(options.pred_labels) if options.pred_labels and Path(options.pred_labels).is_file() else None
-    for name, path in (("gt", options.gt), ("pred", options.pred), ("pred_labels", labels)):
-        if path is not None:
-            sources[name] = path
-    if options.gt is None and not options.data:
-        sources["planted world"] = _planted_world(options).fingerprint()
-    return sources
+    return list_given_sources(options, pred_labels=options.pred_labels)
 
 
 def list_units(options: OpenApOptions) -> Sequence[Unit]:
@@ -88,12 +81,7 @@ def list_units(options: OpenApOptions) -> Sequence[Unit]:
         shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, predicted)
         return _list_images(truth, shared, options.data.get("images"), stored)
     if not options.data:
-        world = _planted_world(options)
-        shared = InstanceImage(CATEGORIES, options.iou, options.keep_predictions)
-        return [
-            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
-            for index in range(len(world))
-        ]
+        return list_scenes(options, InstanceImage(CATEGORIES, options.iou, options.keep_predictions))
     if set(options.data) == {"instances", "images"}:
         truth = _read_truth(options.data["instances"], options)
         shared = InstanceImage(truth.categories, options.iou, options.keep_predictions)
@@ -122,14 +110,8 @@ def read_unit(unit: Unit, *, pixels: bool) -> Unit:
     if not objects.file_name or not path.is_file():
         path = find_image(content.image_folder, Path(objects.file_name).stem or unit.id)
     image = read_image(path)
-    if image.shape[:2] != (objects.height, objects.width):
-        raise DataError(
-            f"the image is {image.shape[1]}x{image.shape[0]} and its annotation says {objects.width}x{objects.height} "
-            "pixels (width x height)",
-            file=path,
-            unit=unit.id,
-            remedy="use the images that the annotation was made for",
-        )
+    size, remedy = (objects.height, objects.width), "use the images that the annotation was made for"
+    check_size("image", image, "its annotation says", size, file=path, unit=unit.id, remedy=remedy)
     return replace(unit, payload=replace(content, image=image))
 
 
@@ -145,7 +127,7 @@ def list_scene_objects(rendered: RenderedScene, index: int) -> ImageObjects:
     height, width = rendered.classes.shape
     return ImageObjects(
         index + 1, f"scene-{index:04d}", width, height,
-        _MOST_OBJECTS * index + 1 + np.arange(len(things)),
+        _MAX_OBJECTS * index + 1 + np.arange(len(things)),
         np.array([BY_NAME[thing.concept].code for thing in things], np.int64),
         np.array([rle.to_box(mask) for mask in encoded], np.float64).reshape(-1, 4),
         np.array([rle.area(mask) for mask in encoded], np.float64),
@@ -161,34 +143,13 @@ def check_categories(names: Sequence[str], options: OpenApOptions, file: Path | 
     known = load_label_set(options.labels, options.variant)
     missing = [name for name in names if find_label(known, name) is None]
     if missing:
-        more = f" and {len(missing) - _MOST_LISTED} more" if len(missing) > _MOST_LISTED else ""
+        more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
         raise DataError(
             f"{len(missing)} of {len(names)} categories are no labels of {options.labels}: "
-            f"{', '.join(missing[:_MOST_LISTED])}{more}",
+            f"{', '.join(missing[:_MAX_LISTED])}{more}",
             file=file,
             remedy="choose the label set of this data, or a file of your own with its names and senses",
         )
-
-
-def _check_senses(names: Sequence[str], options: OpenApOptions, file: Path) -> None:
-    """Raise an error where a category has no sense for a measure on WordNet: before the work, not after it."""
-    if options.similarity is not None or find_measure(options.measure).kind != "wordnet":
-        return
-    predicted = load_label_set(options.pred_labels).names if options.pred_labels else ()
-    try:
-        label_similarity([*names, *(name for name in predicted if name not in names)], options.labels, options)
-    except DataError as error:
-        if options.labels is not None:
-            raise
-        remedy = (
-            "name their label set with --labels (hardlook labels list; coco80 for COCO), choose senses with "
-            "`hardlook labels map`, or pass --unknown zero"
-        )
-        raise DataError(error.what, file=file, remedy=remedy) from error
-
-
-def _planted_world(options: OpenApOptions) -> PlantedWorld:
-    return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
 def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:
@@ -199,7 +160,11 @@ def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:
         what = f"category names that come twice: {', '.join(twice[:5])}" if twice else "there are no categories"
         raise DataError(what, file=path, remedy="labels pair by name: give each category a name of its own")
     check_categories(names, options, path)
-    _check_senses(names, options, path)
+    predicted = load_label_set(options.pred_labels).names if options.pred_labels else ()
+    try:
+        check_senses([*names, *(name for name in predicted if name not in names)], options)
+    except DataError as error:
+        raise error.at(file=path) from None
     return truth
 
 

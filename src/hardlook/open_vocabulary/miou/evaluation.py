@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import ModelError, OptionError
+from hardlook.errors import ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.miou.units import LabelledImage
-from hardlook.open_vocabulary.pictures import encode_label_map
-from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names, relabel_column
+from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
+from hardlook.open_vocabulary.units import require_stored
 from hardlook.open_vocabulary.vocabulary import join_labels, join_run_labels, relabel_map
 
 if TYPE_CHECKING:
@@ -52,18 +52,10 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 
 def predict_maps(units: Sequence[Unit], model: Any) -> list[tuple[LabelMap, tuple[str, ...]]]:
     """The predicted or stored map of each unit, and the labels that its numbers are indices into."""
-    contents: list[LabelledImage] = [unit.payload for unit in units]
     if model is not None:
-        maps = model.segment([content.image for content in contents])
+        maps = model.segment([unit.payload.image for unit in units])
         return [(predicted, tuple(model.labels)) for predicted in maps]
-    stored = []
-    for unit, content in zip(units, contents, strict=True):
-        if content.predicted_map is None:
-            raise OptionError(
-                "there is neither a model nor a stored prediction", unit=unit.id, remedy="give --model or --pred"
-            )
-        stored.append((content.predicted_map, content.predicted_labels))
-    return stored
+    return [(require_stored(unit.payload.predicted_map, unit), unit.payload.predicted_labels) for unit in units]
 
 
 def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Record:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from hardlook.harness.options import BenchmarkOptions, option, read_reading
+from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.metrics.mean_iou import MeanOver
-from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
+from hardlook.open_vocabulary.options import SceneOptions, SimilarityOptions, similarity_readings
 
 Numbering = Literal["index", "one-based", "category-id"]
 
@@ -17,12 +17,9 @@ MEAN_OVER: dict[str, str] = {
 }
 
 
-class SemanticOptions(BenchmarkOptions):
+class SemanticOptions(SceneOptions):
     """Where label maps come from and what their numbers mean; shared by closed and open mIoU."""
 
-    scenes: int = option(
-        96, "How many scenes of the planted world, when no data is given.", changes="units", ge=1, le=1_000_000
-    )
     split: str = option("val", "Which list of ImageSets/Segmentation, for --data voc=DIR.", changes="units")
     labels: str | None = option(
         None, "A shipped label set (hardlook labels list) or a file of label names, for label maps.", changes="units"
@@ -36,9 +33,6 @@ class SemanticOptions(BenchmarkOptions):
         None, "Numbers in stored predictions, where they differ from --numbering.", changes="answers"
     )
     ignore: int = option(255, "Label of the truth that is left out of every score.", changes="answers")
-    keep_predictions: bool = option(True, "Store predicted maps, so that the report can show them.", changes="answers")
-    resamples: int = option(2000, "Bootstrap resamples behind each interval.", changes="scores", ge=0)
-    level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
 
 
 class OpenMiouOptions(SemanticOptions, SimilarityOptions):

@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Scorecard
-from hardlook.harness.sections import DotChart, Example, Picture, Section, Spot, Table, score_dot
+from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, read_cells
 from hardlook.open_vocabulary.miou.units import LabelledImage, prepare_unit
-from hardlook.open_vocabulary.pictures import blank_image, decode_label_map
-from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map, read_label_names
 from hardlook.open_vocabulary.sections import (
-    MOST_EXAMPLES,
-    Confusion,
-    LabelPair,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
     build_slice_charts,
-    find_confusions,
+    find_scores_by_class,
     format_gain,
-    scores_by_class,
 )
 from hardlook.open_vocabulary.vocabulary import BACKGROUND
 
@@ -48,11 +44,11 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
 
 
 def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
-    """The image, the true map and the predicted one; the background is not drawn, so that the image is seen."""
+    """The image, the true map and the predicted one; the background is not drawn, so that the image shows through."""
     content: LabelledImage = prepare_unit(unit).payload
     assert content.truth_map is not None
     names = record["names"].split("\n")
-    # -1, no label, is the last entry.
+    # A lookup table of what is drawn; the index -1 (no label) takes its last entry.
     drawn = np.array([*(-1 if name == BACKGROUND else row for row, name in enumerate(names)), -1], np.int32)
     image = content.image if content.image is not None else blank_image(*content.truth_map.shape)
     pictures = [
@@ -103,13 +99,13 @@ def _build_headline(scorecard: Scorecard) -> Section:
     )
     text = (
         f"Similarity adds {format_gain(scorecard)} of mIoU: from {scorecard.get('miou').value:.3f} to "
-        f"{scorecard.get('open-miou').value:.3f}. The remaining errors are more than a choice of words."
+        f"{scorecard.get('open-miou').value:.3f}. Similarity does not explain the remaining errors."
     )
     return Section("Gain from similarity", text, (chart,))
 
 
 def _build_classes(scorecard: Scorecard) -> Section:
-    hard, soft = scores_by_class(scorecard, "iou"), scores_by_class(scorecard, "open-iou")
+    hard, soft = find_scores_by_class(scorecard, "iou"), find_scores_by_class(scorecard, "open-iou")
     names = [name for name in hard if name in soft]
     chart = build_class_chart("IoU", "vanilla", [Spot(hard[name].value, soft[name].value, name) for name in names])
     gains = {name: soft[name].value - hard[name].value for name in names}
@@ -124,23 +120,14 @@ def _build_classes(scorecard: Scorecard) -> Section:
 
 
 def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    confusions = find_confusions(scorecard, "confused-pixels", "unforgiven-pixels")
-    if not confusions:
-        return None
     captions = (
         "Pixels of one label that were predicted as another, and the part of them that similarity does not excuse.",
         "The image with the most pixels of each confusion.",
     )
-    return build_confusions_section(confusions, "pixels", captions, _find_examples(records, confusions))
-
-
-def _find_examples(records: pl.DataFrame, confusions: Mapping[LabelPair, Confusion]) -> list[Example]:
     names, cells = [*read_label_names(records), NO_LABEL], read_cells(records)
-    examples: dict[str, Example] = {}
-    for (true, called), confusion in list(confusions.items())[:MOST_EXAMPLES]:
-        meant = cells.cell == names.index(true) * len(names) + names.index(called)
-        pixels = np.bincount(cells.image[meant], cells.pixels[meant], minlength=cells.images)
-        unit = records["unit"][int(np.argmax(pixels))]
-        text = f"{true} called {called} (similarity {confusion.similarity:.2f}): {pixels.max():,.0f} pixels."
-        examples.setdefault(unit, Example(unit, text))
-    return list(examples.values())
+
+    def count_by_image(true: str, called: str) -> NDArray[Any]:
+        selected = cells.cell == names.index(true) * len(names) + names.index(called)
+        return np.bincount(cells.image[selected], cells.pixels[selected], minlength=cells.images)
+
+    return build_confusions_section(scorecard, "confused-pixels", captions, records["unit"].to_list(), count_by_image)

@@ -10,30 +10,29 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, score_tally
+from hardlook.harness.tally import Entry, SoftTally, score_tally
 from hardlook.metrics import mean_iou as metric
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
-from hardlook.open_vocabulary.class_sets import read_class_sets
+from hardlook.open_vocabulary.class_sets import load_class_sets
 from hardlook.open_vocabulary.label_similarity import (
-    compared_similarities,
+    compute_compared_similarities,
+    compute_label_similarity,
+    compute_used_similarity,
     find_kinds,
-    label_similarity,
-    similarity_of_used_labels,
 )
 from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, count_pixels, read_cells, sum_confusion
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, mean_over
 from hardlook.open_vocabulary.published import add_comparability
 from hardlook.open_vocabulary.record_columns import read_label_names
-from hardlook.open_vocabulary.soft_tally import SoftTally
 
 if TYPE_CHECKING:
     import polars as pl
 
 VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
-MOST_CONFUSIONS = 25
+MAX_CONFUSIONS = 25
 # Counts of images at a time, images x labels: a bound on memory.
-MOST_COUNTS = 2**20
+MAX_COUNTS = 2**20
 
 Matrix = NDArray[np.float64]
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
@@ -64,17 +63,17 @@ SCORES = (
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
     names = read_label_names(records)
-    similarity = label_similarity(names, options.labels, options)
+    similarity = compute_label_similarity(names, options)
     scores = [
         score
         for tally in _tally_contexts(records, similarity.matrix, names, options)
         for score in score_tally(tally, options)
     ]
     confusion = sum_confusion(records)
-    for measure, matrix in compared_similarities(names, options.labels, options).items():
+    for measure, matrix in compute_compared_similarities(names, options).items():
         value = float(metric.mean_iou(soft_counts(confusion, matrix), mean_over(options)))
         scores.append(Score("open-miou", value, len(records), slice={"measure": measure}))
-    costs = confusion_costs(confusion, similarity.matrix, most=MOST_CONFUSIONS)
+    costs = confusion_costs(confusion, similarity.matrix, most=MAX_CONFUSIONS)
     for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": names[true], "called": [*names, NO_LABEL][called]}
         scores.append(Score("confused-pixels", float(count), len(records), slice=where))
@@ -103,14 +102,14 @@ def note_empty_images(records: pl.DataFrame) -> tuple[LeftOut, ...]:
 
 def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
     """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
-    return _tally_contexts(records, _run_similarity(records, options), read_label_names(records), options)
+    return _tally_contexts(records, _compute_run_similarity(records, options), read_label_names(records), options)
 
 
-def unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> pl.DataFrame:
+def compute_unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> pl.DataFrame:
     """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
     import polars as pl
 
-    opened, vanilla = per_image_open_miou(records, _run_similarity(records, options)), per_image_miou(records)
+    opened, vanilla = per_image_open_miou(records, _compute_run_similarity(records, options)), per_image_miou(records)
     columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}
     return pl.DataFrame({"unit": records["unit"], **columns})
 
@@ -133,23 +132,23 @@ def per_image_open_miou(records: pl.DataFrame, similarity: Matrix) -> Matrix:
 
 def _split(records: pl.DataFrame) -> Iterator[pl.DataFrame]:
     if len(records):
-        yield from records.iter_slices(max(1, MOST_COUNTS // (int(records["labels"][0]) + 1)))
+        yield from records.iter_slices(max(1, MAX_COUNTS // (int(records["labels"][0]) + 1)))
 
 
-def _run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Matrix:
+def _compute_run_similarity(records: pl.DataFrame, options: OpenMiouOptions) -> Matrix:
     """(K, K) the similarity that the options choose, of the labels that the records use."""
     cells = read_cells(records)
     used = np.zeros(cells.labels + 1, np.bool_)
     used[cells.true] = True
     used[cells.predicted] = True
-    return similarity_of_used_labels(read_label_names(records), used[:-1], options.labels, options)
+    return compute_used_similarity(read_label_names(records), used[:-1], options)
 
 
 def _tally_contexts(
     records: pl.DataFrame, similarity: Matrix, names: list[str], options: OpenMiouOptions
 ) -> list[SoftTally]:
-    kinds = find_kinds(names, options.labels, options)
-    sets = read_class_sets(options.class_sets, names)
+    kinds = find_kinds(names, options)
+    sets = load_class_sets(options.class_sets, names)
     groups: Groups = [({"kind": name}, mask) for name, mask in kinds.items()] if len(kinds) > 1 else []
     groups += [({"classes": name}, mask) for name, mask in sets.items()]
     tallies = [_tally(records, similarity, names, options, groups, {})]

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardlook.data.images import find_image, read_image
 from hardlook.data.label_maps import read_label_map
@@ -19,8 +18,9 @@ from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.models.roles import Image, LabelMap
-from hardlook.open_vocabulary.label_similarity import label_similarity
+from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
+from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import LabelSet
@@ -57,15 +57,8 @@ class LabelledImage:
 
 def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
-    sources: dict[str, Path | str] = dict(options.data)
-    labels = Path(options.labels) if options.labels and Path(options.labels).is_file() else None
-    for name, path in (("gt", options.gt), ("pred", options.pred), ("labels", labels)):
-        if path is not None:
-            sources[name] = path
-    sources = sources or {"planted world": _planted_world(options).fingerprint()}
-    if isinstance(options, OpenMiouOptions) and options.pred_labels and Path(options.pred_labels).is_file():
-        sources["pred_labels"] = Path(options.pred_labels)
-    return sources
+    pred_labels = options.pred_labels if isinstance(options, OpenMiouOptions) else None
+    return list_given_sources(options, labels=options.labels, pred_labels=pred_labels)
 
 
 def list_units(options: SemanticOptions) -> Sequence[Unit]:
@@ -78,7 +71,7 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
     predicted = load_label_set(options.pred_labels) if options.pred_labels else None
     units = _list_images(options, predicted)
     names, _ = join_labels(units[0].payload.labels, predicted.names if predicted else ()) if units else ((), None)
-    label_similarity(names, options.labels, options)
+    compute_label_similarity(names, options)
     return units
 
 
@@ -105,19 +98,10 @@ def prepare_unit(unit: Unit) -> Unit:
     if content.predicted_path:
         # A number that is no label is a prediction all the same, and a wrong one.
         predicted, _ = _to_indices(read_label_map(content.predicted_path), content.predicted_numbers, ())
+    remedy = "resize label maps by nearest neighbour to their image, outside hardlook"
     for what, array, path in (("image", image, image_path), ("prediction", predicted, content.predicted_path)):
-        if array is not None and array.shape[:2] != truth_map.shape:
-            raise DataError(
-                f"the {what} is {_format_size(array)} and its truth {_format_size(truth_map)} pixels (width x height)",
-                file=path,
-                unit=unit.id,
-                remedy="resize label maps by nearest neighbour to their image, outside hardlook",
-            )
+        check_size(what, array, "its truth", truth_map.shape, file=path, unit=unit.id, remedy=remedy)
     return replace(unit, payload=replace(content, image=image, truth_map=truth_map, predicted_map=predicted))
-
-
-def _planted_world(options: SemanticOptions) -> PlantedWorld:
-    return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
 def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
@@ -129,12 +113,8 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
             )
         return _list_folders(options, options.gt, options.data.get("images"), options.pred, predicted)
     if not options.data:
-        world = _planted_world(options)
-        shared = LabelledImage(tuple(label.name for label in LABELS), keep_prediction=options.keep_predictions)
-        return [
-            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
-            for index in range(len(world))
-        ]
+        names = tuple(label.name for label in LABELS)
+        return list_scenes(options, LabelledImage(names, keep_prediction=options.keep_predictions))
     if set(options.data) == {"voc"}:
         return _list_voc(options)
     if set(options.data) == {"images", "masks"}:
@@ -237,7 +217,3 @@ def _to_indices(stored: LabelMap, numbers: Sequence[int], ignored: Sequence[int]
     known = ids[order][places] == stored
     unknown = np.unique(stored[~known & ~np.isin(stored, ignored)]).tolist()
     return np.where(known, order[places], -1).astype(np.int32), unknown
-
-
-def _format_size(array: NDArray[np.generic]) -> str:
-    return f"{array.shape[1]}x{array.shape[0]}"

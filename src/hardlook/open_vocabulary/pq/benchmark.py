@@ -1,18 +1,15 @@
-"""Open PQ: panoptic segmentation where a wrong label counts by how wrong it is.
-
-"Rethinking Evaluation Metrics of Open-Vocabulary Segmentation", arXiv 2311.03352, 2023.
-"""
+"""Open PQ: panoptic segmentation where a wrong label counts by how wrong it is."""
 
 from __future__ import annotations
 
 from functools import partial
 
-from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality
-from hardlook.open_vocabulary.dials import naming_dials
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
+from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
 from hardlook.open_vocabulary.pq.options import OpenPqOptions, chosen_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
-from hardlook.open_vocabulary.pq.scores import SCORES, score_records, tally_records, unit_qualities
+from hardlook.open_vocabulary.pq.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.pq.units import list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.published import find_published_dataset, list_pq_results, list_pq_tables
 
@@ -25,8 +22,8 @@ CARD = BenchmarkCard(
     summary="Panoptic segmentation where a similar label is partly right, by WordNet or embeddings.",
     role="panoptic-segmenter",
     default_model=MODEL,
-    citation="Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023).",
-    data_licence="the planted world: MIT; your own data: yours",
+    citation=CITATION,
+    data_licence=DATA_LICENCE,
     scores=SCORES,
     qualities=(
         Quality("image-open-pq", "open PQ of the image"),
@@ -34,12 +31,7 @@ CARD = BenchmarkCard(
     ),
     published=list_pq_results,
     published_tables=list_pq_tables,
-    dials=(
-        Dial("a sibling's name", MODEL, lambda v: {"sibling": v}, "open-gain"),
-        Dial("missed objects", MODEL, lambda v: {"missed": v}, "open-gain", moves=False),
-        Dial("ragged borders", MODEL, lambda v: {"ragged": v}, "open-gain", moves=False),
-        *naming_dials(MODEL, "pq", "open-pq"),
-    ),
+    dials=open_dials(MODEL, "pq", ("missed", "ragged")),
     example="hardlook run open-pq --model planted-panoptic --model-arg sibling=.3 --out runs/open-pq",
 )
 
@@ -57,7 +49,7 @@ OPEN_PQ = Benchmark(
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
-    published_slice=lambda scorecard, options: find_published_dataset(options.labels, options),
+    published_slice=lambda scorecard, options: find_published_dataset(options),
 )

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.errors import DataError, ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches, Segments, match_segments
 from hardlook.models.roles import LabelMap
-from hardlook.open_vocabulary.pictures import encode_label_map
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary, join_vocabularies
 from hardlook.open_vocabulary.pq.units import ImageSegments, SegmentedImage, list_table_errors
-from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names, relabel_column
+from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
+from hardlook.open_vocabulary.units import require_stored
 from hardlook.open_vocabulary.vocabulary import join_run_labels
 
 if TYPE_CHECKING:
@@ -54,19 +54,11 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 
 def predict_segments(units: Sequence[Unit], model: Any) -> list[ImageSegments]:
     """The predicted or stored segments of each unit."""
-    contents: list[SegmentedImage] = [unit.payload for unit in units]
     if model is not None:
         vocabulary = PanopticVocabulary(tuple(model.labels), tuple(bool(thing) for thing in model.things))
-        answers = model.segment_panoptic([content.image for content in contents])
+        answers = model.segment_panoptic([unit.payload.image for unit in units])
         return [_to_segments(answer, vocabulary, unit) for answer, unit in zip(answers, units, strict=True)]
-    stored = []
-    for unit, content in zip(units, contents, strict=True):
-        if content.predicted is None:
-            raise OptionError(
-                "there is neither a model nor a stored prediction", unit=unit.id, remedy="give --model or --pred"
-            )
-        stored.append(content.predicted)
-    return stored
+    return [require_stored(unit.payload.predicted, unit) for unit in units]
 
 
 def _to_segments(answer: Any, vocabulary: PanopticVocabulary, unit: Unit) -> ImageSegments:

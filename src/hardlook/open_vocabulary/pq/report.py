@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Scorecard
-from hardlook.harness.sections import DotChart, Example, Picture, Section, Spot, Table, score_dot
-from hardlook.open_vocabulary.pictures import blank_image, decode_label_map
+from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.open_vocabulary.pq.evaluation import draw_labels, read_matches, read_vocabulary
 from hardlook.open_vocabulary.pq.units import SegmentedImage, read_unit
+from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map
 from hardlook.open_vocabulary.sections import (
-    MOST_EXAMPLES,
-    Confusion,
-    LabelPair,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
     build_slice_charts,
     describe_misnamed,
-    find_confusions,
+    find_scores_by_class,
+    format_count_verb,
     format_gain,
-    scores_by_class,
 )
 
 if TYPE_CHECKING:
@@ -85,8 +83,8 @@ def describe_unit(record: Record) -> str:
     if not segments:
         return f"There is no true segment; {spare} are predicted."
     parts = [f"{named} of {segments} segments are found by name", *describe_misnamed(wrong)]
-    parts += [f"{missed} {'is' if missed == 1 else 'are'} missed"] if missed else []
-    parts += [f"{spare} {'is' if spare == 1 else 'are'} predicted where there is none"] if spare else []
+    parts += [f"{format_count_verb(missed)} missed"] if missed else []
+    parts += [f"{format_count_verb(spare)} predicted where there is none"] if spare else []
     return f"{', '.join(parts)}."
 
 
@@ -111,7 +109,7 @@ def _build_headline(scorecard: Scorecard) -> Section:
 
 
 def _build_classes(records: pl.DataFrame, scorecard: Scorecard) -> Section:
-    hard, soft = scores_by_class(scorecard, "pq"), scores_by_class(scorecard, "open-pq")
+    hard, soft = find_scores_by_class(scorecard, "pq"), find_scores_by_class(scorecard, "open-pq")
     vocabulary = read_vocabulary(records)
     kinds = {
         name: "thing" if thing else "stuff" for name, thing in zip(vocabulary.names, vocabulary.things, strict=True)
@@ -150,31 +148,20 @@ def _count_segments(records: pl.DataFrame) -> dict[str, list[int]]:
 
 
 def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
-    confusions = find_confusions(scorecard, "misnamed-segments", "unforgiven-segments")
-    if not confusions:
-        return None
-    vocabulary = read_vocabulary(records)
-    things = dict(zip(vocabulary.names, vocabulary.things, strict=True))
-    across = frozenset((true, called) for true, called in confusions if things[true] != things[called])
     captions = (
         "Segments that were found under another label, and the part of them that similarity does not excuse. "
         "Between a thing and stuff nothing is excused.",
         "The image with the most segments of each confusion.",
     )
-    examples = _find_examples(records, confusions, across)
-    return build_confusions_section(confusions, "segments", captions, examples, across)
+    vocabulary, matches = read_vocabulary(records), read_matches(records)
+    things = dict(zip(vocabulary.names, vocabulary.things, strict=True))
 
+    def count_by_image(true: str, called: str) -> NDArray[np.int64]:
+        places = vocabulary.names.index(true), vocabulary.names.index(called)
+        meant = (matches.true == places[0]) & (matches.called == places[1])
+        return np.bincount(matches.image[meant], minlength=matches.images)
 
-def _find_examples(
-    records: pl.DataFrame, confusions: Mapping[LabelPair, Confusion], across: frozenset[LabelPair]
-) -> list[Example]:
-    names, matches = read_vocabulary(records).names, read_matches(records)
-    captions: dict[str, list[str]] = {}
-    for (true, called), confusion in list(confusions.items())[:MOST_EXAMPLES]:
-        meant = (matches.true == names.index(true)) & (matches.called == names.index(called))
-        counts = np.bincount(matches.image[meant], minlength=matches.images)
-        unit, most = records["unit"][int(counts.argmax())], int(counts.max())
-        how = "a thing and stuff" if (true, called) in across else f"similarity {confusion.similarity:.2f}"
-        text = f"{true} called {called} ({how})" + (f", {most} times" if most > 1 else "")
-        captions.setdefault(unit, []).append(text)
-    return [Example(unit, "; ".join(texts)) for unit, texts in captions.items()]
+    units = records["unit"].to_list()
+    return build_confusions_section(
+        scorecard, "misnamed-segments", captions, units, count_by_image, lambda a, b: things[a] == things[b]
+    )

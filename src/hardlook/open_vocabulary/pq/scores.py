@@ -9,26 +9,29 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, score_tally
+from hardlook.harness.tally import Entry, SoftTally, score_tally
 from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
 from hardlook.metrics.panoptic import SegmentMatches
-from hardlook.open_vocabulary.class_sets import read_class_sets
-from hardlook.open_vocabulary.label_similarity import compared_similarities, similarity_of_used_labels
+from hardlook.open_vocabulary.class_sets import load_class_sets
+from hardlook.open_vocabulary.label_similarity import (
+    compute_compared_similarities,
+    compute_label_similarity,
+    compute_used_similarity,
+)
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary
 from hardlook.open_vocabulary.pq.evaluation import read_matches, read_vocabulary
-from hardlook.open_vocabulary.pq.options import OpenPqOptions, chosen_crowds
-from hardlook.open_vocabulary.pq.units import compute_similarity
+from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_crowds_reading
 from hardlook.open_vocabulary.published import add_comparability
-from hardlook.open_vocabulary.soft_tally import SoftTally
 
 if TYPE_CHECKING:
     import polars as pl
 
 QUALITIES = ("pq", "sq", "rq")
-BOTH = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
-MOST_CONFUSIONS = 25
-# Sums of images at a time, images x labels: a bound on memory.
-MOST_SUMS = 2**20
+# Vanilla and open.
+ALL_QUALITIES = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
+MAX_CONFUSIONS = 25
+# The most sums (images x labels) computed at a time, to bound memory.
+MAX_SUMS = 2**20
 
 Matrix = NDArray[np.float64]
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
@@ -64,15 +67,15 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
     """Every score with its interval over images, and the most costly confusions."""
     vocabulary = read_vocabulary(records)
     names = vocabulary.names
-    similarity = compute_similarity(vocabulary, options)
+    similarity = compute_label_similarity(names, options)
     tallies = _tally_contexts(records, similarity.matrix, vocabulary, options)
     scores = [score for tally in tallies for score in score_tally(tally, options)]
-    matches = read_matches(records, chosen_crowds(options))
-    for measure, matrix in compared_similarities(names, options.labels, options).items():
+    matches = read_matches(records, get_crowds_reading(options))
+    for measure, matrix in compute_compared_similarities(names, options).items():
         means = mean_quality(quality_sums(matches, matrix, vocabulary.things))
         for name, value in zip(QUALITIES, means, strict=True):
             scores.append(Score(f"open-{name}", float(value), matches.images, slice={"measure": measure}))
-    costs = segment_costs(matches, similarity.matrix, np.array(vocabulary.things, np.bool_), most=MOST_CONFUSIONS)
+    costs = segment_costs(matches, similarity.matrix, np.array(vocabulary.things, np.bool_), most=MAX_CONFUSIONS)
     for true, called, count, cost in zip(costs.true, costs.called, costs.hard, costs.soft, strict=True):
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("misnamed-segments", float(count), matches.images, slice=where))
@@ -82,44 +85,44 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenPqOpt
 
 
 def tally_records(records: pl.DataFrame, options: OpenPqOptions) -> list[SoftTally]:
-    """The sums of all images, hard and soft, then of those of each context; labels may be those of several runs."""
-    return _tally_contexts(records, _run_similarity(records, options), read_vocabulary(records), options)
+    """One tally of all images, then one per context; the records may be of several runs with different labels."""
+    return _tally_contexts(records, _compute_run_similarity(records, options), read_vocabulary(records), options)
 
 
-def unit_qualities(records: pl.DataFrame, options: OpenPqOptions) -> pl.DataFrame:
-    """`unit`, `image-open-pq` and `image-pq`: PQ over the classes that occur on an image; NaN where none does."""
+def compute_unit_qualities(records: pl.DataFrame, options: OpenPqOptions) -> pl.DataFrame:
+    """Columns `unit`, `image-open-pq` and `image-pq`: PQ over the classes in each image; NaN where there are none."""
     import polars as pl
 
-    vocabulary, crowds = read_vocabulary(records), chosen_crowds(options)
-    matrices = {"image-open-pq": _run_similarity(records, options), "image-pq": np.eye(len(vocabulary.names))}
+    vocabulary, crowds = read_vocabulary(records), get_crowds_reading(options)
+    matrices = {"image-open-pq": _compute_run_similarity(records, options), "image-pq": np.eye(len(vocabulary.names))}
     columns = {name: [np.zeros(0)] for name in matrices}
-    for part in records.iter_slices(max(1, MOST_SUMS // len(vocabulary.names))):
+    for part in records.iter_slices(max(1, MAX_SUMS // len(vocabulary.names))):
         matches = read_matches(part, crowds)
         for name, matrix in matrices.items():
             columns[name].append(mean_quality(quality_sums_by_image(matches, matrix, vocabulary.things))[:, 0])
     return pl.DataFrame({"unit": records["unit"], **{name: np.concatenate(parts) for name, parts in columns.items()}})
 
 
-def _run_similarity(records: pl.DataFrame, options: OpenPqOptions) -> Matrix:
-    """(K, K) the similarity that the options choose, of the labels that the records use."""
+def _compute_run_similarity(records: pl.DataFrame, options: OpenPqOptions) -> Matrix:
+    """(K, K) similarity of the labels by the options; labels that the records do not use may have no sense."""
     names, matches = read_vocabulary(records).names, read_matches(records)
     used = np.isin(np.arange(len(names)), [matches.true, matches.called])
-    return similarity_of_used_labels(names, used, options.labels, options)
+    return compute_used_similarity(names, used, options)
 
 
 def _tally_contexts(
     records: pl.DataFrame, similarity: Matrix, vocabulary: PanopticVocabulary, options: OpenPqOptions
 ) -> list[SoftTally]:
-    sets = read_class_sets(options.class_sets, vocabulary.names)
+    sets = load_class_sets(options.class_sets, vocabulary.names)
     things = np.array(vocabulary.things, np.bool_)
     groups: Groups = [({"kind": "things"}, things), ({"kind": "stuff"}, ~things)]
     groups += [({"classes": name}, mask) for name, mask in sets.items()]
-    every = np.arange(len(vocabulary.names))
-    tallies = [_tally(records, similarity, vocabulary, options, groups, every, {})]
+    all_classes = np.arange(len(vocabulary.names))
+    tallies = [_tally(records, similarity, vocabulary, options, groups, all_classes, {})]
     for context in sorted(set(records["context"]) - {""}):
         inside = records.filter((records["context"] == context).to_numpy())
         # Slices by context together with kind or class would be thousands of numbers, each of a few images.
-        tallies.append(_tally(inside, similarity, vocabulary, options, [], every[:0], {"context": context}))
+        tallies.append(_tally(inside, similarity, vocabulary, options, [], all_classes[:0], {"context": context}))
     return tallies
 
 
@@ -129,10 +132,11 @@ def _tally(
     vocabulary: PanopticVocabulary,
     options: OpenPqOptions,
     groups: Groups,
-    shown: NDArray[np.int64],
+    classes_shown: NDArray[np.int64],
     where: dict[str, str],
 ) -> SoftTally:
-    crowds, classes = chosen_crowds(options), len(vocabulary.names)
+    """Sums of vanilla and open PQ per image, and the scores of all classes, of `groups` and of `classes_shown`."""
+    crowds, classes = get_crowds_reading(options), len(vocabulary.names)
     matches = read_matches(records, crowds)
     hard = quality_sums_by_image(matches, np.eye(classes), vocabulary.things)
     soft = quality_sums_by_image(matches, similarity, vocabulary.things)
@@ -144,17 +148,19 @@ def _tally(
         for _, mask in groups:
             means = mean_quality(both, mask)
             columns += [means.reshape(-1, 6), means[:, 1, :1] - means[:, 0, :1]]
-        each = class_quality(both[..., shown]).reshape(len(totals), 6 * len(shown))
-        return np.concatenate([*columns, each], axis=-1)
+        per_class = class_quality(both[..., classes_shown]).reshape(len(totals), 6 * len(classes_shown))
+        return np.concatenate([*columns, per_class], axis=-1)
 
-    images = np.asarray(hard.any(axis=1).sum(0))  # (K,) in which the class occurs
+    images = np.asarray(hard.any(axis=1).sum(0))  # (K,) images in which each class occurs
     reading = f"crowds={crowds}"
     entries = []
     for key, mask in groups:
         n = len(hard) if not key or images[mask].any() else 0
-        entries += [Entry(name, n, {**where, **key}, reading) for name in (*BOTH, "open-gain")]
-    for name in BOTH:
-        entries += [Entry(name, int(images[k]), {**where, "class": vocabulary.names[k]}, reading) for k in shown]
+        entries += [Entry(name, n, {**where, **key}, reading) for name in (*ALL_QUALITIES, "open-gain")]
+    for name in ALL_QUALITIES:
+        entries += [
+            Entry(name, int(images[k]), {**where, "class": vocabulary.names[k]}, reading) for k in classes_shown
+        ]
     sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
     return SoftTally(tuple(entries), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
 

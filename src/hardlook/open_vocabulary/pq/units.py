@@ -6,12 +6,11 @@ model, and stored predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-ma
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardlook.data.coco_panoptic import decode_ids
 from hardlook.data.images import read_image
@@ -20,10 +19,9 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.metrics.panoptic import Segments
 from hardlook.models.roles import Image, LabelMap
-from hardlook.open_vocabulary.label_similarity import LabelSimilarity, label_similarity
+from hardlook.open_vocabulary.label_similarity import check_senses
 from hardlook.open_vocabulary.pq.annotations import (
     WORLD_VOCABULARY,
-    PanopticAnnotations,
     PanopticVocabulary,
     SegmentTable,
     check_kinds,
@@ -31,8 +29,8 @@ from hardlook.open_vocabulary.pq.annotations import (
     read_annotations,
 )
 from hardlook.open_vocabulary.pq.options import OpenPqOptions
+from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
 from hardlook.similarity.label_sets import load_label_set
-from hardlook.similarity.measures import find_measure
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import VOID
 
@@ -71,14 +69,8 @@ class SegmentedImage:
 
 def list_sources(options: OpenPqOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
-    sources: dict[str, Path | str] = dict(options.data)
-    for name, path in (("gt", options.gt), ("pred", options.pred)):
-        if path is not None:
-            sources[name] = path
-            sources[f"{name}_masks"] = _find_masks(options, name)
-    if options.pred_labels and Path(options.pred_labels).is_file():
-        sources["pred_labels"] = Path(options.pred_labels)
-    return sources or {"planted world": _planted_world(options).fingerprint()}
+    masks = {f"{side}_masks": _find_masks(options, side) for side in ("gt", "pred") if getattr(options, side)}
+    return {**list_given_sources(options, pred_labels=options.pred_labels), **masks}
 
 
 def list_units(options: OpenPqOptions) -> Sequence[Unit]:
@@ -87,24 +79,13 @@ def list_units(options: OpenPqOptions) -> Sequence[Unit]:
     Labels without a sense for a measure on WordNet are an error here and not after the work.
     """
     units = _list_images(options)
-    if units and not options.similarity and find_measure(options.measure).kind == "wordnet":
+    if units:
         content: SegmentedImage = units[0].payload
         vocabulary = content.truth.vocabulary
         if content.predicted:
             vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
-        compute_similarity(vocabulary, options)
+        check_senses(vocabulary.names, options)
     return units
-
-
-def compute_similarity(vocabulary: PanopticVocabulary, options: OpenPqOptions) -> LabelSimilarity:
-    """The similarity that the options choose; where senses are missing, the error suggests to name a label set."""
-    try:
-        return label_similarity(vocabulary.names, options.labels, options)
-    except DataError as error:
-        if options.labels or options.similarity:
-            raise
-        remedy = f"name the label set that has the senses (--labels coco133, say); else {error.remedy}"
-        raise DataError(error.what, file=error.file, unit=error.unit, remedy=remedy) from None
 
 
 def prepare_unit(unit: Unit) -> Unit:
@@ -127,16 +108,14 @@ def read_unit(unit: Unit, *, pixels: bool) -> Unit:
     truth, predicted = _read_map(content.truth, unit.id), content.predicted and _read_map(content.predicted, unit.id)
     image = read_image(content.picture) if pixels and content.picture else None
     assert truth.map is not None
-    height, width = truth.map.shape
-    if content.size and content.size != (width, height):
-        remedy = "take the PNG and the JSON from one release"
-        raise _size_error("PNG", truth.map, "JSON says", content.size, truth.png, unit.id, remedy)
-    if predicted and predicted.map is not None and predicted.map.shape != truth.map.shape:
+    size, one_release = truth.map.shape, "take images, PNGs and JSON from one release"
+    if content.size:
+        stated = content.size[::-1]
+        check_size("PNG", truth.map, "the JSON says", stated, file=truth.png, unit=unit.id, remedy=one_release)
+    check_size("image", image, "the truth is", size, file=content.picture, unit=unit.id, remedy=one_release)
+    if predicted:
         remedy = "resize predictions by nearest neighbour to their truth, outside hardlook"
-        raise _size_error("prediction", predicted.map, "truth is", (width, height), predicted.png, unit.id, remedy)
-    if image is not None and image.shape[:2] != truth.map.shape:
-        remedy = "take images and truth from one release"
-        raise _size_error("image", image, "truth is", (width, height), content.picture, unit.id, remedy)
+        check_size("prediction", predicted.map, "the truth is", size, file=predicted.png, unit=unit.id, remedy=remedy)
     return replace(unit, payload=replace(content, truth=truth, predicted=predicted, image=image))
 
 
@@ -169,20 +148,6 @@ def _render_scene(content: SegmentedImage) -> SegmentedImage:
     return replace(content, truth=truth, image=rendered.image)
 
 
-def _size_error(
-    what: str,
-    array: NDArray[np.generic],
-    other: str,
-    size: tuple[int, int],
-    file: Path | None,
-    unit: str,
-    remedy: str,
-) -> DataError:
-    height, width = array.shape[:2]
-    text = f"the {what} has {width}x{height} pixels (width x height), the {other} {size[0]}x{size[1]}"
-    return DataError(text, file=file, unit=unit, remedy=remedy)
-
-
 def _find_masks(options: OpenPqOptions, side: str) -> Path:
     """The folder of PNGs of `gt` or `pred`: as given, or named as the JSON is."""
     given: Path | None = getattr(options, f"{side}_masks")
@@ -197,10 +162,6 @@ def _find_masks(options: OpenPqOptions, side: str) -> Path:
     return folder
 
 
-def _planted_world(options: OpenPqOptions) -> PlantedWorld:
-    return PlantedWorld(seed=options.seed, count=options.scenes)
-
-
 def _list_images(options: OpenPqOptions) -> list[Unit]:
     data = options.data
     if options.gt or options.pred:
@@ -208,38 +169,28 @@ def _list_images(options: OpenPqOptions) -> list[Unit]:
             raise OptionError("--gt and --pred go together", remedy="give both JSON files and their folders of PNGs")
         return _list_stored(options, options.gt, options.pred)
     if not data:
-        world = _planted_world(options)
         truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
-        shared = SegmentedImage(truth, keep_prediction=options.keep_predictions)
-        return [
-            Unit(f"scene-{index:04d}", replace(shared, scene=(world, index), context=world.context(index)))
-            for index in range(len(world))
-        ]
+        return list_scenes(options, SegmentedImage(truth, keep_prediction=options.keep_predictions))
     if set(data) == {"panoptic", "segments", "images"}:
-        return list(_read_truth(options, data["panoptic"], data["segments"], data["images"]).units.values())
+        units, _, _ = _read_truth(options, data["panoptic"], data["segments"], data["images"])
+        return list(units.values())
     raise OptionError(
         f"--data {', '.join(sorted(data))}: no reader for this data",
         remedy="give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON",
     )
 
 
-@dataclass(frozen=True)
-class _Truth:
-    """The truth of a dataset: units by image id, the vocabulary, and where each category id is in it."""
-
-    units: Mapping[str, Unit]
-    vocabulary: PanopticVocabulary
-    places: Mapping[int, int]
-
-
-def _read_truth(options: OpenPqOptions, path: Path, masks: Path, images: Path | None) -> _Truth:
+def _read_truth(
+    options: OpenPqOptions, path: Path, masks: Path, images: Path | None
+) -> tuple[dict[str, Unit], PanopticVocabulary, dict[int, int]]:
+    """Units by image id, the vocabulary, and where each category id is in it."""
     content = read_annotations(path)
     if not content.categories:
         raise DataError("the truth lists no categories", file=path, remedy="add their id, name and isthing")
     vocabulary = content.read_vocabulary(path)
     if options.labels:
         check_kinds(vocabulary, options.labels, path)
-    places = {category: place for place, category in enumerate(content.categories)}
+    places = _number(content.categories)
     content.check_categories(places, path, "list every category")
     units = {
         table.image: Unit(
@@ -253,22 +204,27 @@ def _read_truth(options: OpenPqOptions, path: Path, masks: Path, images: Path | 
         )
         for table in content.tables
     }
-    return _Truth(units, vocabulary, places)
+    return units, vocabulary, places
 
 
 def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
-    truth = _read_truth(options, gt, _find_masks(options, "gt"), options.data.get("images"))
+    true_units, vocabulary, places = _read_truth(options, gt, _find_masks(options, "gt"), options.data.get("images"))
     content = read_annotations(pred)
-    vocabulary, places = _find_predicted_vocabulary(content, options.pred_labels, pred, truth)
+    if content.categories:
+        vocabulary, places = content.read_vocabulary(pred), _number(content.categories)
+    elif options.pred_labels:
+        labels = load_label_set(options.pred_labels)
+        vocabulary = PanopticVocabulary(labels.names, tuple(labels.things.tolist()))
+        places = _number(labels.category_ids.tolist())
     content.check_categories(places, pred, "list it among the file's categories, or choose --pred-labels")
     problems = ProblemList()
     for table in content.tables:
-        if table.image not in truth.units:
+        if table.image not in true_units:
             problems.add("predicted image ids", table.image)
     problems.raise_if_any("predictions without truth", file=pred, remedy="predictions pair with truth by image_id")
     folder, tables = _find_masks(options, "pred"), {table.image: table for table in content.tables}
     units = []
-    for image, unit in truth.units.items():
+    for image, unit in true_units.items():
         payload = replace(unit.payload, results=pred)
         if image in tables:
             png = folder / (tables[image].png or payload.truth.png.name)
@@ -277,18 +233,8 @@ def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
     return units
 
 
-def _find_predicted_vocabulary(
-    content: PanopticAnnotations, labels: str | None, path: Path, truth: _Truth
-) -> tuple[PanopticVocabulary, Mapping[int, int]]:
-    """The vocabulary of predictions and where category ids are in it: the file's, else --pred-labels, else truth's."""
-    if content.categories:
-        places = {category: place for place, category in enumerate(content.categories)}
-        return content.read_vocabulary(path), places
-    if labels:
-        found = load_label_set(labels)
-        places = {category: place for place, category in enumerate(found.category_ids.tolist())}
-        return PanopticVocabulary(found.names, tuple(found.things.tolist())), places
-    return truth.vocabulary, truth.places
+def _number(categories: Iterable[int]) -> dict[int, int]:
+    return {category: place for place, category in enumerate(categories)}
 
 
 def _make_segments(

@@ -1,4 +1,4 @@
-"""Click models evaluated on every stem: one map per stem and model, scored for everybody's clicks and by device.
+"""Click models evaluated on every stem: one map per stem and model, scored for all clicks and by device.
 
 Rows are stored as they come, one line per model and stem, so that a stopped evaluation resumes. A line has the
 fingerprint of what it depends on: other models, draws or data do not use it.
@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from hardlook.errors import DataError, RunError
 from hardlook.fingerprints import of_value
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.scorecard import LeftOut
-from hardlook.models.identity import ModelIdentity
+from hardlook.models.named_model import NamedModel
 from hardlook.models.roles import ClickModel
 from hardlook.rclicks.click_evaluation.ranking import MetricRanking, rank_models
 from hardlook.rclicks.click_evaluation.stem_scores import (
@@ -42,7 +42,7 @@ from hardlook.rclicks.user_clicks.comparison import (
     PairScores,
     compare_click_sets,
 )
-from hardlook.rclicks.user_clicks.loading import FEWEST_CLICKS, unread_left_out
+from hardlook.rclicks.user_clicks.loading import MIN_CLICKS, ClickedData, note_unread
 from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedSource, ClickedStem, StemWithDevices
 
 Rows = list[dict[str, Any]]
@@ -89,27 +89,6 @@ class AnswerFile:
         self._rows[fingerprint, key] = rows
 
 
-Advance = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class NamedClickModel:
-    """A click model and which one it is."""
-
-    model: ClickModel
-    identity: ModelIdentity
-
-    def facts(self) -> dict[str, Any]:
-        """The identity as JSON values; a checkpoint's path is a text."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self.identity), default=str))
-        return found
-
-    def conduct(self) -> str:
-        """The model's own description of how it works; empty where it has none."""
-        text = getattr(self.model, "conduct", "")
-        return text if isinstance(text, str) else ""
-
-
 @dataclass(frozen=True)
 class EvaluationSettings:
     """How models are evaluated; `data` is the fingerprint of clicks, images and masks."""
@@ -128,21 +107,21 @@ class EvaluationSettings:
 class ModelRows:
     """Rows by model, in the order of sources; devices compared; sources that could not be read, with the reason."""
 
-    rows: Mapping[str, tuple[StemScores, ...]]
+    rows: Mapping[str, list[StemScores]]
     devices: ClickSetComparison
-    unread: tuple[tuple[str, str], ...] = field(default=())
+    unread: tuple[tuple[str, str], ...] = ()
 
     def whole(self, model: str) -> tuple[StemScores, ...]:
-        """The rows of everybody's clicks on the stems of the file, one per stem."""
+        """The rows of all devices' clicks on the stems of the file, one per stem."""
         return tuple(row for row in self.rows[model] if not row.device and not row.display_mode)
 
 
 def evaluate_models(
     sources: Sequence[ClickedSource],
-    models: Mapping[str, NamedClickModel],
+    models: Mapping[str, NamedModel],
     settings: EvaluationSettings,
     answers: AnswerFile,
-    advance: Advance,
+    advance: Callable[[int, int], None],
 ) -> ModelRows:
     """Every model on every source; what is in `answers` is taken from there, what is new is added.
 
@@ -163,9 +142,10 @@ def evaluate_models(
                 unread.append((source.key, error.what))
                 advance(1, 1)
                 continue
-            for name in [name for name, found in wanted.items() if found is None]:
-                wanted[name] = _score_model(stem, models[name].model, settings)
-                answers.add(prints[name], source.key, wanted[name] or [])
+            for name, known in wanted.items():
+                if known is None:
+                    wanted[name] = _score_model(stem, models[name].model, settings)
+                    answers.add(prints[name], source.key, wanted[name] or [])
             if compared is None:
                 compared = _compare_devices(stem, settings)
                 answers.add(between, source.key, compared)
@@ -174,9 +154,7 @@ def evaluate_models(
         pairs += [PairScores(**row) for row in compared]
         too_few += not compared and not source.display_mode
         advance(1, 0)
-    return ModelRows(
-        {name: tuple(found) for name, found in rows.items()}, ClickSetComparison(tuple(pairs), too_few), (*unread,)
-    )
+    return ModelRows(rows, ClickSetComparison(tuple(pairs), too_few), tuple(unread))
 
 
 def _score_model(clicked: StemWithDevices, model: ClickModel, settings: EvaluationSettings) -> Rows:
@@ -187,12 +165,12 @@ def _score_model(clicked: StemWithDevices, model: ClickModel, settings: Evaluati
 
     whole = scored(clicked.stem)
     rows = [whole]
-    parts = [part for part in map(clicked.on_device, DEVICES) if part is not None]
+    parts = clicked.by_device()
     if not clicked.stem.display_mode:
         rows += [
             replace(whole, device=part.device) if len(parts) == 1 else scored(part)
             for part in parts
-            if len(part.clicks) >= FEWEST_CLICKS
+            if len(part.clicks) >= MIN_CLICKS
         ]
     return [asdict(row) for row in rows]
 
@@ -201,7 +179,7 @@ def _compare_devices(clicked: StemWithDevices, settings: EvaluationSettings) -> 
     stem = clicked.stem
     if stem.display_mode:
         return []
-    parts = {part.device: part.clicks for part in map(clicked.on_device, DEVICES) if part is not None}
+    parts = {part.device: part.clicks for part in clicked.by_device()}
     sets = ClickSets(stem.dataset, stem.full_stem, stem.box, parts, stem.click_type, stem.image_key)
     return [asdict(row) for row in compare_click_sets([sets], *DEVICES, reading=settings.readings.wd).rows]
 
@@ -213,26 +191,23 @@ RESAMPLES = 2000
 
 @dataclass(frozen=True)
 class ClickEvaluation:
-    """All that was found; `planted` where people are simulated, `modes`: display modes against the text mode."""
+    """The models, the data, and the scores of all models on all stems."""
 
-    models: Mapping[str, NamedClickModel]
-    sources: Sequence[ClickedSource]
+    models: Mapping[str, NamedModel]
+    clicked: ClickedData
     settings: EvaluationSettings
     results: ModelRows
-    modes: Mapping[str, ClickSetComparison]
-    data_left_out: tuple[LeftOut, ...]
-    planted: bool
 
     @cached_property
     def overall(self) -> dict[str, GroupScores]:
         """Each model over all stems."""
-        return {name: self._summarise(self.results.whole(name))[0] for name in self.models}
+        return {name: self._summarise(self.results.whole(name), METRICS)[0] for name in self.models}
 
     @cached_property
     def slices(self) -> dict[str, dict[str, tuple[GroupScores, ...]]]:
         """Column, then model: the groups of that column; columns without groups are left out."""
         found = {
-            column: {name: self._summarise(self._rows(name, column), by=(column,)) for name in self.models}
+            column: {name: self._summarise(self._rows(name, column), METRICS, by=(column,)) for name in self.models}
             for column in SLICES
         }
         return {column: groups for column, groups in found.items() if any(groups.values())}
@@ -248,24 +223,24 @@ class ClickEvaluation:
     @cached_property
     def devices(self) -> tuple[GroupScores, ...]:
         """PC against mobile by dataset."""
-        return self._summarise_pairs(self.results.devices.rows)
+        return self._summarise(self.results.devices.rows, PAIR_METRICS, by=("dataset",))
 
     @cached_property
     def mode_scores(self) -> dict[str, GroupScores]:
         """Each display mode against the text mode, over all stems."""
-        scores = {mode: self._summarise_pairs(compared.rows, by=()) for mode, compared in self.modes.items()}
-        return {mode: found[0] for mode, found in scores.items() if found}
+        pairs = {mode: compared.rows for mode, compared in self.clicked.modes.items() if compared.rows}
+        return {mode: self._summarise(rows, PAIR_METRICS)[0] for mode, rows in pairs.items()}
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
         """Everything that did not enter a number."""
-        notes = list(self.data_left_out)
+        notes = list(self.clicked.left_out)
         if self.results.unread:
-            notes.append(unread_left_out(self.results.unread))
+            notes.append(note_unread(self.results.unread))
         if self.results.devices.too_few:
             why = "fewer than 10 clicks on one of the two devices"
             notes.append(LeftOut("stems in the comparison of devices", self.results.devices.too_few, why))
-        for mode, compared in self.modes.items():
+        for mode, compared in self.clicked.modes.items():
             if compared.too_few:
                 why = "fewer than 10 clicks after one of the two ways of showing"
                 notes.append(LeftOut(f"stems in the comparison of {mode} with text", compared.too_few, why))
@@ -289,8 +264,7 @@ class ClickEvaluation:
         both = set.intersection(*here.values())
         return tuple(row for row in rows if (row.dataset, row.full_stem) in both)
 
-    def _summarise(self, rows: Sequence[StemScores], by: Sequence[str] = ()) -> tuple[GroupScores, ...]:
-        return summarise_rows(rows, METRICS, by=by, resamples=RESAMPLES, seed=self.settings.seed)
-
-    def _summarise_pairs(self, rows: Sequence[PairScores], by: Sequence[str] = ("dataset",)) -> tuple[GroupScores, ...]:
-        return summarise_rows(rows, PAIR_METRICS, by=by, resamples=RESAMPLES, seed=self.settings.seed)
+    def _summarise(
+        self, rows: Sequence[StemScores | PairScores], metrics: Sequence[str], by: Sequence[str] = ()
+    ) -> tuple[GroupScores, ...]:
+        return summarise_rows(rows, metrics, by=by, resamples=RESAMPLES, seed=self.settings.seed)

@@ -18,9 +18,7 @@ from hardlook.harness.stats import Estimate, paired_bootstrap
 from hardlook.randomness import generator
 from hardlook.rclicks.click_evaluation.stem_scores import HIGHER_IS_BETTER, StemScores
 
-TITLES = {"ks": "KS", "pl1": "PL1", "wd": "WD", "nss": "NSS", "pde": "PDE"}
-
-FEWEST_IMAGES = 6
+MIN_IMAGES = 6
 
 
 @dataclass(frozen=True)
@@ -56,14 +54,14 @@ class MetricRanking:
 
 def _has_enough_images(lead: Estimate) -> bool:
     """With five images or fewer, all fall on one side by chance in one case of sixteen."""
-    return lead.interval.defined and lead.interval.n >= FEWEST_IMAGES
+    return lead.interval.defined and lead.interval.n >= MIN_IMAGES
 
 
 def describe_rankings(rankings: Sequence[MetricRanking]) -> list[str]:
     """One or two sentences per verdict, with all the metrics that give it."""
     verdicts: dict[str, list[str]] = {}
     for one in rankings:
-        verdicts.setdefault(one.verdict(), []).append(TITLES[one.metric])
+        verdicts.setdefault(one.verdict(), []).append(one.metric.upper())
     return [f"By {_join_names(metrics)}, {verdict}" for verdict, metrics in verdicts.items()]
 
 

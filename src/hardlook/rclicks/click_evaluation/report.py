@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,12 @@ import numpy as np
 from hardlook.data.object_instances import normalize_dataset_name
 from hardlook.errors import DataError
 from hardlook.harness.runs.folder import write_atomically
-from hardlook.harness.sections import Block, Dot, DotChart, Example, Gallery, Picture, Section, Table
+from hardlook.harness.sections import Block, DotChart, Example, Gallery, Picture, Section, Table
 from hardlook.metrics.click_sets import fasano_franceschini
 from hardlook.metrics.regions import crop_around
-from hardlook.rclicks.click_evaluation.evaluation import ClickEvaluation, NamedClickModel
-from hardlook.rclicks.click_evaluation.ranking import TITLES, describe_rankings
+from hardlook.models.named_model import NamedModel
+from hardlook.rclicks.click_evaluation.evaluation import ClickEvaluation
+from hardlook.rclicks.click_evaluation.ranking import describe_rankings
 from hardlook.rclicks.click_evaluation.stem_scores import (
     HIGHER_IS_BETTER,
     METRICS,
@@ -25,15 +29,13 @@ from hardlook.rclicks.click_evaluation.stem_scores import (
     draw_as_many,
     map_distribution,
 )
-from hardlook.rclicks.click_evaluation.tables import evaluation_document, slice_table, stem_table
 from hardlook.rclicks.click_maps.colours import draw_heat_map
-from hardlook.rclicks.published import TITLES as DATASET_TITLES
-from hardlook.rclicks.published import published_click_models, published_numbers
+from hardlook.rclicks.published import TITLES, published_click_models, published_numbers
 from hardlook.rclicks.user_clicks.comparison import PAIR_METRICS, PairScores
-from hardlook.rclicks.user_clicks.loading import describe_missing_masks, describe_unread
-from hardlook.rclicks.user_clicks.readings import EVALUATION, reading_rows
-from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedStem
-from hardlook.report.estimates import finite_or_none, format_estimate
+from hardlook.rclicks.user_clicks.loading import build_left_out_section, describe_missing_masks, describe_unread
+from hardlook.rclicks.user_clicks.readings import EVALUATION, reading_table
+from hardlook.rclicks.user_clicks.stems import ClickedStem
+from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
 
@@ -52,9 +54,9 @@ MEANINGS = {
     "pde": "The map's probability at people's clicks, times 100,000. Higher is better.",
 }
 
-SCALE = {"pde": 1e5}
+SCALE = dict.fromkeys(METRICS, 1.0) | {"pde": 1e5}
 
-HEADS = tuple("PDE x 1e5" if metric == "pde" else TITLES[metric] for metric in METRICS)
+HEADS = tuple("PDE x 1e5" if metric == "pde" else metric.upper() for metric in METRICS)
 
 NAMES = {"dataset": "dataset", "click_type": "click type", "device": "device", "display_mode": "display mode"}
 
@@ -107,18 +109,91 @@ def write_evaluation(evaluation: ClickEvaluation, out: Path, given: dict[str, An
     return document
 
 
+def scored_slices(evaluation: ClickEvaluation) -> Iterator[tuple[str, str, str, GroupScores]]:
+    """Model, column, value and scores: all stems first, then every slice."""
+    for name, scores in evaluation.overall.items():
+        yield name, "all", "", scores
+    for column, by_model in evaluation.slices.items():
+        for name, groups in by_model.items():
+            for group in groups:
+                yield name, column, group.group[column], group
+
+
+def slice_table(evaluation: ClickEvaluation) -> str:
+    """`table.csv`: a row per model and slice, with intervals."""
+    columns = [f"{metric}{end}" for metric in METRICS for end in ("", "_low", "_high")]
+    rows = []
+    for model, column, value, group in scored_slices(evaluation):
+        estimates = [group.scores[metric] for metric in METRICS]
+        cells = [cell for one in estimates for cell in (one.value, one.interval.low, one.interval.high)]
+        rows.append((model, column, value, group.stems, *cells, group.ks_undefined, group.fell_back))
+    return _format_csv(("model", "slice", "value", "stems", *columns, "ks_undefined", "fell_back"), rows)
+
+
+def stem_table(evaluation: ClickEvaluation) -> str:
+    """`per_stem.csv`: a row per model, stem and device."""
+    names = [field.name for field in fields(StemScores)]
+    rows = [(model, *asdict(row).values()) for model, found in evaluation.results.rows.items() for row in found]
+    return _format_csv(("model", *names), rows)
+
+
+def _format_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+    """Numbers with seven digits, texts and counts as they are, nothing for what is undefined."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    for row in rows:
+        finite = ("" if isinstance(cell, float) and not math.isfinite(cell) else cell for cell in row)
+        numbers = (int(cell) if isinstance(cell, bool) else cell for cell in finite)
+        writer.writerow(f"{cell:.7g}" if isinstance(cell, float) else cell for cell in numbers)
+    return text.getvalue()
+
+
+def evaluation_document(evaluation: ClickEvaluation, given: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
+    """All numbers as JSON values; undefined ones are null."""
+    import hardlook
+
+    return {
+        "schema": "hardlook.clicks-evaluation/1",
+        "hardlook": hardlook.__version__,
+        **given,
+        "models": {name: asdict(one.identity) for name, one in evaluation.models.items()},
+        "in_words": list(words),
+        "scores": [
+            {"model": model, "slice": column, "value": value, **_group_to_json(group)}
+            for model, column, value, group in scored_slices(evaluation)
+        ],
+        "best": [
+            {
+                "metric": one.metric,
+                "model": one.best,
+                "leads": {
+                    name: {**(estimate_to_json(lead) or {}), "better": one.beats(name)}
+                    for name, lead in one.leads.items()
+                },
+            }
+            for one in evaluation.rankings
+        ],
+        "pc_against_mobile": [{**group.group, **_group_to_json(group)} for group in evaluation.devices],
+        "modes_against_text": {mode: _group_to_json(group) for mode, group in evaluation.mode_scores.items()},
+        "left_out": [asdict(note) for note in evaluation.left_out],
+    }
+
+
+def _group_to_json(group: GroupScores) -> dict[str, Any]:
+    scores = {metric: estimate_to_json(estimate) for metric, estimate in group.scores.items()}
+    return {"stems": group.stems, **scores, "ks_undefined": group.ks_undefined, "fell_back": group.fell_back}
+
+
 def describe_evaluation(evaluation: ClickEvaluation) -> list[str]:
-    """The main results, in plain sentences."""
+    """The main results in sentences."""
     first = next(iter(evaluation.overall.values()))
-    who = "simulated people" if evaluation.planted else "people"
+    who = "simulated people" if evaluation.clicked.planted else "people"
     models, stems = format_count(len(evaluation.models), "click model"), format_count(first.stems, "stem")
-    text = f"{models} against the clicks of {who} on {stems}."
-    words = [text, *describe_rankings(evaluation.rankings)]
-    rows = evaluation.results.devices.rows
-    if rows:
-        alike = sum(row.ks for row in rows)
-        stems = format_count(len(rows), "stem")
-        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike} of {stems}.")
+    words = [f"{models} against the clicks of {who} on {stems}.", *describe_rankings(evaluation.rankings)]
+    if rows := evaluation.results.devices.rows:
+        alike = f"{sum(row.ks for row in rows)} of {format_count(len(rows), 'stem')}"
+        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike}.")
     words += describe_missing_masks(evaluation.left_out)
     if evaluation.results.unread:
         words.append(describe_unread(evaluation.results.unread))
@@ -136,42 +211,35 @@ def build_sections(evaluation: ClickEvaluation, words: Sequence[str], readings: 
     if evaluation.rankings:
         sections.insert(1, Section("Which model is better", _PAIRS, (_lead_table(evaluation),)))
     if evaluation.results.devices.rows:
-        blocks = (_device_table(evaluation), device_gallery(evaluation.results.devices.rows))
-        sections.append(Section("PC and mobile", _DEVICES, blocks))
-    if evaluation.mode_scores:
-        sections.append(Section("Ways of showing the object", _MODES, (_mode_table(evaluation),)))
-    left = [(note.what, note.count, note.why, ", ".join(note.examples)) for note in evaluation.left_out]
-    sections.append(
-        Section(
-            "What was left out, and what ran",
-            "" if left else "Nothing was left out.",
-            (
-                *([Table("Left out", "", ("what", "count", "why", "for example"), left)] if left else []),
-                model_table(evaluation.models),
-                Table("Readings", "", ("name", "value", "meaning"), reading_rows(readings, EVALUATION)),
-            ),
+        table = _pair_table(
+            "PC against mobile", "dataset", {group.group["dataset"]: group for group in evaluation.devices}
         )
-    )
-    return sections
-
-
-def _scale(metric: str, value: float | None) -> float | None:
-    """The value as the page shows it, None where it is undefined."""
-    found = finite_or_none(value)
-    return None if found is None else found * SCALE.get(metric, 1.0)
+        sections.append(Section("PC and mobile", _DEVICES, (table, device_gallery(evaluation.results.devices.rows))))
+    if modes := evaluation.mode_scores:
+        sections.append(
+            Section(
+                "Ways of showing the object",
+                _MODES,
+                (_pair_table("Display modes against text", "display mode", modes),),
+            )
+        )
+    blocks = (model_table(evaluation.models), reading_table(readings, EVALUATION))
+    return [*sections, build_left_out_section("What was left out, and what ran", evaluation.left_out, *blocks)]
 
 
 def _score_cells(group: GroupScores) -> list[float | None]:
     """The metrics of a row; their intervals are in the charts and in table.csv."""
-    return [_scale(metric, group.scores[metric].value) for metric in METRICS]
+    return [finite_or_none(group.scores[metric].value * SCALE[metric]) for metric in METRICS]
 
 
-def model_table(models: Mapping[str, NamedClickModel]) -> Table:
+def model_table(models: Mapping[str, NamedModel]) -> Table:
     """The click models with their settings and what they say of themselves."""
     rows = []
     for name, one in models.items():
         args = {key: value for key, value in one.identity.args.items() if value not in (None, "")}
-        rows.append((name, ", ".join(f"{key}={value}" for key, value in args.items()), one.conduct()))
+        rows.append(
+            (name, ", ".join(f"{key}={value}" for key, value in args.items()), str(getattr(one.model, "conduct", "")))
+        )
     return Table("Click models", "", ("model", "settings", "conduct"), rows)
 
 
@@ -187,20 +255,15 @@ def _overall_table(evaluation: ClickEvaluation) -> Table:
 
 
 def _charts(evaluation: ClickEvaluation) -> list[Block]:
+    """A chart per metric, the best model first."""
     charts: list[Block] = []
     for metric, head in zip(METRICS, HEADS, strict=True):
         sign = -1 if HIGHER_IS_BETTER[metric] else 1
-        values = {name: sign * group.scores[metric].value for name, group in evaluation.overall.items()}
-        dots = [_dot(name, metric, evaluation.overall[name]) for name in sorted(values, key=values.__getitem__)]
+        scores = {name: group.scores[metric] for name, group in evaluation.overall.items()}
+        ordered = sorted(scores.items(), key=lambda item: sign * item[1].value)
+        dots = [estimate_dot(name, score, times=SCALE[metric]) for name, score in ordered]
         charts.append(DotChart(head, MEANINGS[metric], dots, axis=head))
     return charts
-
-
-def _dot(name: str, metric: str, group: GroupScores) -> Dot:
-    one = group.scores[metric]
-    value = _scale(metric, one.value)
-    ends = (_scale(metric, one.interval.low), _scale(metric, one.interval.high))
-    return Dot(name, float("nan") if value is None else value, *ends)
 
 
 def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
@@ -217,7 +280,7 @@ def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
             for group in groups
             if group.group[column] == value
         ]
-        dots = [replace(_dot(name, "ks", group), group=value) for value, name, group in rows]
+        dots = [estimate_dot(name, group.scores["ks"], value) for value, name, group in rows]
         blocks.append(DotChart(f"KS by {NAMES[column]}", "", dots, axis="KS"))
         cells = [(value, name, group.stems, *_score_cells(group)) for value, name, group in rows]
         columns = (NAMES[column], "model", "stems", *HEADS)
@@ -228,11 +291,10 @@ def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
 def _lead_table(evaluation: ClickEvaluation) -> Table:
     rows = []
     for one in evaluation.rankings:
+        head = HEADS[METRICS.index(one.metric)]
         for name, lead in one.leads.items():
-            factor = SCALE.get(one.metric, 1.0)
-            ends = (_scale(one.metric, lead.interval.low), _scale(one.metric, lead.interval.high))
-            head = HEADS[METRICS.index(one.metric)]
-            rows.append((head, one.best, name, factor * lead.value, *ends, one.verdict_on(name)))
+            dot = estimate_dot(name, lead, times=SCALE[one.metric])
+            rows.append((head, one.best, name, dot.value, dot.low, dot.high, one.verdict_on(name)))
     return Table(
         "The best model's lead",
         "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0.",
@@ -241,18 +303,12 @@ def _lead_table(evaluation: ClickEvaluation) -> Table:
     )
 
 
-def _device_table(evaluation: ClickEvaluation) -> Table:
-    rows = [_pair_cells(group.group["dataset"], group) for group in evaluation.devices]
-    return Table("PC against mobile", "", ("dataset", "stems", "KS", "PL1", "WD"), rows)
-
-
-def _mode_table(evaluation: ClickEvaluation) -> Table:
-    rows = [_pair_cells(mode, group) for mode, group in evaluation.mode_scores.items()]
-    return Table("Display modes against text", "", ("display mode", "stems", "KS", "PL1", "WD"), rows)
-
-
-def _pair_cells(name: str, group: GroupScores) -> tuple[str | int, ...]:
-    return (name, group.stems, *(format_estimate(group.scores[metric], 3) for metric in PAIR_METRICS))
+def _pair_table(title: str, column: str, groups: Mapping[str, GroupScores]) -> Table:
+    rows: list[tuple[str | int, ...]] = [
+        (name, group.stems, *(format_estimate(group.scores[metric], 3) for metric in PAIR_METRICS))
+        for name, group in groups.items()
+    ]
+    return Table(title, "", (column, "stems", "KS", "PL1", "WD"), rows)
 
 
 HERE, PAPER = "here", "published"
@@ -260,9 +316,8 @@ HERE, PAPER = "here", "published"
 
 def published_sections(evaluation: ClickEvaluation, wd: str) -> list[Section]:
     """A section where a dataset or a display mode is one of the paper's; none else."""
-    everything = (_published_models(evaluation), _published_devices(evaluation), _published_modes(evaluation))
-    tables = [table for table in everything if table.rows]
-    if not tables:
+    tables = (_published_models(evaluation), _published_devices(evaluation), _published_modes(evaluation))
+    if not any(table.rows for table in tables):
         return []
     text = (
         "The published rows rest on all clicks of a dataset (of TETRIS on its 500 validation images), on 100 draws per "
@@ -271,32 +326,36 @@ def published_sections(evaluation: ClickEvaluation, wd: str) -> list[Section]:
         "available."
     )
     if wd != "released":
-        text += " WD ran in the paper's words here, so it is not comparable."
-    return [Section("Beside the published numbers", text, tables)]
+        text += " WD ran by the reading `paper` here, so it is not comparable."
+    return [Section("Beside the published numbers", text, [table for table in tables if table.rows])]
 
 
 def _published_models(evaluation: ClickEvaluation) -> Table:
     rows: list[tuple[str | float | int | None, ...]] = []
     found = evaluation.slices.get("dataset", {})
-    published = published_click_models()
-    for dataset in [name for name in published if any(_has(groups, name) for groups in found.values())]:
-        for model, groups in found.items():
-            for group in groups:
-                if group.group["dataset"] == dataset:
-                    values = [group.scores[metric].value for metric in METRICS]
-                    rows.append((dataset, model, HERE, group.stems, *values[:-1], values[-1] * SCALE["pde"]))
-        for model, one in published[dataset].items():
-            values = [one[metric] for metric in METRICS]
-            rows.append((dataset, model, PAPER, None, *values[:-1], values[-1] * SCALE["pde"]))
-    columns = ("dataset", "model", "from", "stems", "KS", "PL1", "WD", "NSS", "PDE x 1e5")
+    for dataset, published in published_click_models().items():
+        here: list[tuple[str | float | int | None, ...]] = [
+            (dataset, model, HERE, group.stems, *(group.scores[metric].value * SCALE[metric] for metric in METRICS))
+            for model, groups in found.items()
+            for group in groups
+            if group.group["dataset"] == dataset
+        ]
+        if here:
+            rows += here
+            rows += [
+                (dataset, model, PAPER, None, *(one[metric] * SCALE[metric] for metric in METRICS))
+                for model, one in published.items()
+            ]
+    columns = ("dataset", "model", "from", "stems", *HEADS)
     return Table("Click models", "Tables 3 and 6 of the paper.", columns, rows)
 
 
 def _published_devices(evaluation: ClickEvaluation) -> Table:
+    numbers = published_numbers()
     rows = [
-        (name, group.stems, group.scores["ks"].value, published_numbers().number("table-8", DATASET_TITLES[name], "KS"))
+        (name, group.stems, group.scores["ks"].value, numbers.number("table-8", TITLES[name], "KS"))
         for group in evaluation.devices
-        if (name := group.group["dataset"]) in DATASET_TITLES
+        if (name := group.group["dataset"]) in TITLES
     ]
     return Table(
         "PC against mobile",
@@ -312,15 +371,10 @@ def _published_modes(evaluation: ClickEvaluation) -> Table:
     rows: list[tuple[str | float | int | None, ...]] = []
     for mode, group in evaluation.mode_scores.items():
         if mode in printed:
-            here = (group.scores[metric].value for metric in ("ks", "pl1", "wd"))
-            rows.append((mode, HERE, group.stems, *here))
-            cells = (numbers.number("table-1", printed[mode], metric) for metric in ("KS", "PL1", "WD"))
+            rows.append((mode, HERE, group.stems, *(group.scores[metric].value for metric in PAIR_METRICS)))
+            cells = (numbers.number("table-1", printed[mode], metric.upper()) for metric in PAIR_METRICS)
             rows.append((mode, PAPER, None, *cells))
     return Table("Display modes", "Table 1.", ("display mode", "from", "stems", "KS", "PL1", "WD"), rows)
-
-
-def _has(groups: Sequence[GroupScores], dataset: str) -> bool:
-    return any(group.group["dataset"] == dataset for group in groups)
 
 
 def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
@@ -330,19 +384,15 @@ def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
     ks = np.array([[row.ks for row in found] for found in rows.values()])
     leading = ks[list(rows).index(best)]
     galleries = [
-        (
-            f"Where {best} fits",
-            "Highest share of draws that pass for people's clicks.",
-            np.argsort(-leading, kind="stable"),
-        ),
-        (f"Where {best} does not fit", "Lowest share of such draws.", np.argsort(leading, kind="stable")),
+        (f"Where {best} fits", "Highest share of draws that pass for people's clicks.", -leading),
+        (f"Where {best} does not fit", "Lowest share of such draws.", leading),
     ]
     if len(rows) > 1:
-        order = np.argsort(-np.ptp(ks, axis=0), kind="stable")
-        galleries.append(("Where models differ", "Largest difference between the shares of two models.", order))
+        spread = np.ptp(ks, axis=0)
+        galleries.append(("Where models differ", "Largest difference between the shares of two models.", -spread))
     return [
-        Gallery(title, caption, [_example(rows, place) for place in order[:SHOWN].tolist()])
-        for title, caption, order in galleries
+        Gallery(title, caption, [_example(rows, place) for place in np.argsort(key, kind="stable")[:SHOWN].tolist()])
+        for title, caption, key in galleries
     ]
 
 
@@ -363,7 +413,7 @@ def device_gallery(pairs: Sequence[PairScores]) -> Gallery:
 
 def draw_examples(galleries: Sequence[Gallery], evaluation: ClickEvaluation) -> dict[str, Sequence[Picture] | str]:
     """The pictures of every example, or the reason why there are none."""
-    known = {source.key: source for source in evaluation.sources}
+    known = {source.key: source for source in evaluation.clicked.sources}
     found: dict[str, Sequence[Picture] | str] = {}
     for unit in dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples):
         try:
@@ -372,16 +422,16 @@ def draw_examples(galleries: Sequence[Gallery], evaluation: ClickEvaluation) -> 
             found[unit] = str(error)
             continue
         if unit.endswith(BOTH_DEVICES):
-            parts = [part for part in map(clicked.on_device, DEVICES) if part is not None]
             found[unit] = [
-                _draw_clicks(one, f"{one.device}: {format_count(len(one.clicks), 'click')}") for one in parts
+                _draw_clicks(part, f"{part.device}: {format_count(len(part.clicks), 'click')}")
+                for part in clicked.by_device()
             ]
         else:
             found[unit] = draw_stem(clicked.stem, evaluation.models, evaluation.settings.seed)
     return found
 
 
-def draw_stem(stem: ClickedStem, models: Mapping[str, NamedClickModel], seed: int) -> list[Picture]:
+def draw_stem(stem: ClickedStem, models: Mapping[str, NamedModel], seed: int) -> list[Picture]:
     """People's clicks on the region, then each model's map with the first draw and its verdict."""
     close = crop_around(stem.error)
     pictures = [_draw_clicks(stem, f"{len(stem.clicks)} people's clicks on {CLICKED_REGIONS[stem.click_type]}")]

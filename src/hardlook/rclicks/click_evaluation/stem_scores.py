@@ -177,7 +177,6 @@ def summarise_rows(
     *,
     by: Sequence[str] = (),
     resamples: int = 10_000,
-    level: float = 0.95,
     seed: int = 0,
 ) -> tuple[GroupScores, ...]:
     """Mean and interval of each metric over the rows of each group, groups sorted.
@@ -190,29 +189,22 @@ def summarise_rows(
         if unknown:
             raise OptionError(f"rows have no {' and no '.join(unknown)}", remedy=f"they have {', '.join(vars(row))}")
         groups.setdefault(tuple(str(getattr(row, name)) for name in by), []).append(row)
-    return tuple(
-        _summary(dict(zip(by, values, strict=True)), groups[values], metrics, resamples, level, seed)
-        for values in sorted(groups)
-    )
-
-
-def _summary(
-    group: Mapping[str, str], rows: Sequence[Any], metrics: Sequence[str], resamples: int, level: float, seed: int
-) -> GroupScores:
-    values = np.array([[float(getattr(row, name)) for name in metrics] + [1.0] for row in rows])
-    estimates = bootstrap_scores(
-        values,
-        _means,
-        rng=generator(seed, "click evaluation", "intervals"),
-        # Datasets share stems, so an image is known by both.
-        clusters=[f"{row.dataset}\0{row.image_key}" for row in rows],
-        resamples=resamples,
-        level=level,
-        resampled="image",
-    )
-    scores = dict(zip(metrics, estimates, strict=True))
-    undefined, fell_back = (sum(int(getattr(row, name, 0)) for row in rows) for name in ("ks_undefined", "fell_back"))
-    return GroupScores(group, len(rows), scores, undefined, fell_back)
+    found = []
+    for values, chosen in sorted(groups.items()):
+        estimates = bootstrap_scores(
+            np.array([[float(getattr(row, name)) for name in metrics] + [1.0] for row in chosen]),
+            _means,
+            rng=generator(seed, "click evaluation", "intervals"),
+            # Datasets share stems, so an image is known by both.
+            clusters=[f"{row.dataset}\0{row.image_key}" for row in chosen],
+            resamples=resamples,
+            resampled="image",
+        )
+        scores = dict(zip(metrics, estimates, strict=True))
+        # Rows of pairs have no maps.
+        counts = (sum(int(getattr(row, name, 0)) for row in chosen) for name in ("ks_undefined", "fell_back"))
+        found.append(GroupScores(dict(zip(by, values, strict=True)), len(chosen), scores, *counts))
+    return tuple(found)
 
 
 def _means(totals: NDArray[np.float64]) -> NDArray[np.float64]:

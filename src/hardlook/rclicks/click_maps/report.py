@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from hardlook.errors import HardlookError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
-from hardlook.metrics.regions import Crop, crop_around, find_innermost_pixel
+from hardlook.metrics.regions import crop_around, find_innermost_pixel
+from hardlook.models.named_model import NamedModel
 from hardlook.models.roles import Image
 from hardlook.randomness import generator
-from hardlook.rclicks.click_evaluation.evaluation import NamedClickModel
 from hardlook.rclicks.click_evaluation.report import CLICKED_REGIONS, model_table
 from hardlook.rclicks.click_maps.colours import draw_heat_map, draw_labels, label_colours
 from hardlook.rclicks.click_maps.region import ClickRegion
@@ -38,7 +38,7 @@ SWATCH = (26, 34)  # width and height in pixels of a group's colour in the key
 
 
 def write_maps(
-    region: ClickRegion, models: Mapping[str, NamedClickModel], out: Path, given: dict[str, Any]
+    region: ClickRegion, models: Mapping[str, NamedModel], out: Path, given: dict[str, Any]
 ) -> dict[str, Any]:
     """Write the pictures and the page of every model on the region; return what was drawn."""
     import hardlook
@@ -46,7 +46,12 @@ def write_maps(
 
     how = {"groups": given["groups"], "rule": given["group_rule"], "samples": given["samples"], "seed": given["seed"]}
     shown = [show_model(name, one, region, **how) for name, one in models.items()]
-    files = {name: picture for one in shown for name, picture in draw_files(region, one).items()}
+    files = {}  # pictures at the image's own size
+    for one in shown:
+        stem = re.sub(r"[^\w.-]+", "-", one.name)
+        files[f"{stem}-heat.png"] = one.heat_map
+        files[f"{stem}-groups.png"] = one.group_map
+        files[f"{stem}-samples.png"] = _draw_dots(region.image, one.drawn, region.positive)
     document = {
         "schema": "hardlook.clicks-shown/1",
         "hardlook": hardlook.__version__,
@@ -55,7 +60,7 @@ def write_maps(
         "models": [
             {
                 "model": one.name,
-                "identity": models[one.name].facts(),
+                "identity": asdict(models[one.name].identity),
                 "groups": [asdict(part) for part in one.parts],
                 "samples": one.drawn.tolist(),
             }
@@ -131,17 +136,18 @@ def group_parts(values: NDArray[np.float64], count: int, rule: GroupRule) -> tup
 
 @dataclass(frozen=True)
 class ShownModel:
-    """A model on a region: its distribution, clicks drawn from it (n, 2), and the group of each pixel (H, W)."""
+    """A model on a region: its distribution, clicks (n, 2) drawn from it, its groups, and pictures (H, W, 3)."""
 
     name: str
     distribution: ClickDistribution = field(repr=False)
     drawn: NDArray[np.int64] = field(repr=False)
-    numbers: NDArray[np.int64] = field(repr=False)
     parts: tuple[GroupPart, ...]
+    heat_map: Image = field(repr=False)
+    group_map: Image = field(repr=False)
 
 
 def show_model(
-    name: str, one: NamedClickModel, region: ClickRegion, *, groups: int, rule: GroupRule, samples: int, seed: int
+    name: str, one: NamedModel, region: ClickRegion, *, groups: int, rule: GroupRule, samples: int, seed: int
 ) -> ShownModel:
     """The model's distribution, samples and groups; all models draw with the same random numbers."""
     try:
@@ -153,22 +159,23 @@ def show_model(
     numbers = np.full(region.error.shape, -1)
     numbers[region.error] = group_numbers(chances, groups, rule)
     drawn = distribution.draw(generator(seed, "clicks show", region.name), samples)
-    return ShownModel(name, distribution, drawn, numbers, group_parts(chances, groups, rule))
+    heat_map = draw_heat_map(region.image, distribution.chances)
+    group_map = draw_labels(region.image, numbers, groups)
+    return ShownModel(name, distribution, drawn, group_parts(chances, groups, rule), heat_map, group_map)
 
 
 def build_sections(
-    region: ClickRegion, models: Sequence[ShownModel], rule: GroupRule, named: Mapping[str, NamedClickModel]
+    region: ClickRegion, models: Sequence[ShownModel], rule: GroupRule, named: Mapping[str, NamedModel]
 ) -> list[Section]:
     """The region, every model's pictures, and what its groups hold."""
-    row, column, _ = _centre(region)
+    column, row = _centre(region)
     pixels = int(np.count_nonzero(region.error))
     text = (
-        f"Clicks are asked for on {CLICKED_REGIONS[region.click_type]}: {pixels:,} pixels, "
+        f"Clicks go on {CLICKED_REGIONS[region.click_type]}: {pixels:,} pixels, "
         f"{100 * pixels / region.error.size:.1f} % of the image. "
         "The centre is the innermost pixel, where the usual benchmark clicks."
     )
-    fallen = [one.name for one in models if one.distribution.fell_back]
-    if fallen:
+    if fallen := [one.name for one in models if one.distribution.fell_back]:
         text += f" The map of {', '.join(fallen)} is 0 all over the region, and every pixel gets the same chance."
     first = Gallery(
         "What is to be clicked", "", [Example(region.name, f"The region and its centre, at x {column}, y {row}.")]
@@ -190,7 +197,7 @@ def build_sections(
 
 def _describe_groups(one: ShownModel) -> str:
     first, last = one.parts[0], one.parts[-1]
-    if first.pixels == last.pixels == len(one.distribution.chances[one.numbers >= 0]):
+    if first.pixels == last.pixels == np.count_nonzero(one.distribution.chances):
         return "All pixels that may be clicked are alike, so every group has all of them; painted is the middle group."
     return f"{first.name} may click {100 * first.share:.0f} % of the region, {last.name} {100 * last.share:.0f} %."
 
@@ -198,42 +205,27 @@ def _describe_groups(one: ShownModel) -> str:
 def draw_examples(region: ClickRegion, models: Sequence[ShownModel]) -> Pictures:
     """The pictures of the page, around the region."""
     close = crop_around(region.error)
-    row, column, _ = _centre(region)
-    at = [(*point, region.positive) for point in close.moved([(column, row)])]
+    at = [(*point, region.positive) for point in close.moved([_centre(region)])]
     whole = Picture("the image", region.image)
     part = Picture("the region and its centre", close.cut(region.image), mask=close.cut(region.error), points=at)
     found: dict[str, Sequence[Picture] | str] = {region.name: [whole, part]}
+    image = close.cut(region.image)
     for one in models:
-        found[one.name] = _draw_model(region, one, close)
+        points = [(*point, region.positive) for point in close.moved(one.drawn)]
+        found[one.name] = [
+            Picture(f"{one.name}: the map", close.cut(one.heat_map)),
+            Picture(format_count(len(one.parts), "group"), close.cut(one.group_map)),
+            Picture(format_count(len(one.drawn), "sample"), image, points=points, ordered=False),
+        ]
     found[KEY] = [Picture("", _draw_key(models[0].parts))]
     return found
 
 
-def draw_files(region: ClickRegion, shown: ShownModel) -> dict[str, Image]:
-    """The pictures of a model at the image's own size, by file name."""
-    stem = re.sub(r"[^\w.-]+", "-", shown.name)
-    heated = draw_heat_map(region.image, shown.distribution.chances)
-    return {
-        f"{stem}-heat.png": heated,
-        f"{stem}-groups.png": draw_labels(region.image, shown.numbers, len(shown.parts)),
-        f"{stem}-samples.png": _draw_dots(region.image, shown.drawn, region.positive),
-    }
-
-
-def _centre(region: ClickRegion) -> tuple[int, int, int]:
+def _centre(region: ClickRegion) -> tuple[int, int]:
+    """Column and row."""
     centre = find_innermost_pixel(region.error)
     assert centre is not None
-    return centre
-
-
-def _draw_model(region: ClickRegion, one: ShownModel, close: Crop) -> list[Picture]:
-    points = [(*point, region.positive) for point in close.moved(one.drawn)]
-    groups = close.cut(draw_labels(region.image, one.numbers, len(one.parts)))
-    return [
-        Picture(f"{one.name}: the map", close.cut(draw_heat_map(region.image, one.distribution.chances))),
-        Picture(format_count(len(one.parts), "group"), groups),
-        Picture(format_count(len(one.drawn), "sample"), close.cut(region.image), points=points, ordered=False),
-    ]
+    return centre[1], centre[0]
 
 
 def _draw_key(parts: Sequence[GroupPart]) -> Image:

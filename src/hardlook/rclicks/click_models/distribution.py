@@ -58,7 +58,7 @@ def click_distribution(click_map: NDArray[np.floating], error: NDArray[np.bool_]
     if values.shape != error.shape:
         raise ModelError(
             f"the click map has shape {values.shape} where the error region has {error.shape}",
-            remedy="a click model answers with one value a pixel; `hardlook check click-model` tries one",
+            remedy="a click model answers with one value per pixel; `hardlook check click-model` tries one",
         )
     if not error.any():
         raise DataError("the error region is empty: there is nothing to click", remedy="leave the stem out")

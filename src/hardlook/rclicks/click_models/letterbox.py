@@ -47,18 +47,14 @@ class Letterbox:
         columns = max(width * size // height, 1) if height > width else size
         return cls(height, width, size, (size - rows) // 2, (size - columns) // 2, rows, columns)
 
-    def place(self, plane: Plane) -> Plane:
-        """(height, width[, channels]) float32 on the grid, interpolated; 0 around it."""
-        grid = np.zeros((self.size, self.size, *plane.shape[2:]), np.float32)
-        resized = cv2.resize(plane, (self.columns, self.rows), interpolation=cv2.INTER_LINEAR)
-        grid[self.top : self.top + self.rows, self.left : self.left + self.columns] = resized
-        return grid
+    def place(self, plane: Plane, *, density: bool = False) -> Plane:
+        """(height, width[, channels]) float32 on the grid, interpolated; 0 around it.
 
-    def place_mass(self, plane: Plane) -> Plane:
-        """The same for a density: where it shrinks, the mean of an area, since single clicks fall between samples."""
-        grid = np.zeros((self.size, self.size), np.float32)
-        resized = cv2.resize(plane, (self.columns, self.rows), interpolation=_by_scale(plane.shape, self.rows))
-        grid[self.top : self.top + self.rows, self.left : self.left + self.columns] = resized
+        Where a `density` shrinks, a cell has the mean of an area, since single clicks fall between samples.
+        """
+        grid = np.zeros((self.size, self.size, *plane.shape[2:]), np.float32)
+        kind = _by_scale(plane.shape, self.rows) if density else cv2.INTER_LINEAR
+        self.content(grid)[:] = cv2.resize(plane, (self.columns, self.rows), interpolation=kind)
         return grid
 
     def content(self, grid: Plane) -> Plane:

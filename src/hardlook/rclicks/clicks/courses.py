@@ -14,6 +14,7 @@ Course(name='G10', low=0.9, high=1.0)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -62,6 +63,16 @@ def clicking_groups(count: int = 10) -> tuple[Course, ...]:
     return tuple(Course(f"G{one + 1}", one / count, (one + 1) / count) for one in range(count))
 
 
+def find_groups(courses: Sequence[str]) -> list[int]:
+    """The indices of the clicking groups among courses by name.
+
+    >>> find_groups(["base", "G1", "G2", "lower", "upper"])
+    [1, 2]
+    """
+    others = {course.name for course in (BASE, *HALVES)}
+    return [place for place, name in enumerate(courses) if name not in others]
+
+
 GroupRule = Literal["threshold", "exact"]
 
 PerfectRule = Literal["ours", "released"]
@@ -73,7 +84,7 @@ class Rules:
 
     `rounds`: clicks per course. `groups`: `threshold` (pixels between two probabilities, ties shared) or `exact` (the
     mass between two bounds to the pixel). `perfect`: where there is nothing left to click, a course stops and its
-    last IoU is repeated (`ours`), or it goes on with negative clicks at (0, 0) (`released`). That holds for a
+    last IoU is repeated (`ours`), or it continues with negative clicks at (0, 0) (`released`). That holds for a
     perfect mask and, which is rarer, for one whose wrong pixels have all been clicked. `seed` keys the draws.
     """
 

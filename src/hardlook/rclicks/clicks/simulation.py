@@ -1,6 +1,6 @@
 """Simulated clicks on one instance: all courses click in step, so that each round is one batch of prompts.
 
-`simulate_clicks` is a generator without side effects: it yields the prompts of the courses that go on and is sent the
+`simulate_clicks` is a generator without side effects: it yields the prompts of the active courses and is sent the
 segmenter's masks, so it does not matter who runs the network, where, and beside what else.
 
 A click is a function of the dataset, the instance, the course, the round, the seed and the masks so far: one random
@@ -21,7 +21,7 @@ number, keyed by the first five, and nothing that other courses do.
 >>> try:
 ...     simulation.send([Prompted(target)])
 ... except StopIteration as end:
-...     print(end.value.clicked, end.value.intersection.tolist(), end.value.union[0, 0])
+...     print((end.value.x >= 0).sum(1), end.value.intersection.tolist(), end.value.union[0, 0])
 [1 2 1] [[25, 25, 25], [10, 25, 25], [25, 25, 25]] 25
 """
 
@@ -55,7 +55,7 @@ class Trajectories:
     """The clicks and counts of all courses on one instance; arrays are (courses, rounds).
 
     `x`, `y` in pixels; `intersection`, `union` in pixels, ignored ones out. Rounds that were not clicked, since nothing
-    was left to click, have x = y = -1, are not positive and repeat the counts; `clicked` (courses,) says how many were.
+    was left to click, have x = y = -1, are not positive and repeat the counts.
     `last` holds each course's last mask (H, W); `first_mean` (H, W) float32 in [0, 1] is the mean first mask of the
     clicking groups, of all courses where there is none. `fallbacks` counts the clicks of all courses that fell back
     to the centre rule because the click model gave every free pixel a chance of 0.
@@ -67,7 +67,6 @@ class Trajectories:
     positive: NDArray[np.bool_]
     intersection: NDArray[np.int64]
     union: NDArray[np.int64]
-    clicked: NDArray[np.int64]
     last: tuple[Mask, ...] = field(repr=False)
     first_mean: NDArray[np.float32] = field(repr=False)
     fallbacks: int
@@ -78,7 +77,7 @@ def simulate_clicks(
 ) -> Generator[list[Clicks], list[Prompted], Trajectories]:
     """Click all courses on one instance, round by round, until none has anything left to click or the rounds are over.
 
-    Yields the prompts of the courses that go on, in the order of `courses`; is sent one answer per prompt.
+    Yields the prompts of the active courses, in the order of `courses`; is sent one answer per prompt.
     """
     names = tuple(course.name for course in courses)
     if not names or len(set(names)) < len(names):
@@ -224,37 +223,27 @@ def _click_round(
         else:
             state.active = False
     mapped = drawing[:1] if number == 1 else drawing
-    chances = _find_chances(instance, click_model, [choice for _, choice in mapped], [one.pixels for one, _ in mapped])
+    found = _find_chances(instance, click_model, [choice for _, choice in mapped], [one.pixels for one, _ in mapped])
     fallbacks = 0
-    for (state, choice), here in zip(drawing, chances * (len(drawing) if number == 1 else 1), strict=True):
-        place = here.draw(state.course, instance, rules, number)
-        fallbacks += place is None
-        state.clicks.append((*(place or (choice.row, choice.column)), choice.positive))
+    for (state, choice), (pixels, ranked) in zip(drawing, found * (len(drawing) if number == 1 else 1), strict=True):
+        course, row, column = state.course, choice.row, choice.column
+        if ranked.empty or course.low is None or course.high is None:
+            fallbacks += 1
+        else:
+            uniform = generator(rules.seed, instance.dataset, instance.name, course.name, number).random()
+            index = draw(ranked, course.low, course.high, rules.groups, uniform)
+            row, column = divmod(int(pixels[index]), choice.region.box.width)
+            row, column = row + choice.region.box.top, column + choice.region.box.left
+        state.clicks.append((row, column, choice.positive))
     return fallbacks
-
-
-@dataclass(frozen=True)
-class _Chances:
-    """The free pixels of a region and their chances: `pixels` (n,) flat places in its box, `ranked` their values."""
-
-    region: Region
-    pixels: NDArray[np.intp]
-    ranked: Ranked
-
-    def draw(self, course: Course, instance: Instance, rules: Rules, number: int) -> tuple[int, int] | None:
-        """Row and column in the frame of one draw, None where all chances are 0."""
-        if self.ranked.empty or course.low is None or course.high is None:
-            return None
-        uniform = generator(rules.seed, instance.dataset, instance.name, course.name, number).random()
-        index = draw(self.ranked, course.low, course.high, rules.groups, uniform)
-        row, column = divmod(int(self.pixels[index]), self.region.box.width)
-        return row + self.region.box.top, column + self.region.box.left
 
 
 def _find_chances(
     instance: Instance, click_model: ClickModel, choices: Sequence[Choice], clicked: Sequence[Pixels]
-) -> list[_Chances]:
-    """The chances in each chosen error, of which the pixels `clicked` (k, 2), rows and columns, are not free.
+) -> list[tuple[NDArray[np.intp], Ranked]]:
+    """Of each chosen error the free pixels (n,), flat indices in its box, and their chances.
+
+    The pixels `clicked` (k, 2), rows and columns, are not free.
 
     The map is multiplied by the error and by not yet clicked; dividing it by its sum changes no draw and is left out.
     A `local` click model is given the error's box only; one with `click_maps` makes all maps at once. A map of another
@@ -269,7 +258,7 @@ def _find_chances(
         for value in ranked.ascending[[0, -1]] if len(pixels) else ():
             if not 0 <= value < np.inf:
                 raise _map_error(click_model, instance, f"expected finite chances of at least 0, got {value}")
-        found.append(_Chances(choice.region, pixels, ranked))
+        found.append((pixels, ranked))
     return found
 
 
@@ -345,7 +334,6 @@ def _collect(
         positive=positive,
         intersection=counts[..., 0],
         union=counts[..., 1],
-        clicked=np.array([len(state.clicks) for state in states], np.int64),
         last=tuple(state.mask for state in states),
         first_mean=first_mean,
         fallbacks=fallbacks,

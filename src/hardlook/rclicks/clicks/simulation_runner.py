@@ -19,11 +19,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from hardlook.models.roles import Clicks, Prompted, Session
 
 Result = TypeVar("Result")
+
+Answer = TypeVar("Answer")
 
 Source = Session | Callable[[], Session]
 
@@ -48,16 +50,52 @@ def run_simulations(
     """
     if prompts_a_call < 1 or at_once < 1:
         raise ValueError(
-            f"expected at least 1 prompt a call and 1 simulation at once, got {prompts_a_call} and {at_once}"
+            f"expected at least 1 prompt per call and 1 simulation at once, got {prompts_a_call} and {at_once}"
         )
     sessions = _Sessions([source for source, _ in simulations])
+    thread = ThreadPoolExecutor(1, "segmenter")
+    results: dict[int, Result] = {}
+    pending: dict[Future[list[Prompted]], int] = {}
+
+    def advance(index: int, answered: Future[list[Prompted]] | None) -> None:
+        source, simulation = simulations[index]
+        failed = answered.exception() if answered is not None else None
+        try:
+            if answered is None:
+                prompts = next(simulation)
+            else:
+                prompts = simulation.throw(failed) if failed is not None else simulation.send(answered.result())
+        except StopIteration as end:
+            sessions.release(source)
+            results[index] = end.value
+        else:
+            submit = thread.submit if overlap else _call_now
+            pending[submit(sessions.predict, source, prompts, prompts_a_call)] = index
+
+    indices = iter(range(len(simulations)))
     try:
-        if overlap:
-            return _run_overlapping(simulations, sessions, prompts_a_call, at_once)
-        return [_run_one(source, simulation, sessions, prompts_a_call) for source, simulation in simulations]
+        while len(results) < len(simulations):
+            while len(pending) < (at_once if overlap else 1) and (index := next(indices, None)) is not None:
+                advance(index, None)
+            done = wait(pending, return_when=FIRST_COMPLETED).done
+            # In the order of their calls, so that the thread always has work while there is some.
+            for answered in [one for one in pending if one in done]:
+                advance(pending.pop(answered), answered)
     finally:
+        thread.shutdown(wait=True, cancel_futures=True)
         for _, simulation in simulations:
             simulation.close()
+    return [results[index] for index in range(len(simulations))]
+
+
+def _call_now(function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:
+    """Like an executor's `submit`, in the calling thread."""
+    future: Future[Answer] = Future()
+    try:
+        future.set_result(function(*arguments))
+    except Exception as error:
+        future.set_exception(error)
+    return future
 
 
 class _Sessions:
@@ -82,54 +120,3 @@ class _Sessions:
         self.users[id(source)] -= 1
         if not self.users[id(source)]:
             self.opened.pop(id(source), None)
-
-
-def _run_one(source: Source, simulation: Simulation[Result], sessions: _Sessions, prompts_a_call: int) -> Result:
-    try:
-        prompts = next(simulation)
-        while True:
-            try:
-                answers = sessions.predict(source, prompts, prompts_a_call)
-            except Exception as error:
-                prompts = simulation.throw(error)
-            else:
-                prompts = simulation.send(answers)
-    except StopIteration as end:
-        sessions.release(source)
-        result: Result = end.value
-        return result
-
-
-def _run_overlapping(
-    simulations: Sequence[tuple[Source, Simulation[Result]]], sessions: _Sessions, prompts_a_call: int, at_once: int
-) -> list[Result]:
-    results: dict[int, Result] = {}
-    pending: dict[Future[list[Prompted]], int] = {}
-    thread = ThreadPoolExecutor(1, "segmenter")
-
-    def advance(index: int, answered: Future[list[Prompted]] | None) -> None:
-        source, simulation = simulations[index]
-        failed = answered.exception() if answered is not None else None
-        try:
-            if answered is None:
-                prompts = next(simulation)
-            else:
-                prompts = simulation.throw(failed) if failed is not None else simulation.send(answered.result())
-        except StopIteration as end:
-            sessions.release(source)
-            results[index] = end.value
-        else:
-            pending[thread.submit(sessions.predict, source, prompts, prompts_a_call)] = index
-
-    indices = iter(range(len(simulations)))
-    try:
-        while len(results) < len(simulations):
-            while len(pending) < at_once and (index := next(indices, None)) is not None:
-                advance(index, None)
-            done = wait(pending, return_when=FIRST_COMPLETED).done
-            # In the order of their calls, so that the thread always has work while there is some.
-            for answered in [one for one in pending if one in done]:
-                advance(pending.pop(answered), answered)
-    finally:
-        thread.shutdown(wait=True, cancel_futures=True)
-    return [results[index] for index in range(len(simulations))]

@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from torch.amp import GradScaler
     from torch.optim import Optimizer
 
-METRICS = ("kl", "sim", "nss")
-
 EPSILON = 1e-9
 
 
@@ -201,14 +199,9 @@ def validate(network: nn.Module, samples: GridSamples, *, device: str, batch: in
             chances = plane if plane.sum() > 0 else np.ones_like(plane)
             inside = sample.box.content(chances)
             inside = inside if inside.sum() > 0 else np.ones_like(inside)
-            rows.append(
-                (
-                    map_divergence(sample.target, chances),
-                    map_similarity(sample.target, chances),
-                    nss(inside, sample.clicks),
-                )
-            )
-    return dict(zip(METRICS, np.mean(rows, axis=0).tolist(), strict=True))
+            fits = map_divergence(sample.target, chances), map_similarity(sample.target, chances)
+            rows.append((*fits, nss(inside, sample.clicks)))
+    return dict(zip(("kl", "sim", "nss"), np.mean(rows, axis=0).tolist(), strict=True))
 
 
 def kl_divergence(target: Tensor, predicted: Tensor) -> Tensor:
@@ -234,13 +227,12 @@ def choose_precision(precision: Precision, device: str) -> str:
     """
     import torch
 
-    on_gpu = device.startswith("cuda")
-    if precision == "float16" and not on_gpu:
-        raise OptionError("float16 trains on a GPU only", remedy="precision is float32 or bfloat16 here")
+    if not device.startswith("cuda"):
+        if precision == "float16":
+            raise OptionError("float16 trains on a GPU only", remedy="precision is float32 or bfloat16 here")
+        return "float32" if precision == "auto" else precision
     if precision != "auto":
         return precision
-    if not on_gpu:
-        return "float32"
     return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
 
 
@@ -248,6 +240,5 @@ def autocast(kind: str, device: str) -> torch.autocast:
     """The context in which the network is called."""
     import torch
 
-    types = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-    used = types[kind] if kind != "float32" else torch.bfloat16
+    used = torch.float16 if kind == "float16" else torch.bfloat16
     return torch.autocast(torch.device(device).type, dtype=used, enabled=kind != "float32")

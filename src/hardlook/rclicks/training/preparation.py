@@ -20,9 +20,9 @@ from hardlook.rclicks.user_clicks.loading import (
     StoredSource,
     check_options_without_clicks,
     load_clicked_data,
-    unread_left_out,
+    note_unread,
 )
-from hardlook.rclicks.user_clicks.planted_users import planted_sources
+from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 from hardlook.rclicks.user_clicks.stems import ClickedSource
 from hardlook.report.formatting import format_count
 
@@ -37,8 +37,6 @@ SETTINGS_FILE = "settings.json"
 
 # Settings that are known only when all samples have been read.
 SAMPLE_COUNTS = ("training_samples", "validation_samples")
-
-THREADS = "threads"
 
 
 @dataclass(frozen=True)
@@ -105,24 +103,24 @@ def split_samples(
         )
         # Worlds that no other command uses, so that a network is not evaluated later on scenes that it was trained on.
         worlds = [int(generator(seed, "clicks train", part).integers(2**31)) for part in ("training", "validation")]
-        simulated = planted_sources(worlds[0], scenes), planted_sources(worlds[1], -(-scenes // 5))
-        fingerprint = of_value(["planted", worlds, scenes])
-        return TrainingSplit(_stems(simulated[0]), _stems(simulated[1]), (), fingerprint, planted=True)
+        counts = (scenes, -(-scenes // 5))
+        parts = [tuple(map(TrainingStem, make_planted_sources(*one))) for one in zip(worlds, counts, strict=True)]
+        return TrainingSplit(parts[0], parts[1], (), of_value(["planted", worlds, scenes]), planted=True)
     clicked = load_clicked_data(user_clicks, data, previous_masks, None, split=split, scenes=scenes, seed=seed)
     sources = [source for source in clicked.sources if isinstance(source, StoredSource)]
     held = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
-    trained = [source for source in sources if source.image not in held]
-    validated = [source for source in sources if source.image in held]
-    if not trained or not validated:
-        raise _too_few(trained, validated).at(file=validation or user_clicks)
+    training = tuple(TrainingStem(source) for source in sources if source.instance.image_key not in held)
+    validated = tuple(TrainingStem(source) for source in sources if source.instance.image_key in held)
+    if not training or not validated:
+        raise _too_few(training, validated).at(file=validation or user_clicks)
     fingerprint = of_value([clicked.fingerprint, sorted(held), *([split] if split else [])])
-    return TrainingSplit(_stems(trained), _stems(validated), clicked.left_out, fingerprint, planted=False)
+    return TrainingSplit(training, validated, clicked.left_out, fingerprint, planted=False)
 
 
 def drop_unusable(
     split: TrainingSplit, settings: TrainingSettings, *, workers: int = 0, quiet: bool = False
 ) -> TrainingSplit:
-    """The split without stems that cannot be read or made a click map of; a `DataError` where a part has no other."""
+    """The split without stems that have no click map or cannot be read; a `DataError` if that empties a part."""
     from hardlook.harness.runs.progress import open_progress
     from hardlook.rclicks.training.samples import find_unusable
 
@@ -143,7 +141,7 @@ def drop_unusable(
     if not training or not validation:
         key, why = unread[0]
         raise _too_few(training, validation, f"; {len(unread)} cannot be used, the first: {why}").at(unit=key)
-    left_out = (*split.left_out, unread_left_out(unread, "used"))
+    left_out = (*split.left_out, note_unread(unread, "used"))
     return replace(split, training=training, validation=validation, left_out=left_out, unread=unread)
 
 
@@ -156,10 +154,6 @@ def find_architecture(width: str) -> Architecture:
     return Architecture(dims=(16, 32, 64, 96), depths=(1, 1, 2, 1), mlp_ratios=(4, 4, 4, 4), head=64, drop_path=0.0)
 
 
-def _stems(sources: Sequence[ClickedSource]) -> tuple[TrainingStem, ...]:
-    return tuple(TrainingStem(source) for source in sources)
-
-
 def _too_few(training: Sequence[object], validation: Sequence[object], more: str = "") -> HardlookError:
     what = f"{format_count(len(training), 'stem')} to train on and {len(validation)} to validate{more}"
     return DataError(what, remedy="both need some: give more clicks, or another --validation")
@@ -169,7 +163,7 @@ def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
     if not path.is_file():
         raise DataError("there is no list of validation stems", file=path, remedy="check --validation")
     stems = {line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()}
-    held = {source.image for source in sources if source.instance.image_stem in stems}
+    held = {source.instance.image_key for source in sources if source.instance.image_stem in stems}
     if not held:
         first = sources[0].instance.image_stem
         raise DataError("no image of the data is in the list", file=path, remedy=f"stems are written like {first!r}")
@@ -178,7 +172,7 @@ def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
 
 def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
     """By image and seed alone, so that an image stays on its side when others come."""
-    images = {source.image for source in sources}
+    images = {source.instance.image_key for source in sources}
     held = {
         image for image in images if generator(seed, "clicks train", "validation", image).random() < VALIDATION_SHARE
     }
@@ -194,41 +188,12 @@ def check_device(device: str) -> None:
     torch = require("torch", extra="torch")
     if not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise OptionError(f"--device {device}: there is no such choice", remedy="choose cpu, cuda or cuda:NUMBER")
-    if not _on_gpu(device):
+    if device == "cpu":
         return
     if not torch.cuda.is_available():
         raise ModelError(f"torch finds no GPU for --device {device}", remedy="--device cpu, or a torch built for it")
     if ":" in device and int(device.partition(":")[2]) >= (count := torch.cuda.device_count()):
         raise ModelError(f"--device {device}: torch finds {count} GPU(s)", remedy=f"cuda:0 to cuda:{count - 1}")
-
-
-def choose_threads(device: str, given: int | None) -> int | None:
-    """Processor threads: 1 by default, so that all machines add in one order; on a GPU None, the libraries' choice.
-
-    >>> choose_threads("cpu", None), choose_threads("cpu", 4), choose_threads("cuda:0", None)
-    (1, 4, None)
-    """
-    return given if given is not None or _on_gpu(device) else 1
-
-
-def recorded_threads(device: str, threads: int | None) -> int | None:
-    """The threads that the weights depend on: those of a processor, none on a GPU.
-
-    >>> recorded_threads("cpu", 4), recorded_threads("cuda", 4)
-    (4, None)
-    """
-    return None if _on_gpu(device) else threads
-
-
-def pin_torch_threads(threads: int | None) -> None:
-    """Load torch and set its number of threads, and that of all libraries loaded beside it."""
-    from hardlook.harness.runs.evaluation import pin_threads
-
-    require("torch", extra="torch")
-    if threads is not None:
-        import torch  # noqa: F401  # only libraries that are loaded can be pinned
-
-        pin_threads(threads)
 
 
 def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collection[str] = ()) -> None:
@@ -243,14 +208,13 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
     if not path.is_file() or not begun:
         return
     before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
-    names = sorted((before.keys() | now.keys()) - set(unknown))
+    names = (before.keys() | now.keys()) - set(unknown)
     # Epochs on a GPU have no count of threads that others could differ from.
-    if before.get(THREADS) is None or now.get(THREADS) is None:
-        names = [name for name in names if name != THREADS]
-    changed = [
-        f"{name} was {before.get(name)}, is {now.get(name)}" for name in names if before.get(name) != now.get(name)
-    ]
-    if changed:
+    if before.get("threads") is None or now.get("threads") is None:
+        names -= {"threads"}
+    differing = sorted(name for name in names if before.get(name) != now.get(name))
+    if differing:
+        changed = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in differing]
         raise ChangedRun(
             f"the folder holds another training: {'; '.join(changed)}",
             file=out,
@@ -267,7 +231,3 @@ def backbone_fingerprint(backbone: Path | None) -> str | None:
     if not backbone.is_file():
         raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
     return of_file(backbone)
-
-
-def _on_gpu(device: str) -> bool:
-    return device.startswith("cuda")

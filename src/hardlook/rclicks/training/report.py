@@ -19,8 +19,8 @@ from hardlook.rclicks.training.loop import TrainingResult
 from hardlook.rclicks.training.preparation import TrainingSplit, TrainingStem
 from hardlook.rclicks.training.settings import TrainingSettings
 from hardlook.rclicks.training.target_maps import click_map
-from hardlook.rclicks.user_clicks.loading import describe_missing_masks, describe_unread
-from hardlook.rclicks.user_clicks.readings import TRAINING, reading_rows
+from hardlook.rclicks.user_clicks.loading import build_left_out_section, describe_missing_masks, describe_unread
+from hardlook.rclicks.user_clicks.readings import TRAINING, reading_table
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
 
@@ -67,7 +67,7 @@ def write_training(
 
 
 def describe_training(result: TrainingResult, split: TrainingSplit) -> list[str]:
-    """The main results, in plain sentences."""
+    """The main results in sentences."""
     best, first = result.history[result.best_epoch - 1], result.history[0]
     who = "simulated people" if split.planted else "people"
     words = [
@@ -85,62 +85,46 @@ def build_sections(
 ) -> list[Section]:
     """What the page shows."""
     epochs = [float(record.epoch) for record in result.history]
-    losses = CurveChart(
-        "Loss",
-        "KL of the network's map from the click map, in nats; lower is better. Training is the mean over the epoch's "
-        "steps, with dropped parts; validation comes after the epoch.",
-        [
-            Line("training", epochs, [record.train_loss for record in result.history]),
-            Line("validation", epochs, [record.validation["kl"] for record in result.history]),
-        ],
-        "epoch",
-        "KL",
+    kl, sim, nss = (
+        Line("validation", epochs, [record.validation[name] for record in result.history])
+        for name in ("kl", "sim", "nss")
     )
-    fits = [
-        CurveChart(title, meaning, [Line("validation", epochs, values)], "epoch", title)
-        for title, meaning, values in (
-            (
-                "SIM",
-                "What the two maps share, 0 to 1; higher is better. The best epoch is chosen by it.",
-                [record.validation["sim"] for record in result.history],
-            ),
-            (
-                "NSS",
-                "The map at people's clicks in standard deviations; higher is better.",
-                [record.validation["nss"] for record in result.history],
-            ),
-        )
+    loss = Line("training", epochs, [record.train_loss for record in result.history])
+    shared = "What the two maps share, 0 to 1; higher is better"
+    charts = [
+        CurveChart(
+            "Loss",
+            "KL of the network's map from the click map, in nats; lower is better. Training is the mean over the "
+            "epoch's steps, with dropped parts; validation comes after the epoch.",
+            [loss, kl],
+            "epoch",
+            "KL",
+        ),
+        CurveChart("SIM", f"{shared}. The best epoch is chosen by it.", [sim], "epoch", "SIM"),
+        CurveChart(
+            "NSS", "The map at people's clicks in standard deviations; higher is better.", [nss], "epoch", "NSS"
+        ),
     ]
     gallery = Gallery(
         "Validation samples",
         "People's clicks; the click map made from them, which the network is to match; its own map of the region.",
         [Example(one.source.key, "") for one in shown],
     )
-    left = [(note.what, note.count, note.why, ", ".join(note.examples)) for note in split.left_out]
-    out = [Table("Left out", "", ("what", "count", "why", "for example"), left)] if left else []
-    read = Table("Readings", "", ("name", "value", "meaning"), reading_rows({"mask-sigma": mask_sigma}, TRAINING))
+    readings = reading_table({"mask-sigma": mask_sigma}, TRAINING)
     return [
-        Section("What this means", "\n\n".join(words), (losses, *fits)),
+        Section("What this means", "\n\n".join(words), charts),
         Section("Every epoch", "", (_epoch_table(result),)),
         Section("Heat maps", "All by the best epoch's network. Brighter is likelier.", (gallery,)),
-        Section("What was left out, and which readings ran", "" if left else "Nothing was left out.", (*out, read)),
+        build_left_out_section("What was left out, and which readings ran", split.left_out, readings),
     ]
 
 
 def _epoch_table(result: TrainingResult) -> Table:
-    rows = [
-        (
-            record.epoch,
-            record.lr,
-            record.train_loss,
-            record.validation["kl"],
-            record.validation["sim"],
-            record.validation["nss"],
-            record.seconds,
-            "best" if record.epoch == result.best_epoch else "",
-        )
-        for record in result.history
-    ]
+    rows: list[tuple[str | float, ...]] = []
+    for record in result.history:
+        fits = (record.validation[name] for name in ("kl", "sim", "nss"))
+        best = "best" if record.epoch == result.best_epoch else ""
+        rows.append((record.epoch, record.lr, record.train_loss, *fits, record.seconds, best))
     columns = ("epoch", "last lr", "training KL", "KL", "SIM", "NSS", "seconds", "kept")
     return Table("Training and validation", "KL, SIM and NSS are of the validation samples.", columns, rows, 4)
 

@@ -56,7 +56,7 @@ def prepare_sample(sample: TrainingSample, settings: TrainingSettings) -> GridSa
     box = Letterbox.of(image.shape, settings.size)
     chances = click_map(clicks, error, sigma=settings.sigma, reading=settings.mask_sigma)
     # Chances of a large image are tiny: scaled before they become float32, since a divisor is free.
-    wanted = box.place_mass((chances / chances.max()).astype(np.float32))
+    wanted = box.place((chances / chances.max()).astype(np.float32), density=True)
     return GridSample(image_on_grid(image, box), masks_on_grid(target, error, box), wanted, box, box.points(clicks))
 
 
@@ -73,7 +73,7 @@ class GridSamples:
         return len(self._samples)
 
     def __getitem__(self, index: int) -> GridSample:
-        if self._kept is not None and index in self._kept:
+        if self._kept and index in self._kept:
             return self._kept[index]
         try:
             prepared = prepare_sample(self._samples[index], self._settings)

@@ -22,7 +22,7 @@ SMALLEST = 64
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """What the weights at the end depend on, beside the samples and the network's measures.
+    """What the final weights depend on, beside the samples and the architecture.
 
     Adam at `lr` with batches of `batch`, over `epochs`; the rate rises for the share `warm_up` of the steps and falls
     to 0 along a cosine. `backbone_rate` multiplies the rate of the backbone: with ImageNet weights at the start, .1
@@ -45,29 +45,25 @@ class TrainingSettings:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if min(self.epochs, self.batch) < 1:
-            raise OptionError(f"epochs {self.epochs}, batch {self.batch}", remedy="epochs and batch are at least 1")
+        checks = {
+            "epochs": (self.epochs >= 1, "at least 1"),
+            "batch": (self.batch >= 1, "at least 1"),
+            "lr": (0 < self.lr < math.inf, "above 0 and finite"),
+            "warm_up": (0 <= self.warm_up < 1, "from 0 to below 1"),
+            "clip": (self.clip is None or self.clip > 0, "above 0, or None"),
+            "backbone_rate": (0 <= self.backbone_rate < math.inf, "at least 0 and finite"),
+            "sigma": (0 < self.sigma < math.inf, "above 0 and finite"),
+            "mask_sigma": (self.mask_sigma in get_args(MaskSigma), f"one of {', '.join(get_args(MaskSigma))}"),
+            "precision": (self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
+        }
+        for name, (holds, expected) in checks.items():
+            if not holds:
+                raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is {expected}")
         if self.size < SMALLEST:
             raise OptionError(
                 f"a grid of {self.size} pixels leaves the network's last stage nothing to normalise over",
                 remedy=f"size is at least {SMALLEST}",
             )
-        if not (self.lr > 0 and 0 <= self.warm_up < 1 and (self.clip is None or self.clip > 0)):
-            raise OptionError(
-                f"lr {self.lr}, warm_up {self.warm_up}, clip {self.clip}",
-                remedy="lr and clip are above 0, warm_up from 0 to below 1",
-            )
-        if not (0 <= self.backbone_rate < math.inf and 0 < self.sigma < math.inf and self.lr < math.inf):
-            raise OptionError(
-                f"backbone_rate {self.backbone_rate}, sigma {self.sigma}, lr {self.lr}",
-                remedy="finite numbers: backbone_rate at least 0, sigma and lr above 0",
-            )
-        for name, value, known in (
-            ("mask_sigma", self.mask_sigma, get_args(MaskSigma)),
-            ("precision", self.precision, get_args(Precision)),
-        ):
-            if value not in known:
-                raise OptionError(f"{name} {value!r} is not known", remedy=f"one of {', '.join(known)}")
 
 
 def learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:

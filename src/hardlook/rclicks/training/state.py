@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import ChangedRun
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.networks.clickability import NAME, read_header, write_tensors
 from hardlook.networks.loading import load_state_dict
 
@@ -69,20 +70,15 @@ def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: M
     tensors = load_state_dict(path).state
     parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
     network.load_state_dict(parts)
-    places = _parameter_places(network, optimizer)
+    # Adam numbers parameters in the order of its groups, which need not be the network's.
+    ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
     moments = {
-        place: {moment: tensors[f"adam.{moment}.{name}"] for moment in MOMENTS}
-        for name, place in places.items()
+        ordered.index(id(parameter)): {moment: tensors[f"adam.{moment}.{name}"] for moment in MOMENTS}
+        for name, parameter in network.named_parameters()
         if f"adam.step.{name}" in tensors
     }
     optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
     return TrainingProgress(**header["reached"])
-
-
-def _parameter_places(network: nn.Module, optimizer: Optimizer) -> dict[str, int]:
-    # Adam numbers parameters in the order of its groups, which need not be the network's.
-    ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
-    return {name: ordered.index(id(parameter)) for name, parameter in network.named_parameters()}
 
 
 @dataclass(frozen=True)
@@ -113,8 +109,5 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
 def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:
     """Keep the first `epochs` epochs: those that the saved state knows of."""
     kept = tuple(record for record in read_history(path) if record.epoch <= epochs)
-    # Beside it first: a kill between emptying and writing would lose all epochs.
-    beside = path.with_name(path.name + ".new")
-    beside.write_text("".join(json.dumps(asdict(record)) + "\n" for record in kept), encoding="utf-8")
-    beside.replace(path)
+    write_atomically(path, "".join(json.dumps(asdict(record)) + "\n" for record in kept))
     return kept

@@ -5,7 +5,7 @@ The width of the first blur is given in pixels of a frame of 1920 x 1080 and gro
 the mask has two readings: `released` is 1 / (100 sqrt 2) of the diagonal cut to a whole number, `paper` 1 % of it.
 
 >>> click_blur((321, 481))
-Blur(sigma=1.31..., kernel=11)
+(1.31..., 11)
 >>> [mask_sigma(shape) for shape in ((321, 481), (1365, 2048), (99, 99))]
 [4.0, 17.0, 0.0]
 """
@@ -13,7 +13,6 @@ Blur(sigma=1.31..., kernel=11)
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Literal
 
 import cv2
@@ -33,19 +32,11 @@ SIGMA = 5.0
 REACH = 4
 
 
-@dataclass(frozen=True)
-class Blur:
-    """A Gaussian: `sigma` in pixels, and the odd width of its kernel."""
-
-    sigma: float
-    kernel: int
-
-
-def click_blur(shape: tuple[int, ...], sigma: float = SIGMA) -> Blur:
-    """The blur of clicks on an image of `shape` (height, width), `sigma` pixels wide on 1920 x 1080."""
+def click_blur(shape: tuple[int, ...], sigma: float = SIGMA) -> tuple[float, int]:
+    """Sigma and odd kernel width in pixels on an image of `shape` (height, width); `sigma` is for 1920 x 1080."""
     scaled = sigma * math.hypot(shape[0], shape[1]) / FRAME_DIAGONAL
     kernel = math.ceil(7 * scaled)
-    return Blur(scaled, kernel + (kernel + 1) % 2)
+    return scaled, kernel + (kernel + 1) % 2
 
 
 def mask_sigma(shape: tuple[int, ...], reading: MaskSigma = "released") -> float:
@@ -73,9 +64,9 @@ def click_map(
     counts = np.zeros((height, width))
     x, y = np.clip(clicks[:, 0], 0, width - 1), np.clip(clicks[:, 1], 0, height - 1)
     np.add.at(counts, (y, x), 1)
-    blurred = _apply_blur(counts, click_blur(error.shape, sigma))
-    width = mask_sigma(error.shape, reading)
-    near = _apply_blur(error.astype(np.float64), Blur(width, 2 * int(REACH * width + 0.5) + 1))
+    blurred = _apply_blur(counts, *click_blur(error.shape, sigma))
+    blur = mask_sigma(error.shape, reading)
+    near = _apply_blur(error.astype(np.float64), blur, 2 * int(REACH * blur + 0.5) + 1)
     both: NDArray[np.float64] = blurred / blurred.max() * near
     total = both.sum()
     if total <= 0:
@@ -83,11 +74,8 @@ def click_map(
     return np.asarray(both / total)
 
 
-def _apply_blur(values: NDArray[np.float64], blur: Blur) -> NDArray[np.float64]:
-    if blur.sigma == 0:
+def _apply_blur(values: NDArray[np.float64], sigma: float, kernel: int) -> NDArray[np.float64]:
+    if sigma == 0:
         return values
-    return np.asarray(
-        cv2.GaussianBlur(
-            values, (blur.kernel, blur.kernel), blur.sigma, sigmaY=blur.sigma, borderType=cv2.BORDER_CONSTANT
-        )
-    )
+    size = (kernel, kernel)
+    return np.asarray(cv2.GaussianBlur(values, size, sigma, sigmaY=sigma, borderType=cv2.BORDER_CONSTANT))

@@ -26,7 +26,7 @@ from hardlook.metrics.click_sets import WassersteinReading, fasano_franceschini,
 
 PAIR_METRICS = ("ks", "pl1", "wd")
 
-LEAST_CLICKS = 10
+MIN_SET_SIZE = 10
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def compare_click_sets(
     first: str,
     second: str,
     *,
-    least: int = LEAST_CLICKS,
+    least: int = MIN_SET_SIZE,
     reading: WassersteinReading = "released",
 ) -> ClickSetComparison:
     """KS, PL1 and WD between two sets on each stem with at least `least` clicks in both."""

@@ -1,6 +1,6 @@
 """People's clicks from `clicks.csv` and `previews.csv`, joined with the objects that they were made on.
 
-What cannot be used is left out, and counted with its reason.
+Stems that cannot be used are left out and counted, with the reason.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook.data.click_names import format_instance_stem
 from hardlook.data.object_instances import ObjectInstance, normalize_dataset_name, scale_points
-from hardlook.data.previous_masks import PreviousMasks, compute_error_mask
+from hardlook.data.previous_masks import PreviousMasks
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.scorecard import LeftOut
+from hardlook.harness.sections import Block, Section, Table
 from hardlook.metrics.click_sets import WassersteinReading
 from hardlook.metrics.regions import find_bounding_box
 from hardlook.rclicks.user_clicks.comparison import ClickSetComparison, ClickSets, compare_click_sets
@@ -24,15 +25,15 @@ from hardlook.report.formatting import format_count
 if TYPE_CHECKING:
     from hardlook.data.click_file import ClickTable, StemClicks
 
-FEWEST_CLICKS = 2
+MIN_CLICKS = 2
 
-SHOWN = 5  # examples of what is left out
+MAX_EXAMPLES = 5  # names of stems in a note on what is left out
 
 EXIT_SOME_UNREAD = 3
 
-# Why something is left out, by what it is.
+# Notes on what is left out: what, and why.
 _NO_INSTANCE = ("stems without an instance", "no object of that name is in the data given")
-_FEW_CLICKS = (f"stems with fewer than {FEWEST_CLICKS} clicks", "no test compares a single click")
+_FEW_CLICKS = (f"stems with fewer than {MIN_CLICKS} clicks", "no test compares a single click")
 _NO_MASK = ("stems of later rounds", "their previous masks are not given or not there (--previous-masks)")
 _NO_DATA = ("datasets of the file", "not given as --data")
 _AMBIGUOUS = ("stems of previews in several datasets", "it is not known which object was clicked")
@@ -63,43 +64,43 @@ def load_clicked_data(
     scenes: int,
     seed: int,
     split: str | None = None,
-    wd: Any = "released",
+    wd: WassersteinReading = "released",
 ) -> ClickedData:
-    """The stems of `user_clicks` on the datasets of `data`; without a file, `scenes` of the planted world."""
+    """The stems of `user_clicks` on the datasets of `data`; without a file, those of `scenes` planted scenes."""
     from hardlook.data.click_file import read_clicks
     from hardlook.data.object_instances import list_instances
     from hardlook.fingerprints import of_data, of_value
-    from hardlook.rclicks.user_clicks.planted_users import planted_sources
+    from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 
     if user_clicks is None:
         check_options_without_clicks(
             {"--data": data, "--previous-masks": previous_masks, "--split": split, "--previews": previews}
         )
-        return ClickedData(planted_sources(seed, scenes), {}, (), of_value(["planted", seed, scenes]), planted=True)
+        return ClickedData(
+            make_planted_sources(seed, scenes), {}, (), of_value(["planted", seed, scenes]), planted=True
+        )
     files = {"--user-clicks": user_clicks, "--previous-masks": previous_masks, "--previews": previews, **data}
-    there = {name: path for name, path in files.items() if path is not None}
-    for name, path in there.items():
+    given = {name: path for name, path in files.items() if path is not None}
+    for name, path in given.items():
         if not path.exists():
             raise DataError(f"there is no such {'file' if path.suffix else 'folder'} ({name})", file=path)
     table = read_clicks(user_clicks)
     listed = list_instances(data, split=split)
     masks = PreviousMasks(previous_masks) if previous_masks else None
-    joined = join_clicks(table, listed.instances, masks, file=user_clicks)
-    left_out = [LeftOut(**asdict(note)) for note in listed.left_out] + [*joined.left_out]
-    sources, modes = list(joined.sources), {}
+    sources, left_out = join_clicks(table, listed.instances, masks, file=user_clicks)
+    left_out = [*(LeftOut(**asdict(note)) for note in listed.left_out), *left_out]
+    modes: Mapping[str, ClickSetComparison] = {}
     if previews:
-        shown = join_previews(read_clicks(previews), listed.instances, file=previews)
-        modes = compare_modes(shown.sources, file=previews, reading=wd)
-        sources += shown.sources
-        left_out += shown.left_out
-    fingerprint = of_value({name: of_data(path) for name, path in there.items()})
+        shown, notes = join_previews(read_clicks(previews), listed.instances, file=previews)
+        modes = compare_modes(shown, file=previews, reading=wd)
+        sources, left_out = [*sources, *shown], [*left_out, *notes]
+    fingerprint = of_value({name: of_data(path) for name, path in given.items()})
     return ClickedData(tuple(sources), modes, tuple(left_out), fingerprint, planted=False)
 
 
 def check_options_without_clicks(options: Mapping[str, Any]) -> None:
-    """An `OptionError` that names those of the options, by flag, that are given though no clicks are."""
-    given = [flag for flag, value in options.items() if value]
-    if given:
+    """Raise an `OptionError` that names the options (values by flag) that only make sense with clicks."""
+    if given := [flag for flag, value in options.items() if value]:
         raise OptionError(
             f"{', '.join(given)} without --user-clicks",
             remedy=f"give the clicks, or leave {'it' if len(given) == 1 else 'them'} out for the planted world",
@@ -108,7 +109,7 @@ def check_options_without_clicks(options: Mapping[str, Any]) -> None:
 
 @dataclass(frozen=True)
 class StoredSource:
-    """A stem of a file of clicks on an instance of a dataset; `display_mode` is empty outside of previews."""
+    """A stem of `clicks.csv` or `previews.csv` and its instance; `display_mode` is empty outside of previews."""
 
     instance: ObjectInstance
     clicks: StemClicks
@@ -120,18 +121,12 @@ class StoredSource:
         """Dataset and full stem, and the display mode where there is one."""
         return "/".join(part for part in (self.display_mode, self.instance.dataset, self.clicks.full_stem) if part)
 
-    @property
-    def image(self) -> str:
-        """The image's key."""
-        return self.instance.image_key
-
     def read(self) -> StemWithDevices:
-        """Clicks are moved to the size that the instance is read at."""
+        """The stem with its image, masks and clicks, whose coordinates are scaled to the size of the image read."""
         clicks, dataset = self.clicks, self.instance.dataset
         target = self.instance.read_target().mask
-        if self.previous is None:
-            error = compute_error_mask(target, None, "first")
-        else:
+        error = target.copy()
+        if self.previous is not None:
             error = self.previous.error(clicks.full_stem, target, clicks.click_type, dataset)
         stem = ClickedStem(
             clicks.full_stem,
@@ -147,35 +142,27 @@ class StoredSource:
         return StemWithDevices(stem, clicks.devices)
 
 
-@dataclass(frozen=True)
-class JoinedClicks:
-    """Sources in the order of datasets and stems, and what was left out."""
-
-    sources: tuple[StoredSource, ...]
-    left_out: tuple[LeftOut, ...]
-
-
 def join_clicks(
     table: ClickTable,
     instances: Sequence[ObjectInstance],
     previous: PreviousMasks | None,
     *,
     file: Path,
-    least: int = FEWEST_CLICKS,
-) -> JoinedClicks:
-    """The stems of the file that lie on an instance; none at all is a `DataError`."""
+) -> tuple[list[StoredSource], list[LeftOut]]:
+    """The stems whose instance is in the data, and what was left out; a `DataError` if no stem can be used."""
     names: _LeftOutNames = {}
     known = {(one.dataset, one.full_stem): one for one in instances}
     given = sorted({one.dataset for one in instances})
     sources: list[StoredSource] = []
     for dataset in given:
         stems = table.for_dataset(dataset).by_full_stem()
-        unmasked = _stems_without_mask(stems, previous, dataset)
+        later = [stem for stem, clicks in stems.items() if clicks.click_type != "first"]
+        unmasked = set(previous.missing(later, dataset) if previous and later else later)
         for stem, clicks in stems.items():
             instance = known.get((dataset, format_instance_stem(clicks.image_stem, clicks.object_stem)))
             if instance is None:
                 names.setdefault(_NO_INSTANCE, []).append(f"{dataset}/{stem}")
-            elif len(clicks.points) < least:
+            elif len(clicks.points) < MIN_CLICKS:
                 names.setdefault(_FEW_CLICKS, []).append(f"{dataset}/{stem}")
             elif stem in unmasked:
                 names.setdefault(_NO_MASK, []).append(f"{dataset}/{stem}")
@@ -191,12 +178,16 @@ def join_clicks(
             remedy=f"the file's datasets are {', '.join(table.datasets()) or 'none'}, those given {', '.join(given)}; "
             "stems are names of images",
         )
-    moved = (LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"),)
-    return JoinedClicks(tuple(sources), (*_list_left_out(names), *(moved if table.clipped else ())))
+    left_out = _list_left_out(names)
+    if table.clipped:
+        left_out.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
+    return sources, left_out
 
 
-def join_previews(table: ClickTable, instances: Sequence[ObjectInstance], *, file: Path) -> JoinedClicks:
-    """The first-round stems of previews.csv, whose `dataset` is a display mode, found by their name alone."""
+def join_previews(
+    table: ClickTable, instances: Sequence[ObjectInstance], *, file: Path
+) -> tuple[list[StoredSource], list[LeftOut]]:
+    """The first-round stems of previews.csv, found by name alone, since its column `dataset` holds display modes."""
     names: _LeftOutNames = {}
     known: dict[str, list[ObjectInstance]] = {}
     for one in instances:
@@ -205,7 +196,7 @@ def join_previews(table: ClickTable, instances: Sequence[ObjectInstance], *, fil
     for mode in table.datasets():
         for stem, clicks in table.for_dataset(mode).first().by_full_stem().items():
             found = known.get(stem, [])
-            if len(found) == 1 and len(clicks.points) >= FEWEST_CLICKS:
+            if len(found) == 1 and len(clicks.points) >= MIN_CLICKS:
                 sources.append(StoredSource(found[0], clicks, display_mode=normalize_dataset_name(mode)))
             else:
                 why = _FEW_CLICKS if len(found) == 1 else _AMBIGUOUS if found else _NO_INSTANCE
@@ -216,7 +207,7 @@ def join_previews(table: ClickTable, instances: Sequence[ObjectInstance], *, fil
             file=file,
             remedy="give the dataset that the previews show as --data",
         )
-    return JoinedClicks(tuple(sources), _list_left_out(names))
+    return sources, _list_left_out(names)
 
 
 def compare_modes(
@@ -228,7 +219,7 @@ def compare_modes(
     by_stem: dict[str, list[StoredSource]] = {}
     for source in sources:
         by_stem.setdefault(f"{source.instance.dataset}/{source.clicks.full_stem}", []).append(source)
-    sets = [_click_sets(of_stem) for of_stem in by_stem.values()]
+    sets = [_collect_click_sets(of_stem) for of_stem in by_stem.values()]
     return {
         mode: compare_click_sets((one for one in sets if mode in one.clicks), mode, text, reading=reading)
         for mode in modes
@@ -236,16 +227,16 @@ def compare_modes(
     }
 
 
-def find_text_mode(modes: Iterable[str], *, file: Path) -> str:
+def find_text_mode(modes: Sequence[str], *, file: Path) -> str:
     """The display mode that the others are compared with: the one that shows no mask, only words.
 
     >>> find_text_mode(["object-cutout", "text-description"], file=Path("previews.csv"))
     'text-description'
     """
-    found = sorted({mode for mode in modes if "text" in mode})
+    found = [mode for mode in modes if "text" in mode]
     if len(found) != 1:
         raise DataError(
-            f"expected one display mode with text in its name, got {', '.join(sorted(set(modes)))}",
+            f"expected one display mode with text in its name, got {', '.join(modes)}",
             file=file,
             remedy="the modes are in the column dataset",
         )
@@ -253,39 +244,44 @@ def find_text_mode(modes: Iterable[str], *, file: Path) -> str:
 
 
 def describe_missing_masks(left_out: Iterable[LeftOut]) -> list[str]:
-    """A sentence where stems of later rounds are left out for want of a previous mask, else none.
+    """A sentence that counts the stems of later rounds that have no previous mask; no sentence if there are none.
 
     >>> describe_missing_masks([LeftOut(_NO_MASK[0], 1, _NO_MASK[1])])
-    ['1 stem of later rounds was left out: the masks before it are not given or not there (--previous-masks).']
+    ['1 stem of later rounds was left out: its previous mask is missing (--previous-masks).']
     """
     count = sum(note.count for note in left_out if note.why == _NO_MASK[1])
     if not count:
         return []
-    was, them = ("was", "it") if count == 1 else ("were", "them")
-    return [
-        f"{_count_left_out(_NO_MASK[0], count)} {was} left out: the masks before {them} are not given or not there "
-        "(--previous-masks)."
-    ]
+    verb, why = ("was", "its previous mask is") if count == 1 else ("were", "their previous masks are")
+    return [f"{_count_left_out(_NO_MASK[0], count)} {verb} left out: {why} missing (--previous-masks)."]
 
 
 def describe_unread(unread: Unread, done: str = "read") -> str:
-    """A sentence with the first few names; `done` is what was tried.
+    """A sentence that counts the stems and names the first few; `done` is the verb, such as `read` or `used`.
 
     >>> describe_unread([("grabcut/llama", "the mask is empty")], "used")
     '1 stem could not be used: grabcut/llama (the mask is empty).'
     """
-    more = len(unread) - SHOWN
+    more = len(unread) - MAX_EXAMPLES
     end = f", and {more} more" if more > 0 else ""
-    return f"{format_count(len(unread), 'stem')} could not be {done}: {', '.join(_first_names(unread))}{end}."
+    return f"{format_count(len(unread), 'stem')} could not be {done}: {', '.join(_format_examples(unread))}{end}."
 
 
-def unread_left_out(unread: Unread, done: str = "read") -> LeftOut:
-    """The same for a page's table of what was left out."""
-    return LeftOut(f"stems that cannot be {done}", len(unread), "see the examples", _first_names(unread))
+def note_unread(unread: Unread, done: str = "read") -> LeftOut:
+    """The note on these stems for the table of what was left out."""
+    return LeftOut(f"stems that cannot be {done}", len(unread), "see the examples", _format_examples(unread))
 
 
-def _first_names(unread: Unread) -> tuple[str, ...]:
-    return tuple(f"{key} ({why})" for key, why in unread[:SHOWN])
+def build_left_out_section(title: str, left_out: Sequence[LeftOut], *blocks: Block) -> Section:
+    """A section with a table of what was left out, and the `blocks` after it."""
+    rows = [(note.what, note.count, note.why, ", ".join(note.examples)) for note in left_out]
+    if not rows:
+        return Section(title, "Nothing was left out.", blocks)
+    return Section(title, "", (Table("Left out", "", ("what", "count", "why", "for example"), rows), *blocks))
+
+
+def _format_examples(unread: Unread) -> tuple[str, ...]:
+    return tuple(f"{key} ({why})" for key, why in unread[:MAX_EXAMPLES])
 
 
 def _count_left_out(what: str, count: int) -> str:
@@ -293,18 +289,11 @@ def _count_left_out(what: str, count: int) -> str:
     return f"{format_count(count, nouns.removesuffix('s'))} {rest}"
 
 
-def _list_left_out(names: _LeftOutNames) -> tuple[LeftOut, ...]:
-    return tuple(LeftOut(what, len(found), why, tuple(found[:SHOWN])) for (what, why), found in names.items())
+def _list_left_out(names: _LeftOutNames) -> list[LeftOut]:
+    return [LeftOut(what, len(found), why, tuple(found[:MAX_EXAMPLES])) for (what, why), found in names.items()]
 
 
-def _stems_without_mask(stems: Mapping[str, StemClicks], previous: PreviousMasks | None, dataset: str) -> set[str]:
-    later = [stem for stem, clicks in stems.items() if clicks.click_type != "first"]
-    if previous is None:
-        return set(later)
-    return set(previous.missing(later, dataset)) if later else set()
-
-
-def _click_sets(sources: Sequence[StoredSource]) -> ClickSets:
+def _collect_click_sets(sources: Sequence[StoredSource]) -> ClickSets:
     """The clicks on one stem by display mode."""
     instance = sources[0].instance
     box = find_bounding_box(instance.read_target().mask)

@@ -7,9 +7,9 @@ alone. In later rounds there is an error to correct, of a known kind. Pictures a
 >>> image, target, error, clicks = samples[1].read()
 >>> image.shape, clicks.shape, round(float(samples[1].map().sum()), 9)
 ((72, 96, 3), (10, 2), 1.0)
->>> source = planted_sources(seed=0, scenes=1, clicks=6, size=(96, 72))[0].read()
->>> source.stem.full_stem, len(source.stem.clicks), len(source.on_device("pc").clicks)
-('scene-0-0', 12, 6)
+>>> source = make_planted_sources(seed=0, scenes=1, clicks=6, size=(96, 72))[0].read()
+>>> source.stem.full_stem, len(source.stem.clicks), [part.device for part in source.by_device()]
+('scene-0-0', 12, ['pc', 'mobile'])
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SHIFT = (0.3, 0.8)  # how far a surplus copy lies from the object, in its width 
 
 CLUMSY = 0.5  # how much more simulated people stray on a mobile device
 
-LEAST_PIXELS = 24
+MIN_PIXELS = 24
 
 
 def planted_error(target: Mask, click_type: ClickType, rng: np.random.Generator) -> Mask:
@@ -116,19 +116,23 @@ class PlantedSample:
 
     def read(self) -> tuple[Image, Mask, Mask, NDArray[np.int64]]:
         """Image (H, W, 3) uint8, target and error masks (H, W) bool, clicks (count, 2) int64 as (x, y)."""
-        image, target, error, _ = self._drawn()
-        return image, target, error, self._clicks(self._chances(image, target, error))
+        stem = self.clicked_stem()
+        return stem.image, stem.target, stem.error, stem.clicks.astype(np.int64, copy=False)
 
     def map(self) -> NDArray[np.float64]:
         """The exact chance (H, W) of a click at each pixel; sums to 1."""
-        return self._chances(*self._drawn()[:3])
+        return self._chances(*self._drawn())
 
     def clicked_stem(self) -> ClickedStem:
         """The sample as the evaluation of click models takes it."""
         image, target, error, click_type = self._drawn()
-        clicks = self._clicks(self._chances(image, target, error))
+        chances = self._chances(image, target, error, click_type)
+        clicks = draw_clicks(chances, self.count, ("clicks", self.index, self.device), self.world.seed)
         name = f"scene-{self.world.seed}-{self.index}"
         return ClickedStem(name, "planted", image, target, error, clicks, click_type, self.device, image_key=name)
+
+    def _chances(self, image: Image, target: Mask, error: Mask, click_type: ClickType) -> NDArray[np.float64]:
+        return PlantedUsers(self.clumsy).click_map(image, target, error, click_type != "fp")
 
     def _drawn(self) -> tuple[Image, Mask, Mask, ClickType]:
         rendered = self.world[self.index]
@@ -138,17 +142,9 @@ class PlantedSample:
         kind = kinds[int(rng.choice(len(kinds), p=shares))] if self.later_rounds else "first"
         error = planted_error(target, kind, rng)
         # A region of a few pixels is too small to be clicked.
-        if np.count_nonzero(error) < LEAST_PIXELS:
+        if np.count_nonzero(error) < MIN_PIXELS:
             kind, error = "first", target.copy()
         return rendered.image, target, error, kind
-
-    def _chances(self, image: Image, target: Mask, error: Mask) -> NDArray[np.float64]:
-        # The whole of `fp` lies beside the target: that alone tells the kind of click.
-        positive = bool((error & target).any())
-        return PlantedUsers(self.clumsy).click_map(image, target, error, positive)
-
-    def _clicks(self, chances: NDArray[np.float64]) -> NDArray[np.int64]:
-        return draw_clicks(chances, self.count, ("clicks", self.index, self.device), self.world.seed)
 
 
 def planted_samples(
@@ -180,21 +176,12 @@ class PlantedSource:
     """The clicks of simulated people on one region: one sample per device."""
 
     samples: tuple[PlantedSample, ...] = field(repr=False)
+    display_mode: str = ""
 
     @property
     def key(self) -> str:
         """The scene's name."""
         return f"planted/scene-{self.samples[0].world.seed}-{self.samples[0].index}"
-
-    @property
-    def image(self) -> str:
-        """Every scene has one object to click on."""
-        return self.key
-
-    @property
-    def display_mode(self) -> str:
-        """Simulated people are shown nothing."""
-        return ""
 
     def read(self) -> StemWithDevices:
         """The clicks of all devices, one device after the other."""
@@ -204,7 +191,7 @@ class PlantedSource:
         return StemWithDevices(replace(stems[0], clicks=clicks, device=""), devices)
 
 
-def planted_sources(
+def make_planted_sources(
     seed: int, scenes: int, clicks: int = 24, size: tuple[int, int] = DEFAULT_SIZE
 ) -> tuple[PlantedSource, ...]:
     """`scenes` regions with `clicks` clicks on each of the two devices; on the mobile one people stray further."""

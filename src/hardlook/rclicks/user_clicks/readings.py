@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from hardlook.errors import OptionError
+from hardlook.harness.sections import Table
 
 Choices = Mapping[str, Mapping[str, str]]
 
@@ -44,6 +45,7 @@ def choose_readings(given: Mapping[str, str], choices: Choices) -> dict[str, str
     return {name: given.get(name, DEFAULT) for name in choices}
 
 
-def reading_rows(values: Mapping[str, str], choices: Choices) -> list[tuple[str, str, str]]:
-    """Name, value and meaning of each, for a table."""
-    return [(name, value, choices[name][value]) for name, value in values.items()]
+def reading_table(values: Mapping[str, str], choices: Choices) -> Table:
+    """Name, value and meaning of each."""
+    rows = [(name, value, choices[name][value]) for name, value in values.items()]
+    return Table("Readings", "", ("name", "value", "meaning"), rows)

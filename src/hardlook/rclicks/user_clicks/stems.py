@@ -85,15 +85,19 @@ class ClickedStem:
 
 @dataclass(frozen=True)
 class StemWithDevices:
-    """A stem with everybody's clicks, and the device (n,) that each was made on."""
+    """A stem with the clicks of all devices, and the device (n,) that each was made on."""
 
     stem: ClickedStem
     devices: NDArray[np.str_]
 
-    def on_device(self, device: str) -> ClickedStem | None:
-        """The stem with the clicks of one device; None where there are none."""
-        chosen = self.devices == device
-        return replace(self.stem, clicks=self.stem.clicks[chosen], device=device) if chosen.any() else None
+    def by_device(self) -> list[ClickedStem]:
+        """The stem once per device that has clicks, with its clicks alone."""
+        found = []
+        for device in DEVICES:
+            chosen = self.devices == device
+            if chosen.any():
+                found.append(replace(self.stem, clicks=self.stem.clicks[chosen], device=device))
+        return found
 
 
 class ClickedSource(Protocol):
@@ -102,10 +106,6 @@ class ClickedSource(Protocol):
     @property
     def key(self) -> str:
         """A name that no other source has."""
-
-    @property
-    def image(self) -> str:
-        """The name of its image, which several sources may share."""
 
     @property
     def display_mode(self) -> str:

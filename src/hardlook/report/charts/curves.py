@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 from hardlook.harness.sections import CurveChart, DialChart, Line
 from hardlook.report.charts.drawing import (
@@ -26,11 +27,12 @@ from hardlook.report.charts.drawing import (
     y_axis,
 )
 from hardlook.report.charts.palette import MUTED, category_colour, dash_pattern
-from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number, keep_finite
+from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
 from hardlook.report.html_tables import Cell, TableData
 from hardlook.report.markup import element
 
 _GAP = 15.0
+_SETTING = "dial setting"
 
 Point = tuple[float, float]
 
@@ -56,8 +58,9 @@ def draw_traces(
     bottom = top + max(330.0 if wide else 250.0, gap * len(traces) + 20)
     texts = [text for trace in traces for text in (trace.text, trace.note)]
     ends = min(max_text_width(texts, SMALL, bold=True) + 22, width * (0.3 if wide else 0.36))
-    ys = [number for trace in traces for part in _list_finite_y(trace.line) for number in part]
-    xs = [number for trace in traces for number in trace.line.x] + list(x_range)
+    lines = [trace.line for trace in traces]
+    ys = [number for line in lines for part in (line.y, line.low or (), line.high or ()) for number in part]
+    xs = [number for line in lines for number in line.x] + list(x_range)
     y = fit_scale(ys, start=bottom, stop=top, ticks=5)
     left = max_text_width(y.tick_texts(), SMALL) + 10
     x = fit_scale(xs, start=left + 6, stop=width - ends - 6, ticks=max(2, int((width - ends - left) / 60)), tight=True)
@@ -74,19 +77,10 @@ def finite_points(line: Line) -> list[Point]:
     return [(float(x), float(y)) for x, y in pairs if is_number(x) and is_number(y)]
 
 
-def _list_finite_y(line: Line) -> list[list[float]]:
-    return [keep_finite(part) for part in (line.y, line.low or (), line.high or ())]
-
-
 def _split_at_gaps(points: Sequence[Point | None]) -> list[list[Point]]:
     """The points in runs without gaps."""
-    runs: list[list[Point]] = [[]]
-    for point in points:
-        if point is None:
-            runs.append([])
-        else:
-            runs[-1].append(point)
-    return [run for run in runs if run]
+    runs = groupby(points, key=lambda point: point is not None)
+    return [[point for point in run if point is not None] for defined, run in runs if defined]
 
 
 def _scale_points(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> list[Point | None]:
@@ -141,7 +135,7 @@ def draw_curves(chart: CurveChart, key: str, width: float) -> str:
 
 
 def describe_curves(chart: CurveChart) -> str:
-    """The chart in words: for each curve where it starts, ends and peaks."""
+    """The text alternative: for each curve where it starts, ends and peaks."""
     words = [f"{format_count(len(chart.lines), 'curve')} of {chart.y_axis} over {chart.x_axis}."]
     for line in chart.lines:
         points = finite_points(line)
@@ -149,32 +143,22 @@ def describe_curves(chart: CurveChart) -> str:
             words.append(f"{line.name}: no defined point.")
             continue
         ys, xs = choose_decimals(line.y), choose_decimals(line.x)
-        ends = [f"{format_number(y, ys)} at {format_number(x, xs)}" for x, y in (points[0], points[-1])]
-        x, y = max(points, key=lambda point: point[1])
-        peak = f"{format_number(y, ys)} at {format_number(x, xs)}"
-        words.append(f"{line.name}: from {ends[0]} to {ends[1]}, highest {peak}.")
+        named = (points[0], points[-1], max(points, key=lambda point: point[1]))
+        first, last, peak = (f"{format_number(y, ys)} at {format_number(x, xs)}" for x, y in named)
+        words.append(f"{line.name}: from {first} to {last}, highest {peak}.")
     return " ".join(words)
 
 
 def tabulate_curves(chart: CurveChart) -> TableData:
-    """One row per point."""
-    return tabulate_lines(chart.lines, chart.x_axis, chart.y_axis)
-
-
-def tabulate_lines(lines: Sequence[Line], x_axis: str, y_axis: str) -> TableData:
     """One row per point of every line, with the band where there is one."""
-    bounded = any(line.low is not None and line.high is not None for line in lines)
+    bounded = any(line.low is not None and line.high is not None for line in chart.lines)
     rows: list[tuple[Cell, ...]] = []
-    for line in lines:
+    for line in chart.lines:
         for index, (x, y) in enumerate(zip(line.x, line.y, strict=True)):
-            low = line.low[index] if line.low is not None else None
-            high = line.high[index] if line.high is not None else None
-            rows.append((line.name, x, y, *((low, high) if bounded else ())))
-    columns = ("line", x_axis, y_axis, *(("low", "high") if bounded else ()))
+            band = (None if edge is None else edge[index] for edge in (line.low, line.high))
+            rows.append((line.name, x, y, *(band if bounded else ())))
+    columns = ("line", chart.x_axis, chart.y_axis, *(("low", "high") if bounded else ()))
     return TableData(columns, rows)
-
-
-_SETTING = "dial setting"
 
 
 def draw_dial(chart: DialChart, key: str, width: float) -> str:
@@ -193,7 +177,7 @@ def draw_dial(chart: DialChart, key: str, width: float) -> str:
 
 
 def describe_dial(chart: DialChart) -> str:
-    """The chart in words: each line's range and rank correlation, and which lines are controls."""
+    """The text alternative: each line's range and rank correlation, and which lines are controls."""
     words = [f"{format_count(len(chart.lines), 'line')} of {chart.score} over the {_SETTING} from 0 to 1."]
     for index, line in enumerate(chart.lines):
         control = " (control, meant to stay flat)" if line.name in chart.controls else ""
@@ -210,8 +194,8 @@ def describe_dial(chart: DialChart) -> str:
 
 def tabulate_dial(chart: DialChart) -> TableData:
     """One row per point, with the rank correlation of its line."""
-    table = tabulate_lines(chart.lines, _SETTING, chart.score)
-    rho = {line.name: chart.spearman[index] for index, line in enumerate(chart.lines) if index < len(chart.spearman)}
+    table = tabulate_curves(CurveChart(chart.title, chart.caption, chart.lines, _SETTING, chart.score))
+    rho = dict(zip((line.name for line in chart.lines), chart.spearman, strict=False))
     rows = [(*row, rho.get(str(row[0]))) for row in table.rows]
     return TableData((*table.columns, "Spearman's rho"), rows, table.decimals)
 

@@ -13,6 +13,7 @@ from hardlook.report.charts.drawing import (
     SMALL,
     LinearScale,
     fit_scale,
+    histogram_path,
     label,
     max_text_width,
     segment,
@@ -36,21 +37,21 @@ def draw_distribution(chart: DistributionChart, key: str, width: float) -> str:
     notes = _list_notes(chart)
     room = min(max(max_text_width(names, SIZE), max_text_width(notes, SMALL)) + 18, width * 0.34) if beside else 0.0
     scale = fit_scale(everything.tolist(), start=room + 10, stop=width - 16, ticks=8 if beside else 4)
-    tall = 58.0 if len(values) <= 12 else 40.0
+    row_height = 58.0 if len(values) <= 12 else 40.0
     parts, y = [], 8.0
     for (name, _), group, note in zip(chart.groups, values, notes, strict=True):
         head = 0.0 if beside else 20.0
-        base = y + head + tall - 10
+        base = y + head + row_height - 10
         parts.append(_draw_heading(name, note, room, y, base, beside=beside, width=width))
-        parts.append(_draw_histogram(group, scale, base, tall - 16, name))
-        y += head + tall
+        parts.append(_draw_histogram(group, scale, base, row_height - 16, name))
+        y += head + row_height
     axis = x_axis(scale, 4, y, chart.axis)
     height = y + (46 if chart.axis else 24)
     return svg_drawing(key, width, height, chart.title, describe_distribution(chart), axis, *parts)
 
 
 def describe_distribution(chart: DistributionChart) -> str:
-    """The chart in words: each group's count, mean and middle half."""
+    """The text alternative: each group's count, mean, and first to third quartile."""
     decimals = _choose_decimals(chart)
     words = [f"{format_count(len(chart.groups), 'distribution')} of {chart.axis}."]
     for name, group in chart.groups:
@@ -73,54 +74,36 @@ def tabulate_distribution(chart: DistributionChart) -> TableData:
         values = _finite_array(group)
         undefined = len(group) - len(values)
         if len(values):
-            quartiles = [float(value) for value in np.quantile(values, (0, 0.25, 0.5, 0.75, 1))]
             spread = float(values.std(ddof=1)) if len(values) > 1 else None
-            rows.append((name, len(values), undefined, float(values.mean()), spread, *quartiles))
+            quantiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+            rows.append((name, len(values), undefined, float(values.mean()), spread, *quantiles))
         else:
             rows.append((name, 0, undefined, *[None] * 7))
-    columns = (
-        "group",
-        "n",
-        "undefined",
-        "mean",
-        "std",
-        "lowest",
-        "first quarter",
-        "median",
-        "third quarter",
-        "highest",
-    )
-    return TableData(columns, rows, _choose_decimals(chart))
+    quartiles = ("lowest", "first quarter", "median", "third quarter", "highest")
+    return TableData(("group", "n", "undefined", "mean", "std", *quartiles), rows, _choose_decimals(chart))
 
 
 def _draw_heading(name: str, note: str, room: float, y: float, base: float, *, beside: bool, width: float) -> str:
     if beside:
         return label(0, base - 16, name, room=room - 10) + label(0, base, note, size=SMALL, fill=MUTED, room=room - 10)
-    wide = max_text_width([note], SMALL)
-    return label(0, y + 14, name, room=width - wide - 14) + label(
+    note_width = max_text_width([note], SMALL)
+    return label(0, y + 14, name, room=width - note_width - 14) + label(
         width, y + 14, note, size=SMALL, fill=MUTED, anchor="end"
     )
 
 
-def _draw_histogram(values: Floats, scale: LinearScale, base: float, tall: float, name: str) -> str:
+def _draw_histogram(values: Floats, scale: LinearScale, base: float, height: float, name: str) -> str:
     line = segment(scale.start, base, scale.stop, base, RULE)
     if not len(values):
         return line + label(scale.start + 4, base - 6, "no value", size=SMALL, fill=MUTED)
-    edges = np.linspace(scale.low, scale.high, 41)
-    counts, _ = np.histogram(values, edges)
-    wide = (scale.stop - scale.start) / (len(edges) - 1)
-    bars = "".join(
-        f"M{scale.start + index * wide + 0.5:.1f} {base:.1f}v-{count / counts.max() * tall:.1f}"
-        f"h{wide - 1:.1f}V{base:.1f}z"
-        for index, count in enumerate(counts.tolist())
-        if count
-    )
+    counts, _ = np.histogram(values, np.linspace(scale.low, scale.high, 41))
+    bars = histogram_path(counts.tolist(), scale, base, height)
     mean = scale.at(float(values.mean()))
     return element(
         "g",
         element("path", element("title", escape(name)), d=bars, fill=ACCENT, fill_opacity=0.55),
         line,
-        element("g", segment(mean, base + 4, mean, base - tall - 3, INK, 1.6), class_="mean"),
+        element("g", segment(mean, base + 4, mean, base - height - 3, INK, 1.6), class_="mean"),
     )
 
 

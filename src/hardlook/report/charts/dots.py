@@ -35,9 +35,8 @@ from hardlook.report.formatting import (
 from hardlook.report.html_tables import TableData
 from hardlook.report.markup import element
 
-LANE = 16.0
-
-_MOST_LANES = 6
+LANE, _MAX_LANES = 16.0, 6
+_ROW = 24.0
 
 
 @dataclass(frozen=True)
@@ -49,11 +48,6 @@ class PlacedReference:
     stop: float
     text: str
     lane: int
-
-    @property
-    def beside(self) -> bool:
-        """Whether the text is beside its line rather than on top of it."""
-        return not self.start < self.x < self.stop
 
 
 def place_references(
@@ -80,7 +74,8 @@ def draw_references(placed: Sequence[PlacedReference], head: float, bottom: floa
     parts = []
     for reference in placed:
         base = head - reference.lane * LANE
-        top = base - 12 if reference.beside else base + 1
+        # A line begins below its text, or beside it.
+        top = base + 1 if reference.start < reference.x < reference.stop else base - 12
         parts.append(segment(reference.x, top, reference.x, bottom, MUTED, 1.2, "4 3"))
     for reference in placed:
         base = head - reference.lane * LANE - 3
@@ -92,7 +87,7 @@ def draw_references(placed: Sequence[PlacedReference], head: float, bottom: floa
 def _place_lowest(
     x: float, room: float, text: str, placed: list[PlacedReference], later: list[float], width: float
 ) -> PlacedReference:
-    for lane in range(_MOST_LANES):
+    for lane in range(_MAX_LANES):
         for start in (x - room / 2, x - room - 5, x + 5):
             candidate = PlacedReference(x, start, start + room, text, lane)
             if 0 <= start and start + room <= width and _is_free(candidate, placed, later):
@@ -112,9 +107,6 @@ def _is_free(candidate: PlacedReference, placed: list[PlacedReference], later: l
             return False
     # Lines still to come may have to pass through this lane.
     return not any(candidate.start - 3 < line < candidate.stop + 3 for line in later)
-
-
-_ROW = 24.0
 
 
 def draw_dots(chart: DotChart, key: str, width: float) -> str:
@@ -145,7 +137,7 @@ def draw_dots(chart: DotChart, key: str, width: float) -> str:
 
 
 def describe_dots(chart: DotChart) -> str:
-    """The chart in words: how many rows, the highest and lowest with their intervals, the references."""
+    """The text alternative: how many rows, the highest and lowest with their intervals, the references."""
     decimals = _choose_decimals(chart)
     known = [row for row in chart.rows if is_number(row.value)]
     words = [f"{format_count(len(chart.rows), 'value')}{' of ' + chart.axis if chart.axis else ''}."]
@@ -178,8 +170,7 @@ def _draw_rows(
 ) -> tuple[str, float]:
     """All rows under their group headings, and where they end."""
     parts, y = [], top
-    groups = list(dict.fromkeys(row.group for row in chart.rows))
-    for group in groups:
+    for group in dict.fromkeys(row.group for row in chart.rows):
         if group:
             parts.append(label(0, y + 17, group, size=SIZE, room=width, weight=600, halo=True))
             y += _ROW
@@ -196,7 +187,7 @@ def _draw_row(row: Dot, text: str, scale: LinearScale, y: float, indent: float, 
     if not is_number(row.value):
         return element("g", name, value, class_="row")
     whisker = ""
-    if format_interval(row.low, row.high, 3) and row.low is not None and row.high is not None:
+    if is_number(row.low) and is_number(row.high):
         whisker = segment(scale.at(row.low), y, scale.at(row.high), y, ACCENT, 2.4)
     return element("g", name, whisker, disc(scale.at(row.value), y, 4.2, ACCENT, f"{row.label}: {text}"), value)
 

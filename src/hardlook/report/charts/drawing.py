@@ -1,6 +1,6 @@
 """SVG drawings with a text alternative: shapes, axes, linear scales, and text of estimated width.
 
->>> svg_drawing("k", 10, 10, "Title", "In words.", "")[:60]
+>>> svg_drawing("k", 10, 10, "Title", "What it shows.", "")[:60]
 '<svg class="chart" role="img" aria-labelledby="k-title k-wor'
 
 A scale maps values to coordinates, with ticks at round numbers.
@@ -99,12 +99,9 @@ def _round_off(value: float) -> float:
     return float(f"{value:.12g}") + 0.0
 
 
-SIZE = 12.5
-
-SMALL = 11.5
+SIZE, SMALL = 12.5, 11.5
 
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{} /\\`-")
-
 _WIDE = frozenset("mwMW@%—…\N{MINUS SIGN}")
 
 
@@ -214,12 +211,14 @@ def _measure_letter(letter: str) -> float:
 FONT = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
 
 
-def svg_drawing(key: str, width: float, height: float, title: str, words: str, *parts: str, fixed: bool = False) -> str:
+def svg_drawing(
+    key: str, width: float, height: float, title: str, description: str, *parts: str, fixed: bool = False
+) -> str:
     """The outermost element; it fills its box up to its natural width, or keeps that width when `fixed`."""
     return element(
         "svg",
         element("title", escape(strip_backticks(title)), id=f"{key}-title"),
-        element("desc", escape(strip_backticks(words)), id=f"{key}-words"),
+        element("desc", escape(strip_backticks(description)), id=f"{key}-words"),
         *parts,
         class_="chart fixed" if fixed else "chart",
         role="img",
@@ -264,6 +263,17 @@ def polyline(points: Sequence[tuple[float, float]], stroke: str, width: float = 
 def area(points: Sequence[tuple[float, float]], fill: str, opacity: float = 0.16) -> str:
     """A closed, filled path through the points."""
     return element("path", d=_format_path(points) + "Z", fill=fill, fill_opacity=opacity)
+
+
+def histogram_path(counts: Sequence[int], scale: LinearScale, base: float, tall: float, least: float = 0.0) -> str:
+    """The path of bars over the bins of the scale: the fullest is `tall`, none that is filled is lower than `least`."""
+    wide, most = (scale.stop - scale.start) / len(counts), max(*counts, 1)
+    return "".join(
+        f"M{scale.start + place * wide + 0.5:.1f} {base:.1f}v-{max(count / most * tall, least):.1f}"
+        f"h{wide - 1:.1f}V{base:.1f}z"
+        for place, count in enumerate(counts)
+        if count
+    )
 
 
 def disc(x: float, y: float, radius: float, fill: str, title: str = "", *, hollow: bool = False) -> str:

@@ -7,7 +7,7 @@ the one that fits. Heat maps keep their cells readable and scroll instead.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,59 +36,32 @@ from hardlook.report.charts.dots import describe_dots, draw_dots, tabulate_dots
 from hardlook.report.charts.heat_map import describe_heat, draw_heat, tabulate_heat
 from hardlook.report.charts.scatter import describe_scatter, draw_scatter, tabulate_scatter
 from hardlook.report.charts.slopes import describe_slopes, draw_slopes, tabulate_slopes
-from hardlook.report.formatting import choose_decimals, format_count, keep_finite
+from hardlook.report.formatting import choose_decimals, format_count, is_number
 from hardlook.report.html_tables import TableData, draw_block_name, draw_html_table, draw_table
 from hardlook.report.markup import element, render_inline, strip_backticks
 
 WIDE, NARROW = 840.0, 360.0
 
-MOST_ROWS = 1000
+MAX_ROWS = 1000
 
 
 @dataclass(frozen=True)
 class _Kind:
-    """How a kind of chart is drawn, tabulated and described, and its values, of which it needs at least one."""
+    """How a kind of chart is drawn, tabulated and described."""
 
     draw: Callable[[Any, str, float], str]
     tabulate: Callable[[Any], TableData]
     describe: Callable[[Any], str]
-    values: Callable[[Any], list[float]]
 
 
 _KINDS: dict[type, _Kind] = {
-    DotChart: _Kind(
-        draw_dots, tabulate_dots, describe_dots, lambda chart: keep_finite(row.value for row in chart.rows)
-    ),
-    CurveChart: _Kind(
-        draw_curves,
-        tabulate_curves,
-        describe_curves,
-        lambda chart: keep_finite(y for line in chart.lines for y in line.y),
-    ),
-    DialChart: _Kind(
-        draw_dial, tabulate_dial, describe_dial, lambda chart: keep_finite(y for line in chart.lines for y in line.y)
-    ),
-    HeatMap: _Kind(
-        draw_heat,
-        tabulate_heat,
-        describe_heat,
-        lambda chart: keep_finite(value for row in chart.values for value in row),
-    ),
-    ScatterChart: _Kind(
-        draw_scatter, tabulate_scatter, describe_scatter, lambda chart: keep_finite(s.x + s.y for s in chart.spots)
-    ),
-    SlopeChart: _Kind(
-        draw_slopes,
-        tabulate_slopes,
-        describe_slopes,
-        lambda chart: keep_finite(v for row in chart.rows for v in (row.left, row.right)),
-    ),
-    DistributionChart: _Kind(
-        draw_distribution,
-        tabulate_distribution,
-        describe_distribution,
-        lambda chart: keep_finite(v for _, group in chart.groups for v in group),
-    ),
+    DotChart: _Kind(draw_dots, tabulate_dots, describe_dots),
+    CurveChart: _Kind(draw_curves, tabulate_curves, describe_curves),
+    DialChart: _Kind(draw_dial, tabulate_dial, describe_dial),
+    HeatMap: _Kind(draw_heat, tabulate_heat, describe_heat),
+    ScatterChart: _Kind(draw_scatter, tabulate_scatter, describe_scatter),
+    SlopeChart: _Kind(draw_slopes, tabulate_slopes, describe_slopes),
+    DistributionChart: _Kind(draw_distribution, tabulate_distribution, describe_distribution),
 }
 
 
@@ -123,7 +96,7 @@ def draw_svg(block: Chart, *, key: str = "", width: float = NARROW) -> str:
     """The drawing alone at one width, say for a thumbnail; empty where there is nothing to draw."""
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
     kind = _get_kind(block)
-    return kind.draw(block, key, width) if kind.values(block) else ""
+    return kind.draw(block, key, width) if _has_values(block) else ""
 
 
 def tabulate(block: Chart) -> Table:
@@ -146,23 +119,41 @@ def _get_kind(block: Chart) -> _Kind:
     return _KINDS[type(block)]
 
 
+def _has_values(block: Chart) -> bool:
+    """Whether there is a value to draw."""
+    values: Iterable[float]
+    match block:
+        case DotChart():
+            values = (row.value for row in block.rows)
+        case CurveChart() | DialChart():
+            values = (y for line in block.lines for y in line.y)
+        case HeatMap():
+            values = (value for row in block.values for value in row)
+        case ScatterChart():
+            values = (spot.x + spot.y for spot in block.spots)
+        case SlopeChart():
+            values = (value for row in block.rows for value in (row.left, row.right))
+        case DistributionChart():
+            values = (value for _, group in block.groups for value in group)
+    return any(map(is_number, values))
+
+
 def _draw_both_widths(block: Chart, kind: _Kind, key: str) -> str:
-    if not kind.values(block):
+    if not _has_values(block):
         return element("p", "There is nothing to draw here: no value was given.", class_="nothing")
     if isinstance(block, HeatMap):
         name = f"{strip_backticks(block.title)}, scrollable"
         drawing = kind.draw(block, f"{key}-map", WIDE)
         return element("div", drawing, class_="scroll map", tabindex=0, role="region", aria_label=name)
-    return element("div", kind.draw(block, f"{key}-wide", WIDE), class_="wide") + element(
-        "div", kind.draw(block, f"{key}-narrow", NARROW), class_="narrow"
-    )
+    widths = (("wide", WIDE), ("narrow", NARROW))
+    return "".join(element("div", kind.draw(block, f"{key}-{name}", width), class_=name) for name, width in widths)
 
 
 def _draw_numbers(block: Chart, kind: _Kind, key: str) -> str:
     numbers = kind.tabulate(block)
     if not numbers.rows:
         return ""
-    shown = numbers.rows[:MOST_ROWS]
+    shown = numbers.rows[:MAX_ROWS]
     cut = len(numbers.rows) - len(shown)
     note = element("p", f"The first {len(shown)} rows; {format_count(cut, 'more row')} not shown.") if cut else ""
     table = draw_html_table(

@@ -12,13 +12,8 @@ from hardlook.report.formatting import format_number, is_number, keep_finite
 from hardlook.report.html_tables import Cell, TableData
 from hardlook.report.markup import element, escape
 
-MOST_WRITTEN = 30
-
-_TITLED_CELLS = 900
-
-_LONGEST_LABEL = 170.0
-
-_LONGEST_AXES = 420.0
+MAX_WRITTEN, _TITLED_CELLS = 30, 900
+_LONGEST_LABEL, _LONGEST_AXES = 170.0, 420.0
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,8 @@ def draw_heat(chart: HeatMap, key: str, width: float) -> str:
     right = layout.left + layout.width * len(chart.columns)
     bottom = layout.top + layout.height * len(chart.rows)
     drawn_key, key_end = _draw_ramp_key(ramp, layout.left, bottom + 16, chart.decimals)
-    axes = _describe_axes(chart)
+    named = (("rows", chart.row_axis), ("columns", chart.column_axis))
+    axes = "; ".join(f"{side}: {name}" for side, name in named if name)
     overhang = _compute_overhang(chart, layout) if layout.turned else 8
     total = max(right + overhang, key_end, min(text_width(axes, SMALL) + 4, _LONGEST_AXES))
     return svg_drawing(
@@ -71,7 +67,7 @@ def draw_heat(chart: HeatMap, key: str, width: float) -> str:
 
 
 def describe_heat(chart: HeatMap) -> str:
-    """The map in words: its size, its highest and lowest cells, and how many are empty."""
+    """The text alternative: its size, its highest and lowest cells, and how many are empty."""
     named = [
         (value, f"{chart.rows[row]} by {chart.columns[column]}")
         for row, values in enumerate(chart.values)
@@ -97,7 +93,7 @@ def tabulate_heat(chart: HeatMap) -> TableData:
 def _compute_layout(chart: HeatMap, page: float) -> _Layout:
     texts = [format_number(value, chart.decimals) for values in chart.values for value in values]
     needed = max_text_width(texts, SMALL) + 10
-    written = len(chart.columns) <= MOST_WRITTEN and needed <= 72
+    written = len(chart.columns) <= MAX_WRITTEN and needed <= 72
     letters = SIZE if written else 10.5
     left = min(max_text_width(chart.rows, letters), _LONGEST_LABEL) + 12
     small = min(max((page - left - 8) / max(len(chart.columns), 1), 11.0), 22.0)
@@ -115,11 +111,8 @@ def _compute_overhang(chart: HeatMap, layout: _Layout) -> float:
     """How far the last turned labels reach beyond the last cell."""
     if layout.width < 20:
         return 8.0
-    reach = 0.0
-    for place, name in enumerate(reversed(chart.columns)):
-        long = min(text_width(name, layout.letters), _LONGEST_LABEL) * 0.72
-        reach = max(reach, long - (place + 0.5) * layout.width)
-    return reach + 10
+    wide = (min(text_width(name, layout.letters), _LONGEST_LABEL) for name in reversed(chart.columns))
+    return max(0.0, *(one * 0.72 - (place + 0.5) * layout.width for place, one in enumerate(wide))) + 10
 
 
 def _choose_ramp(chart: HeatMap) -> _Ramp:
@@ -141,23 +134,10 @@ def _draw_labels(chart: HeatMap, layout: _Layout) -> str:
         x, y = layout.left + (column + 0.5) * layout.width, layout.top - 7
         angle = (-90 if layout.width < 20 else -45) if layout.turned else 0
         x += layout.letters * 0.35 if angle == -90 else 0
-        parts.append(
-            label(
-                x,
-                y,
-                name,
-                size=layout.letters,
-                anchor="start" if layout.turned else "middle",
-                room=_LONGEST_LABEL,
-                transform=f"rotate({angle} {x:.2f} {y:.2f})" if angle else None,
-            )
-        )
+        turn = f"rotate({angle} {x:.2f} {y:.2f})" if angle else None
+        anchor = "start" if layout.turned else "middle"
+        parts.append(label(x, y, name, size=layout.letters, anchor=anchor, room=_LONGEST_LABEL, transform=turn))
     return "".join(parts)
-
-
-def _describe_axes(chart: HeatMap) -> str:
-    named = (("rows", chart.row_axis), ("columns", chart.column_axis))
-    return "; ".join(f"{side}: {name}" for side, name in named if name)
 
 
 def _draw_cells(chart: HeatMap, layout: _Layout, ramp: _Ramp) -> str:
@@ -186,20 +166,18 @@ def _draw_cells(chart: HeatMap, layout: _Layout, ramp: _Ramp) -> str:
                 colour = step_text(step, diverging=ramp.diverging)
                 middle = y + height / 2 + 4
                 parts.append(label(x + width / 2, middle, text, size=SMALL, anchor="middle", fill=colour))
-    for step, pieces in sorted(paths.items()):
-        parts.append(element("path", d="".join(pieces), fill=step_colour(step, diverging=ramp.diverging)))
-    return element("g", *parts, class_="cells")
+    steps = ((step_colour(step, diverging=ramp.diverging), "".join(pieces)) for step, pieces in sorted(paths.items()))
+    return element("g", *parts, *(element("path", d=path, fill=fill) for fill, path in steps), class_="cells")
 
 
 def _draw_ramp_key(ramp: _Ramp, x: float, y: float, decimals: int) -> tuple[str, float]:
     """The ramp from its lowest to its highest value, and where it ends."""
     low, high = format_number(ramp.low, decimals), format_number(ramp.high, decimals)
     start = x + text_width(low, SMALL) + 6
+    colours = (step_colour(step, diverging=ramp.diverging) for step in range(STEPS + 1))
     boxes = "".join(
-        element(
-            "rect", x=start + step * 8, y=y, width=8.0, height=10.0, fill=step_colour(step, diverging=ramp.diverging)
-        )
-        for step in range(STEPS + 1)
+        element("rect", x=start + step * 8, y=y, width=8.0, height=10.0, fill=colour)
+        for step, colour in enumerate(colours)
     )
     after = start + (STEPS + 1) * 8 + 6
     texts = label(x, y + 9, low, size=SMALL, fill=MUTED) + label(after, y + 9, high, size=SMALL, fill=MUTED)

@@ -37,15 +37,12 @@ _DARK = {
 }
 
 CATEGORIES_LIGHT = ("#0a66d0", "#bf4800", "#00755a", "#a8348c", "#6a3200", "#2a3136")
-
 CATEGORIES_DARK = ("#40c8ff", "#f5652a", "#12a080", "#bb70c4", "#f8c866", "#cfccd0")
 
 _SEQUENTIAL_LIGHT = ("#f1f6fb", "#b9d5eb", "#5a9fd0", "#1d6aa5", "#0b3c68")
-
 _SEQUENTIAL_DARK = ("#1b242e", "#1f4a6e", "#2f7cb3", "#7db9e2", "#e3f1fb")
 
 _DIVERGING_LIGHT = ("#8a3600", "#d9813f", "#f5dcc8", "#f6f7f9", "#c7dcee", "#4b93c7", "#0b4a7d")
-
 _DIVERGING_DARK = ("#ffd9bd", "#e08a4c", "#6b3a18", "#1c2026", "#1d4566", "#4b9bd3", "#d3eafb")
 
 INK, MUTED, RULE, GRID, ACCENT, PAGE = (
@@ -81,9 +78,16 @@ def list_colours(*, dark: bool = False) -> dict[str, str]:
     >>> list_colours()["c0"], list_colours(dark=True)["page"]
     ('#0a66d0', '#14171b')
     """
-    if dark:
-        return _variables(_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
-    return _variables(_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
+    page, categories, sequential, diverging = (
+        (_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
+        if dark
+        else (_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
+    )
+    named = page | {f"c{index}": colour for index, colour in enumerate(categories)}
+    for letter, anchors in (("s", sequential), ("d", diverging)):
+        for step, colour in enumerate(_blend(anchors)):
+            named |= {f"{letter}{step}": colour, f"{letter}t{step}": choose_text_colour(colour)}
+    return named
 
 
 def stylesheet() -> str:
@@ -97,17 +101,6 @@ def stylesheet() -> str:
     )
 
 
-def list_ramps() -> tuple[tuple[str, ...], ...]:
-    """The steps of all four ramps as colours, for checking them."""
-    anchors = (_SEQUENTIAL_LIGHT, _SEQUENTIAL_DARK, _DIVERGING_LIGHT, _DIVERGING_DARK)
-    return tuple(tuple(_blend(ramp)) for ramp in anchors)
-
-
-def page_colours() -> tuple[dict[str, str], dict[str, str]]:
-    """The named colours of the light and of the dark page."""
-    return dict(_LIGHT), dict(_DARK)
-
-
 def contrast(one: str, other: str) -> float:
     """The WCAG contrast ratio of two colours, 1 to 21."""
     lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
@@ -117,16 +110,6 @@ def contrast(one: str, other: str) -> float:
 def choose_text_colour(colour: str) -> str:
     """Black or white, whichever has more contrast with the colour; one of the two always reaches 4.5."""
     return max(("#000000", "#ffffff"), key=lambda text: contrast(colour, text))
-
-
-def _variables(
-    page: dict[str, str], categories: tuple[str, ...], sequential: tuple[str, ...], diverging: tuple[str, ...]
-) -> dict[str, str]:
-    named = page | {f"c{index}": colour for index, colour in enumerate(categories)}
-    for letter, anchors in (("s", sequential), ("d", diverging)):
-        for step, colour in enumerate(_blend(anchors)):
-            named |= {f"{letter}{step}": colour, f"{letter}t{step}": choose_text_colour(colour)}
-    return named
 
 
 def _blend(anchors: tuple[str, ...]) -> list[str]:

@@ -12,6 +12,7 @@ from hardlook.report.charts.drawing import (
     LinearScale,
     disc,
     fit_scale,
+    histogram_path,
     label,
     max_text_width,
     segment,
@@ -24,66 +25,41 @@ from hardlook.report.charts.drawing import (
 from hardlook.report.charts.palette import ACCENT, INK, MUTED, category_colour
 from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
 from hardlook.report.html_tables import TableData
-from hardlook.report.markup import element, escape
+from hardlook.report.markup import element
 
 MARGINALS_FROM = 20
-
 DEPTH = 44.0
-
-_BINS = 24
-
-_GAP = 5.0
-
-
-def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> str:
-    """Bars above the plane for `xs` and at its right for `ys`, each as long as its share of the fullest bin."""
-    top, right = y.stop - _GAP, x.stop + _GAP
-    above = [
-        f"M{start + 0.5:.1f} {top:.1f}v-{share * (DEPTH - 8):.1f}h{size - 1:.1f}V{top:.1f}z"
-        for start, size, share in _compute_bars(xs, x)
-    ]
-    beside = [
-        f"M{right:.1f} {start - 0.5:.1f}h{share * (DEPTH - 8):.1f}v{size + 1:.1f}H{right:.1f}z"
-        for start, size, share in _compute_bars(ys, y)
-    ]
-    return element(
-        "g",
-        _draw_path(above, "how the values along the horizontal axis spread"),
-        _draw_path(beside, "how the values along the vertical axis spread"),
-        class_="marginals",
-    )
-
-
-def _compute_bars(values: Sequence[float], scale: LinearScale) -> list[tuple[float, float, float]]:
-    """Start and size of each filled bin on the page (the size of a vertical one is negative), and its share.
-
-    >>> _compute_bars([0.0, 0.0, 1.0], LinearScale(0, 1, 0, 240))
-    [(0.0, 10.0, 1.0), (230.0, 10.0, 0.5)]
-    """
-    counts, _ = np.histogram(np.asarray(values, np.float64), np.linspace(scale.low, scale.high, _BINS + 1))
-    size = (scale.stop - scale.start) / _BINS
-    most = max(int(counts.max()), 1)
-    filled = ((index, count) for index, count in enumerate(counts.tolist()) if count)
-    return [(scale.start + index * size, size, count / most) for index, count in filled]
-
-
-def _draw_path(pieces: list[str], title: str) -> str:
-    return element("path", element("title", escape(title)), d="".join(pieces), fill=ACCENT, fill_opacity=0.4)
-
-
-_MOST_NAMED = 40
-
-_MOST_TITLED = 600
-
+_BINS, _GAP = 24, 5.0
+_MAX_NAMED, _MAX_TITLED = 40, 600
 _WHOLE_NAME, _CUT_NAME = 220.0, 130.0
 
 Box = tuple[float, float, float, float]
 
 
+def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> str:
+    """Bars above the plane for `xs` and at its right for `ys`, each as long as its share of the fullest bin."""
+    across, along = (
+        np.histogram(np.asarray(values, np.float64), np.linspace(scale.low, scale.high, _BINS + 1))[0].tolist()
+        for values, scale in ((xs, x), (ys, y))
+    )
+    right, size, most = x.stop + _GAP, (y.stop - y.start) / _BINS, max(*along, 1)
+    beside = "".join(
+        f"M{right:.1f} {y.start + index * size - 0.5:.1f}h{count / most * (DEPTH - 8):.1f}v{size + 1:.1f}H{right:.1f}z"
+        for index, count in enumerate(along)
+        if count
+    )
+    paths = (("horizontal", histogram_path(across, x, y.stop - _GAP, DEPTH - 8)), ("vertical", beside))
+    drawn = []
+    for axis, path in paths:
+        title = element("title", f"how the values along the {axis} axis spread")
+        drawn.append(element("path", title, d=path, fill=ACCENT, fill_opacity=0.4))
+    return element("g", *drawn, class_="marginals")
+
+
 def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
     """The chart as SVG; groups differ in colour and, every other one, in being hollow."""
     spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
-    groups = _number_groups(chart)
+    groups = {group: index for index, group in enumerate(dict.fromkeys(spot.group for spot in chart.spots))}
     legend, legend_height = _draw_legend(groups, width)
     edge = DEPTH if len(spots) >= MARGINALS_FROM else 0.0
     top = legend_height + (34.0 if chart.y_axis else 14.0) + edge
@@ -103,7 +79,7 @@ def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
     if chart.diagonal:
         parts.append(_draw_diagonal(x, y))
     parts += _draw_spots(spots, groups, x, y)
-    if len(spots) <= _MOST_NAMED:
+    if len(spots) <= _MAX_NAMED:
         avoided = _list_diagonal_boxes(x, y) if chart.diagonal else []
         # Without histograms names may reach beyond the plane, where nothing else is.
         beyond = right if edge else min(width, right + 180)
@@ -112,7 +88,7 @@ def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
 
 
 def describe_scatter(chart: ScatterChart) -> str:
-    """The chart in words: counts, ranges, and how many spots lie above the diagonal."""
+    """The text alternative: counts, ranges, and how many spots lie above the diagonal."""
     spots = [spot for spot in chart.spots if is_number(spot.x) and is_number(spot.y)]
     words = [f"{format_count(len(chart.spots), 'spot')}: {chart.y_axis} against {chart.x_axis}."]
     for name, values in ((chart.x_axis, [spot.x for spot in spots]), (chart.y_axis, [spot.y for spot in spots])):
@@ -136,24 +112,18 @@ def tabulate_scatter(chart: ScatterChart) -> TableData:
     return TableData(columns, rows)
 
 
-def _number_groups(chart: ScatterChart) -> dict[str, int]:
-    return {group: index for index, group in enumerate(dict.fromkeys(spot.group for spot in chart.spots))}
-
-
 def _draw_legend(groups: dict[str, int], width: float) -> tuple[str, float]:
     """The groups as a line of marked names, wrapped; nothing when there is one group without a name."""
     if not any(groups):
         return "", 0.0
     parts, x, y = [], 2.0, 8.0
     for group, index in groups.items():
-        name = truncate_text(group or "no group", SMALL, width - 24)
-        room = text_width(name, SMALL) + 34
+        name = group or "no group"
+        room = text_width(truncate_text(name, SMALL, width - 24), SMALL) + 34
         if x > 2 and x + room > width:
             x, y = 2.0, y + 18
         parts.append(disc(x + 4, y, 4, category_colour(index), hollow=index % 2 == 1))
-        parts.append(
-            label(x + 13, y + 4, group or "no group", size=SMALL, fill=category_colour(index), room=width - 24)
-        )
+        parts.append(label(x + 13, y + 4, name, size=SMALL, fill=category_colour(index), room=width - 24))
         x += room
     return element("g", *parts, class_="legend"), y + 14
 
@@ -167,16 +137,12 @@ def _draw_diagonal(x: LinearScale, y: LinearScale) -> str:
 
 def _draw_spots(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: LinearScale) -> list[str]:
     """A circle per spot; many spots are one path of round dots per group, which is a tenth of the bytes."""
-    if len(spots) > _MOST_TITLED:
+    if len(spots) > _MAX_TITLED:
         clouds = []
         for group, index in groups.items():
-            places = [(x.at(spot.x), y.at(spot.y)) for spot in spots if spot.group == group]
-            d = "".join(f"M{px:.1f} {py:.1f}h0" for px, py in places)
-            stroke = {
-                "stroke": category_colour(index),
-                "stroke_width": 4.5 if len(spots) <= 1500 else 3.0,
-                "stroke_linecap": "round",
-            }
+            d = "".join(f"M{x.at(spot.x):.1f} {y.at(spot.y):.1f}h0" for spot in spots if spot.group == group)
+            colour, wide = category_colour(index), 4.5 if len(spots) <= 1500 else 3.0
+            stroke = {"stroke": colour, "stroke_width": wide, "stroke_linecap": "round"}
             clouds.append(element("path", d=d, fill="none", stroke_opacity=0.5, **stroke))
         return clouds
     radius = 4.2 if len(spots) <= 120 else 3.2

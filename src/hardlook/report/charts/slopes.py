@@ -23,24 +23,22 @@ from hardlook.report.formatting import choose_decimals, format_count, format_num
 from hardlook.report.html_tables import Cell, TableData
 from hardlook.report.markup import element, escape
 
-_GAP = 16.0
-
-_TOP = 34.0
-
-_LEAD = 16.0
+_GAP, _TOP, _LEAD = 16.0, 34.0, 16.0
 
 
 def draw_slopes(chart: SlopeChart, key: str, width: float) -> str:
     """The chart as SVG: rises and falls differ in colour and dash, with names at both ends where there is room."""
     rows = [row for row in chart.rows if is_number(row.left) or is_number(row.right)]
     wide, decimals = width > 600, _choose_decimals(chart)
-    lefts = [_format_left(row, decimals, named=wide) for row in rows]
-    rights = [_format_right(row, decimals) for row in rows]
-    most = 0.36 if wide else 0.5
+    lefts = [(f"{row.label}  " if wide else "") + format_number(row.left, decimals) for row in rows]
+    rights = [
+        f"{format_number(row.right, decimals)}  {row.label}" + (f" ({row.note})" if row.note else "") for row in rows
+    ]
+    # A very long name of a model is cut.
+    heading = chart.right if text_width(chart.right, SIZE) < 180 else chart.right[:24]
     left = min(max_text_width(lefts, SMALL, bold=True) + _LEAD + 4, width * (0.36 if wide else 0.24))
-    right = width - min(
-        max_text_width([*rights, _shorten_name(chart.right)], SMALL, bold=True) + _LEAD + 4, width * most
-    )
+    needed = max_text_width([*rights, heading], SMALL, bold=True) + _LEAD + 4
+    right = width - min(needed, width * (0.36 if wide else 0.5))
     bottom = _TOP + max(240.0 if wide else 220.0, _GAP * 1.2 * len(rows))
     numbers = [number for row in rows for number in (row.left, row.right)]
     scale = fit_scale(numbers, start=bottom, stop=_TOP, ticks=5, tight=True)
@@ -55,22 +53,13 @@ def draw_slopes(chart: SlopeChart, key: str, width: float) -> str:
     ]
     if chart.axis:
         middle = (left + right) / 2
-        parts.append(
-            label(
-                middle,
-                bottom + 30,
-                chart.axis,
-                size=SMALL,
-                anchor="middle",
-                fill=MUTED,
-                room=2 * min(middle, width - middle) - 4,
-            )
-        )
+        room = 2 * min(middle, width - middle) - 4
+        parts.append(label(middle, bottom + 30, chart.axis, size=SMALL, anchor="middle", fill=MUTED, room=room))
     return svg_drawing(key, width, bottom + (40 if chart.axis else 20), chart.title, describe_slopes(chart), *parts)
 
 
 def describe_slopes(chart: SlopeChart) -> str:
-    """The chart in words: how many rise and fall, and the steepest of both."""
+    """The text alternative: how many rise and fall, and the steepest of both."""
     known = [row for row in chart.rows if is_number(row.left) and is_number(row.right)]
     decimals = _choose_decimals(chart)
     rises, falls = [row for row in known if row.right > row.left], [row for row in known if row.right < row.left]
@@ -148,20 +137,6 @@ def _choose_style(row: Slope) -> tuple[str, str | None]:
     if not (is_number(row.left) and is_number(row.right)) or row.left == row.right:
         return MUTED, None
     return (category_colour(0), None) if row.right > row.left else (category_colour(1), "7 3")
-
-
-def _format_left(row: Slope, decimals: int, *, named: bool) -> str:
-    value = format_number(row.left, decimals)
-    return f"{row.label}  {value}" if named else value
-
-
-def _format_right(row: Slope, decimals: int) -> str:
-    return f"{format_number(row.right, decimals)}  {row.label}" + (f" ({row.note})" if row.note else "")
-
-
-def _shorten_name(name: str) -> str:
-    """A model's name, cut where it is very long."""
-    return name if text_width(name, SIZE) < 180 else name[:24]
 
 
 def _choose_decimals(chart: SlopeChart) -> int:

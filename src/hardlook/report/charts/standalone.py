@@ -25,7 +25,7 @@ NARROWEST, WIDEST = 40.0, 1000.0
 _PIXELS_PER_MM = 96 / 25.4
 
 # Below this, labels would be cut to nothing: the drawing is made at this width and shrunk instead.
-_LEAST_PIXELS = 320.0
+_MIN_PIXELS = 320.0
 
 _VARIABLE = re.compile(r"var\(--([a-z0-9]+)(?:,[^)]*)?\)")
 
@@ -51,7 +51,7 @@ def standalone_svg(chart: Chart, *, width: float = 165.0, dark: bool = False, fi
     """
     if not NARROWEST <= width <= WIDEST:
         raise OptionError(f"expected a width of {NARROWEST:g} to {WIDEST:g} mm, got {width:g}", remedy="85 is a column")
-    drawn = draw_svg(chart, key="figure", width=max(width * _PIXELS_PER_MM, _LEAST_PIXELS))
+    drawn = draw_svg(chart, key="figure", width=max(width * _PIXELS_PER_MM, _MIN_PIXELS))
     if not drawn:
         return ""
     known = list_colours(dark=dark)

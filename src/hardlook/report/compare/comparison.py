@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hardlook.harness.benchmark import Benchmark, BenchmarkCard
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import Score
-from hardlook.harness.stats.intervals import Interval
 from hardlook.harness.stats.ranking import Standing, rank_models
 from hardlook.harness.stats.resampling import check_probability
 from hardlook.report.compare.differences import (
@@ -23,7 +22,7 @@ from hardlook.report.compare.differences import (
     correct_p_values,
     describe_insufficient_swaps,
     find_score_meaning,
-    list_headline_scores,
+    list_headline_names,
 )
 from hardlook.report.compare.model_names import name_models
 from hardlook.report.compare.paired_tallies import (
@@ -72,6 +71,10 @@ class Comparison:
     def headline(self) -> tuple[Difference, ...]:
         """The differences of the headline scores over all units."""
         return tuple(one for one in self.differences if one.family == HEADLINE_SCORES)
+
+    def find_meaning(self, name: str) -> ScoreMeaning:
+        """The meaning of a score by its name."""
+        return find_score_meaning(self.benchmark.card, name)
 
 
 def read_runs(folders: Sequence[Path], changes: dict[str, Any] | None = None) -> list[ScoredRun]:
@@ -122,10 +125,9 @@ def compare_runs(
         )
         scores = {model: run.scorecard.scores for model, run in zip(models, runs, strict=True)}
         return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha)
-    if resamples is None:
-        resamples = _get_resamples(runs)
+    resamples = _get_resamples(runs) if resamples is None else resamples
     by_tally = list(zip(*_build_tallies(runs, units, benchmark), strict=True))
-    card, headline = benchmark.card, list_headline_scores(benchmark.card)
+    card, headline = benchmark.card, list_headline_names(benchmark.card)
     first = [tallies[0] for tallies in by_tally]
     tests = math.comb(len(models), 2) * sum(
         one.name in headline and not one.slice for tally in first for one in tally.entries
@@ -196,9 +198,7 @@ def _build_scores(paired: Sequence[PairedTally], place: int) -> list[Score]:
         _, low, high = summarize_replicates(tally.replicates[place], tally.level)
         for column, entry in enumerate(tally.entries[place]):
             clusters = tally.clusters if entry.clusters is None else entry.clusters
-            bounds = (float(low[column]), float(high[column]))
-            known = clusters > 1 and not any(map(math.isnan, bounds))
-            interval = Interval(*bounds, tally.level, "percentile", clusters, tally.resampled) if known else None
+            interval = tally.make_interval(low[column], high[column], clusters)
             value = float(tally.values[place, column])
             if entry.n:
                 scores.append(Score(entry.name, value, entry.n, interval, entry.slice, entry.reading, entry.comparable))

@@ -1,4 +1,4 @@
-"""The difference between two models in one score: its size, its interval, its p-value, and the verdict in words.
+"""The difference between two models in one score: its size, its interval, its p-value, and the verdict.
 
 A verdict needs a p-value, after Holm's correction, of at most alpha. Whether a positive difference is good depends on
 the score; where neither direction is good, the verdict is higher or lower. Where the models cannot be told apart, the
@@ -86,7 +86,7 @@ class Difference:
         return (self.interval.low, self.interval.high) if self.interval else (None, None)
 
 
-def list_headline_scores(card: BenchmarkCard) -> tuple[str, ...]:
+def list_headline_names(card: BenchmarkCard) -> tuple[str, ...]:
     """The names of the card's headline scores; its first score where none is marked as headline."""
     marked = tuple(score.name for score in card.scores if score.headline)
     return marked or tuple(score.name for score in card.scores[:1])
@@ -127,8 +127,6 @@ def compute_differences(paired: PairedTally, models: Sequence[str], headline: Se
                 continue
             # What only one of the models has still moves the difference.
             clusters = max(paired.clusters if one.clusters is None else one.clusters for one in (entry, other))
-            bounds = (float(low[column]), float(high[column]))
-            known = clusters > 1 and not any(map(math.isnan, bounds))
             first, second = float(paired.values[i, column]), float(paired.values[j, column])
             yield Difference(
                 name=entry.name,
@@ -136,7 +134,7 @@ def compute_differences(paired: PairedTally, models: Sequence[str], headline: Se
                 first=models[i],
                 second=models[j],
                 value=first - second,
-                interval=Interval(*bounds, paired.level, "percentile", clusters, paired.resampled) if known else None,
+                interval=paired.make_interval(low[column], high[column], clusters),
                 p_value=float(p_values[column]),
                 adjusted=math.nan,
                 family=name_family(entry.name, entry.slice, headline),
@@ -244,9 +242,8 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     if one.verdict == "undefined":
         return f"{score} of {one.first} and {one.second} cannot be compared: it is undefined for one of them."
     if one.value == 0 and one.p_value == 1:
-        return (
-            f"{one.first} and {one.second} are equal in {score} on these {clusters}: both have {text(one.first_value)}."
-        )
+        equal = f"{one.first} and {one.second} are equal in {score} on these {clusters}"
+        return f"{equal}: both have {text(one.first_value)}."
     evidence = [f"p = {format_p_value(one.p_value)}"]
     if one.interval is not None:
         bounds = f"{text(one.interval.low)} to {text(one.interval.high)}"

@@ -15,9 +15,9 @@ from hardlook.report.compare.differences import (
     count_comparisons,
     describe_difference,
     find_score_meaning,
-    list_headline_scores,
+    list_headline_names,
 )
-from hardlook.report.compare.slice_winners import find_slice_winners, find_winner_changes
+from hardlook.report.compare.slices import find_slice_winners, find_winner_changes
 from hardlook.report.json_values import dump_json, to_json_value
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def build_document(
             "seed": comparison.seed,
             "units": {"shared": len(comparison.units.ids), "same": comparison.units.same, **units},
             "notes": list(comparison.notes),
-            "headline": list(list_headline_scores(card)),
+            "headline": list(list_headline_names(card)),
             "sentences": [describe_difference(one, find_score_meaning(card, one.name)) for one in comparison.headline],
             "standings": {name: [asdict(place) for place in places] for name, places in comparison.standings.items()},
             "families": count_comparisons(comparison.differences),

@@ -1,11 +1,12 @@
 """The scores of several models on the same units: values, common resamples, and p-values from common swaps.
 
-All models are scored on the same resamples, so that the difficulty of the units cancels in the differences. All scores
-and all pairs of models share the same swaps of clusters. Where scores are functions of sums, k models need k - 1 matrix
-products, since what a swap moves from one model to another is the difference of what it moves from the first.
+All models are scored on the same resamples, so that the difficulty of the units cancels in the differences. The
+p-values come from a paired permutation test that swaps clusters of units between two models; all scores and all pairs
+of models share the same swaps. Where scores are functions of sums, k models need only k - 1 matrix products: how a swap
+changes the sums of models i and j follows from how it changes each of them against the first model.
 
 The number of swaps depends on the cost. Scores that are functions of sums get 9,999 swaps. A tally that is `costly`,
-such as that of an AP, gets 999, and every possible swap only where there are no more than that. A p-value from random
+such as that of an AP, gets 999 swaps, or every possible swap where there are fewer. A p-value from random
 swaps is at least 1 / (swaps + 1), and Holm's correction multiplies it by the size of the family, so that a large family
 needs more swaps.
 """
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import RunError
 from hardlook.harness.stats.bootstrap import apply_statistic
+from hardlook.harness.stats.intervals import Interval
 from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, count_swaps, draw_swaps, is_exact
 from hardlook.harness.stats.resampling import draw_multiplicities
 from hardlook.harness.tally import Entry, SumTally, Tally
@@ -58,8 +60,8 @@ def is_costly(tally: Tally) -> bool:
 def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: float) -> SwapPlan:
     """The plan for one tally; `requested` is the user's number of swaps and overrides the default.
 
-    By default, where swaps are cheap, there are at least twice as many as the smallest p-value needs to pass `alpha`
-    among `comparisons`, the number of comparisons of headline scores.
+    By default, where swaps are cheap, there are at least 2 * `comparisons` / `alpha`: the smallest possible p-value is
+    then below `alpha` after Holm's correction. `comparisons` is the number of comparisons of headline scores.
     """
     if is_costly(tally):
         swaps = requested or COSTLY_SWAPS
@@ -104,6 +106,11 @@ class PairedTally:
             difference = self.replicates[i] - self.replicates[j]
         return summarize_replicates(difference, self.level)
 
+    def make_interval(self, low: float, high: float, clusters: int) -> Interval | None:
+        """The interval with these bounds; None where one is NaN or there are fewer than two clusters."""
+        interval = Interval(float(low), float(high), self.level, "percentile", clusters, self.resampled)
+        return interval if clusters > 1 and interval.defined else None
+
 
 def pair_tallies(
     tallies: Sequence[Tally],
@@ -122,8 +129,8 @@ def pair_tallies(
     return PairedTally(
         entries=tuple(tally.entries for tally in tallies),
         values=values,
-        replicates=_replicates(tallies, resamples, seed),
-        p_values=_p_values(tallies, values, pairs, plan, seed, advance),
+        replicates=_compute_replicates(tallies, resamples, seed),
+        p_values=_compute_p_values(tallies, values, pairs, plan, seed, advance),
         level=level,
         clusters=first.clusters.n,
         resampled=first.resampled,
@@ -134,9 +141,9 @@ def pair_tallies(
 
 def check_same_scores(tallies: Sequence[Tally]) -> None:
     """Raise an error for tallies that do not hold the same scores of the same clusters."""
-    first = tallies[0]
+    first, *others = tallies
     names = [(entry.name, entry.slice) for entry in first.entries]
-    for other in tallies[1:]:
+    for other in others:
         same_names = [(entry.name, entry.slice) for entry in other.entries] == names
         if not same_names or not np.array_equal(first.clusters.codes, other.clusters.codes):
             raise RunError(
@@ -169,7 +176,7 @@ def summarize_replicates(replicates: Numbers, level: float) -> tuple[Numbers, Nu
     return error, low, high
 
 
-def _replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> Numbers:
+def _compute_replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> Numbers:
     first = tallies[0]
     if not first.clusters.can_vary:
         resamples = 0
@@ -182,7 +189,7 @@ def _replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> Numbers:
     return replicates
 
 
-def _p_values(
+def _compute_p_values(
     tallies: Sequence[Tally],
     values: Numbers,
     pairs: Sequence[Pair],
@@ -195,8 +202,9 @@ def _p_values(
     for i, j in pairs:
         with np.errstate(invalid="ignore"):
             counts[i, j] = SwapCounts(values[i] - values[j], np.maximum(np.abs(values[i]), np.abs(values[j])))
-    of_sums = all(isinstance(tally, SumTally) for tally in tallies)
-    swapped_differences = _swap_sums(tallies, pairs) if of_sums else _swap_units(tallies, pairs)
+    # Not a SoftTally, whose sums must not be subtracted.
+    of_sums = all(type(tally) is SumTally for tally in tallies)
+    swapped_differences = _make_sum_swapper(tallies, pairs) if of_sums else _make_unit_swapper(tallies, pairs)
     n = first.clusters.n
     for mask in draw_swaps(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
         for pair, differences in swapped_differences(mask).items():
@@ -206,8 +214,8 @@ def _p_values(
     return {pair: count.p_values(exact=is_exact(n, plan.exact_up_to)) for pair, count in counts.items()}
 
 
-def _swap_units(tallies: Sequence[Tally], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
-    """Differences after swaps, by scoring the units again with swapped answers."""
+def _make_unit_swapper(tallies: Sequence[Tally], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
+    """A function that computes the differences after swaps by scoring the units again with swapped answers."""
 
     def differences(mask: Numbers) -> dict[Pair, Numbers]:
         with np.errstate(invalid="ignore"):
@@ -216,8 +224,8 @@ def _swap_units(tallies: Sequence[Tally], pairs: Sequence[Pair]) -> DifferencesA
     return differences
 
 
-def _swap_sums(tallies: Sequence[Any], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
-    """The same from the sums alone."""
+def _make_sum_swapper(tallies: Sequence[Any], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:
+    """A function that computes the same differences from the sums alone."""
     shapes = {tally.sums.shape for tally in tallies}
     if len(shapes) > 1:
         raise RunError(
@@ -226,10 +234,10 @@ def _swap_sums(tallies: Sequence[Any], pairs: Sequence[Pair]) -> DifferencesAfte
         )
     sums = [tally.cluster_sums for tally in tallies]
     totals = [one.sum(axis=0)[None] for one in sums]
-    moved = [one - sums[0] for one in sums[1:]]
+    against_first = [one - sums[0] for one in sums[1:]]
 
     def differences(mask: Numbers) -> dict[Pair, Numbers]:
-        products = [np.zeros_like(totals[0]), *(mask @ one for one in moved)]
+        products = [np.zeros_like(totals[0]), *(mask @ one for one in against_first)]
         result = {}
         for i, j in pairs:
             change = products[j] - products[i]

@@ -15,11 +15,12 @@ from hardlook.report.compare.differences import (
     count_comparisons,
     describe_difference,
     find_score_meaning,
-    list_headline_scores,
+    list_headline_names,
 )
 from hardlook.report.compare.model_names import shorten_model_names
-from hardlook.report.compare.slice_sections import build_slice_sections
+from hardlook.report.compare.slices import build_slice_sections
 from hardlook.report.compare.units import UnitQualities, build_unit_section
+from hardlook.report.estimates import finite_or_none
 from hardlook.report.formatting import format_slice
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from hardlook.report.compare.comparison import Comparison
 
 
-MOST_SENTENCES, MOST_DOTS, MOST_ROWS = 6, 60, 1_000
+MAX_SENTENCES, MAX_DOTS, MAX_ROWS = 6, 60, 1_000
 
 # The verdict comes early, so that it is visible on a phone, where tables scroll sideways.
 COLUMNS = ("first", "second", "verdict", "first has", "second has", "difference", "low", "high", "p", "adjusted p")
@@ -56,7 +57,15 @@ def build_sections(
     """The sections of the page; `examples` bounds each gallery."""
     if not comparison.differences:
         return [Section("Side by side", "\n\n".join(comparison.notes), tuple(build_score_blocks(comparison)))]
-    sections = build_verdict_sections(comparison)
+    title = "Every pair, headline scores over all units"
+    text, table = summarize_differences(comparison, comparison.headline, title, needed=True)
+    pairs: list[Block] = [*_draw_differences(comparison), *table]
+    scores = build_score_blocks(comparison)
+    # The verdicts come first for two models, the ranking for several.
+    if len(comparison.models) == 2:
+        sections = [Section("Who is better", text, (*pairs, *scores))]
+    else:
+        sections = [Section("Who ranks where", "", tuple(scores)), Section("Pair by pair", text, tuple(pairs))]
     if len(comparison.notes) > 1:
         sections.append(Section("Before you read on", "\n\n".join(comparison.notes)))
     others = [one for one in comparison.differences if one.family == OTHER_SCORES]
@@ -69,27 +78,15 @@ def build_sections(
     return [*sections, _build_full_table_section(comparison)]
 
 
-def build_verdict_sections(comparison: Comparison) -> list[Section]:
-    """The headline scores: the verdicts first for two models, the ranking first for several."""
-    title = "Every pair, headline scores over all units"
-    text, table = summarize_differences(comparison, comparison.headline, title, needed=True)
-    pairs: list[Block] = [*_draw_differences(comparison), *table]
-    scores = build_score_blocks(comparison)
-    if len(comparison.models) == 2:
-        return [Section("Who is better", text, (*pairs, *scores))]
-    return [Section("Who ranks where", "", tuple(scores)), Section("Pair by pair", text, tuple(pairs))]
-
-
 def summarize_differences(
     comparison: Comparison, differences: Sequence[Difference], title: str, *, needed: bool = False
 ) -> tuple[str, list[Block]]:
     """A sentence for each of a few differences; for many a summary and a table."""
-    if len(differences) <= MOST_SENTENCES:
+    if len(differences) <= MAX_SENTENCES:
         return "\n\n".join(describe_differences(comparison, differences)), []
     hold, count = sum(one.is_significant for one in differences), len(differences)
-    if hold == count:
-        text = f"All {count} differences hold after the correction."
-    else:
+    text = f"All {count} differences hold after the correction."
+    if hold < count:
         text = (
             f"Of {count} differences {hold} hold{'s' if hold == 1 else ''} after the correction. In the others the "
             "models cannot be told apart, or a value is undefined."
@@ -99,7 +96,7 @@ def summarize_differences(
 
 def describe_differences(comparison: Comparison, differences: Sequence[Difference]) -> list[str]:
     """One sentence per difference."""
-    return [describe_difference(one, find_score_meaning(comparison.benchmark.card, one.name)) for one in differences]
+    return [describe_difference(one, comparison.find_meaning(one.name)) for one in differences]
 
 
 def build_difference_table(
@@ -113,15 +110,11 @@ def build_difference_table(
     for one in differences:
         where = (format_slice(one.slice) or "all units",) if sliced else ()
         more = (_count_needed(one),) if needed else ()
-        values = (_finite(value) for value in (one.first_value, one.second_value, one.value))
-        p_values = (_finite(one.p_value), _finite(one.adjusted))
+        values = (finite_or_none(value) for value in (one.first_value, one.second_value, one.value))
+        p_values = (finite_or_none(one.p_value), finite_or_none(one.adjusted))
         row = (one.first, one.second, one.verdict, *values, *one.bounds, *p_values)
         rows.append((find_score_meaning(card, one.name).title, *where, *row, *more))
     return Table(title, CAPTION + (NEEDED if needed else ""), columns, tuple(rows), decimals=4)
-
-
-def _finite(value: float) -> float | None:
-    return value if math.isfinite(value) else None
 
 
 def _count_needed(one: Difference) -> int | None:
@@ -133,7 +126,7 @@ def _draw_differences(comparison: Comparison) -> list[Block]:
     """Differences with intervals around zero, those of a similar size on one axis; none where there are too many."""
     two, short = len(comparison.models) == 2, shorten_model_names(comparison.models)
     by_name: dict[str, list[Difference]] = {}
-    for one in comparison.headline if len(comparison.headline) <= MOST_DOTS else ():
+    for one in comparison.headline if len(comparison.headline) <= MAX_DOTS else ():
         by_name.setdefault(one.name, []).append(one)
     groups: dict[str, list[Difference]] = {}
     for rows in by_name.values():
@@ -144,7 +137,7 @@ def _draw_differences(comparison: Comparison) -> list[Block]:
     )
     charts: list[Block] = []
     for rows in groups.values():
-        titles = {one.name: find_score_meaning(comparison.benchmark.card, one.name).title for one in rows}
+        titles = {one.name: comparison.find_meaning(one.name).title for one in rows}
         if any(one.value for one in rows):
             # Pairs are headings, which have the whole width: beside the dots two names would be cut on a phone.
             pairs = ("" if two else f"{short[one.first]} minus {short[one.second]}" for one in rows)
@@ -168,16 +161,15 @@ def build_score_blocks(comparison: Comparison) -> list[Block]:
     overall = get_overall_scores(comparison)
     names = [score.name for score in card.scores if any(score.name in scores for scores in overall.values())]
     charts: list[Block] = []
-    explained = False
-    for name in [name for name in names if name in list_headline_scores(card)]:
+    explanation = LETTERS
+    for name in [name for name in names if name in list_headline_names(card)]:
         known = [(model, scores[name]) for model, scores in overall.items() if name in scores]
         rows = [(model, score) for model, score in known if math.isfinite(score.value)]
         places = comparison.standings.get(name, ())
-        letters = (AS_ABOVE if explained else LETTERS) if places else ""
-        explained = explained or bool(places)
+        letters, explanation = (explanation, AS_ABOVE) if places else ("", explanation)
         charts.append(_draw_scores(find_score_meaning(card, name), rows, places, letters))
     values = [
-        (model, *(_finite(scores[name].value) if name in scores else None for name in names))
+        (model, *(finite_or_none(scores[name].value) if name in scores else None for name in names))
         for model, scores in overall.items()
     ]
     table = Table(
@@ -202,11 +194,12 @@ def _draw_scores(
 ) -> DotChart:
     names = shorten_model_names([model for model, _ in rows])
     labels = names | {place.model: format_ranked_label(place, names.get(place.model, place.model)) for place in places}
-    down = meaning.higher_is_better or not meaning.ranked
-    ordered = sorted(rows, key=lambda row: -row[1].value if down else row[1].value)
     if places:
-        order = [place.model for place in places]
-        ordered = sorted(rows, key=lambda row: order.index(row[0]) if row[0] in order else len(order))
+        order = {place.model: index for index, place in enumerate(places)}
+        ordered = sorted(rows, key=lambda row: order.get(row[0], len(order)))
+    else:
+        sign = -1 if meaning.higher_is_better or not meaning.ranked else 1
+        ordered = sorted(rows, key=lambda row: sign * row[1].value)
     sentence = meaning.meaning[:1].upper() + meaning.meaning[1:]
     better = f"{meaning.direction.capitalize()}." if meaning.ranked else "Neither higher nor lower is better."
     caption = " ".join(filter(None, (f"{sentence}." if sentence else "", better, letters)))
@@ -231,7 +224,7 @@ def _build_full_table_section(comparison: Comparison) -> Section:
 
     ordered = sorted(comparison.differences, key=order)
     families = ", ".join(f"{name} ({count:,})" for name, count in count_comparisons(comparison.differences).items())
-    shown = ordered[:MOST_ROWS]
+    shown = ordered[:MAX_ROWS]
     text = (
         f"Each p-value is the share of swaps of whole clusters between two models after which they differ at least as "
         f"much as they do: {comparison.swaps:,} random swaps, or all of them where clusters are few. The "

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from hardlook.report.compare.report import MOST_SENTENCES, describe_differences, get_overall_scores
-from hardlook.report.compare.slice_winners import (
+from hardlook.report.compare.report import MAX_SENTENCES, describe_differences, get_overall_scores
+from hardlook.report.compare.slices import (
     SliceWinner,
     count_wins,
     describe_winner_changes,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from hardlook.report.compare.differences import Difference
 
 
-MOST_PAIRS, MOST_CHANGES = 30, 5
+MAX_PAIRS, MAX_CHANGES = 30, 5
 
 GAP = 2
 
@@ -58,9 +58,9 @@ def print_comparison(comparison: Comparison, console: Console) -> None:
         console.print(build_pair_table(comparison, console.width))
         console.print()
         lines = describe_differences(comparison, comparison.headline)
-        for line in lines[:MOST_SENTENCES]:
+        for line in lines[:MAX_SENTENCES]:
             console.print(Text(line))
-        _print_more(console, len(lines) - MOST_SENTENCES, "sentence")
+        _print_more(console, len(lines) - MAX_SENTENCES, "sentence")
     else:
         console.print()
         for ranking in build_ranking_tables(comparison, console.width):
@@ -92,9 +92,9 @@ def _print_slices(comparison: Comparison, console: Console) -> None:
     for line in lines:
         console.print(Text(line))
     changes = find_winner_changes(winners)
-    for line in describe_winner_changes(comparison, changes[:MOST_CHANGES]):
+    for line in describe_winner_changes(comparison, changes[:MAX_CHANGES]):
         console.print(Text(line, style="yellow"))
-    _print_more(console, len(changes) - MOST_CHANGES, "change")
+    _print_more(console, len(changes) - MAX_CHANGES, "change")
     if not changes:
         console.print(Text("In no slice does another model clearly win.", style="dim"))
 
@@ -157,16 +157,12 @@ def build_ranking_tables(comparison: Comparison, width: int) -> list[Table]:
             cells.append(Text(f"{value} {letters.get(model, ''):<{room}}", style="bold" if best else ""))
         columns.append((f"{name}{format_direction(name, meanings)}", cells))
     free = width - max(map(len, models), default=0) - GAP
-    return [_make_ranking(models, group) for group in _group_columns(columns, free)]
-
-
-def _make_ranking(models: Sequence[str], columns: Sequence[tuple[str, Sequence[Text]]]) -> Table:
-    from rich.text import Text
-
-    table = _make_table(("model",), tuple(head for head, _ in columns))
-    for place, model in enumerate(models):
-        table.add_row(Text(model), *(cells[place] for _, cells in columns))
-    return table
+    tables = []
+    for group in _group_columns(columns, free):
+        tables.append(_make_table(("model",), tuple(head for head, _ in group)))
+        for row, model in enumerate(models):
+            tables[-1].add_row(Text(model), *(cells[row] for _, cells in group))
+    return tables
 
 
 def _group_columns(columns: Sequence[tuple[str, list[Text]]], free: int) -> list[list[tuple[str, list[Text]]]]:
@@ -189,7 +185,7 @@ def build_pairs_table(comparison: Comparison, width: int) -> tuple[Table, int]:
     Columns that do not fit into `width` are left out: first the intervals, then the p-values.
     """
     names = list(dict.fromkeys(one.name for one in comparison.headline))
-    shown = sorted(comparison.headline, key=lambda one: names.index(one.name))[:MOST_PAIRS]
+    shown = sorted(comparison.headline, key=lambda one: names.index(one.name))[:MAX_PAIRS]
     heads = ("score", "model", "against", "difference", "interval", "adj. p", "verdict")
     rows: list[tuple[Any, ...]] = []
     for one in shown:
@@ -213,8 +209,7 @@ def build_score_table(comparison: Comparison) -> Table:
 
 
 def _format_test(one: Difference, decimals: int) -> tuple[str, str, str]:
-    bounds = format_interval(one.interval.low, one.interval.high, decimals) if one.interval else ""
-    return format_number(one.value, decimals), bounds, format_p_value(one.adjusted)
+    return format_number(one.value, decimals), format_interval(*one.bounds, decimals), format_p_value(one.adjusted)
 
 
 def _format_verdict(one: Difference) -> Text:

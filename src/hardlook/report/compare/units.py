@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import HardlookError
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.sections import Block, Example, Gallery, Picture, ScatterChart, Section, Spot, Table
 from hardlook.randomness import generator
 from hardlook.report.compare.model_names import shorten_model_names
 from hardlook.report.formatting import format_number
 from hardlook.report.notable_units import get_light_records
+from hardlook.report.run_report import load_unit_pictures
 
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Qualities closer than this are equal but for rounding.
 EQUAL = 1e-12
+
+MAX_SPOTS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,41 +100,36 @@ def list_largest_gains(qualities: UnitQualities, first: str, second: str, most: 
     >>> list_largest_gains(qualities, "a", "b", 5), list_largest_gains(qualities, "b", "a", 5)
     (['x'], ['y'])
     """
-    gains = qualities.gains(first, second)
-    ahead = [(-gain, unit) for gain, unit in zip(gains.tolist(), qualities.units, strict=True) if gain > EQUAL]
-    return [unit for _, unit in sorted(ahead)[:most]]
+    return _list_largest(qualities.gains(first, second), qualities.units, most)
 
 
 def list_largest_spreads(qualities: UnitQualities, most: int) -> list[str]:
     """The units with the largest difference between the best and the worst model, ties by unit id."""
-    spread = qualities.values.max(axis=0) - qualities.values.min(axis=0)
-    apart = [(-width, unit) for width, unit in zip(spread.tolist(), qualities.units, strict=True) if width > EQUAL]
-    return [unit for _, unit in sorted(apart)[:most]]
+    return _list_largest(qualities.values.max(axis=0) - qualities.values.min(axis=0), qualities.units, most)
+
+
+def _list_largest(values: NDArray[np.float64], units: Sequence[str], most: int) -> list[str]:
+    positive = [(-value, unit) for value, unit in zip(values.tolist(), units, strict=True) if value > EQUAL]
+    return [unit for _, unit in sorted(positive)[:most]]
 
 
 def load_pictures(
     runs: Mapping[str, ScoredRun], wanted: Mapping[str, Sequence[str]]
 ) -> dict[str, Sequence[Picture] | str]:
     """By unit its pictures, or the reason why there are none; `wanted` has the models to show for each unit."""
-    if not wanted:
-        return {}
-    listed: dict[str, dict[str, Any]] = {}
-    whole: dict[str, Mapping[str, Any]] = {}
-    for model, run in runs.items():
-        mine = [unit for unit, models in wanted.items() if model in models]
-        try:
-            listed[model] = {unit.id: unit for unit in run.benchmark.list_units(run.options)} if mine else {}
-            whole[model] = run.whole_records(mine) if mine else {}
-        except (HardlookError, OSError) as error:
-            return {unit: f"the data of {model} cannot be read any more: {error}" for unit in wanted}
+    loaded = {
+        model: load_unit_pictures(run, [unit for unit, models in wanted.items() if model in models])
+        for model, run in runs.items()
+    }
     found: dict[str, Sequence[Picture] | str] = {}
     for unit, models in wanted.items():
-        try:
-            answers = {
-                model: runs[model].benchmark.pictures(listed[model][unit], whole[model][unit]) for model in models
-            }
-        except (HardlookError, OSError, KeyError) as error:
-            found[unit] = f"no picture: {error}"
+        answers: dict[str, Sequence[Picture]] = {}
+        for model in models:
+            pictures = loaded[model][unit]
+            if isinstance(pictures, str):
+                found[unit] = f"{model}: {pictures}"
+                break
+            answers[model] = pictures
         else:
             found[unit] = merge_pictures(answers)
     return found
@@ -170,9 +167,6 @@ def is_same_picture(one: Picture, other: Picture) -> bool:
         and tuple(one.points) == tuple(other.points)
         and all(mine.dtype == theirs.dtype and np.array_equal(mine, theirs) for mine, theirs in arrays)
     )
-
-
-MOST_SPOTS = 2_000
 
 
 def build_unit_section(runs: Sequence[ScoredRun], qualities: UnitQualities, examples: int) -> Section:
@@ -221,9 +215,9 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
     short = shorten_model_names(qualities.models)
     known = np.flatnonzero(np.isfinite(x) & np.isfinite(y))
     caption = f"One spot per unit. Above the line {first} has more."
-    if len(known) > MOST_SPOTS:
-        caption += f" {MOST_SPOTS:,} of {len(known):,} units, drawn at random."
-        known = np.sort(generator(0, "spots").choice(known, MOST_SPOTS, replace=False))
+    if len(known) > MAX_SPOTS:
+        caption += f" {MAX_SPOTS:,} of {len(known):,} units, drawn at random."
+        known = np.sort(generator(0, "spots").choice(known, MAX_SPOTS, replace=False))
     return ScatterChart(
         f"{qualities.quality.title}: {first} against {second}",
         caption,

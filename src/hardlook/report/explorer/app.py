@@ -12,7 +12,6 @@ from hardlook.errors import HardlookError
 from hardlook.extras import require
 from hardlook.report.charts.palette import stylesheet
 from hardlook.report.explorer.run_data import RunData
-from hardlook.report.explorer.unit_view import build_unit_view, find_row, parse_overlay
 from hardlook.report.explorer.urls import (
     PageError,
     Parameters,
@@ -21,7 +20,14 @@ from hardlook.report.explorer.urls import (
     parse_parameters,
     split_parameters,
 )
-from hardlook.report.explorer.views import build_compare_view, build_index_view, build_run_view
+from hardlook.report.explorer.views import (
+    build_compare_view,
+    build_index_view,
+    build_run_view,
+    build_unit_view,
+    find_row,
+    parse_overlay,
+)
 from hardlook.report.pictures import encode_png
 from hardlook.serving import (
     ISOLATION_HEADERS,

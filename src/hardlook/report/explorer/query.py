@@ -33,7 +33,7 @@ FieldKind = Literal["unit", "quality", "slice", "measurement"]
 
 FieldType = Literal["int", "float", "bool", "text"]
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 
 
 @dataclass(frozen=True)
@@ -98,15 +98,12 @@ def summarize_field(frame: pl.DataFrame, field: Field) -> FieldSummary:
     if field.kind == "unit":
         return FieldSummary(len(column))
     distinct = column.n_unique()
-    if field.numeric:
-        low, high = column.min(), column.max()
-        bounds = (None if low is None else float(low), None if high is None else float(high))  # type: ignore[arg-type]
-    else:
-        bounds = (None, None)
+    ends: tuple[Any, Any] = (column.min(), column.max()) if field.numeric else (None, None)
+    low, high = (None if end is None else float(end) for end in ends)
     values: tuple[str, ...] = ()
-    if field.kind == "slice" and distinct <= MOST_LISTED:
+    if field.kind == "slice" and distinct <= MAX_LISTED:
         values = tuple(format_slice_value(value) for value in column.unique().drop_nulls().sort().to_list())
-    return FieldSummary(distinct, *bounds, values)
+    return FieldSummary(distinct, low, high, values)
 
 
 def format_slice_value(value: object) -> str:
@@ -120,7 +117,7 @@ def format_slice_value(value: object) -> str:
 
 PAGE_SIZE, LARGEST_PAGE, LAST_PAGE = 50, 200, 10_000_000
 
-MOST_TEXT = 300
+MAX_TEXT = 300
 
 _SINGLE = ("q", "sort", "order", "page", "size")
 
@@ -141,10 +138,6 @@ class Query:
     def filtered(self) -> bool:
         """Whether it leaves out any records."""
         return bool(self.text or self.values or self.ranges)
-
-    def without_page(self) -> Query:
-        """The same query at its first page and default page size."""
-        return replace(self, page=1, size=PAGE_SIZE)
 
     def parameters(self, **changes: Any) -> list[tuple[str, str]]:
         """The query as parameters of a URL, with some fields changed."""
@@ -214,12 +207,19 @@ def parse_query(
                 bounds.setdefault(key, {})[kind] = _parse_number(text, name)
         else:
             raise PageError(f"There is no parameter {truncate(name)}.")
+    text, key, order = single.get("q", "").strip(), single.get("sort", "") or sort, single.get("order", "")
+    if len(text) > MAX_TEXT:
+        raise PageError(f"The text to look for has {len(text)} characters; {MAX_TEXT} are allowed.")
+    if key not in fields:
+        raise PageError(f"There is no column {truncate(key)} to sort by. There are: {', '.join(fields)}.")
+    if order not in ("", "up", "down"):
+        raise PageError(f"The order is up or down, not {truncate(order)}.")
     return Query(
-        text=_check_length(single.get("q", "").strip()),
+        text=text,
         values=tuple((key, tuple(dict.fromkeys(values[key]))) for key in sorted(values)),
         ranges=tuple((key, bounds[key].get("min"), bounds[key].get("max")) for key in sorted(bounds)),
-        sort=_check_sort_key(single.get("sort", "") or sort, fields),
-        descending=_parse_order(single.get("order", ""), descending if not single.get("sort") else False),
+        sort=key,
+        descending=order == "down" if order else descending and not single.get("sort"),
         page=_parse_whole_number(single.get("page", ""), "page", 1, LAST_PAGE),
         size=_parse_whole_number(single.get("size", ""), "size", PAGE_SIZE, LARGEST_PAGE),
     )
@@ -262,35 +262,14 @@ def _parse_whole_number(text: str, name: str, default: int, most: int) -> int:
     return int(text)
 
 
-def _parse_order(text: str, default: bool) -> bool:
-    if text not in ("", "up", "down"):
-        raise PageError(f"The order is up or down, not {truncate(text)}.")
-    return text == "down" if text else default
-
-
-def _check_sort_key(key: str, fields: Mapping[str, Field]) -> str:
-    if key not in fields:
-        raise PageError(f"There is no column {truncate(key)} to sort by. There are: {', '.join(fields)}.")
-    return key
-
-
-def _check_length(text: str) -> str:
-    if len(text) > MOST_TEXT:
-        raise PageError(f"The text to look for has {len(text)} characters; {MOST_TEXT} are allowed.")
-    return text
-
-
 def describe_filters(query: Query, fields: Mapping[str, Field]) -> list[str]:
-    """The filters in words, one text per filter.
+    """A text for each filter.
 
     >>> describe_filters(Query(text="cat"), {"unit": UNIT})
     ['the id contains \N{LEFT DOUBLE QUOTATION MARK}cat\N{RIGHT DOUBLE QUOTATION MARK}']
     """
-    words = (
-        [f"the id contains \N{LEFT DOUBLE QUOTATION MARK}{query.text}\N{RIGHT DOUBLE QUOTATION MARK}"]
-        if query.text
-        else []
-    )
+    quoted = f"\N{LEFT DOUBLE QUOTATION MARK}{query.text}\N{RIGHT DOUBLE QUOTATION MARK}"
+    words = [f"the id contains {quoted}"] if query.text else []
     for key, values in query.values:
         words.append(f"{fields[key].title} is {' or '.join(value or '(empty)' for value in values)}")
     for key, low, high in query.ranges:

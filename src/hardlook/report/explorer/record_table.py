@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.caching import LRUCache
 from hardlook.report.explorer.query import (
-    MOST_LISTED,
+    MAX_LISTED,
+    PAGE_SIZE,
     UNIT,
     Field,
     FieldSummary,
@@ -72,11 +73,6 @@ class RecordTable:
         """A summary of each column."""
         return {field.key: summarize_field(self.frame, field) for field in self.fields}
 
-    @cached_property
-    def size(self) -> float:
-        """Bytes in memory."""
-        return float(self.frame.estimated_size())
-
     @property
     def shown(self) -> list[Field]:
         """The columns to show: all but those with the same value in every record."""
@@ -88,16 +84,13 @@ class RecordTable:
 
     def select(self, query: Query) -> Selection:
         """The result of a query, shared by its pages."""
-        return self._selections.get_or_create(query.without_page(), lambda: self._select(query))
+        key = replace(query, page=1, size=PAGE_SIZE)
+        return self._selections.get_or_create(key, lambda: self._select(query))
 
     def row_of(self, unit: str) -> int | None:
         """The row of a unit, or None."""
         found = (self.frame["unit"] == unit).arg_true()
         return int(found[0]) if len(found) else None
-
-    def rows(self, numbers: NDArray[np.uint32]) -> list[dict[str, Any]]:
-        """Rows as dicts, in the order of their numbers."""
-        return self.frame[numbers].to_dicts()
 
     def _select(self, query: Query) -> Selection:
         import polars as pl
@@ -134,7 +127,7 @@ class RecordTable:
         groups = {}
         for field in self.fields:
             summary = self.summaries[field.key]
-            if field.kind == "slice" and not summary.constant and summary.distinct <= MOST_LISTED:
+            if field.kind == "slice" and not summary.constant and summary.distinct <= MAX_LISTED:
                 grouped = frame.group_by(field.key).agg(pl.len().alias("n"), mean.alias("mean"))
                 grouped = grouped.sort("n", field.key, descending=[True, False])
                 groups[field.key] = [

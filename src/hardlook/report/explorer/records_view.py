@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from hardlook.report.charts.drawing import LinearScale, fit_scale, segment, svg_drawing, x_axis
+from hardlook.report.charts.drawing import LinearScale, fit_scale, histogram_path, segment, svg_drawing, x_axis
 from hardlook.report.charts.palette import ACCENT, INK, RULE
 from hardlook.report.explorer.query import LARGEST_PAGE, Field, Query, describe_filters
 from hardlook.report.explorer.record_table import Histogram, RecordTable, Selection
@@ -32,16 +32,13 @@ def draw_histogram(histogram: Histogram, mean: float | None, title: str, *, key:
     round_scale = fit_scale([low, (low + high) / 2, high], start=16, stop=width - 16, ticks=8 if width > 500 else 4)
     ticks = tuple(tick for tick in round_scale.ticks if low <= tick <= high)
     scale = LinearScale(low, high, 16, width - 16, ticks)
-    base, most = _TALL + 12, histogram.counts.max()
-    wide = (scale.stop - scale.start) / len(histogram.counts)
-    bars = "".join(
-        f"M{scale.start + place * wide + 0.5:.1f} {base:.1f}v-{max(count / most * _TALL, 1):.1f}"
-        f"h{wide - 1:.1f}V{base:.1f}z"
-        for place, count in enumerate(histogram.counts.tolist())
-        if count
-    )
-    parts = [x_axis(scale, 6, base, title), element("path", d=bars, fill=ACCENT, fill_opacity=0.55)]
-    parts.append(segment(scale.start, base, scale.stop, base, RULE))
+    base = _TALL + 12
+    bars = histogram_path(histogram.counts.tolist(), scale, base, _TALL, least=1)
+    parts = [
+        x_axis(scale, 6, base, title),
+        element("path", d=bars, fill=ACCENT, fill_opacity=0.55),
+        segment(scale.start, base, scale.stop, base, RULE),
+    ]
     if mean is not None:
         parts.append(segment(scale.at(mean), base + 4, scale.at(mean), 6, INK, 1.6))
     return svg_drawing(key, width, base + 46, f"Spread of {title}", describe_histogram(histogram, mean, title), *parts)
@@ -68,9 +65,9 @@ def describe_histogram(histogram: Histogram, mean: float | None, title: str) -> 
 
 WIDE, NARROW = 840.0, 360.0
 
-MOST_TEXT = 80
+MAX_TEXT = 80
 
-MOST_GROUPS = 30
+MAX_GROUPS = 30
 
 MakeURL = Callable[[Sequence[tuple[str, str]]], str]
 
@@ -84,7 +81,7 @@ def build_records_view(
     last = max(1, -(-count // query.size))
     if query.page > last:
         raise PageError(f"There is no page {query.page}: this list has {format_count(last, 'page')}.", 404)
-    rows = table.rows(selection.page(query.page, query.size))
+    rows = table.frame[selection.page(query.page, query.size)].to_dicts()
     return {
         "count": count,
         "counted": format_count(count, "record"),
@@ -98,7 +95,11 @@ def build_records_view(
         "groups": _build_groups(table, selection, query, make_url),
         "columns": [_build_column(field, query, make_url) for field in table.shown],
         "rows": _build_rows(rows, table.shown, unit_link),
-        "constants": [(f.title, _shorten(_format_constant(table, f))) for f in table.fields if f not in table.shown],
+        "constants": [
+            (field.title, _shorten(format_cell(table.frame[field.key][0])) if len(table) else "")
+            for field in table.fields
+            if field not in table.shown
+        ],
         "pager": _build_pager(query, last, make_url),
     }
 
@@ -122,22 +123,14 @@ def format_cell(value: object, decimals: int = 3) -> str:
 
 def _shorten(value: object) -> str:
     text = " ".join(str(value).split())
-    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}\N{HORIZONTAL ELLIPSIS}"
-
-
-def _format_constant(table: RecordTable, field: Field) -> object:
-    return format_cell(table.frame[field.key][0]) if len(table) else ""
+    return text if len(text) <= MAX_TEXT else f"{text[:MAX_TEXT]}\N{HORIZONTAL ELLIPSIS}"
 
 
 def _build_form(table: RecordTable, query: Query) -> dict[str, Any]:
     chosen, ranges = dict(query.values), {key: (low, high) for key, low, high in query.ranges}
     shown = table.shown
     slices = [
-        {
-            "field": field,
-            "values": table.summaries[field.key].values,
-            "chosen": chosen.get(field.key, ()),
-        }
+        {"field": field, "values": table.summaries[field.key].values, "chosen": chosen.get(field.key, ())}
         for field in shown
         if field.kind == "slice"
     ]
@@ -171,15 +164,9 @@ def _build_means(table: RecordTable, selection: Selection, query: Query) -> list
     rows = []
     for field in table.fields:
         if field.kind == "quality":
-            here, all_of_them = selection.means[field.key], everything[field.key]
-            decimals = choose_decimals([here, all_of_them])
-            rows.append(
-                {
-                    "title": field.title,
-                    "here": format_number(here, decimals),
-                    "all": format_number(all_of_them, decimals),
-                }
-            )
+            means = {"here": selection.means[field.key], "all": everything[field.key]}
+            decimals = choose_decimals(means.values())
+            rows.append({"title": field.title} | {key: format_number(mean, decimals) for key, mean in means.items()})
     return rows
 
 
@@ -208,9 +195,9 @@ def _build_groups(table: RecordTable, selection: Selection, query: Query, make_u
                 "count": format_number(count, 0),
                 "mean": format_number(mean, decimals),
             }
-            for value, count, mean in groups[:MOST_GROUPS]
+            for value, count, mean in groups[:MAX_GROUPS]
         ]
-        found.append({"title": table.by_key[key].title, "rows": rows, "more": max(0, len(groups) - MOST_GROUPS)})
+        found.append({"title": table.by_key[key].title, "rows": rows, "more": max(0, len(groups) - MAX_GROUPS)})
     return found
 
 

@@ -38,8 +38,8 @@ class RunData:
         self.index, self.trusted = RunIndex(root), frozenset(trusted)
         self._benchmarks: LRUCache[Benchmark] = LRUCache(64)
         self._states: LRUCache[RunState] = LRUCache(256)
-        self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.size)
-        self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.size)
+        self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.frame.estimated_size())
+        self._pairs: LRUCache[RunPair] = LRUCache(GIBIBYTE, lambda pair: pair.table.frame.estimated_size())
         self._units: LRUCache[Future[Mapping[str, Unit]]] = LRUCache(4)
         self._pictures: LRUCache[Sequence[Picture]] = LRUCache(6)
         # Benchmarks may keep state between pictures, which two threads must not change at once.

@@ -165,5 +165,5 @@ def _read_scores(folder: RunFolder) -> tuple[tuple[ScoreRow, ...], int | None]:
 
 
 def _get_bounds(interval: dict[str, Any] | None) -> tuple[float | None, float | None]:
-    low, high = (interval.get("low"), interval.get("high")) if interval else (None, None)
+    low, high = (interval or {}).get("low"), (interval or {}).get("high")
     return (float(low), float(high)) if low is not None and high is not None else (None, None)

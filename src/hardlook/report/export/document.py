@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import hardlook
 from hardlook.errors import DataError
 from hardlook.harness import scorecard
 from hardlook.harness.scorecard import Score, Scorecard
-from hardlook.report.export.block_data import build_section_data
+from hardlook.harness.sections import (
+    Block,
+    CurveChart,
+    DialChart,
+    DistributionChart,
+    DotChart,
+    Gallery,
+    HeatMap,
+    Line,
+    ScatterChart,
+    Section,
+    SlopeChart,
+    Table,
+)
+from hardlook.report.block_names import make_unique_name, name_blocks
+from hardlook.report.charts.distribution import tabulate_distribution
+from hardlook.report.compare.shared_units import EVERY_BYTE
+from hardlook.report.html_tables import pad_rows
 from hardlook.report.json_values import dump_json, to_json_value
 
 if TYPE_CHECKING:
@@ -21,18 +38,9 @@ if TYPE_CHECKING:
 SCHEMA = "hardlook.export/1"
 
 # The keys of an interval: in a row, and in scores.json.
-_INTERVAL = {
-    "low": "low",
-    "high": "high",
-    "level": "level",
-    "method": "method",
-    "resampled": "resampled",
-    "resampled_n": "n",
-}
+_INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
 
-_EVERY_BYTE = " (every byte)"
-
-_DATA = "data "
+_POINT = ("line", "x", "y", "low", "high")
 
 
 def build_document(scored: ScoredRun) -> dict[str, Any]:
@@ -67,25 +75,17 @@ def list_data_fingerprints(parts: Mapping[str, Any]) -> list[dict[str, Any]]:
     >>> list_data_fingerprints({"threads": 1, "data voc (every byte)": "5f2d"})
     [{'name': 'voc', 'fingerprint': '5f2d', 'every_byte': True}]
     """
-    named = {name.removeprefix(_DATA): value for name, value in parts.items() if name.startswith(_DATA)}
+    named = {name.removeprefix("data "): value for name, value in parts.items() if name.startswith("data ")}
     return [
-        {"name": name.removesuffix(_EVERY_BYTE), "fingerprint": str(value), "every_byte": name.endswith(_EVERY_BYTE)}
+        {"name": name.removesuffix(EVERY_BYTE), "fingerprint": str(value), "every_byte": name.endswith(EVERY_BYTE)}
         for name, value in named.items()
     ]
 
 
 def _build_benchmark(card: BenchmarkCard, name: str, version: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "version": version,
-        "title": card.title,
-        "summary": card.summary,
-        "role": card.role,
-        "citation": card.citation,
-        "data_licence": card.data_licence,
-        "scores": [_build_meaning(score) for score in card.scores],
-        "qualities": [asdict(quality) for quality in card.qualities],
-    }
+    facts = {key: getattr(card, key) for key in ("title", "summary", "role", "citation", "data_licence")}
+    scores, qualities = [_build_meaning(score) for score in card.scores], [asdict(one) for one in card.qualities]
+    return {"name": name, "version": version, **facts, "scores": scores, "qualities": qualities}
 
 
 def _build_meaning(score: ScoreMeaning) -> dict[str, Any]:
@@ -144,3 +144,115 @@ def _restore_score(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as in scores.json, where an interval is an object."""
     interval = None if row["method"] is None else {field: row[key] for key, field in _INTERVAL.items()}
     return {key: row[key] for key in ("name", "value", "n", "slice", "reading", "comparable")} | {"interval": interval}
+
+
+@dataclass(frozen=True)
+class BlockData:
+    """A block as columns and rows, with the names of its axes and its reference lines."""
+
+    kind: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    axes: dict[str, str] = field(default_factory=dict)
+    references: Sequence[tuple[str, float]] = ()
+
+
+def build_section_data(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    """Every section with its blocks, each with a unique name."""
+    return [
+        {
+            "title": section.title,
+            "text": section.text,
+            "blocks": [_build_block(block, name) for block, name in zip(section.blocks, named, strict=True)],
+        }
+        for section, named in zip(sections, name_all_blocks(sections), strict=True)
+    ]
+
+
+def _build_block(block: Block, name: str) -> dict[str, Any]:
+    data = tabulate_block(block)
+    return {
+        "type": data.kind,
+        "name": name,
+        "title": block.title,
+        "caption": block.caption,
+        "axes": data.axes,
+        "columns": list(data.columns),
+        "rows": to_json_value(data.rows),
+        "references": [{"label": label, "value": to_json_value(value)} for label, value in data.references],
+    }
+
+
+def tabulate_block(block: Block) -> BlockData:
+    """The block as columns and rows: fixed columns per kind of block, one row per mark.
+
+    A distribution is exported by its counts, mean and quartiles, since its values are in the records.
+
+    >>> from hardlook.harness.sections import Dot
+    >>> chart = DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),), axis="IoU")
+    >>> tabulate_block(chart).columns, tabulate_block(chart).rows
+    (('group', 'label', 'value', 'low', 'high'), [('', 'cat', 0.8, 0.7, 0.9)])
+    """
+    rows: list[tuple[Any, ...]]
+    match block:
+        case DotChart():
+            rows = [(row.group, row.label, row.value, row.low, row.high) for row in block.rows]
+            columns = ("group", "label", "value", "low", "high")
+            return BlockData("dots", columns, rows, {"value": block.axis}, block.references)
+        case CurveChart():
+            axes = {"x": block.x_axis, "y": block.y_axis}
+            return BlockData("curves", _POINT, _list_points(block.lines), axes)
+        case DialChart():
+            rho = dict(zip((line.name for line in block.lines), block.spearman, strict=False))
+            rows = [(*point, rho.get(point[0]), point[0] in block.controls) for point in _list_points(block.lines)]
+            axes = {"x": "setting of the dial", "y": block.score}
+            return BlockData("dial", (*_POINT, "spearman", "control"), rows, axes)
+        case HeatMap():
+            rows = [(name, *values) for name, values in zip(block.rows, block.values, strict=True)]
+            axes = {"row": block.row_axis, "column": block.column_axis}
+            return BlockData("heat-map", ("row", *block.columns), rows, axes)
+        case ScatterChart():
+            rows = [(spot.group, spot.label, spot.x, spot.y) for spot in block.spots]
+            axes = {"x": block.x_axis, "y": block.y_axis}
+            return BlockData("scatter", ("group", "label", "x", "y"), rows, axes)
+        case DistributionChart():
+            summary = tabulate_distribution(block)
+            return BlockData("distribution", summary.columns, summary.rows, {"value": block.axis})
+        case SlopeChart():
+            rows = [(row.label, row.left, row.right, row.note) for row in block.rows]
+            axes = {"left": block.left, "right": block.right, "value": block.axis}
+            return BlockData("slope", ("label", "left", "right", "note"), rows, axes)
+        case Table():
+            return BlockData("table", block.columns, pad_rows(block.rows, len(block.columns)))
+        case Gallery():
+            return BlockData("gallery", ("unit", "caption"), [(one.unit, one.caption) for one in block.examples])
+    raise TypeError(f"expected a block of a report, got {type(block).__name__}")
+
+
+def _list_points(lines: Sequence[Line]) -> list[tuple[Any, ...]]:
+    points: list[tuple[Any, ...]] = []
+    for line in lines:
+        low, high = ([None] * len(line.x) if band is None else band for band in (line.low, line.high))
+        points += [(line.name, *point) for point in zip(line.x, line.y, low, high, strict=True)]
+    return points
+
+
+def name_all_blocks(sections: Sequence[Section]) -> list[list[str]]:
+    """A unique name for each block of each section: those of `name_blocks`, and names for galleries.
+
+    >>> from hardlook.harness.sections import Table
+    >>> iou = Table("IoU of each class", "", (), ())
+    >>> name_all_blocks([Section("a", "", (iou, Gallery("Worst", "", ()))), Section("b", "", (iou,))])
+    [['iou-of-each-class', 'worst'], ['iou-of-each-class-2']]
+    """
+    taken = list(name_blocks(sections))
+    # These are in the order of the blocks.
+    in_order = iter(tuple(taken))
+
+    def name(block: Block) -> str:
+        if not isinstance(block, Gallery):
+            return next(in_order)
+        taken.append(make_unique_name(block.title, taken))
+        return taken[-1]
+
+    return [[name(block) for block in section.blocks] for section in sections]

@@ -16,7 +16,6 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from hardlook.harness.benchmark import Benchmark
 from hardlook.report.export.document import build_document
 from hardlook.report.json_values import dump_json
 
@@ -36,38 +35,29 @@ class ExportedRecords:
     columns: list[dict[str, str]]
     table: pl.DataFrame
 
-    def blocks(self, size: int = ROWS_AT_ONCE) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows in the order of the units, `size` at a time, as values of JSON."""
-        for part in self.table.iter_slices(size):
-            yield part.select(_convert_column(name, kind) for name, kind in part.schema.items()).rows()
+    def rows(self, at_once: int = ROWS_AT_ONCE) -> Iterator[tuple[Any, ...]]:
+        """Rows in the order of the units, as values of JSON."""
+        for part in self.table.iter_slices(at_once):
+            yield from part.select(_convert_column(name, kind) for name, kind in part.schema.items()).rows()
 
 
 def select_exported_records(scored: ScoredRun) -> ExportedRecords:
     """The records of a run, with the meaning of each column."""
-    columns, table = _describe_columns(scored.benchmark), scored.records
-    if scored.benchmark.qualities is not None and scored.benchmark.card.qualities:
-        table = table.hstack(_compute_qualities(scored))
-        columns += [
-            {"name": f"quality.{quality.name}", "type": "float", "kind": "quality", "meaning": quality.title}
-            for quality in scored.benchmark.card.qualities
-        ]
-    return ExportedRecords(columns, table.select(column["name"] for column in columns))
-
-
-def _describe_columns(benchmark: Benchmark) -> list[dict[str, str]]:
-    own = [
-        {"name": column.name, "type": column.type, "kind": column.kind, "meaning": column.meaning}
-        for column in benchmark.schema.columns
-        if column.kind != "picture"
+    benchmark, table = scored.benchmark, scored.records
+    columns = [("unit", "text", "unit", "the unit's id")]
+    columns += [
+        (one.name, one.type, one.kind, one.meaning) for one in benchmark.schema.columns if one.kind != "picture"
     ]
-    return [{"name": "unit", "type": "text", "kind": "unit", "meaning": "the unit's id"}, *own]
-
-
-def _compute_qualities(scored: ScoredRun) -> list[pl.Series]:
-    """The qualities as columns; a prefix distinguishes them from measurements of the same name."""
-    benchmark: Any = scored.benchmark
-    values = benchmark.qualities(scored.records, scored.options)
-    return [values[quality.name].alias(f"quality.{quality.name}") for quality in benchmark.card.qualities]
+    if benchmark.qualities is not None:
+        values = benchmark.qualities(scored.records, scored.options)
+        for quality in benchmark.card.qualities:
+            # The prefix distinguishes a quality from a measurement of the same name.
+            name = f"quality.{quality.name}"
+            table = table.with_columns(values[quality.name].alias(name))
+            columns.append((name, "float", "quality", quality.title))
+    keys = ("name", "type", "kind", "meaning")
+    described = [dict(zip(keys, column, strict=True)) for column in columns]
+    return ExportedRecords(described, table.select(name for name, *_ in columns))
 
 
 def _convert_column(name: str, kind: Any) -> pl.Expr:
@@ -91,7 +81,7 @@ def _convert_column(name: str, kind: Any) -> pl.Expr:
 
 
 # One encoder for all rows: `json.dumps` would create one per row.
-_ENCODER = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, beside: Path | None = None) -> int:
@@ -109,12 +99,13 @@ def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, bes
     stream.write(f',\n "records": {{\n  "columns": {_encode(table.columns)},\n  "count": {len(table.table)},\n')
     if beside is None:
         stream.write('  "rows": [')
-        for number, row in enumerate(_iterate_rows(table)):
+        for number, row in enumerate(table.rows()):
             stream.write(f"{',' if number else ''}\n   {_encode(row)}")
         stream.write("\n  ]\n }\n}\n")
     else:
+        names = [column["name"] for column in table.columns]
         with open_for_replacement(beside) as lines:
-            _write_ndjson(table, lines)
+            lines.writelines(f"{_encode(dict(zip(names, row, strict=True)))}\n" for row in table.rows())
         stream.write(f'  "file": {_encode(beside.name)}\n }}\n}}\n')
     return len(table.table)
 
@@ -130,21 +121,6 @@ def open_for_replacement(path: Path) -> Iterator[TextIO]:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
-
-
-def _iterate_rows(table: ExportedRecords) -> Iterator[tuple[Any, ...]]:
-    for block in table.blocks():
-        yield from block
-
-
-def _write_ndjson(table: ExportedRecords, stream: TextIO) -> None:
-    names = [column["name"] for column in table.columns]
-    for row in _iterate_rows(table):
-        stream.write(f"{_encode(dict(zip(names, row, strict=True)))}\n")
-
-
-def _encode(value: Any) -> str:
-    return _ENCODER.encode(value)
 
 
 def read_schema() -> str:

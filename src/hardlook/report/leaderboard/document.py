@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from hardlook.report.formatting import format_slice
 from hardlook.report.json_values import to_json_value
 from hardlook.report.leaderboard.board import Leaderboard, Row
+from hardlook.report.score_display import get_bounds
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,26 +15,13 @@ if TYPE_CHECKING:
 
 SCHEMA = "hardlook.leaderboard/1"
 
-COLUMNS = (
-    "benchmark",
-    "method",
-    "kind",
-    "score",
-    "slice",
-    "value",
-    "low",
-    "high",
-    "n",
-    "reading",
-    "comparable",
-    "source",
-    "folder",
-    "date",
-)
+NUMBERS, ORIGIN = ("value", "low", "high", "n"), ("reading", "comparable", "source", "folder", "date")
+
+COLUMNS = ("benchmark", "method", "kind", "score", "slice", *NUMBERS, *ORIGIN)
 
 
 def build_document(board: Leaderboard) -> dict[str, Any]:
-    """The first run, and every ranking with all its rows, best first."""
+    """A leaderboard as JSON: its benchmark, the first run, and every ranking with all its rows, best first."""
     return {
         "benchmark": board.card.name,
         "version": board.card.version,
@@ -52,36 +40,28 @@ def build_document(board: Leaderboard) -> dict[str, Any]:
 
 
 def _build_row(row: Row) -> dict[str, Any]:
-    fields: dict[str, Any] = to_json_value(
-        {
-            "rank": row.rank,
-            "kind": row.kind,
-            "method": row.method,
-            "value": row.value,
-            "low": row.low,
-            "high": row.high,
-            "n": row.n,
-            "reading": row.reading,
-            "comparable": row.note,
-            "source": row.source,
-            "folder": row.folder,
-            "date": row.date,
-        }
-    )
-    return fields
+    fields: dict[str, Any] = {name: getattr(row, name) for name in ("rank", "kind", "method", *NUMBERS, *ORIGIN)}
+    return {name: to_json_value(value) for name, value in {**fields, "comparable": row.note}.items()}
 
 
 def build_frame(boards: list[Leaderboard]) -> pl.DataFrame:
-    """All scores of all runs in all their slices, then everything that is published; texts are empty, not null.
+    """The rows of `leaderboard.parquet`: all scores of all runs in all slices, then all published ones.
 
     `kind` is `run` or `published`; `comparable` says why a row can or cannot be compared; `value` is null where a
-    score is undefined, `low` and `high` where there is no interval, `n` where the publication does not give it.
+    score is undefined, `low` and `high` where there is no interval, `n` where the publication does not give it. Missing
+    texts are empty, not null.
     """
     import polars as pl
 
     rows: list[tuple[Any, ...]] = []
     for board in boards:
-        rows += _list_run_rows(board)
+        for entry in board.entries:
+            run, flags = entry.run, "; ".join(entry.flags)
+            for score in run.scorecard.scores:
+                comparable = "; ".join(filter(None, (flags, score.comparable)))
+                names = (board.card.name, entry.method, "run", score.name, format_slice(score.slice))
+                numbers = (score.value, *get_bounds(score), score.n)
+                rows.append((*names, *numbers, score.reading, comparable, "", run.folder, run.date))
         rows += [
             (board.card.name, row.method, "published", name, format_slice(row.where), value, None, None, None, "",
              row.comparable, row.source, "", "")
@@ -92,15 +72,3 @@ def build_frame(boards: list[Leaderboard]) -> pl.DataFrame:
     schema = {name: types.get(name, pl.String) for name in COLUMNS}
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     return frame.with_columns(pl.col("value", "low", "high").fill_nan(None))
-
-
-def _list_run_rows(board: Leaderboard) -> list[tuple[Any, ...]]:
-    rows = []
-    for entry in board.entries:
-        run, flags = entry.run, "; ".join(entry.flags)
-        for score in run.scorecard.scores:
-            low, high = (score.interval.low, score.interval.high) if score.interval else (None, None)
-            comparable = "; ".join(filter(None, (flags, score.comparable)))
-            names = (board.card.name, entry.method, "run", score.name, format_slice(score.slice))
-            rows.append((*names, score.value, low, high, score.n, score.reading, comparable, "", run.folder, run.date))
-    return rows

@@ -14,14 +14,13 @@ from hardlook.harness.benchmark import BenchmarkCard
 from hardlook.harness.published import PublishedCell, PublishedTable
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.report.formatting import format_slice
+from hardlook.report.html_tables import Cell
 from hardlook.report.leaderboard.board import Leaderboard, Row, ScoreRanking
 
-MOST_ROWS, MOST_DOTS, MOST_NAMED = 500, 30, 3
+MAX_ROWS, MAX_DOTS, MAX_NAMED = 500, 30, 3
 
 # Below this, columns of published numbers are written with exponents.
 TINY = 0.001
-
-Cell = str | float | int | None
 
 COLUMNS = ("rank", "method", "kind", "note", "value", "low", "high", "n", "reading", "folder or source")
 
@@ -37,11 +36,11 @@ def write_pages(boards: Sequence[Leaderboard], out: Path) -> tuple[list[Path], P
     from hardlook.report.index import IndexEntry, render_index
     from hardlook.report.leaderboard.document import build_frame
 
+    pages = [out / "leaderboard.html"]
     if len(boards) == 1:
-        pages = [out / "leaderboard.html"]
         write_atomically(pages[0], render_leaderboard(boards[0]))
     else:
-        pages, entries = [out / "leaderboard.html"], []
+        entries = []
         for board in boards:
             page = out / f"leaderboard-{make_file_name(board.card.name)}.html"
             write_atomically(page, render_leaderboard(board))
@@ -64,7 +63,7 @@ def render_leaderboard(board: Leaderboard) -> str:
         build_sections(board),
         kind="Leaderboard",
         title=f"Leaderboard of {card.title}",
-        summary=f"{card.summary}" + (f" Source: {card.citation}" if card.citation else ""),
+        summary=card.summary + (f" Source: {card.citation}" if card.citation else ""),
         provenance={
             "benchmark": {"name": card.name, "version": card.version},
             "first run": board.first.run.folder,
@@ -84,12 +83,12 @@ def make_file_name(benchmark: str) -> str:
 
 def build_sections(board: Leaderboard) -> list[Section]:
     """All sections, those without content left out."""
-    shown = [*group_rows(board)[:MOST_ROWS]]
-    shown += [row for ranking in board.rankings for row in ranking.rows[:MOST_ROWS]]
-    shown += [row for ranking in board.slices for row in ranking.rows][:MOST_ROWS]
+    shown = group_rows(board)[:MAX_ROWS]
+    shown += [row for ranking in board.rankings for row in ranking.rows[:MAX_ROWS]]
+    shown += [row for ranking in board.slices for row in ranking.rows][:MAX_ROWS]
     numbers = number_notes(shown)
     found = [
-        build_overview_section(board, numbers, describe_leader(board.rankings[0]) if board.rankings else ""),
+        build_overview_section(board, numbers),
         build_notes_section(numbers),
         *(_build_ranking_section(ranking, numbers) for ranking in board.rankings),
         _build_slices_section(board, numbers),
@@ -100,26 +99,26 @@ def build_sections(board: Leaderboard) -> list[Section]:
     return [section for section in found if section is not None]
 
 
-def build_overview_section(board: Leaderboard, numbers: NoteNumbers, leader: str = "") -> Section:
-    """One row per method: its rank by the first score, and its values by all of them; `leader` says who is first."""
-    shown = group_rows(board)
-    values = _collect_values(board)
-    names = [ranking.meaning.name for ranking in board.rankings]
-    titles = [ranking.meaning.title for ranking in board.rankings]
+def build_overview_section(board: Leaderboard, numbers: NoteNumbers) -> Section:
+    """One row per method: its rank by the first score, and its values by all of them."""
+    shown, values = group_rows(board), _collect_values(board)
+    meanings = [ranking.meaning for ranking in board.rankings]
     rows: list[tuple[Cell, ...]] = []
-    for row in shown[:MOST_ROWS]:
+    for row in shown[:MAX_ROWS]:
         found = values[_identify(row)]
-        rank = found[names[0]].rank if names[0] in found else None
-        cells = (get_value(found.get(name)) for name in names)
-        rows.append((rank, row.method, row.kind, format_note_numbers(row, numbers), *cells, row.folder or row.source))
+        by_first = found.get(meanings[0].name)
+        method = (by_first.rank if by_first else None, row.method, row.kind, format_note_numbers(row, numbers))
+        rows.append((*method, *(get_value(found.get(one.name)) for one in meanings), row.folder or row.source))
+    caption, leader = "No run has a headline score.", ""
+    if meanings:
+        caption = f"Ranks and notes are those of {meanings[0].title}; rows without a rank come last."
+        leader = describe_leader(board.rankings[0])
     table = Table(
         "All methods",
-        f"Ranks and notes are those of {titles[0]}; rows without a rank come last.{describe_cut(len(shown))}"
-        if titles
-        else "No run has a headline score.",
-        ("rank", "method", "kind", "note", *titles, "folder or source"),
+        caption + describe_cut(len(shown)),
+        ("rank", "method", "kind", "note", *(meaning.title for meaning in meanings), "folder or source"),
         tuple(rows),
-        decimals=choose_score_decimals([row.value for ranking in board.rankings for row in ranking.rows]),
+        decimals=choose_value_decimals([row.value for ranking in board.rankings for row in ranking.rows]),
     )
     return Section("Ranking", " ".join(filter(None, [leader, _describe_runs(board)])), (table,))
 
@@ -168,9 +167,9 @@ def describe_leader(ranking: ScoreRanking) -> str:
     if not best:
         return "No row can be ranked."
     count = sum(row.rank is not None for row in ranking.rows)
-    names = " and ".join(row.method + (" (published)" if row.kind == "published" else "") for row in best[:MOST_NAMED])
-    names += f" and {len(best) - MOST_NAMED} more" if len(best) > MOST_NAMED else ""
-    decimals = choose_score_decimals([row.value for row in ranking.rows])
+    names = " and ".join(row.method + (" (published)" if row.kind == "published" else "") for row in best[:MAX_NAMED])
+    names += f" and {len(best) - MAX_NAMED} more" if len(best) > MAX_NAMED else ""
+    decimals = choose_value_decimals([row.value for row in ranking.rows])
     return f"First of {count} ranked: {names} with {best[0].value:.{decimals}f}."
 
 
@@ -204,7 +203,7 @@ def build_notes_section(numbers: NoteNumbers) -> Section | None:
         "`No rank`: why a row has none. `Beside the paper`: what a run says of itself and the published values. "
         f"`Published`: which runs a published value can be compared with.{describe_cut(len(rows))}",
         ("note", "text"),
-        tuple(rows[:MOST_ROWS]),
+        tuple(rows[:MAX_ROWS]),
     )
     return Section("Notes", "", (table,))
 
@@ -220,10 +219,10 @@ def _build_ranking_section(ranking: ScoreRanking, numbers: NoteNumbers) -> Secti
     dots = [
         Dot(ranking.label(row), row.value, row.low, row.high, group)
         for group, rows in groups.items()
-        for row in rows[:MOST_DOTS]
+        for row in rows[:MAX_DOTS]
     ]
-    long = any(len(rows) > MOST_DOTS for rows in groups.values())
-    drawn = f" The best {MOST_DOTS} of each group are drawn." if long else ""
+    long = any(len(rows) > MAX_DOTS for rows in groups.values())
+    drawn = f" The best {MAX_DOTS} of each group are drawn." if long else ""
     sentence = meaning.meaning[:1].upper() + meaning.meaning[1:]
     chart = DotChart(meaning.title, f"{sentence}. {better}{drawn}", tuple(dots), axis=meaning.title)
     table = Table(
@@ -235,8 +234,8 @@ def _build_ranking_section(ranking: ScoreRanking, numbers: NoteNumbers) -> Secti
         )
         + describe_cut(len(ranking.rows)),
         COLUMNS,
-        tuple(make_cells(row, format_note_numbers(row, numbers)) for row in ranking.rows[:MOST_ROWS]),
-        decimals=choose_score_decimals([row.value for row in ranking.rows]),
+        tuple(make_cells(row, numbers) for row in ranking.rows[:MAX_ROWS]),
+        decimals=choose_value_decimals([row.value for row in ranking.rows]),
     )
     place = f" The runs are of {format_slice(ranking.where)}." if ranking.where else ""
     return Section(meaning.title, describe_leader(ranking) + place, (chart, table))
@@ -244,7 +243,7 @@ def _build_ranking_section(ranking: ScoreRanking, numbers: NoteNumbers) -> Secti
 
 def _build_slices_section(board: Leaderboard, numbers: NoteNumbers) -> Section | None:
     rows: list[tuple[Cell, ...]] = [
-        (ranking.meaning.title, format_slice(ranking.where), *make_cells(row, format_note_numbers(row, numbers)))
+        (ranking.meaning.title, format_slice(ranking.where), *make_cells(row, numbers))
         for ranking in board.slices
         for row in ranking.rows
     ]
@@ -254,20 +253,20 @@ def _build_slices_section(board: Leaderboard, numbers: NoteNumbers) -> Section |
         "Slice by slice",
         f"Best first in each.{describe_cut(len(rows))}",
         ("score", "slice", *COLUMNS),
-        tuple(rows[:MOST_ROWS]),
-        choose_score_decimals([row.value for ranking in board.slices for row in ranking.rows]),
+        tuple(rows[:MAX_ROWS]),
+        choose_value_decimals([row.value for ranking in board.slices for row in ranking.rows]),
     )
     return Section("By slice", "Slices that both runs and published tables have, each ranked by itself.", (table,))
 
 
-def make_cells(row: Row, marks: str) -> tuple[Cell, ...]:
-    """The cells of `COLUMNS`; `format_note_numbers` are the numbers of its notes.
+def make_cells(row: Row, numbers: NoteNumbers) -> tuple[Cell, ...]:
+    """The cells of `COLUMNS`, with the numbers of the row's notes.
 
-    >>> make_cells(Row("run", "net", 0.5, n=9, folder="runs/a", rank=1), "2")
-    (1, 'net', 'run', '2', 0.5, None, None, 9, '', 'runs/a')
+    >>> make_cells(Row("run", "net", 0.5, n=9, folder="runs/a", rank=1), {})
+    (1, 'net', 'run', '', 0.5, None, None, 9, '', 'runs/a')
     """
-    where = row.folder or row.source
-    return (row.rank, row.method, row.kind, marks, get_value(row), row.low, row.high, row.n, row.reading, where)
+    method = (row.rank, row.method, row.kind, format_note_numbers(row, numbers))
+    return (*method, get_value(row), row.low, row.high, row.n, row.reading, row.folder or row.source)
 
 
 def get_value(row: Row | None) -> float | None:
@@ -275,33 +274,34 @@ def get_value(row: Row | None) -> float | None:
     return None if row is None or math.isnan(row.value) else row.value
 
 
-def choose_score_decimals(values: Sequence[float]) -> int:
+def choose_value_decimals(values: Sequence[float]) -> int:
     """Three for scores below 10, two for percent and clicks.
 
-    >>> choose_score_decimals([0.5, 0.25]), choose_score_decimals([95.2, math.nan])
+    >>> choose_value_decimals([0.5, 0.25]), choose_value_decimals([95.2, math.nan])
     (3, 2)
     """
     return 3 if max((abs(value) for value in values if not math.isnan(value)), default=0.0) < 10 else 2
 
 
-def describe_cut(count: int, most: int = MOST_ROWS) -> str:
+def describe_cut(count: int) -> str:
     """The note on rows that a long table leaves out.
 
     >>> describe_cut(3), describe_cut(900)
     ('', ' The first 500 of 900 rows; leaderboard.parquet has all.')
     """
-    return f" The first {most} of {count} rows; leaderboard.parquet has all." if count > most else ""
+    return f" The first {MAX_ROWS} of {count} rows; leaderboard.parquet has all." if count > MAX_ROWS else ""
 
 
 def build_runs_section(board: Leaderboard) -> Section:
     """Folder, date, data and readings of each run."""
-    rows = [
-        (one.method, one.run.folder, one.run.date, one.run.scorecard.units.scored, one.data, one.readings)
-        for one in board.entries
-    ]
+    rows = []
+    for one in board.entries:
+        run, card = one.run, one.run.scorecard
+        readings = ", ".join(f"{reading.name}={reading.value}" for reading in card.readings)
+        rows.append((one.method, run.folder, run.date, card.units.scored, one.data, readings))
     caption = f"Earliest first. The others are compared with `{board.first.run.folder}`.{describe_cut(len(rows))}"
     columns = ("method", "folder", "date", "units", "data", "readings")
-    return Section("The runs", "", (Table("Every run", caption, columns, tuple(rows[:MOST_ROWS])),))
+    return Section("The runs", "", (Table("Every run", caption, columns, tuple(rows[:MAX_ROWS])),))
 
 
 def _build_skipped_section(board: Leaderboard) -> Section | None:
@@ -309,11 +309,10 @@ def _build_skipped_section(board: Leaderboard) -> Section | None:
         return None
     rows = [(one.folder, one.benchmark or "unknown", one.why, one.remedy) for one in board.left_out]
     caption = "They are in no table above."
-    caption += (
-        f" The first {MOST_ROWS} of them; `hardlook leaderboard --json` has all." if len(rows) > MOST_ROWS else ""
-    )
+    if len(rows) > MAX_ROWS:
+        caption += f" The first {MAX_ROWS} of them; `hardlook leaderboard --json` has all."
     columns = ("folder", "benchmark", "why", "remedy")
-    table = Table("Skipped runs", caption, columns, tuple(rows[:MOST_ROWS]))
+    table = Table("Skipped runs", caption, columns, tuple(rows[:MAX_ROWS]))
     return Section("What was left out", f"Run folders that could not be used: {len(rows)}.", (table,))
 
 
@@ -335,20 +334,14 @@ def make_published_block(table: PublishedTable) -> Table:
     >>> make_published_block(PublishedTable("table-1", "T", ("m", "PDE"), (("a", 4.06e-05), ("b", 2e-05)))).rows
     (('a', '4.06e-05'), ('b', '2.00e-05'))
     """
-    columns = [[row[index] for row in table.rows] for index in range(len(table.columns))]
-    shown = [[_format_exponent(cell) for cell in column] if _is_tiny(column) else column for column in columns]
-    decimals = max((_count_decimals(cell) for column in shown for cell in column), default=0)
-    rows = tuple(zip(*shown, strict=True))
-    return Table(table.title, table.note, table.columns, rows, decimals)
-
-
-def _is_tiny(column: Sequence[PublishedCell]) -> bool:
-    numbers = [abs(cell) for cell in column if isinstance(cell, int | float)]
-    return bool(numbers) and 0 < max(numbers) < TINY
-
-
-def _format_exponent(cell: PublishedCell) -> PublishedCell:
-    return f"{cell:.2e}" if isinstance(cell, int | float) else cell
+    columns: list[Sequence[PublishedCell]] = []
+    for index in range(len(table.columns)):
+        column = [row[index] for row in table.rows]
+        if 0 < max((abs(cell) for cell in column if isinstance(cell, int | float)), default=0) < TINY:
+            column = [f"{cell:.2e}" if isinstance(cell, int | float) else cell for cell in column]
+        columns.append(column)
+    decimals = max((_count_decimals(cell) for column in columns for cell in column), default=0)
+    return Table(table.title, table.note, table.columns, tuple(zip(*columns, strict=True)), decimals)
 
 
 def _count_decimals(cell: PublishedCell) -> int:

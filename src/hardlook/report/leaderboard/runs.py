@@ -191,22 +191,16 @@ def read_scorecard(run: RunFolder) -> Scorecard:
         text = path.read_text(encoding="utf-8")
         scorecard = Scorecard.from_json(text)
         problem = _find_invalid_text(json.loads(text)) if "\\ud" in text.lower() else ""
-        problem = (
-            problem
-            or next(filter(None, map(_find_score_problem, scorecard.scores)), "")
-            or _find_count_problem(scorecard)
-        )
+        problem = problem or _find_scorecard_problem(scorecard)
     except FileNotFoundError:
         why = "not scored yet: there is no scores.json"
         raise RunError(why, remedy="resume the run, or score what it has by `hardlook score`") from None
     except OSError as error:
         raise RunError(f"scores.json cannot be read ({error.strerror})", file=path) from None
-    except KeyError as error:
-        raise RunError(f"scores.json cannot be read (it lacks {error})", file=path, remedy=SCORE_AGAIN) from None
     except json.JSONDecodeError as error:
         raise RunError(f"scores.json is not valid JSON ({error})", file=path, remedy=SCORE_AGAIN) from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise RunError(f"scores.json cannot be read ({error})", file=path, remedy=SCORE_AGAIN) from None
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     if problem:
         raise RunError(f"scores.json cannot be read ({problem})", file=path, remedy=SCORE_AGAIN)
     return replace(scorecard, scores=tuple(map(_drop_infinite, scorecard.scores)))
@@ -229,25 +223,17 @@ def find_manifest_problem(manifest: Mapping[str, Any]) -> str:
     return "" if isinstance(manifest["benchmark"].get("name"), str) else "the benchmark has no name"
 
 
-def _find_score_problem(score: Score) -> str:
-    bounds = (score.interval.low, score.interval.high) if score.interval else ()
-    texts = (score.name, score.reading, score.comparable)
-    if not all(_is_number(one) for one in (score.value, score.n, *bounds)) or not all(
-        isinstance(t, str) for t in texts
-    ):
-        return f"score {score.name!r} is not made of numbers and texts"
-    whole = isinstance(score.slice, dict) and all(isinstance(value, str) for value in score.slice.values())
-    return "" if whole else f"the slice of score {score.name!r} is not made of texts"
-
-
-def _find_count_problem(scorecard: Scorecard) -> str:
+def _find_scorecard_problem(scorecard: Scorecard) -> str:
+    for score in scorecard.scores:
+        numbers = (score.value, score.n, *((score.interval.low, score.interval.high) if score.interval else ()))
+        numeric = all(isinstance(one, int | float) and not isinstance(one, bool) for one in numbers)
+        if not numeric or not all(isinstance(one, str) for one in (score.name, score.reading, score.comparable)):
+            return f"score {score.name!r} is not made of numbers and texts"
+        if not isinstance(score.slice, dict) or not all(isinstance(value, str) for value in score.slice.values()):
+            return f"the slice of score {score.name!r} is not made of texts"
     units = scorecard.units
-    counts = all(isinstance(count, int) for count in (units.planned, units.scored, units.failed))
-    return "" if counts and isinstance(scorecard.model, str) else "the units are not counted, or the model has no name"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    counted = all(isinstance(count, int) for count in (units.planned, units.scored, units.failed))
+    return "" if counted and isinstance(scorecard.model, str) else "the units are not counted, or the model has no name"
 
 
 def _find_invalid_text(value: Any) -> str:

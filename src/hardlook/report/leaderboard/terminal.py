@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from hardlook.report.formatting import format_interval, format_number, format_slice
 from hardlook.report.leaderboard.board import Leaderboard, Row, ScoreRanking
-from hardlook.report.leaderboard.report import choose_score_decimals
+from hardlook.report.leaderboard.report import choose_value_decimals
 from hardlook.report.leaderboard.runs import SkippedRun
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _make_table(ranking: ScoreRanking) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    decimals = choose_score_decimals([row.value for row in ranking.rows])
+    decimals = choose_value_decimals([row.value for row in ranking.rows])
     title = ranking.meaning.title + (f" ({format_slice(ranking.where)})" if ranking.where else "")
     better = ranking.meaning.direction or "neither higher nor lower is better"
     table = Table(box=SIMPLE_HEAD, pad_edge=False, title=Text(f"{title}, {better}"), title_justify="left")

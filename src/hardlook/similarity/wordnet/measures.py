@@ -26,9 +26,6 @@ from hardlook.similarity.graph_measures import (
 from hardlook.similarity.matrix import UNKNOWN
 from hardlook.similarity.wordnet.nouns import load_nouns
 
-WORDNET_MEASURES = ("path", "wup", "lin", "lesk")
-SMOOTHING = 1.0
-
 # Function words; two glosses that share only these share nothing.
 STOP_WORDS = frozenset(
     "about above after against all along also among an and another any are around as at away be because been before "
@@ -40,7 +37,8 @@ STOP_WORDS = frozenset(
     "would you your".split()
 )
 
-_DESCRIPTIONS: dict[str, str] = {
+# What each measure is and where its numbers come from, in one or two sentences for a report.
+DESCRIPTIONS = {
     "path": (
         "Path: 1 / (1 + d), d the edges on the shortest way through common hypernyms (instance hypernyms included) in "
         "WordNet 3.0's nouns."
@@ -59,17 +57,20 @@ _DESCRIPTIONS: dict[str, str] = {
         "direct hypernyms' definitions in WordNet 3.0, without examples and function words."
     ),
 }
+WORDNET_MEASURES = tuple(DESCRIPTIONS)
 
 
 def wordnet_similarity(measure: str, nodes: Sequence[int]) -> NDArray[np.float64]:
-    """(K, K) similarity of K noun synsets, given by their numbers, in [0, 1]; `measure` is one of MEASURES.
+    """(K, K) similarity of K noun synsets, given by their numbers, in [0, 1]; `measure` is one of WORDNET_MEASURES.
 
     The node -1 is a label without a synset: 0 with every other label. The diagonal is 1.
 
     >>> wordnet_similarity("lesk", [0, -1]).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    _check_measure(measure)
+    if measure not in WORDNET_MEASURES:
+        remedy = f"choose one of {', '.join(WORDNET_MEASURES)}"
+        raise OptionError(f"no WordNet measure {measure!r}", unit=measure, remedy=remedy)
     nouns = load_nouns()
     if measure == "path":
         return path_matrix(nouns.graph, nodes)
@@ -80,21 +81,11 @@ def wordnet_similarity(measure: str, nodes: Sequence[int]) -> NDArray[np.float64
     return lesk_matrix([() if node == UNKNOWN else gloss_words(int(node)) for node in nodes])
 
 
-def describe_measure(measure: str) -> str:
-    """One or two sentences for a report: what the measure is and where its numbers come from.
-
-    >>> describe_measure("path")[:19]
-    'Path: 1 / (1 + d), '
-    """
-    _check_measure(measure)
-    return _DESCRIPTIONS[measure]
-
-
 @cache
 def noun_information_content() -> NDArray[np.float64]:
     """(n,) information content in nats of every noun synset, from WordNet's sense counts, 1 added to each."""
     nouns = load_nouns()
-    content = information_content(nouns.graph, nouns.counts, smoothing=SMOOTHING)
+    content = information_content(nouns.graph, nouns.counts, smoothing=1.0)
     content.flags.writeable = False
     return content
 
@@ -114,9 +105,3 @@ def gloss_words(index: int) -> tuple[str, ...]:
     texts += [nouns.gloss(int(above)) for above in nouns.graph.hypernyms(index)]
     plain = re.sub(r'"[^"]*"', " ", " ; ".join(texts)).lower()
     return tuple(dict.fromkeys(word for word in re.findall("[a-z]{2,}", plain) if word not in STOP_WORDS))
-
-
-def _check_measure(measure: str) -> None:
-    if measure not in WORDNET_MEASURES:
-        remedy = f"choose one of {', '.join(WORDNET_MEASURES)}"
-        raise OptionError(f"no WordNet measure {measure!r}", unit=measure, remedy=remedy)

@@ -236,10 +236,5 @@ def read_lines(name: Literal["lemmas", "glosses", "exceptions"]) -> list[str]:
     return lzma.decompress(content).decode("ascii").splitlines()
 
 
-def read_licence() -> str:
-    """Princeton's licence for WordNet 3.0, which must accompany the data."""
-    return resources.files(__package__).joinpath("data", "LICENSE-WORDNET.txt").read_text(encoding="ascii")
-
-
 def _to_offsets(counts: NDArray[np.uint8]) -> NDArray[np.int64]:
     return np.append(0, np.cumsum(counts, dtype=np.int64))

@@ -8,33 +8,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import polars as pl
 
 from hardlook.errors import DataError
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.association import mutual_information, mutual_information_interval
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
 from hardlook.report.json_values import dump_json
-from hardlook.toss.bias.one_shot_results import OneShotResults
 from hardlook.toss.published import read_numbers
-
-if TYPE_CHECKING:
-    import polars as pl
-
-
-# Columns of an attribute table and their displayed names, in the published order.
-ATTRIBUTES = {
-    "iou": "supervised IoU",
-    "area_ratio": "size",
-    "offset_ratio": "centredness",
-    "saliou": "salience",
-    "blob_count": "blobs",
-    "distractor_weight": "distractors",
-}
+from hardlook.toss.tiers.attributes import ATTRIBUTES
 
 SUCCESS = 0.5
 NEIGHBOURS = 3
@@ -73,22 +61,6 @@ class InformationStudy:
     rows: int
 
 
-def replace_one_shot_iou(table: pl.DataFrame, results: OneShotResults) -> pl.DataFrame:
-    """The table with its column oss_perf taken from a run; rows that the run has no query for are NaN.
-
-    >>> import polars as pl
-    >>> table = pl.DataFrame({"class": ["cat"], "image": ["a"], "oss_perf": [0.1]})
-    >>> found = pl.DataFrame({"class": ["cat"], "image": ["a"], "iou": [0.7]})
-    >>> replace_one_shot_iou(table, OneShotResults(found, "tier 1"))["oss_perf"].to_list()
-    [0.7]
-    """
-    import polars as pl
-
-    found = results.frame.select("class", "image", oss_perf="iou")
-    joined = table.drop("oss_perf").join(found, on=["class", "image"], how="left", maintain_order="left")
-    return joined.with_columns(pl.col("oss_perf").fill_null(float("nan")))
-
-
 def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200) -> InformationStudy:
     """The information of every attribute of a table from `read_attribute_frame` about oss_perf > .5.
 
@@ -124,15 +96,13 @@ def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200
         chance = max(
             mutual_information(x, shuffles.permutation(y), k=NEIGHBOURS, rng=shuffles) for _ in range(SHUFFLES)
         )
-        rows = int(known.sum())
-        found.append(Information(name, column, estimate, chance, rows, len(table) - rows))
+        found.append(Information(name, column, estimate, chance, len(x), len(table) - len(x)))
     found.sort(key=lambda one: -one.information.value)
     return InformationStudy(tuple(found), tuple(absent), float(outcome[scored].mean()), int(scored.sum()))
 
 
 def write_information(study: InformationStudy, who: str, out: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
 
     document = information_to_json(study, who, given)
@@ -148,21 +118,11 @@ def write_information(study: InformationStudy, who: str, out: Path, given: dict[
     return document
 
 
-def published_information() -> dict[str, float]:
-    """Mutual information in nats of each attribute, by its displayed name.
-
-    >>> published_information()["salience"]
-    0.21
-    """
-    information = read_numbers().information
-    return {name: information[column] for column, name in ATTRIBUTES.items()}
-
-
 def information_to_json(study: InformationStudy, who: str, given: dict[str, Any]) -> dict[str, Any]:
     """All numbers of the study; undefined ones are null."""
     import hardlook
 
-    published = published_information()
+    published = read_numbers().information
     return {
         "schema": "hardlook.bias-information/1",
         "hardlook": hardlook.__version__,
@@ -181,7 +141,7 @@ def information_to_json(study: InformationStudy, who: str, given: dict[str, Any]
                 "above_chance": one.above_chance,
                 "rows": one.rows,
                 "missing": one.missing,
-                "published": published.get(one.attribute),
+                "published": published[one.column],
             }
             for one in study.attributes
         ],
@@ -214,9 +174,12 @@ def describe_information(study: InformationStudy, who: str) -> str:
 
 def build_information_sections(study: InformationStudy, summary: str) -> list[Section]:
     """What the page shows."""
-    published = published_information()
+    published = read_numbers().information
     rows = [estimate_dot(one.attribute, one.information, "here") for one in study.attributes]
-    rows += [Dot(name, value, group="published") for name, value in sorted(published.items(), key=lambda x: -x[1])]
+    rows += [
+        Dot(ATTRIBUTES[column], published[column], group="published")
+        for column in sorted(published, key=lambda column: -published[column])
+    ]
     chart = DotChart(
         "Information about one-shot success",
         "Higher says more. Intervals leave random halves of the images out. The published values are of the paper's "
@@ -238,7 +201,7 @@ def build_information_sections(study: InformationStudy, summary: str) -> list[Se
                 finite_or_none(one.information.interval.low),
                 finite_or_none(one.information.interval.high),
                 one.chance,
-                published.get(one.attribute),
+                published[one.column],
                 one.rows,
                 one.missing,
             )

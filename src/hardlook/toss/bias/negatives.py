@@ -19,35 +19,45 @@ image that lacks one of the two is left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, pearson, spearman
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
 from hardlook.report.json_values import dump_json
-from hardlook.toss.bias.one_shot_results import OneShotResults, class_iou
+from hardlook.toss.bias.one_shot_results import (
+    OneShotResults,
+    class_iou,
+    read_attribute_frame,
+    read_run,
+    replace_one_shot_iou,
+)
 from hardlook.toss.bias.selection import build_remedies_section
-from hardlook.toss.bias.training_images import estimate_mask_share, estimate_share
+from hardlook.toss.bias.training_images import (
+    OpenedImages,
+    assign_folds,
+    estimate_mask_share,
+    estimate_share,
+    split_of_fold,
+)
 from hardlook.toss.published import read_numbers
+from hardlook.toss.tiers.attributes import FailedImage
 
-if TYPE_CHECKING:
-    import polars as pl
-
-    from hardlook.toss.bias.training_images import OpenedImages
-    from hardlook.toss.tiers.attributes import FailedImage
-
-
-Reading = Literal["paper", "released"]
-
-READINGS: tuple[Reading, ...] = ("paper", "released")
+READINGS = {
+    "paper": "share of the images with a training class that hold the class too",
+    "released": "share of the training masks (an image has one for each training class in it) whose image holds it too",
+}
+FEWEST = 5  # classes of a correlation
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class DistractorShare:
     paper: Estimate
     released: Estimate
 
-    def share(self, reading: Reading) -> Estimate:
+    def share(self, reading: str) -> Estimate:
         """The share under a reading, in [0, 1]; NaN when there is no training image."""
         return self.paper if reading == "paper" else self.released
 
@@ -134,25 +144,22 @@ def measure_classes(
 
     `attributes` is a table of `read_attribute_frame`; without a run its column oss_perf is the one-shot IoU.
     """
-    images = _by_image(results, attributes)
+    if attributes is not None and results is not None:
+        attributes = replace_one_shot_iou(attributes, results)
     rows = []
     for name, share in shares.items():
-        one, supervised = images.get(name, (np.empty(0), np.empty(0)))
-        both = np.isfinite(one) & np.isfinite(supervised)
-        if results is not None and name in set(results.frame["class"]):
+        one = supervised = np.empty(0)
+        if attributes is not None:
+            images = attributes.filter(attributes["class"] == name)
+            one, supervised = images["oss_perf"].to_numpy(), images["iou"].to_numpy()
+        if results is not None and name in results.frame["class"]:
             found: Estimate | None = class_iou(results, name, generator(seed, "class-iou", name), resamples)
         else:
             found = _mean(one, seed, resamples, "one-shot", name)
-        rows.append(
-            ClassNegatives(
-                name,
-                folds[name],
-                share,
-                found,
-                _mean(supervised, seed, resamples, "supervised", name),
-                _mean(supervised[both] - one[both], seed, resamples, "drop", name),
-            )
-        )
+        expected = _mean(supervised, seed, resamples, "supervised", name)
+        # NaN where an image lacks one of the two.
+        drop = _mean(supervised - one, seed, resamples, "drop", name)
+        rows.append(ClassNegatives(name, folds[name], share, found, expected, drop))
     return rows
 
 
@@ -171,8 +178,7 @@ def associate(
     known = np.isfinite(first) & np.isfinite(second)
     a, b = first[known], second[known]
 
-    def estimate(measure: str) -> Estimate:
-        correlation = spearman if measure == "spearman" else pearson
+    def estimate(correlation: Callable[[NDArray[np.float64], NDArray[np.float64]], float]) -> Estimate:
         return bootstrap_indices(
             len(a),
             lambda rows: correlation(a[rows], b[rows]),
@@ -181,27 +187,7 @@ def associate(
             resampled="class",
         )
 
-    return Association(len(a), estimate("spearman"), estimate("pearson"))
-
-
-def _by_image(
-    results: OneShotResults | None, attributes: pl.DataFrame | None
-) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Per class the one-shot and the supervised IoU of every image, NaN where one is not known."""
-    import polars as pl
-
-    if attributes is None:
-        return {}
-    table = attributes.select("class", "image", supervised="iou", one_shot="oss_perf")
-    if results is not None:
-        found = results.frame.select("class", "image", one_shot="iou")
-        table = table.drop("one_shot").join(found, on=["class", "image"], how="left")
-    groups = table.with_columns(pl.col("one_shot", "supervised").fill_null(float("nan"))).partition_by(
-        "class", as_dict=True, maintain_order=True
-    )
-    return {
-        str(key[0]): (group["one_shot"].to_numpy(), group["supervised"].to_numpy()) for key, group in groups.items()
-    }
+    return Association(len(a), estimate(spearman), estimate(pearson))
 
 
 def _mean(values: NDArray[np.float64], seed: int, resamples: int, what: str, name: str) -> Estimate | None:
@@ -213,80 +199,61 @@ def _mean(values: NDArray[np.float64], seed: int, resamples: int, what: str, nam
 
 @dataclass(frozen=True)
 class NegativesStudy:
-    """One row per class, and how its distractor share correlates with `measured` ("drop", "one-shot IoU", or "")."""
+    """One row per class, and how its distractor share correlates with `measured` ("drop", "one-shot IoU", or "").
+
+    `values` are that measurement of each class, NaN where there is none.
+    """
 
     rows: Sequence[ClassNegatives]
     images: int
-    reading: Reading
+    reading: str
     measured: str
+    values: Sequence[float]
     association: Association | None
     model: str
     pairs: str
-    unread: Sequence[FailedImage] = ()
-
-    def values(self) -> list[float]:
-        """The measurement of each class, NaN where there is none."""
-        chosen = [row.drop if self.measured == "drop" else row.one_shot for row in self.rows]
-        return [float("nan") if one is None else one.value for one in chosen]
+    unread: Sequence[FailedImage]
 
 
-def parse_reading(given: dict[str, str]) -> Reading:
+def parse_reading(given: dict[str, str]) -> str:
     """The reading of percent distractors, from NAME=VALUE pairs."""
-    unknown = sorted(set(given) - {"distractors"})
-    if unknown:
-        raise OptionError(f"--reading {unknown[0]}: there is no such reading", remedy="it has: distractors")
-    value = given.get("distractors", READINGS[0])
-    for known in READINGS:
-        if value == known:
-            return known
-    raise OptionError(f"--reading distractors={value}: no such value", remedy=f"one of {', '.join(READINGS)}")
+    if unknown := sorted(set(given) - {"distractors"}):
+        raise OptionError(f"--reading {unknown[0]}: there is no such reading", remedy="the one reading is distractors")
+    value = given.get("distractors", "paper")
+    if value not in READINGS:
+        raise OptionError(f"--reading distractors={value}: no such value", remedy=f"one of {', '.join(READINGS)}")
+    return value
 
 
 def run_negatives(
-    opened: OpenedImages,
-    folds: int,
-    run: Path | None,
-    attributes: Path | None,
-    reading: Reading,
-    seed: int,
+    opened: OpenedImages, folds: int, run: Path | None, attributes: Path | None, reading: str, seed: int
 ) -> NegativesStudy:
     """Measure every class, and correlate its distractor share with what it loses.
 
     `run` is the folder of a `hardlook run toss`, `attributes` a table; the one-shot IoU comes from the run if given.
     """
-    from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run
-    from hardlook.toss.bias.training_images import assign_folds, split_of_fold
-
     source, images = opened.source, opened.images
     tested = assign_folds(source.classes, folds)
     training = {name: split_of_fold(source.classes, fold, folds).training for name, fold in tested.items()}
     shares = distractor_shares((one.classes for one in images), training, seed=seed)
-    results, model = read_run(run) if run else (None, "")
+    results = read_run(run) if run else None
     table = read_attribute_frame(attributes) if attributes else None
     rows = measure_classes(shares, tested, results, table, seed=seed)
-    measured = ""
-    if any(row.drop for row in rows):
-        measured = "drop"
-    elif any(row.one_shot for row in rows):
-        measured = "one-shot IoU"
-    if results is None and measured:
-        model = f"the one-shot model of {attributes.name}" if attributes else ""
-    pairs = results.pairs if results else "images of the table"
-    found = NegativesStudy(rows, len(images), reading, measured, None, model, pairs, opened.unread)
-    if not measured:
-        return found
-    x = [row.distractors.share(reading).value for row in rows]
-    return replace(found, association=associate(x, found.values(), seed=seed, key=measured))
-
-
-def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
-    """Write the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_atomically
-
-    document = negatives_to_json(study, seed)
-    write_atomically(out / "negatives.json", dump_json(document))
-    write_atomically(out / "negatives.html", render_negatives(study, document))
-    return document
+    measured, estimates = "drop", [row.drop for row in rows]
+    if not any(estimates):
+        measured, estimates = "one-shot IoU", [row.one_shot for row in rows]
+    values = [float("nan") if one is None else one.value for one in estimates]
+    association = None
+    if any(estimates):
+        x = [row.distractors.share(reading).value for row in rows]
+        association = associate(x, values, seed=seed, key=measured)
+    else:
+        measured = ""
+    model = f"the one-shot model of {attributes.name}" if attributes and measured else ""
+    pairs = "images of the table"
+    if results:
+        model, pairs = results.model, results.pairs
+    return NegativesStudy(rows, len(images), reading, measured, values, association, model, pairs, opened.unread)
 
 
 def associate_published(seed: int = 0) -> dict[str, Association]:
@@ -332,14 +299,6 @@ def build_published_scatters(found: dict[str, Association]) -> tuple[ScatterChar
     return first, second
 
 
-READING_MEANINGS = {
-    "paper": "share of the images with a training class that hold the class too",
-    "released": "share of the training masks (an image has one for each training class in it) whose image holds it too",
-}
-
-SCARCE = 5
-
-
 def negatives_to_json(study: NegativesStudy, seed: int) -> dict[str, Any]:
     """All numbers of the study; undefined ones are null."""
     import hardlook
@@ -351,7 +310,7 @@ def negatives_to_json(study: NegativesStudy, seed: int) -> dict[str, Any]:
         "in_words": describe_negatives(study),
         "images": study.images,
         "unread": [{"image": one.image, "reason": one.error} for one in study.unread],
-        "reading": {"distractors": study.reading, "meaning": READING_MEANINGS[study.reading]},
+        "reading": {"distractors": study.reading, "meaning": READINGS[study.reading]},
         "model": study.model,
         "pairs": study.pairs,
         "measured": study.measured or None,
@@ -365,7 +324,7 @@ def describe_negatives(study: NegativesStudy) -> str:
     """What the study says about this model and data."""
     known = [row for row in study.rows if finite_or_none(row.distractors.share(study.reading).value) is not None]
     if not known:
-        return "No image holds a training class, so nothing can be said."
+        return "No image holds a training class, so there is no share to compare."
     top = max(known, key=lambda row: row.distractors.share(study.reading).value)
     text = (
         f"The class that is background most often is {top.name}: in "
@@ -375,7 +334,7 @@ def describe_negatives(study: NegativesStudy) -> str:
     found = study.association
     if found is None:
         return f"{text} No one-shot result was given, so what that costs is not shown."
-    if finite_or_none(found.spearman.value) is None or found.n < SCARCE:
+    if finite_or_none(found.spearman.value) is None or found.n < FEWEST:
         return f"{text} No correlation can be computed: {found.n} classes have a result, or all of them are equal."
     low, high = found.spearman.interval.low, found.spearman.interval.high
     worse = study.measured == "drop"
@@ -395,54 +354,51 @@ def describe_negatives(study: NegativesStudy) -> str:
     )
 
 
-def render_negatives(study: NegativesStudy, document: dict[str, Any]) -> str:
-    """The whole page."""
+def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
+    """Write the page and the numbers; return the numbers."""
     from hardlook.report.page import render_study
 
+    document = negatives_to_json(study, seed)
     shares = DotChart(
         "How often a class is background",
-        f"Per class, {READING_MEANINGS[study.reading]}, in the fold that tests it. Published: person 30.05 %, "
-        "chair 12.24 %.",
+        f"Per class, {READINGS[study.reading]}, in the fold that tests it. Published: person 30.05 %, chair 12.24 %.",
         [estimate_dot(row.name, row.distractors.share(study.reading), f"fold {row.fold}") for row in study.rows],
         axis="share of the training set",
     )
-    blocks: list[Block] = [shares]
-    if study.association is not None:
-        blocks.append(_build_scatter(study))
     sections = [
-        Section("What this means", document["in_words"], blocks),
+        Section("What this means", document["in_words"], (shares, *_build_scatter(study))),
         Section("All classes", "", (_build_table(study),)),
-        _build_published_section(study.rows, document["seed"]),
+        _build_published_section(study.rows, seed),
         build_remedies_section("leave-out"),
         *_build_unread_sections(study),
     ]
-    return render_study(
+    page = render_study(
         sections,
         title="Class negative bias",
         summary="A one-shot model is trained on images in which its later test classes are background. This study "
         "compares how often that happens to a class with how well the class is found afterwards.",
         provenance=document,
     )
+    write_atomically(out / "negatives.json", dump_json(document))
+    write_atomically(out / "negatives.html", page)
+    return document
 
 
-def _build_scatter(study: NegativesStudy) -> ScatterChart:
-    association = study.association
-    assert association is not None
-    what = (
-        "supervised IoU minus one-shot IoU, mean over images"
-        if study.measured == "drop"
-        else "one-shot IoU of the class"
-    )
-    return ScatterChart(
+def _build_scatter(study: NegativesStudy) -> list[ScatterChart]:
+    if study.association is None:
+        return []
+    drop = "supervised IoU minus one-shot IoU, mean over images"
+    chart = ScatterChart(
         f"Share as background against {study.measured}",
-        f"One point per class. {_describe_association(association)}; the intervals resample classes.",
+        f"One point per class. {_describe_association(study.association)}; the intervals resample classes.",
         [
             Spot(row.distractors.share(study.reading).value, value, row.name, f"fold {row.fold}")
-            for row, value in zip(study.rows, study.values(), strict=True)
+            for row, value in zip(study.rows, study.values, strict=True)
         ],
         x_axis="share of the training set in which the class is background",
-        y_axis=what,
+        y_axis=drop if study.measured == "drop" else "one-shot IoU of the class",
     )
+    return [chart]
 
 
 def _build_table(study: NegativesStudy) -> Table:
@@ -453,8 +409,7 @@ def _build_table(study: NegativesStudy) -> Table:
         rows.append((row.name, row.fold, share.paper.value, share.released.value, *values))
     return Table(
         "Shares and scores per class",
-        f"paper and released are the two readings of percent distractors: {READING_MEANINGS['paper']}; "
-        f"{READING_MEANINGS['released']}. "
+        f"paper and released are the two readings of percent distractors: {READINGS['paper']}; {READINGS['released']}. "
         f"The one-shot IoU is over {study.pairs}; supervised IoU and drop are means over images, the drop over images "
         "that have both.",
         ("class", "fold", "paper", "released", "one-shot IoU", "supervised IoU", "drop"),

@@ -3,6 +3,9 @@
 Every pair is evaluated twice: as it is, and with the salient region of its query blurred. SSSI (selective saliency
 suppression at inference) uses the blurred query for targets that are known not to be salient, and the query as it is
 for salient ones. `suppressed-all` blurs every query: what happens if it is not known which targets are salient.
+
+The blurred region has a hard edge, at the mask's edge. A feathered edge would either change pixels outside the region
+or leave a sharp rim of the salient object inside it.
 """
 
 from __future__ import annotations
@@ -14,7 +17,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import cv2
 import numpy as np
+from numpy.typing import NDArray
 
 from hardlook.caching import ArrayCache
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMeaning, Unit, UnitList
@@ -22,7 +27,6 @@ from hardlook.harness.options import option
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import (
-    Block,
     CurveChart,
     Dot,
     DotChart,
@@ -37,35 +41,54 @@ from hardlook.harness.sections import (
 from hardlook.harness.stats import bootstrap_mean
 from hardlook.harness.tally import SumTally
 from hardlook.metrics.mask_attributes import mask_iou
+from hardlook.models.roles import Image, Mask
 from hardlook.randomness import generator
-from hardlook.toss.bias.suppression import suppress_image
 from hardlook.toss.evaluation import COUNTS, SALIENT_COUNTS, count_salient_pixels, make_record, predict_masks
 from hardlook.toss.galleries import add_pair_iou, describe_pair, draw_pair
-from hardlook.toss.options import AuxiliaryModel, shared_readings, void_reading
+from hardlook.toss.options import AuxiliaryModel, shared_readings
 from hardlook.toss.pair_lists import EXAMPLES, StudyOptions, list_pair_sources, open_study_lists
 from hardlook.toss.pairs import Labels, OneShotPair, add_salient_mask, read_pair
 from hardlook.toss.pixel_sums import (
     IOU,
     NamedScore,
     Totals,
-    class_ious,
     mean_iou,
     pair_iou_expression,
+    score_classes,
+    score_folds,
     score_tallies,
     sum_pixels,
     tally_scores,
 )
 from hardlook.toss.published import list_saliency_results, list_tables, read_numbers
-from hardlook.toss.report import format_score
+from hardlook.toss.report import format_score, judge_sign
 from hardlook.toss.salience_following import (
     FOLLOWING_SCORES,
     build_following_chart,
     describe_following,
     tally_following,
 )
+from hardlook.world.signature import has_signature, read_signature, write_signature
 
 if TYPE_CHECKING:
     import polars as pl
+
+PLAIN, SUPPRESSED = "plain", "suppressed"
+LABELS = ("condition", "is_salient", "fold", "class")
+SLICES = (
+    Column("condition", "text", "plain, or suppressed: the query's salient region is blurred", "slice"),
+    Column("fold", "int", "the fold of the class", "slice"),
+    Column("class", "text", "the class to find", "slice"),
+    Column("pair", "text", "the pair that both conditions share"),
+    Column("salience", "float", "IoU of the target and the saliency mask of the query as it is"),
+)
+SCHEMA = RecordSchema((*SLICES, *COUNTS, *SALIENT_COUNTS))
+COMPARABLE = "beside the paper's: its split of the pairs is not published, so only the pattern compares"
+EXAMPLES_PER_GALLERY = 4
+EDGES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)  # of the bins of salience
+MIN_PAIRS_PER_BIN = 5
+OURS = "this model"
+_CACHE = ArrayCache()
 
 
 class BiasSaliencyOptions(StudyOptions):
@@ -89,23 +112,65 @@ class BiasSaliencyOptions(StudyOptions):
         return AuxiliaryModel(self.saliency or ("u2netp" if self.data else "planted-saliency"), self.saliency_args)
 
 
-PLAIN, SUPPRESSED = "plain", "suppressed"
+def blur_salient_region(
+    image: NDArray[np.uint8], salience_mask: NDArray[np.bool_], *, sigma_share: float = 0.1
+) -> NDArray[np.uint8]:
+    """The image with its salient region replaced by a wide Gaussian blur.
+
+    `image` (H, W, 3) uint8; `salience_mask` (H, W) bool, True where the saliency map exceeds .5. The Gaussian's
+    standard deviation is `sigma_share` of the image's diagonal (.1: 62 pixels in an image of 500 x 375). The kernel
+    extends three standard deviations, and the image is mirrored at its border. Pixels outside the mask keep their
+    exact values; the input is not modified.
+
+    >>> image = np.zeros((20, 30, 3), np.uint8)
+    >>> image[8:12, 10:20] = 200
+    >>> blurred = blur_salient_region(image, image[..., 0] > 0)
+    >>> int(blurred.max()) < 100, bool((blurred[:8] == 0).all())
+    (True, True)
+    """
+    if image.ndim != 3 or image.shape[2] != 3 or image.dtype != np.uint8 or 0 in image.shape:
+        raise ValueError(f"image: expected (H, W, 3) of uint8, got {image.shape} of {image.dtype}")
+    if salience_mask.shape != image.shape[:2] or salience_mask.dtype != np.bool_:
+        raise ValueError(
+            f"salience_mask: expected {image.shape[:2]} of bool, got {salience_mask.shape} of {salience_mask.dtype}"
+        )
+    if not sigma_share > 0:
+        raise ValueError(f"sigma_share: expected more than 0, got {sigma_share}")
+    blurred = image.copy()
+    if not salience_mask.any():
+        return blurred
+    sigma = sigma_share * float(np.hypot(*image.shape[:2]))
+    reach = int(np.ceil(3 * sigma))
+    # Only what the kernel can reach from the region is blurred; a wide kernel over a whole photograph is slow.
+    places = [np.flatnonzero(salience_mask.any(axis=axis)) for axis in (1, 0)]
+    window = tuple(slice(max(int(one[0]) - reach, 0), int(one[-1]) + 1 + reach) for one in places)
+    sharp = image[window].astype(np.float32)
+    smooth = cv2.GaussianBlur(sharp, (2 * reach + 1, 2 * reach + 1), sigma, borderType=cv2.BORDER_REFLECT)
+    inside = salience_mask[window]
+    blurred[window][inside] = np.rint(smooth[inside]).astype(np.uint8)
+    return blurred
 
 
-def add_salience(pair: OneShotPair, sigma: float, cache: ArrayCache) -> OneShotPair:
-    """The read pair with its saliency mask and the salience of its target, the query blurred if suppressed."""
-    pair = add_salient_mask(pair, cache)
-    image, salient, settings = pair.image, pair.salient, pair.settings
-    assert image is not None and pair.truth is not None and salient is not None
-    pair = replace(pair, slices={**pair.slices, "salience": mask_iou(pair.truth.mask, salient)})
-    if pair.slices["condition"] != SUPPRESSED:
-        return pair
-    key = (settings.key, settings.size, settings.source.image_of(pair.query), settings.saliency, sigma, "blurred")
-    return replace(pair, image=cache.get_or_create(key, lambda: suppress_image(image, salient, sigma)))
+def suppress_salience(image: Image, salient: Mask, sigma: float) -> Image:
+    """The image (H, W, 3) with its salient region (H, W) blurred, for real and planted models.
+
+    Planted models read an image's signature and not its pixels: in the signature the objects keep their classes and are
+    no longer salient.
+    """
+    blurred = blur_salient_region(image, salient, sigma_share=sigma)
+    if not has_signature(image):
+        return blurred
+    truth = read_signature(image)
+    return write_signature(blurred, truth.classes, truth.instances, np.zeros_like(truth.salient))
+
+
+def list_sources(options: BiasSaliencyOptions) -> Mapping[str, Path | str]:
+    """The files and models that the answers depend on: images and the saliency model."""
+    return {**list_pair_sources(options), "saliency model": options.saliency_model().fingerprint("saliency")}
 
 
 def list_units(options: BiasSaliencyOptions) -> UnitList:
-    """Two units per pair; those of one query image are neighbours."""
+    """Two units per pair, one per condition; units of one query image are adjacent."""
     opened = open_study_lists(options)
     units = []
     for listed in opened.lists:
@@ -126,25 +191,40 @@ def list_units(options: BiasSaliencyOptions) -> UnitList:
     return UnitList(units, opened.left_out)
 
 
-LABELS = ("condition", "is_salient", "fold", "class")
-COMPARABLE = "beside the paper's: its split of the pairs is not published, so only the pattern compares"
+def prepare_unit(unit: Unit) -> Unit:
+    """Read the pair, add its saliency mask and the salience of its target; blur the query if its unit is suppressed."""
+    pair = add_salient_mask(read_pair(unit.payload, unit.id, _CACHE), _CACHE)
+    image, salient, settings = pair.image, pair.salient, pair.settings
+    assert image is not None and pair.truth is not None and salient is not None
+    pair = replace(pair, slices={**pair.slices, "salience": mask_iou(pair.truth.mask, salient)})
+    if pair.slices["condition"] == SUPPRESSED:
+        sigma = float(pair.slices["sigma"])
+        key = (settings.key, settings.size, settings.source.image_of(pair.query), settings.saliency, sigma, "blurred")
+        pair = replace(pair, image=_CACHE.get_or_create(key, lambda: suppress_salience(image, salient, sigma)))
+    return replace(unit, payload=pair)
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
+    """Segment all queries in one call, then count pixels."""
+    return [
+        {**make_record(unit, mask, SLICES), **count_salient_pixels(unit.payload, mask)}
+        for unit, mask in zip(units, predict_masks(units, model), strict=True)
+    ]
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: BiasSaliencyOptions) -> Scorecard:
     """Every score with its interval over query images."""
     scores = score_tallies(tally_records(records, options), options)
-    return Scorecard(
-        card.name, card.version, "", tuple(scores), left_out=_list_left_out(_mark_salient(records, options))
-    )
+    left_out = _list_left_out(_mark_salient(records, options))
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=left_out)
 
 
 def tally_records(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[SumTally]:
-    """Pixels by condition and salience; then what masks follow where the target is not salient."""
+    """The tallies of mIoU by condition and salience, then of what masks follow where the target is not salient."""
     import polars as pl
 
     marked = _mark_salient(records, options)
-    void_ignored = void_reading(options) == "ignored"
-    sums = sum_pixels(marked, LABELS, void_ignored=void_ignored)
+    sums = sum_pixels(marked, LABELS, void_ignored=options.void_ignored)
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         plain, blurred = sums.where(condition=PLAIN), sums.where(condition=SUPPRESSED)
@@ -167,29 +247,28 @@ def tally_records(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[S
         ):
             scores.append(NamedScore(name, {}, means[first] - means[second], chosen[first] | chosen[second]))
         for name in ("base", "sssi"):
-            for fold in sums.values_of("fold", chosen[name]):
-                here = chosen[name] & sums.where(fold=fold)
-                scores.append(NamedScore(name, {"fold": str(fold)}, mean_iou(sums, totals, here), here))
-            labels, ious = class_ious(sums, totals, chosen[name])
-            scores += [
-                NamedScore(name, {"class": label}, ious[:, place], chosen[name] & sums.where(**{"class": label}))
-                for place, label in enumerate(labels)
-            ]
+            scores += score_folds(name, sums, totals, chosen[name], {})
+            scores += score_classes(name, sums, totals, chosen[name], {})
         return scores
 
-    def more(score: NamedScore) -> dict[str, str]:
+    def add_comparable(score: NamedScore) -> dict[str, str]:
         return {"comparable": COMPARABLE if not score.slice else ""}
 
-    tallies = tally_scores(sums, name_scores, key=("bias-saliency", "bootstrap"), more=more)
+    tallies = tally_scores(sums, name_scores, key=("bias-saliency", "bootstrap"), more=add_comparable)
     others = marked.filter((pl.col("condition") == PLAIN) & ~pl.col("is_salient"))
     key = ("bias-saliency", "following")
-    return tallies + tally_following(others, void_ignored=void_ignored, key=key, where={})
+    return tallies + tally_following(others, void_ignored=options.void_ignored, key=key, where={})
+
+
+def compute_unit_qualities(records: pl.DataFrame, options: BiasSaliencyOptions) -> pl.DataFrame:
+    """The IoU of each pair under each condition."""
+    return records.select("unit", pair_iou_expression(void_ignored=options.void_ignored).alias(IOU.name))
 
 
 def _mark_salient(records: pl.DataFrame, options: BiasSaliencyOptions) -> pl.DataFrame:
     import polars as pl
 
-    # NaN is above everything to polars: a target without a pixel, where nothing is salient, is not salient.
+    # Polars sorts NaN above all numbers. Salience is NaN where neither target nor salient region has a pixel.
     above = pl.col("salience").is_not_nan() & (pl.col("salience") > options.salient_above)
     return records.with_columns(is_salient=above)
 
@@ -206,12 +285,6 @@ def _list_left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:
         why = "neither target nor saliency mask has a pixel; they count as not salient"
         notes.append(LeftOut("targets without a salience", len(undefined), why, tuple(undefined[:EXAMPLES])))
     return tuple(notes)
-
-
-SHOWN = 4
-EDGES = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0)
-LEAST_IN_BIN = 5
-OURS = "this model"
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
@@ -239,18 +312,17 @@ def _build_gap_section(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
         axis="mIoU",
     )
     gap = scorecard.get("salience-gap")
-    if gap.interval and gap.interval.low > 0:
-        verdict = "Salient targets are found better."
-    elif gap.interval and gap.interval.high < 0:
-        verdict = "Salient targets are found less well."
-    else:
-        verdict = "No difference shows between salient and other targets."
+    verdict = judge_sign(
+        gap,
+        "Salient targets are found better.",
+        "Salient targets are found less well.",
+        "No difference shows between salient and other targets.",
+    )
     text = f"{verdict} The gap is {format_score(gap)}; a supervised model may have one too. "
     text += describe_following(scorecard)
-    blocks: list[Block] = [chart, _build_curve(pairs)]
-    if followed := build_following_chart(scorecard):
-        blocks.insert(1, followed)
-    return Section("Salient against other targets", text.strip(), tuple(blocks))
+    followed = build_following_chart(scorecard)
+    blocks = (chart, *((followed,) if followed else ()), _build_curve(pairs))
+    return Section("Salient against other targets", text.strip(), blocks)
 
 
 def _build_curve(pairs: pl.DataFrame) -> CurveChart:
@@ -259,22 +331,21 @@ def _build_curve(pairs: pl.DataFrame) -> CurveChart:
         chosen = pairs.filter(pairs["condition"] == condition)
         salience, iou = chosen["salience"].to_numpy(), chosen["iou"].to_numpy()
         queries = chosen["query"].to_numpy()
-        x, y, low, high = [], [], [], []
+        points = []
         for first, last in pairwise(EDGES):
             inside = (salience >= first) & ((salience < last) | (last == EDGES[-1]))
-            if inside.sum() < LEAST_IN_BIN:
-                continue
-            rng = generator(0, "salience curve", condition, str(first))
-            mean = bootstrap_mean(iou[inside], rng=rng, clusters=queries[inside].tolist(), resamples=500)
-            x.append(float(np.mean(salience[inside])))
-            y.append(mean.value)
-            low.append(mean.interval.low if mean.interval.defined else mean.value)
-            high.append(mean.interval.high if mean.interval.defined else mean.value)
-        lines.append(Line(name, x, y, low, high))
+            if inside.sum() >= MIN_PAIRS_PER_BIN:
+                rng = generator(0, "salience curve", condition, str(first))
+                mean = bootstrap_mean(iou[inside], rng=rng, clusters=queries[inside].tolist(), resamples=500)
+                span = mean.interval
+                bounds = (span.low, span.high) if span.defined else (mean.value, mean.value)
+                points.append((float(np.mean(salience[inside])), mean.value, *bounds))
+        if points:
+            lines.append(Line(name, *map(list, zip(*points, strict=True))))
     return CurveChart(
         "Mean IoU of single pairs by how salient the target is",
         "A line that climbs shows that salient targets are found better. Bands are intervals over query images.",
-        tuple(line for line in lines if line.x),
+        lines,
         "IoU of target and saliency mask",
         "mean IoU of pairs",
     )
@@ -309,12 +380,12 @@ def _build_suppression_section(scorecard: Scorecard) -> Section:
         ((scorecard.model or OURS, *ours), *rows),
     )
     gain = scorecard.get("gain")
-    if gain.interval and gain.interval.low > 0:
-        verdict = "Blurring what is salient helps: the distraction kept other targets from being found."
-    elif gain.interval and gain.interval.high < 0:
-        verdict = "Blurring what is salient hurts: this model does not lose its targets to what is salient."
-    else:
-        verdict = "Blurring what is salient makes no difference beyond chance."
+    verdict = judge_sign(
+        gain,
+        "Blurring what is salient helps: the distraction kept other targets from being found.",
+        "Blurring what is salient hurts: this model does not lose its targets to what is salient.",
+        "Blurring what is salient makes no difference beyond chance.",
+    )
     return Section("Does suppression help?", f"{verdict} The gain is {format_score(gain)}.", (chart, table))
 
 
@@ -333,20 +404,23 @@ def _build_change_section(pairs: pl.DataFrame) -> Section | None:
         ordered = change.sort("change", "pair", descending=[descending, False]).unique("query", maintain_order=True)
         examples = [
             Example(f"{row['pair']}-{condition}", f"{row['class']}, {condition}: IoU {row[condition]:.3f}")
-            for row in ordered.head(SHOWN).iter_rows(named=True)
+            for row in ordered.head(EXAMPLES_PER_GALLERY).iter_rows(named=True)
             for condition in (PLAIN, SUPPRESSED)
         ]
         blocks.append(Gallery(title, caption, tuple(examples)))
     return Section("Pairs that change", "", tuple(block for block in blocks if block.examples))
 
 
-SLICES = (
-    Column("condition", "text", "plain, or suppressed: the query's salient region is blurred", "slice"),
-    Column("fold", "int", "the fold of the class", "slice"),
-    Column("class", "text", "the class to find", "slice"),
-    Column("pair", "text", "the pair that both conditions share"),
-    Column("salience", "float", "IoU of the target and the saliency mask of the query as it is"),
-)
+def describe_unit(record: Record) -> str:
+    """Whether the query was blurred, how salient its target is, and what the mask follows."""
+    seen = "salient region blurred" if record["condition"] == SUPPRESSED else "query as it is"
+    return describe_pair(record, f"{seen}, target salient by {record['salience']:.2f}")
+
+
+def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
+    """Support, what the model saw with the truth, and its prediction."""
+    return draw_pair(prepare_unit(unit).payload, record, "query as seen, and truth")
+
 
 CARD = BenchmarkCard(
     name="bias-saliency",
@@ -388,46 +462,6 @@ CARD = BenchmarkCard(
 )
 
 
-SCHEMA = RecordSchema((*SLICES, *COUNTS, *SALIENT_COUNTS))
-_CACHE = ArrayCache()
-
-
-def list_sources(options: BiasSaliencyOptions) -> Mapping[str, Path | str]:
-    """Images and the saliency model."""
-    return {**list_pair_sources(options), "saliency model": options.saliency_model().fingerprint("saliency")}
-
-
-def prepare_unit(unit: Unit) -> Unit:
-    """Read the pair, find what is salient, blur where that is the condition."""
-    pair = read_pair(unit.payload, unit.id, _CACHE)
-    return replace(unit, payload=add_salience(pair, float(pair.slices["sigma"]), _CACHE))
-
-
-def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
-    """Segment all queries in one call, then count pixels."""
-    return [
-        {**make_record(unit, mask, SLICES), **count_salient_pixels(unit.payload, mask)}
-        for unit, mask in zip(units, predict_masks(units, model), strict=True)
-    ]
-
-
-def unit_qualities(records: pl.DataFrame, options: BiasSaliencyOptions) -> pl.DataFrame:
-    """The IoU of each pair under each condition: every support here shows the class."""
-    iou = pair_iou_expression(void_ignored=void_reading(options) == "ignored")
-    return records.select("unit", iou.alias(IOU.name))
-
-
-def describe_unit(record: Record) -> str:
-    """Whether the query was blurred, how salient its target is, and what the mask follows."""
-    seen = "salient region blurred" if record["condition"] == SUPPRESSED else "query as it is"
-    return describe_pair(record, f"{seen}, target salient by {record['salience']:.2f}")
-
-
-def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
-    """Support, what the model saw with the truth, and its prediction."""
-    return draw_pair(prepare_unit(unit).payload, record, "query as seen, and truth")
-
-
 BIAS_SALIENCY = Benchmark(
     card=CARD,
     options=BiasSaliencyOptions,
@@ -441,6 +475,6 @@ BIAS_SALIENCY = Benchmark(
     readings=shared_readings,
     pictures=draw_unit,
     tallies=tally_records,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
 )

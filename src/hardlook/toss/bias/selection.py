@@ -7,30 +7,44 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from hardlook.data.class_masks import ClassMaskSource
 from hardlook.errors import DataError
+from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, Dot, DotChart, Example, Gallery, Picture, Section, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_score, ratio
+from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
+from hardlook.report.estimates import estimate_dot, estimate_to_json, format_estimate, format_share
 from hardlook.report.json_values import dump_json
-from hardlook.toss.bias.training_images import ClassSplit, Coverage, Selection, estimate_share, read_training_mask
+from hardlook.toss.bias.training_images import (
+    ClassSplit,
+    Coverage,
+    LabelledImage,
+    OpenedImages,
+    Selection,
+    estimate_share,
+    leave_out_classes,
+    measure_coverage,
+    select_images,
+    select_training_images,
+)
 from hardlook.toss.published import read_numbers
-
-if TYPE_CHECKING:
-    from hardlook.data.class_masks import ClassMaskSource
-    from hardlook.toss.bias.training_images import LabelledImage, OpenedImages
-    from hardlook.toss.saliency_cache import SaliencyMaskCache
-    from hardlook.toss.tiers.attributes import FailedImage
-
+from hardlook.toss.saliency_cache import SaliencyMaskCache, default_mask_folder
+from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.dataset import describe_failures
 
 ALL, KEPT, DROPPED = "all training images", "kept", "dropped"
+KEPT_LIST, DROPPED_LIST, LEAVE_OUT_LIST = "kept.txt", "dropped.txt", "leave-out.txt"
+REMEDY_NAMES = {"none": "alone", "leave-out": "leave-out", "sgtss": "SGTSS", "sssi": "SSSI"}
+SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -63,16 +77,13 @@ def summarise_selection(
     """The numbers of a selection; classes that no training image holds are left out.
 
     >>> rows = [Coverage("a", 4, 4, ("cat",)), Coverage("b", 4, 1, ("cat", "car"))]
-    >>> from hardlook.toss.bias.training_images import select_images
     >>> summary = summarise_selection(rows, select_images(rows), ClassSplit(("cat",), ("car",), ""), resamples=50)
     >>> [(one.name, one.kept.value) for one in summary.classes], summary.holding_test["dropped"].value
     ([('cat', 0.5), ('car', 0.0)], 1.0)
     """
     shares = np.array([row.share for row in rows if row.salient])
     kept = np.isin([row.image for row in rows], selection.kept)
-    test = set(split.test)
-    holds_test = np.array([bool(test & set(row.classes)) for row in rows])
-
+    holds_test = np.array([bool(set(split.test) & set(row.classes)) for row in rows])
     median = None
     if len(shares):
         median = bootstrap_indices(
@@ -85,12 +96,9 @@ def summarise_selection(
     classes = []
     for name in (*split.training, *split.test):
         holding = np.array([name in row.classes for row in rows])
-        if holding.any():
-            classes.append(
-                ClassKept(
-                    name, name in test, int(holding.sum()), estimate_share(int(kept[holding].sum()), int(holding.sum()))
-                )
-            )
+        if count := int(holding.sum()):
+            share = estimate_share(int(kept[holding].sum()), count)
+            classes.append(ClassKept(name, name in split.test, count, share))
     parts = {ALL: np.ones(len(rows), bool), KEPT: kept, DROPPED: ~kept}
     holding_test = {
         name: estimate_share(int(holds_test[part].sum()), int(part.sum())) for name, part in parts.items() if part.any()
@@ -104,9 +112,6 @@ def summarise_selection(
         resampled="image",
     )
     return SelectionSummary(median, tuple(classes), holding_test, more)
-
-
-KEPT_LIST, DROPPED_LIST, LEAVE_OUT_LIST = "kept.txt", "dropped.txt", "leave-out.txt"
 
 
 @dataclass(frozen=True)
@@ -129,80 +134,56 @@ class SelectStudy:
         """How many images there are, readable or not."""
         return len({one.image for one in self.images} | {one.image for one in self.unread})
 
+    @property
+    def without_training_class(self) -> int:
+        """How many images hold no training class."""
+        return self.listed - len(self.rows) - len(self.unread)
+
 
 def run_selection(
-    opened: OpenedImages,
-    split: ClassSplit,
-    model: str,
-    args: dict[str, str],
-    *,
-    leave_out: bool,
-    seed: int,
-    quiet: bool,
+    opened: OpenedImages, split: ClassSplit, model: NamedModel, *, leave_out: bool, seed: int, start: StartProgress
 ) -> SelectStudy:
     """Find what is salient in every training image and apply the rule."""
-    from hardlook.harness.runs.progress import NoProgress, make_progress
-    from hardlook.models.identity import identify
-    from hardlook.models.registry import build
-    from hardlook.toss.bias import training_images as rule
-    from hardlook.toss.bias.training_images import measure_coverage, select_training_images
-    from hardlook.toss.saliency_cache import SaliencyMaskCache, default_mask_folder
-
     source, images = opened.source, opened.images
     training = select_training_images(images, split)
     if not images and opened.unread:
-        first = opened.unread[0]
-        raise DataError(f"no image could be read; the first: {first.error}", unit=first.image, remedy="check --data")
+        raise DataError(f"no image could be read: {describe_failures(opened.unread)}", remedy="check --data")
     if not training:
         raise DataError("no image holds a training class", remedy=f"the training classes: {', '.join(split.training)}")
-    built = build(model, role="saliency", args=args)
-    identity = identify(built, name=model, role="saliency", args=args).fingerprint()
-    salient = SaliencyMaskCache(built, identity, default_mask_folder())
-    if quiet:
-        rows, unread = measure_coverage(source, training, split, salient, NoProgress().advance)
-    else:
-        with make_progress(len(training), 0) as progress:
-            rows, unread = measure_coverage(source, training, split, salient, progress.advance)
+    salient = SaliencyMaskCache(model.model, model.identity.fingerprint(), default_mask_folder())
+    rows, unread = measure_coverage(source, training, split, salient, start(len(training), 0))
     if not rows:
-        raise DataError(f"no image could be read; the first: {unread[0].error}", unit=unread[0].image)
-    selected = rule.select_images(rows)
+        raise DataError(f"no image could be read: {describe_failures(unread)}", remedy="check --data")
+    selected = select_images(rows)
     summary = summarise_selection(rows, selected, split, seed=seed)
-    left = rule.leave_out_classes(rows, split.test) if leave_out else None
-    return SelectStudy(source, images, split, rows, (*opened.unread, *unread), selected, summary, left, salient, model)
+    left = leave_out_classes(rows, split.test) if leave_out else None
+    failed, name = (*opened.unread, *unread), model.identity.name
+    return SelectStudy(source, images, split, rows, failed, selected, summary, left, salient, name)
 
 
-def write_selection(study: SelectStudy, out: Path, paths: dict[str, str]) -> dict[str, Any]:
+def write_selection(study: SelectStudy, out: Path, paths: Mapping[str, Path]) -> dict[str, Any]:
     """Write the lists, the table, the page and the numbers; return the numbers."""
-    from hardlook.harness.runs.folder import write_atomically
-
     document = selection_to_json(study, paths)
     lists = {KEPT_LIST: study.selection.kept, DROPPED_LIST: study.selection.dropped}
     if study.left_out is not None:
         lists[LEAVE_OUT_LIST] = study.left_out
     for name, images in lists.items():
         write_atomically(out / name, "".join(f"{image}\n" for image in images))
-    write_atomically(out / "selection.csv", _write_table(study))
+    kept = set(study.selection.kept)
+    table = io.StringIO()
+    writer = csv.writer(table, lineterminator="\n")
+    writer.writerow(("image", "K", "salient_pixels", "covered_pixels", "kept"))
+    for row in study.rows:
+        share = f"{row.share:.6f}" if row.salient else ""
+        writer.writerow((row.image, share, row.salient, row.covered, int(row.image in kept)))
+    write_atomically(out / "selection.csv", table.getvalue())
     write_atomically(out / "selection.json", dump_json(document))
     write_atomically(out / "selection.html", render_selection(study, document))
     return document
 
 
-def _write_table(study: SelectStudy) -> str:
-    kept = set(study.selection.kept)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("image", "K", "salient_pixels", "covered_pixels", "kept"))
-    for row in study.rows:
-        share = f"{row.share:.6f}" if row.salient else ""
-        writer.writerow((row.image, share, row.salient, row.covered, int(row.image in kept)))
-    return text.getvalue()
-
-
-REMEDY_NAMES = {"none": "alone", "leave-out": "leave-out", "sgtss": "SGTSS", "sssi": "SSSI"}
-
-
 def build_remedies_section(remedy: str) -> Section:
-    """What the paper gained by its remedies; `remedy`, a key of `REMEDY_NAMES`, is the one that the text names."""
+    """What the paper gained by its remedies; the text names `remedy`, one that trains on a shorter list."""
     published = read_numbers().remedies
     rows = [
         Dot(name, values[key].mean, group=method)
@@ -219,25 +200,25 @@ def build_remedies_section(remedy: str) -> Section:
         rows,
         axis="mean IoU",
     )
-    text = f"The published effect of {REMEDY_NAMES[remedy]}, in percent of mean IoU: {gains}."
-    if remedy != "sssi":
-        text += " These networks were trained again on the shorter list; a list alone changes nothing."
+    text = (
+        f"The published effect of {REMEDY_NAMES[remedy]}, in percent of mean IoU: {gains}. These networks were trained "
+        "again on the shorter list; a list alone changes nothing."
+    )
     return Section("What it did in the paper", text, (chart,))
 
 
-SHOWN = 8
-
-
-def selection_to_json(study: SelectStudy, paths: dict[str, str]) -> dict[str, Any]:
+def selection_to_json(study: SelectStudy, paths: Mapping[str, Path]) -> dict[str, Any]:
     """All numbers of the study; undefined ones are null."""
     import hardlook
 
     chosen, summary = study.selection, study.summary
-    both = None if study.left_out is None else sorted(set(chosen.kept) & set(study.left_out))
+    leave_out = None
+    if study.left_out is not None:
+        leave_out = {"kept": len(study.left_out), "kept_by_both": len(set(chosen.kept) & set(study.left_out))}
     return {
         "schema": "hardlook.bias-selection/1",
         "hardlook": hardlook.__version__,
-        "data": paths,
+        "data": {name: str(path) for name, path in paths.items()},
         "saliency": study.model,
         "split": {"name": study.split.name, "training": study.split.training, "test": study.split.test},
         "in_words": describe_selection(study),
@@ -245,7 +226,7 @@ def selection_to_json(study: SelectStudy, paths: dict[str, str]) -> dict[str, An
         "training_images": len(study.rows),
         "kept": len(chosen.kept),
         "dropped": len(chosen.dropped),
-        "without_training_class": study.listed - len(study.rows) - len(study.unread),
+        "without_training_class": study.without_training_class,
         "without_salience": list(chosen.without_salience),
         "unread": [{"image": one.image, "reason": one.error} for one in study.unread],
         "median": estimate_to_json(summary.median),
@@ -255,9 +236,7 @@ def selection_to_json(study: SelectStudy, paths: dict[str, str]) -> dict[str, An
             {"class": one.name, "test": one.tested, "images": one.images, "kept": estimate_to_json(one.kept)}
             for one in summary.classes
         ],
-        "leave_out": None
-        if study.left_out is None or both is None
-        else {"kept": len(study.left_out), "kept_by_both": len(both)},
+        "leave_out": leave_out,
     }
 
 
@@ -277,28 +256,30 @@ def describe_selection(study: SelectStudy) -> str:
             f"A test class is background in {format_share(before)} of all training images, in {format_share(kept)} of "
             f"the kept and in {format_share(dropped)} of the dropped ones."
         )
-        lines.append(_describe_difference(summary))
+        interval = summary.dropped_more.interval
+        if not interval.defined or interval.low <= 0 <= interval.high:
+            verdict = "on this data the selection does not clearly take test classes out of the background"
+        elif interval.low > 0:
+            verdict = "the selection takes test classes out of the background without knowing them"
+        else:
+            verdict = "the kept images hold test classes more often, the opposite of what the selection is for"
+        lines.append(f"The difference of dropped and kept is {format_estimate(summary.dropped_more)}: {verdict}.")
     return " ".join(lines)
-
-
-def _describe_difference(summary: SelectionSummary) -> str:
-    interval = summary.dropped_more.interval
-    if not interval.defined or interval.low <= 0 <= interval.high:
-        verdict = "on this data the selection does not clearly take test classes out of the background"
-    elif interval.low > 0:
-        verdict = "the selection takes test classes out of the background without knowing them"
-    else:
-        verdict = "the kept images hold test classes more often, the opposite of what the selection is for"
-    return f"The difference of dropped and kept is {format_estimate(summary.dropped_more)}: {verdict}."
 
 
 def render_selection(study: SelectStudy, document: dict[str, Any]) -> str:
     """The whole page."""
     from hardlook.report.page import render_study
 
-    kept, dropped = _select_extremes(study)
+    kept, dropped = _select_extremes(study, kept=True), _select_extremes(study, kept=False)
+    holding = DotChart(
+        "Images in which a test class is background",
+        "Lower is better for training. The rule does not see the test classes.",
+        [estimate_dot(name, estimate) for name, estimate in study.summary.holding_test.items()],
+        axis="share of images",
+    )
     sections = [
-        Section("What this means", document["in_words"], (_build_histogram(study), _build_test_class_chart(study))),
+        Section("What this means", document["in_words"], (_build_histogram(study), holding)),
         Section("What is kept of each class", "", (_build_class_chart(study),)),
         Section(
             "What was kept and dropped",
@@ -336,15 +317,6 @@ def _build_histogram(study: SelectStudy) -> DistributionChart:
     )
 
 
-def _build_test_class_chart(study: SelectStudy) -> DotChart:
-    return DotChart(
-        "Images in which a test class is background",
-        "Lower is better for training. The rule does not see the test classes.",
-        [estimate_dot(name, estimate) for name, estimate in study.summary.holding_test.items()],
-        axis="share of images",
-    )
-
-
 def _build_class_chart(study: SelectStudy) -> DotChart:
     return DotChart(
         "Share kept of the training images that hold a class",
@@ -359,15 +331,11 @@ def _build_class_chart(study: SelectStudy) -> DotChart:
     )
 
 
-def _select_extremes(study: SelectStudy) -> tuple[list[Coverage], list[Coverage]]:
-    with_salience = [row for row in study.rows if row.salient]
-    kept = set(study.selection.kept)
-    high = sorted(with_salience, key=lambda row: (-row.share, -row.salient, row.image))
-    low = sorted(with_salience, key=lambda row: (row.share, -row.salient, row.image))
-    return (
-        [row for row in high if row.image in kept][:SHOWN],
-        [row for row in low if row.image not in kept][:SHOWN],
-    )
+def _select_extremes(study: SelectStudy, *, kept: bool) -> list[Coverage]:
+    """The kept images with the highest K, or the dropped ones with the lowest."""
+    dropped, sign = set(study.selection.dropped), -1 if kept else 1
+    rows = [row for row in study.rows if row.salient and (row.image in dropped) is not kept]
+    return sorted(rows, key=lambda row: (sign * row.share, -row.salient, row.image))[:SHOWN]
 
 
 def _build_gallery(title: str, rows: list[Coverage]) -> Gallery:
@@ -386,10 +354,9 @@ def _draw_image(study: SelectStudy, row: Coverage) -> list[Picture]:
     image = study.source.read_image(one.tokens[0])
     (salient,) = study.salient.masks([image])
     labels = np.full(image.shape[:2], -1, np.int32)
-    training = read_training_mask(study.source, one, study.split)
     for token, name in zip(one.tokens, one.classes, strict=True):
         if name in study.split.training:
-            labels[study.source.read_mask(token).mask & training] = study.source.classes.index(name)
+            labels[study.source.read_mask(token).mask] = study.source.classes.index(name)
     return [
         Picture("salient", image, mask=salient),
         Picture("training classes", image, label_map=labels, label_names=study.source.classes),
@@ -416,20 +383,12 @@ def _build_leave_out_sections(study: SelectStudy) -> list[Section]:
 
 
 def _build_edge_case_section(study: SelectStudy) -> Section:
+    at_median = sum(row.share == study.selection.median for row in study.rows if row.salient)
     rows = [
-        (
-            "images without a training class",
-            study.listed - len(study.rows) - len(study.unread),
-            "no training image",
-        ),
+        ("images without a training class", study.without_training_class, "no training image"),
         ("images without salient pixels", len(study.selection.without_salience), "no K: kept, not in the median"),
         ("images that could not be read", len(study.unread), "left out of everything; selection.json names them"),
-        ("images with K equal to the median", _at_median(study), "kept"),
+        ("images with K equal to the median", at_median, "kept"),
     ]
     caption = "Pixels that the truth leaves open count as salient where they are, and never as a training class."
     return Section("Edge cases", "", (Table("What the rule does with them", caption, ("what", "count", "rule"), rows),))
-
-
-def _at_median(study: SelectStudy) -> int:
-    median = finite_or_none(study.selection.median)
-    return sum(row.share == median for row in study.rows if row.salient)

@@ -11,20 +11,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
 from hardlook.caching import ArrayCache
 from hardlook.data.toss_pairs import Pair
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMeaning, Unit, UnitList
 from hardlook.harness.records import Column, Record, RecordSchema
-from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.sections import Dot, DotChart, HeatMap, Section, score_dot
+from hardlook.harness.scorecard import LeftOut, Scorecard
+from hardlook.harness.sections import Dot, DotChart, Section, score_dot
 from hardlook.harness.tally import SumTally
 from hardlook.metrics.one_shot import class_iou
 from hardlook.randomness import generator
 from hardlook.toss.evaluation import COUNTS, make_record, predict_masks
 from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair, draw_unit
-from hardlook.toss.options import shared_readings, void_reading
+from hardlook.toss.options import shared_readings
 from hardlook.toss.pair_lists import (
     OpenedList,
     StudyOptions,
@@ -38,16 +36,17 @@ from hardlook.toss.pixel_sums import (
     IOU,
     NamedScore,
     Totals,
-    class_ious,
     compute_credits,
     mean_iou,
     pair_iou,
+    score_classes,
+    score_folds,
     score_tallies,
     sum_pixels,
     tally_scores,
 )
 from hardlook.toss.published import list_support_results, list_tables, read_numbers
-from hardlook.toss.report import FOLLOWED_BELOW, IGNORED_ABOVE
+from hardlook.toss.report import FOLLOWED_BELOW, IGNORED_ABOVE, build_class_heat_map
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,16 +70,15 @@ CONDITIONS = (
     Condition("other-class-no-mask", "another class's image, no mask", True, "no mask"),
 )
 CORRECT, *SPURIOUS = CONDITIONS
-
-
-def describe_condition(name: str) -> str:
-    """What a condition is, without its formula.
-
-    >>> describe_condition("other-class")
-    'another class'
-    """
-    [text] = [one.description for one in CONDITIONS if one.name == name]
-    return text.partition(":")[0]
+LABELS = ("condition", "fold", "class")
+SLICES = (
+    Column("condition", "text", "what the support shows", "slice"),
+    Column("fold", "int", "the fold of the class", "slice"),
+    Column("class", "text", "the class to find", "slice"),
+)
+SCHEMA = RecordSchema((*SLICES, *COUNTS))
+COMPARABLE = "beside the paper's: its pairs are not published, so only the pattern compares"
+_CACHE = ArrayCache()
 
 
 class BiasSupportOptions(StudyOptions):
@@ -107,34 +105,32 @@ def list_units(options: StudyOptions) -> UnitList:
 
 
 def _make_units(listed: OpenedList, pair: Pair, others: dict[str, tuple[str, ...]], seed: int) -> Iterator[Unit]:
+    """The units of one pair, such as `fold2-00007-other-class`."""
     source = listed.settings.source
     name = source.class_of(pair.query)
-    tokens = others.get(name, ())
-    for condition in CONDITIONS:
-        if condition.other_class and not tokens:
-            continue
-        support = _draw_other_class(tokens, pair, seed) if condition.other_class else pair.support
-        slices: Labels = {"condition": condition.name, "fold": pair.fold, "class": name}
-        payload = OneShotPair(listed.settings, pair.query, (support,), slices, content=condition.content)
-        yield Unit(unit_id(pair, condition), payload, group=source.image_of(pair.query))
-
-
-def unit_id(pair: Pair, condition: Condition) -> str:
-    """Fold, line and condition.
-
-    >>> unit_id(Pair("1_a", "1_b", 0, 2, "", 7), CONDITIONS[1])
-    'fold2-00007-other-class'
-    """
-    return f"fold{pair.fold}-{pair.line:05d}-{condition.name}"
-
-
-def _draw_other_class(tokens: tuple[str, ...], pair: Pair, seed: int) -> str:
     # Both ablations with another class show the same image, so that only the mask differs between them.
-    return tokens[int(generator(seed, "other class", pair.query, pair.support).integers(len(tokens)))]
+    tokens = others.get(name, ())
+    other = (
+        tokens[int(generator(seed, "other class", pair.query, pair.support).integers(len(tokens)))] if tokens else ""
+    )
+    for condition in CONDITIONS:
+        support = other if condition.other_class else pair.support
+        if support:
+            slices: Labels = {"condition": condition.name, "fold": pair.fold, "class": name}
+            payload = OneShotPair(listed.settings, pair.query, (support,), slices, content=condition.content)
+            unit = f"fold{pair.fold}-{pair.line:05d}-{condition.name}"
+            yield Unit(unit, payload, group=source.image_of(pair.query))
 
 
-LABELS = ("condition", "fold", "class")
-COMPARABLE = "beside the paper's: its pairs are not published, so only the pattern compares"
+def prepare_unit(unit: Unit) -> Unit:
+    """Read query, truth and support."""
+    return replace(unit, payload=read_pair(unit.payload, unit.id, _CACHE))
+
+
+def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
+    """Segment all queries in one call, then count pixels."""
+    masks = predict_masks(units, model)
+    return [make_record(unit, mask, SLICES) for unit, mask in zip(units, masks, strict=True)]
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
@@ -145,31 +141,22 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: StudyOpti
 
 def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally]:
     """The pixels of every condition, fold and class."""
-    sums = sum_pixels(records, LABELS, void_ignored=void_reading(options) == "ignored")
-    present = [one for one in CONDITIONS if sums.where(condition=one.name).any()]
+    sums = sum_pixels(records, LABELS, void_ignored=options.void_ignored)
+    chosen = {one.name: cells for one in CONDITIONS if (cells := sums.where(condition=one.name)).any()}
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
-        chosen = {one.name: sums.where(condition=one.name) for one in present}
-        means = {name: mean_iou(sums, totals, where) for name, where in chosen.items()}
+        means = {name: mean_iou(sums, totals, cells) for name, cells in chosen.items()}
         scores = [NamedScore(name, {}, values, chosen[name]) for name, values in means.items()]
-        right = means.get(CORRECT.name, np.full(len(totals), np.nan))
-        for one in SPURIOUS:
-            if one.name in means and CORRECT.name in means:
-                both = chosen[CORRECT.name] | chosen[one.name]
-                at = {"support": one.name}
-                scores.append(NamedScore("drop", at, right - means[one.name], both))
-                scores.append(NamedScore("left", at, class_iou(means[one.name], right), both))
-        for name, where in chosen.items():
+        right = means.get(CORRECT.name)
+        for name, values in means.items():
+            if right is not None and name != CORRECT.name:
+                both, at = chosen[CORRECT.name] | chosen[name], {"support": name}
+                scores.append(NamedScore("drop", at, right - values, both))
+                scores.append(NamedScore("left", at, class_iou(values, right), both))
+        for name, cells in chosen.items():
             at = {"support": name}
-            scores.append(NamedScore("pair-iou", at, pair_iou(totals, where), where))
-            for fold in sums.values_of("fold", where):
-                here = where & sums.where(fold=fold)
-                scores.append(NamedScore("miou", {**at, "fold": str(fold)}, mean_iou(sums, totals, here), here))
-            names, ious = class_ious(sums, totals, where)
-            scores += [
-                NamedScore("iou", {**at, "class": label}, ious[:, place], where & sums.where(**{"class": label}))
-                for place, label in enumerate(names)
-            ]
+            scores.append(NamedScore("pair-iou", at, pair_iou(totals, cells), cells))
+            scores += score_folds("miou", sums, totals, cells, at) + score_classes("iou", sums, totals, cells, at)
         return scores
 
     def more(score: NamedScore) -> dict[str, str]:
@@ -178,24 +165,33 @@ def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally
     return tally_scores(sums, name_scores, key=("bias-support", "bootstrap"), more=more)
 
 
-OURS, PAPER = "this model", "the paper's baseline"
+def compute_unit_qualities(records: pl.DataFrame, options: StudyOptions) -> pl.DataFrame:
+    """Credit and IoU of each pair."""
+    import polars as pl
+
+    spurious = pl.col("condition") != CORRECT.name
+    return compute_credits(records, void_ignored=options.void_ignored, spurious=spurious)
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """What is left under each support, the classes, and pairs whose object is found nevertheless."""
-    sections = [
-        _build_condition_section(scorecard),
-        _build_class_section(scorecard),
-        _build_pair_section(records, scorecard),
-    ]
-    return [section for section in sections if section is not None]
+    heat_map = build_class_heat_map(
+        scorecard,
+        "support",
+        {one.name: one.name for one in CONDITIONS},
+        "IoU of each class under each support",
+        "Classes that stay warm across the row are found without the support.",
+    )
+    pairs = _build_pair_section(records, scorecard)
+    sections = [_build_condition_section(scorecard), Section("Which classes", "", (heat_map,))]
+    return [*sections, pairs] if pairs else sections
 
 
 def _build_condition_section(scorecard: Scorecard) -> Section:
     known = {score.name: score for score in scorecard.headline}
-    rows = [score_dot(known[one.name], one.description, OURS) for one in CONDITIONS if one.name in known]
+    rows = [score_dot(known[one.name], one.description, "this model") for one in CONDITIONS if one.name in known]
     published = read_numbers().supports
-    rows += [Dot(one.description, published[one.name].mean, group=PAPER) for one in CONDITIONS]
+    rows += [Dot(one.description, published[one.name].mean, group="the paper's baseline") for one in CONDITIONS]
     chart = DotChart(
         "mIoU with the query's object, by what the support shows",
         "The truth is the query's own class throughout. A model that uses its support finds next to nothing in all "
@@ -209,12 +205,12 @@ def _build_condition_section(scorecard: Scorecard) -> Section:
 def _describe_support_use(scorecard: Scorecard) -> str:
     left = {score.slice["support"]: score for score in scorecard.scores if score.name == "left"}
     if not left or not scorecard.get(CORRECT.name).value > 0:
-        return "With the right support next to nothing is found, so nothing can be said about what is left."
-    parts = [
-        f"{left[one.name].value:.0%}{_format_interval(left[one.name])} with {one.description}"
-        for one in SPURIOUS
-        if one.name in left
-    ]
+        return "With the right support next to nothing is found, so there is nothing that other supports could leave."
+    parts = []
+    for one in SPURIOUS:
+        if score := left.get(one.name):
+            span = f" ({score.interval.low:.0%} to {score.interval.high:.0%})" if score.interval else ""
+            parts.append(f"{score.value:.0%}{span} with {one.description}")
     shares = [score.value for score in left.values()]
     if min(shares) >= IGNORED_ABOVE:
         meaning = "The model all but ignores its support: it segments what it would segment anyway."
@@ -223,27 +219,6 @@ def _describe_support_use(scorecard: Scorecard) -> str:
     else:
         meaning = "The model uses its support in part; the rows far to the right are what it finds without its support."
     return f"Of the mIoU with the right support this is left: {'; '.join(parts)}. {meaning}"
-
-
-def _format_interval(score: Score) -> str:
-    return f" ({score.interval.low:.0%} to {score.interval.high:.0%})" if score.interval else ""
-
-
-def _build_class_section(scorecard: Scorecard) -> Section:
-    cells = {
-        (score.slice["class"], score.slice["support"]): score.value for score in scorecard.scores if score.name == "iou"
-    }
-    classes = list(dict.fromkeys(name for name, _ in cells))
-    heat = HeatMap(
-        "IoU of each class under each support",
-        "Classes that stay warm across the row are found without the support.",
-        classes,
-        [one.name for one in CONDITIONS],
-        [[cells.get((name, one.name), float("nan")) for one in CONDITIONS] for name in classes],
-        row_axis="class",
-        column_axis="support",
-    )
-    return Section("Which classes", "", (heat,))
 
 
 def _build_pair_section(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
@@ -262,11 +237,12 @@ def _build_pair_section(records: pl.DataFrame, scorecard: Scorecard) -> Section 
     return Section("Found nevertheless", "One pair per query image.", shown) if shown else None
 
 
-SLICES = (
-    Column("condition", "text", "what the support shows", "slice"),
-    Column("fold", "int", "the fold of the class", "slice"),
-    Column("class", "text", "the class to find", "slice"),
-)
+def describe_unit(record: Record) -> str:
+    """What the support showed, and how well the query's object was found."""
+    [condition] = [one for one in CONDITIONS if one.name == record["condition"]]
+    setting = f"support: {condition.description.partition(':')[0]}"
+    return describe_pair(record, setting, spurious=condition is not CORRECT)
+
 
 # With these supports finding the object is the fault, so a lower IoU is better.
 MISLED = tuple(("support", one.name) for one in SPURIOUS)
@@ -300,35 +276,6 @@ CARD = BenchmarkCard(
 )
 
 
-SCHEMA = RecordSchema((*SLICES, *COUNTS))
-_CACHE = ArrayCache()
-
-
-def prepare_unit(unit: Unit) -> Unit:
-    """Read query, truth and support."""
-    return replace(unit, payload=read_pair(unit.payload, unit.id, _CACHE))
-
-
-def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
-    """Segment all queries in one call, then count pixels."""
-    masks = predict_masks(units, model)
-    return [make_record(unit, mask, SLICES) for unit, mask in zip(units, masks, strict=True)]
-
-
-def unit_qualities(records: pl.DataFrame, options: BiasSupportOptions) -> pl.DataFrame:
-    """Credit and IoU of each pair."""
-    import polars as pl
-
-    void_ignored = void_reading(options) == "ignored"
-    return compute_credits(records, void_ignored=void_ignored, spurious=pl.col("condition") != CORRECT.name)
-
-
-def describe_unit(record: Record) -> str:
-    """What the support showed, and how well the query's object was found."""
-    condition = str(record["condition"])
-    return describe_pair(record, f"support: {describe_condition(condition)}", spurious=condition != CORRECT.name)
-
-
 BIAS_SUPPORT = Benchmark(
     card=CARD,
     options=BiasSupportOptions,
@@ -342,6 +289,6 @@ BIAS_SUPPORT = Benchmark(
     readings=shared_readings,
     pictures=partial(draw_unit, cache=_CACHE),
     tallies=tally_records,
-    qualities=unit_qualities,
+    qualities=compute_unit_qualities,
     caption=describe_unit,
 )

@@ -25,6 +25,7 @@ class may be among them. The rules at the edges:
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,12 +33,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.class_masks import ClassMaskSource, open_class_mask_folders
-from hardlook.data.voc import open_devkit
+from hardlook.data.class_masks import ClassMaskSource
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.stats import Estimate, Interval, bootstrap_score, ratio
 from hardlook.toss.saliency_cache import SaliencyMaskCache
 from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.dataset import list_unreadable_images, open_source
 from hardlook.toss.tiers.rules import split_into_folds
 
 
@@ -56,11 +57,11 @@ def split_of_fold(classes: Sequence[str], fold: int, folds: int = 4) -> ClassSpl
     >>> split_of_fold(tuple("abcdef"), fold=0, folds=3).test
     ('a', 'b')
     """
-    _check(classes, folds)
+    tested = assign_folds(classes, folds)
     if not 0 <= fold < folds:
         raise OptionError(f"--fold {fold}: there is no such fold", remedy=f"one from 0 to {folds - 1}")
-    test = split_into_folds(classes, folds)[fold]
-    return ClassSplit(tuple(name for name in classes if name not in test), test, f"fold {fold} of {folds}")
+    training, test = (tuple(name for name in classes if (tested[name] == fold) is own) for own in (False, True))
+    return ClassSplit(training, test, f"fold {fold} of {folds}")
 
 
 def split_of_training(classes: Sequence[str], training: Sequence[str]) -> ClassSplit:
@@ -83,14 +84,10 @@ def assign_folds(classes: Sequence[str], folds: int = 4) -> dict[str, int]:
     >>> assign_folds(("a", "b", "c", "d"), folds=2)
     {'a': 0, 'b': 0, 'c': 1, 'd': 1}
     """
-    _check(classes, folds)
-    return {name: fold for fold, names in enumerate(split_into_folds(classes, folds)) for name in names}
-
-
-def _check(classes: Sequence[str], folds: int) -> None:
     # One fold would test every class and train on none.
     if not 2 <= folds <= len(classes):
         raise OptionError(f"--folds {folds}: expected from 2 to {len(classes)}, the number of classes")
+    return {name: fold for fold, names in enumerate(split_into_folds(classes, folds)) for name in names}
 
 
 LEVEL = 0.95
@@ -182,12 +179,8 @@ def select_images(rows: Sequence[Coverage]) -> Selection:
     shares = [row.share for row in rows if row.salient]
     median = float(np.median(shares)) if shares else math.nan
     dropped = {row.image for row in rows if row.salient and row.share < median}
-    return Selection(
-        median,
-        tuple(row.image for row in rows if row.image not in dropped),
-        tuple(row.image for row in rows if row.image in dropped),
-        tuple(row.image for row in rows if not row.salient),
-    )
+    kept, gone = (tuple(row.image for row in rows if (row.image in dropped) is out) for out in (False, True))
+    return Selection(median, kept, gone, tuple(row.image for row in rows if not row.salient))
 
 
 def leave_out_classes(rows: Sequence[Coverage], test: Sequence[str]) -> tuple[str, ...]:
@@ -198,8 +191,7 @@ def leave_out_classes(rows: Sequence[Coverage], test: Sequence[str]) -> tuple[st
     >>> leave_out_classes([Coverage("a", 1, 1, ("cat",)), Coverage("b", 1, 1, ("cat", "car"))], ["car"])
     ('a',)
     """
-    held = set(test)
-    return tuple(row.image for row in rows if not held & set(row.classes))
+    return tuple(row.image for row in rows if not set(test) & set(row.classes))
 
 
 BATCH = 8
@@ -216,47 +208,30 @@ class LabelledImage:
 
 @dataclass(frozen=True)
 class OpenedImages:
-    """A source, its images with their classes, those that cannot be read, and the given paths."""
+    """A source, its images with their classes, and those that cannot be read, sorted by id."""
 
     source: ClassMaskSource
     images: list[LabelledImage]
     unread: tuple[FailedImage, ...]
-    paths: Mapping[str, Path]
 
 
 def open_images(paths: Mapping[str, Path], labels: Path | None, split: str | None) -> OpenedImages:
     """All images of the data, or those of a VOC devkit's list."""
-    source = open_class_mask_folders(paths, labels=labels)
-    listed = None
-    if split is not None:
-        if "voc" not in paths:
-            raise OptionError("--split names a list of a VOC devkit", remedy="give --data voc=DIR, or omit --split")
-        listed = open_devkit(paths["voc"]).ids(split)
-    return OpenedImages(source, list_labelled_images(source, listed), list_unreadable_images(source, listed), paths)
+    source, listed = open_source(paths, labels, split)
+    unread = sorted(list_unreadable_images(source, listed), key=lambda failure: failure.image)
+    return OpenedImages(source, list_labelled_images(source, listed), tuple(unread))
 
 
 def list_labelled_images(source: ClassMaskSource, images: Iterable[str] | None = None) -> list[LabelledImage]:
     """All images of a source with their classes, sorted by id; only those named where `images` is given.
 
-    An image that is named and has no class at all is listed without tokens; one that cannot be read is not listed
-    (`list_unreadable_images`).
+    An image that is named and has no class at all is listed without tokens; one that cannot be read is not listed.
     """
-    found: dict[str, list[str]] = {}
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for token in source.tokens():
-        found.setdefault(source.image_of(token), []).append(token)
+        found[source.image_of(token)].append(token)
     chosen = sorted(set(found) if images is None else set(images) - set(source.unreadable()))
-    return [
-        LabelledImage(image, tuple(tokens), tuple(source.class_of(token) for token in tokens))
-        for image in chosen
-        for tokens in [found.get(image, [])]
-    ]
-
-
-def list_unreadable_images(source: ClassMaskSource, images: Iterable[str] | None = None) -> tuple[FailedImage, ...]:
-    """The images of a source that cannot be read, sorted by id; only those named where `images` is given."""
-    named = None if images is None else set(images)
-    broken = sorted(source.unreadable().items())
-    return tuple(FailedImage(image, why) for image, why in broken if named is None or image in named)
+    return [LabelledImage(image, tuple(found[image]), tuple(map(source.class_of, found[image]))) for image in chosen]
 
 
 def select_training_images(images: Sequence[LabelledImage], split: ClassSplit) -> list[LabelledImage]:
@@ -266,15 +241,13 @@ def select_training_images(images: Sequence[LabelledImage], split: ClassSplit) -
     >>> [one.image for one in select_training_images(images, ClassSplit(("cat",), ("car",), ""))]
     ['a']
     """
-    training = set(split.training)
-    return [one for one in images if training & set(one.classes)]
+    return [one for one in images if set(split.training) & set(one.classes)]
 
 
 def read_training_mask(source: ClassMaskSource, image: LabelledImage, split: ClassSplit) -> NDArray[np.bool_]:
     """The union (H, W) of the masks of all training classes of an image."""
-    training = [token for token, name in zip(image.tokens, image.classes, strict=True) if name in split.training]
-    masks = [source.read_mask(token).mask for token in training]
-    return np.asarray(np.logical_or.reduce(masks), dtype=np.bool_)
+    tokens = [token for token, name in zip(image.tokens, image.classes, strict=True) if name in split.training]
+    return np.asarray(np.logical_or.reduce([source.read_mask(token).mask for token in tokens]), dtype=np.bool_)
 
 
 def measure_coverage(

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import open_progress
-from hardlook.toss.commands.inputs import exit_after_failures, parse_paths
-
-if TYPE_CHECKING:
-    pass
+from hardlook.toss.commands.inputs import build_model, exit_after_failures, parse_paths
+from hardlook.toss.tiers.attribute_report import (
+    build_sections,
+    compare_with_published,
+    draw_gallery_masks,
+    summarise_attributes,
+)
+from hardlook.toss.tiers.attributes import fingerprint_data, measure_table, read_attributes
+from hardlook.toss.tiers.dataset import describe_failures, open_tokens, prepare_models
 
 
 def attributes(
@@ -38,36 +44,17 @@ def attributes(
 
       hardlook attributes --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc --out attributes
     """
-    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
-    from hardlook.toss.tiers.attribute_report import (
-        build_sections,
-        compare_with_published,
-        draw_gallery_masks,
-        summarise_attributes,
-    )
-    from hardlook.toss.tiers.attributes import AttributeModels, fingerprint_data, measure_table, read_attributes
-    from hardlook.toss.tiers.dataset import describe_failures, find_label_indices, open_tokens
 
     theirs = read_attributes(published) if published else ()
     opened = open_tokens(parse_paths(data), labels, split)
     source = opened.source
-    salient = arguments.build_named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None
-    segmenter = (
-        arguments.build_named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
-        if supervised
-        else None
+    models, fingerprints = prepare_models(
+        source,
+        build_model(saliency, "saliency", saliency_arg, "--saliency-arg"),
+        build_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg"),
     )
-    models = AttributeModels(
-        salient.model if salient else None,
-        segmenter.model if segmenter else None,
-        find_label_indices(source.classes, segmenter.model.labels) if segmenter else {},
-    )
-    identity = {
-        "data": fingerprint_data(source, out),
-        "saliency": salient.identity.fingerprint() if salient else "",
-        "supervised": segmenter.identity.fingerprint() if segmenter else "",
-    }
+    identity = {"data": fingerprint_data(source, out), **fingerprints}
     with open_progress(quiet) as start:
         table = measure_table(out / "attributes.csv", source, opened.tokens, models, identity, progress=start)
     failures = (*opened.failures, *table.failures)
@@ -86,7 +73,7 @@ def attributes(
         print_json(document)
     else:
         _print(document, out)
-    exit_after_failures(describe_failures(failures) if failures else "")
+    exit_after_failures(describe_failures(failures))
 
 
 def _print(document: dict[str, Any], out: Path) -> None:
@@ -94,11 +81,15 @@ def _print(document: dict[str, Any], out: Path) -> None:
     for name, one in document["attributes"].items():
         mean = "not measured" if one["mean"] is None else f"mean {one['mean']:.4f}"
         typer.echo(f"  {name:15} {mean}")
-    if document["published"]:
-        shared = document["published"]
+    if shared := document["published"]:
         typer.echo(f"\n{shared['rows']} of them are in the published table")
         for column, one in shared["spearman"].items():
-            typer.echo(f"  {column:18} Spearman {one['value']:.3f} [{one['low']:.3f}, {one['high']:.3f}]")
+            value, low, high = (_format(one[key]) for key in ("value", "low", "high"))
+            typer.echo(f"  {column:18} Spearman {value} [{low}, {high}]")
         for column, one in shared["exact"].items():
-            typer.echo(f"  {column:18} {one['equal']} of {one['rows']} equal, Spearman {one['spearman']:.3f}")
+            typer.echo(f"  {column:18} {one['equal']} of {one['rows']} equal, Spearman {_format(one['spearman'])}")
     typer.echo(f"\ntable: {out / 'attributes.csv'}\nreport: {out / 'report.html'}")
+
+
+def _format(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.cli.run import add_study
-from hardlook.errors import OptionError
-from hardlook.toss.bias.information import write_information
+from hardlook.errors import DataError, OptionError
+from hardlook.harness.runs.progress import open_progress
+from hardlook.toss.bias.information import measure_information, write_information
 from hardlook.toss.bias.negatives import parse_reading, run_negatives, write_negatives
+from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run, replace_one_shot_iou
 from hardlook.toss.bias.selection import DROPPED_LIST, KEPT_LIST, run_selection, write_selection
+from hardlook.toss.bias.training_images import open_images, split_of_fold, split_of_training
 from hardlook.toss.commands.inputs import exit_after_failures
 from hardlook.toss.tiers.attributes import FailedImage
 
@@ -68,25 +71,21 @@ def select(
 
       hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection
     """
-    from hardlook.toss.bias.training_images import open_images, split_of_fold, split_of_training
-
     if (fold is None) == (classes is None):
         raise OptionError("expected one of --fold and --classes", remedy="--fold 0, or --classes cat,dog")
-    opened = open_images(arguments.parse_paths(data, "--data"), labels, split)
-    source = opened.source
+    paths = arguments.parse_paths(data, "--data")
+    opened = open_images(paths, labels, split)
     if fold is not None:
-        chosen = split_of_fold(source.classes, fold, folds)
+        chosen = split_of_fold(opened.source.classes, fold, folds)
     else:
         names = [name.strip() for name in (classes or "").split(",") if name.strip()]
-        chosen = split_of_training(source.classes, names)
-    args = arguments.parse_pairs(saliency_arg, "--saliency-arg")
-    study = run_selection(opened, chosen, saliency, args, leave_out=leave_out, seed=seed, quiet=quiet)
-    document = write_selection(study, out, {name: str(path) for name, path in opened.paths.items()})
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(document["in_words"])
-        typer.echo(f"\nlists: {out / KEPT_LIST}, {out / DROPPED_LIST}\npage: {out / 'selection.html'}")
+        chosen = split_of_training(opened.source.classes, names)
+    model = arguments.build_named_model(saliency, "saliency", saliency_arg, "--saliency-arg")
+    with open_progress(quiet) as start:
+        study = run_selection(opened, chosen, model, leave_out=leave_out, seed=seed, start=start)
+    document = write_selection(study, out, paths)
+    lists = f"lists: {out / KEPT_LIST}, {out / DROPPED_LIST}\n"
+    _print_study(document, f"{lists}page: {out / 'selection.html'}", as_json)
     _exit_after_unread(study.unread, out / "selection.json")
 
 
@@ -115,16 +114,10 @@ def negatives(
 
       hardlook bias negatives --data voc=VOC2012 --run runs/toss --attributes attributes.csv --out negatives
     """
-    from hardlook.toss.bias.training_images import open_images
-
     chosen = parse_reading(arguments.parse_pairs(reading, "--reading"))
     opened = open_images(arguments.parse_paths(data, "--data"), labels, split)
     study = run_negatives(opened, folds, run, attributes, chosen, seed)
-    document = write_negatives(study, out, seed)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(f"{document['in_words']}\n\npage: {out / 'negatives.html'}")
+    _print_study(write_negatives(study, out, seed), f"page: {out / 'negatives.html'}", as_json)
     _exit_after_unread(study.unread, out / "negatives.json")
 
 
@@ -144,23 +137,23 @@ def information(
 
       hardlook bias information --attributes attributes.csv --run runs/toss --out information
     """
-    from hardlook.errors import DataError
-    from hardlook.toss.bias.information import measure_information, replace_one_shot_iou
-    from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run
-
     table, who = read_attribute_frame(attributes), f"the one-shot model of {attributes.name}"
     if run:
-        results, model = read_run(run)
-        table, who = replace_one_shot_iou(table, results), f"{model} on {results.pairs}"
+        results = read_run(run)
+        table, who = replace_one_shot_iou(table, results), f"{results.model} on {results.pairs}"
     try:
         study = measure_information(table, seed=seed)
     except DataError as error:
         raise error.at(file=attributes) from None
     document = write_information(study, who, out, {"attributes": str(attributes), "run": str(run or ""), "seed": seed})
+    _print_study(document, f"page: {out / 'information.html'}", as_json)
+
+
+def _print_study(document: dict[str, Any], files: str, as_json: bool) -> None:
     if as_json:
         print_json(document)
     else:
-        typer.echo(f"{document['in_words']}\n\npage: {out / 'information.html'}")
+        typer.echo(f"{document['in_words']}\n\n{files}")
 
 
 def _exit_after_unread(unread: Sequence[FailedImage], numbers: Path) -> None:

@@ -5,29 +5,34 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
+from hardlook.data.class_masks import open_fss
+from hardlook.data.class_tokens import parse_numbered_token
+from hardlook.data.voc import VOC_CLASSES
 from hardlook.errors import DataError, OptionError
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import open_progress
+from hardlook.harness.sections import Section
+from hardlook.models.named_model import NamedModel
 from hardlook.report.json_values import dump_json
-from hardlook.toss.commands.inputs import exit_after_failures, parse_paths
-
-if TYPE_CHECKING:
-    from hardlook.harness.sections import Section
-    from hardlook.models.named_model import NamedModel
-    from hardlook.toss.tiers.attributes import FailedImage
-    from hardlook.toss.tiers.build_report import BuiltReport
-    from hardlook.toss.tiers.folder import Memberships
-
+from hardlook.toss.commands.inputs import build_model, exit_after_failures, parse_paths
+from hardlook.toss.published import list_resembling_classes
+from hardlook.toss.tiers.attribute_report import build_failure_sections
+from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.border_study import draw_borders, run_border_study
+from hardlook.toss.tiers.build_report import BuiltReport
+from hardlook.toss.tiers.building import BuildPlan, build_from_data, build_from_memberships
+from hardlook.toss.tiers.dataset import describe_failures, open_tokens
+from hardlook.toss.tiers.encoder_study import run_encoder_study
+from hardlook.toss.tiers.folder import Memberships, check_list_name, read_memberships
+from hardlook.toss.tiers.weight_study import run_weight_study
 
 _Out = Annotated[Path, typer.Option("--out", help="Folder for study.json and report.html.")]
-
-_Images = Annotated[int, typer.Option("--images", min=2, help="At most this many images, drawn by the seed.")]
-
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -58,23 +63,30 @@ def toss(
     saliency_arg: arguments.ModelArgs = None,
     supervised: Annotated[str | None, typer.Option("--supervised", help="A semantic segmenter of the classes.")] = None,
     supervised_arg: arguments.ModelArgs = None,
-    encoder: Annotated[str, typer.Option("--encoder", help="An encoder: which same-class pairs look alike.")] = "",
+    encoder: Annotated[
+        str, typer.Option("--encoder", help="An encoder, to find which same-class pairs look alike.")
+    ] = "",
     encoder_arg: arguments.ModelArgs = None,
     attributes: Annotated[
-        Path | None, typer.Option("--attributes", help="A table by `hardlook attributes`, in place of two models.")
+        Path | None,
+        typer.Option("--attributes", help="A table by `hardlook attributes`, instead of --saliency and --supervised."),
     ] = None,
     memberships: Annotated[
         Path | None,
-        typer.Option("--memberships", help="A TOSS folder: partitions from its tier 1. Without --data, tier 1 alone."),
+        typer.Option(
+            "--memberships", help="A TOSS folder whose tier 1 has the partitions. Without --data, only tier 1 is built."
+        ),
     ] = None,
     resembling: Annotated[
         Path | None,
-        typer.Option("--resembling", help="Classes of fss= to leave out, one per line; default: those like VOC's."),
+        typer.Option(
+            "--resembling", help="File of the classes of fss= to leave out, one per line; default: those like VOC's."
+        ),
     ] = None,
     reading: Annotated[list[str] | None, typer.Option("--reading", help="resembling=paper, released or ours.")] = None,
-    folds: Annotated[int, typer.Option("--folds", min=1, help="Into how many folds the classes go, in order.")] = 4,
+    folds: Annotated[int, typer.Option("--folds", min=1, help="Number of folds; the classes are split in order.")] = 4,
     name: Annotated[
-        str | None, typer.Option("--name", help="Of the fixed lists; pascal5i for VOC's classes in four folds.")
+        str | None, typer.Option("--name", help="Name of the fixed lists; pascal5i for VOC's classes in four folds.")
     ] = None,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
@@ -92,11 +104,6 @@ def toss(
 
       hardlook build toss --memberships TOSS --out tiers
     """
-    from hardlook.data.class_masks import open_fss
-    from hardlook.toss.tiers.building import BuildPlan, build_from_data, build_from_memberships
-    from hardlook.toss.tiers.dataset import describe_failures, open_tokens
-    from hardlook.toss.tiers.folder import check_list_name, read_memberships
-
     known = read_memberships(memberships) if memberships else None
     paths = parse_paths(data, images, masks)
     if known is not None and not paths:
@@ -113,10 +120,8 @@ def toss(
     plan = BuildPlan(
         opened,
         arguments.build_named_model(encoder, "encoder", encoder_arg, "--encoder-arg"),
-        arguments.build_named_model(saliency, "saliency", saliency_arg, "--saliency-arg") if saliency else None,
-        arguments.build_named_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg")
-        if supervised
-        else None,
+        build_model(saliency, "saliency", saliency_arg, "--saliency-arg"),
+        build_model(supervised, "semantic-segmenter", supervised_arg, "--supervised-arg"),
         attributes,
         known,
         open_fss(fss) if fss else None,
@@ -129,25 +134,20 @@ def toss(
     with open_progress(quiet) as start:
         manifest, report = build_from_data(plan, out, start)
     _print_build(out, manifest, report, as_json)
-    exit_after_failures(describe_failures(report.failures) if report.failures else "")
+    exit_after_failures(describe_failures(report.failures))
 
 
 def list_classes(memberships: Memberships, labels: Path | None) -> tuple[str, ...]:
     """The classes of memberships without data: those that `labels` names, else VOC's twenty."""
-    from hardlook.data.class_tokens import parse_numbered_token
-    from hardlook.data.voc import VOC_CLASSES
-
     classes = tuple(_read_lines(labels)) if labels else VOC_CLASSES
-    most = max(parse_numbered_token(token)[0] for token in memberships.partitions)
-    if most > len(classes):
-        what = f"--memberships: a token has class number {most}, and there are {len(classes)} class names"
+    largest = max(parse_numbered_token(token)[0] for token in memberships.partitions)
+    if largest > len(classes):
+        what = f"--memberships: a token has class number {largest}, and there are {len(classes)} class names"
         raise OptionError(what, remedy="give --labels FILE: one class name per line, class number 1 first")
     return classes
 
 
 def _default_name(classes: tuple[str, ...], folds: int) -> str:
-    from hardlook.data.voc import VOC_CLASSES
-
     return "pascal5i" if classes == VOC_CLASSES and folds == 4 else "own"
 
 
@@ -173,17 +173,13 @@ def _print_build(out: Path, manifest: dict[str, Any], report: BuiltReport, as_js
 
 
 def _choose_resembling(path: Path | None, readings: list[str] | None) -> tuple[frozenset[str], str]:
-    from hardlook.toss.published import list_resembling_classes
-
     given = arguments.parse_pairs(readings, "--reading")
     if unknown := sorted(set(given) - {"resembling"}):
-        raise OptionError(
-            f"--reading {unknown[0]}: there is no such reading here", remedy="the one reading is resembling"
-        )
-    if path is None:
-        chosen = given.get("resembling", "paper")
-        return list_resembling_classes(chosen), chosen
-    return frozenset(_read_lines(path)), "own list"
+        raise OptionError(f"--reading {unknown[0]}: there is no such reading", remedy="the one reading is resembling")
+    if path is not None:
+        return frozenset(_read_lines(path)), "own list"
+    chosen = given.get("resembling", "paper")
+    return list_resembling_classes(chosen), chosen
 
 
 def _read_lines(path: Path) -> list[str]:
@@ -206,15 +202,12 @@ def study_encoders(
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
 ) -> None:
-    """How often do two encoders agree on which same-class pairs are similar, each split at its mean cosine.
+    """Measure how often two encoders agree on which same-class pairs are similar, each split at its mean cosine.
 
     [bold]Example[/bold]
 
       hardlook build study-encoders --data voc=VOC2012 --encoder clip --other efficientnet-lite0 --out study
     """
-    from hardlook.toss.tiers.dataset import open_tokens
-    from hardlook.toss.tiers.encoder_study import run_encoder_study
-
     opened = open_tokens(parse_paths(data), labels, split)
     models = _build_models("encoder", (encoder, encoder_arg, "--encoder-arg"), (other, other_arg, "--other-arg"))
     with open_progress(quiet) as start:
@@ -232,14 +225,12 @@ def study_weights(
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
 ) -> None:
-    """Which weights of the four partitions follow from salience times supervised IoU.
+    """Derive the weights of the four partitions from salience times supervised IoU.
 
     [bold]Example[/bold]
 
       hardlook build study-weights --attributes TOSS/data/analysis/test_stats.csv --pairs TOSS --out study
     """
-    from hardlook.toss.tiers.weight_study import run_weight_study
-
     sections, document = run_weight_study(attributes, pairs, seed=seed)
     _write_study(out, "Weights of the partitions", sections, document, as_json)
 
@@ -247,27 +238,24 @@ def study_weights(
 @app.command("study-saliency")
 def study_saliency(
     saliency: Annotated[str, typer.Option("--saliency", help="A saliency model.")],
-    other: Annotated[str, typer.Option("--other", help="Another one.")],
+    other: Annotated[str, typer.Option("--other", help="Another saliency model.")],
     out: _Out,
     data: arguments.Data = None,
     saliency_arg: arguments.ModelArgs = None,
     other_arg: arguments.ModelArgs = None,
     labels: arguments.Labels = None,
     split: arguments.Split = None,
-    images: _Images = 500,
+    images: Annotated[int, typer.Option("--images", min=2, help="At most this many images, drawn by the seed.")] = 500,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
 ) -> None:
-    """Which of two saliency models draws crisp borders.
+    """Compare how crisp the borders of two saliency models are.
 
     [bold]Example[/bold]
 
       hardlook build study-saliency --data voc=VOC2012 --saliency u2netp --other my.models:Saliency --out study
     """
-    from hardlook.toss.tiers.border_study import draw_borders, run_border_study
-    from hardlook.toss.tiers.dataset import open_tokens
-
     opened = open_tokens(parse_paths(data), labels, split)
     models = _build_models("saliency", (saliency, saliency_arg, "--saliency-arg"), (other, other_arg, "--other-arg"))
     with open_progress(quiet) as start:
@@ -277,7 +265,7 @@ def study_saliency(
 
 
 def _build_models(role: str, *given: tuple[str, list[str] | None, str]) -> dict[str, NamedModel]:
-    """Two models of one role by title: their names, numbered if they are the same."""
+    """Models of one role by title, which is the name, numbered if the names are the same."""
     names = [name for name, _, _ in given]
     titles = names if len(set(names)) == len(names) else [f"{name} ({place})" for place, name in enumerate(names, 1)]
     models = [arguments.build_named_model(name, role, args, flag) for name, args, flag in given]
@@ -293,10 +281,7 @@ def _write_study(
     failures: Sequence[FailedImage] = (),
     pictures: Any = None,
 ) -> None:
-    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
-    from hardlook.toss.tiers.attribute_report import build_failure_sections
-    from hardlook.toss.tiers.dataset import describe_failures
 
     document["failures"] = [asdict(failure) for failure in failures]
     summary = str(document["summary"])
@@ -310,4 +295,4 @@ def _write_study(
     write_atomically(out / "study.json", dump_json(document) + "\n")
     write_atomically(out / "report.html", page)
     typer.echo(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
-    exit_after_failures(describe_failures(failures) if failures else "")
+    exit_after_failures(describe_failures(failures))

@@ -1,4 +1,4 @@
-"""What the commands of TOSS have in common: parsing paths, and ending after failures."""
+"""What the commands of TOSS have in common: parsing paths, building models, and ending after failures."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import typer
 
 from hardlook.cli import arguments
 from hardlook.errors import OptionError
+from hardlook.models.named_model import NamedModel
 
 FINISHED_WITH_FAILURES = 3
 
@@ -21,6 +22,11 @@ def parse_paths(data: list[str] | None, images: Path | None = None, masks: Path 
         if path is not None:
             paths[name] = path
     return paths
+
+
+def build_model(name: str | None, role: str, args: list[str] | None, flag: str) -> NamedModel | None:
+    """The model for a role with the arguments of `flag`, or None without a name."""
+    return arguments.build_named_model(name, role, args, flag) if name else None
 
 
 def exit_after_failures(message: str) -> None:

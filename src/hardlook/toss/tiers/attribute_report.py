@@ -1,9 +1,9 @@
-"""The report of attributes of masks: by class, against each other, in pictures, beside the published table.
+"""The report on attributes of masks: by class, against each other, in pictures, beside the published table.
 
-The comparison with the published table: blobs and distractors come from the masks alone and must agree. Size and
-centredness of the published table are one value per image, whatever the class, so they cannot be those of the class
-mask, which the paper describes and we measure. Salience and supervised IoU come from other models, and are compared by
-rank.
+Which attributes must agree with the published table: blobs and distractors come from the masks alone and must be equal.
+Size and centredness of the published table are one value per image, whatever the class, so they cannot be those of the
+class mask, which the paper describes and we measure. Salience and supervised IoU come from other models, and are
+compared by rank.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from hardlook.errors import HardlookError
 from hardlook.harness.sections import (
     Block,
     DistributionChart,
-    Dot,
     DotChart,
     Example,
     Gallery,
@@ -31,24 +30,32 @@ from hardlook.harness.sections import (
 )
 from hardlook.harness.stats import Estimate, bootstrap_indices, spearman
 from hardlook.randomness import generator
-from hardlook.toss.tiers.attributes import AttributeRow, FailedImage, MeasuredTable
+from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none
+from hardlook.toss.tiers.attributes import ATTRIBUTES, AttributeRow, FailedImage, MeasuredTable
 
 if TYPE_CHECKING:
     from hardlook.data.class_masks import ClassMaskSource
 
-
-# Field, displayed name, what it is.
-ATTRIBUTES = (
-    ("saliou", "salience", "IoU of the mask with the saliency map above .5"),
-    ("iou", "supervised IoU", "IoU of the supervised model's pixels of the class with the mask"),
-    ("area_ratio", "size", "area of the mask's box over the frame, at 512 x 512"),
-    ("offset_ratio", "centredness", "1 for a box in the middle, 0 for one whose centre lies half a side away"),
-    ("blob_count", "blobs", "connected pieces of the mask, and one for the background"),
-    ("distractor_weight", "distractors", "share of other classes among the pixels of all classes"),
-)
-
-MOST_SPOTS = 1500
-_SHOWN = 4
+MEANINGS = {
+    "saliou": "IoU of the mask with the saliency map above .5",
+    "iou": "IoU of the supervised model's pixels of the class with the mask",
+    "area_ratio": "area of the mask's box over the frame, at 512 x 512",
+    "offset_ratio": "1 for a box in the middle, 0 for one whose centre lies half a side away",
+    "blob_count": "connected components of the mask, plus one for the background",
+    "distractor_weight": "share of other classes among the pixels of all classes",
+}
+RANKED = ("saliou", "iou")  # columns that are compared with the published ones by rank
+_BOX_NOTE = "published: one value per image, whatever the class; ours: the box of the class mask"
+# Columns that are compared with the published ones value by value, and what to expect.
+EXACT = {
+    "blob_count": "from the mask alone: all must be equal",
+    "distractor_weight": "from the label map alone: all must be equal",
+    "area_ratio": _BOX_NOTE,
+    "offset_ratio": _BOX_NOTE,
+}
+TOLERANCE = 1e-6  # values that differ by no more count as equal
+MAX_SPOTS = 1500
+_MAX_EXAMPLES = 4
 
 
 def build_sections(
@@ -74,11 +81,11 @@ def summarise_attributes(
     comparison: PublishedComparison | None,
     identity: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """The numbers of `hardlook attributes` as JSON; `identity` says what they depend on."""
+    """The numbers of `hardlook attributes` as JSON; `identity` are the data and models that they depend on."""
     means = {}
-    for field, name, _ in ATTRIBUTES:
-        values = _list_values(table.rows, field)
-        means[name] = {"masks": len(values), "mean": sum(values) / len(values) if values else None}
+    for column in MEANINGS:
+        values = _list_values(table.rows, column)
+        means[ATTRIBUTES[column]] = {"masks": len(values), "mean": sum(values) / len(values) if values else None}
     return {
         "schema": "hardlook.attributes-study/1",
         "masks": len(table.rows),
@@ -95,14 +102,8 @@ def build_failure_sections(failures: Sequence[FailedImage]) -> list[Section]:
     if not failures:
         return []
     rows = [(failure.image, failure.error) for failure in failures]
-    table = Table("Images that failed", "They are in no number of this page.", ("image", "error"), rows)
+    table = Table("Images that failed", "No number on this page includes them.", ("image", "error"), rows)
     return [Section("What was left out", f"{len(rows)} images failed.", (table,))]
-
-
-def read_value(row: AttributeRow, field: str) -> float | None:
-    """A row's number by the name of its field."""
-    value = getattr(row, field)
-    return None if value is None else float(value)
 
 
 def build_distributions(
@@ -110,12 +111,13 @@ def build_distributions(
 ) -> list[Block]:
     """One chart per attribute that has values, with one histogram per group."""
     blocks: list[Block] = []
-    for field, name, meaning in ATTRIBUTES:
-        spread = [(group, _list_values(own, field)) for group, own in groups.items()]
-        if any(values for _, values in spread):
-            kept = [("all masks", _list_values(rows, field)), *((group, values) for group, values in spread if values)]
-            caption = f"{_capital(meaning)}. Each histogram is as high as its own fullest bin."
-            blocks.append(DistributionChart(f"{_capital(name)} by {by}", caption, kept, name))
+    for column, meaning in MEANINGS.items():
+        spread = [(group, values) for group, own in groups.items() if (values := _list_values(own, column))]
+        if spread:
+            name = ATTRIBUTES[column]
+            caption = f"{_capitalize(meaning)}. Each histogram is as high as its own fullest bin."
+            kept = [("all masks", _list_values(rows, column)), *spread]
+            blocks.append(DistributionChart(f"{_capitalize(name)} by {by}", caption, kept, name))
     return blocks
 
 
@@ -130,32 +132,36 @@ def group_by_class(rows: Iterable[AttributeRow]) -> dict[str, list[AttributeRow]
 def build_scatter(
     rows: Sequence[AttributeRow], x: str, y: str, groups: Mapping[str, str], caption: str
 ) -> ScatterChart | None:
-    """Two attributes of the same masks; of very many, every k-th is drawn. None where one has no values."""
-    names = {field: name for field, name, _ in ATTRIBUTES}
-    known = [row for row in rows if read_value(row, x) is not None and read_value(row, y) is not None]
+    """A chart of two attributes of the same masks, at most `MAX_SPOTS` of them; None if one attribute has no values."""
+    known = [
+        Spot(float(first), float(second), row.filename, groups.get(row.filename, ""))
+        for row in rows
+        if (first := getattr(row, x)) is not None and (second := getattr(row, y)) is not None
+    ]
     if not known:
         return None
-    step = -(-len(known) // MOST_SPOTS)
-    spots = [
-        Spot(read_value(row, x) or 0.0, read_value(row, y) or 0.0, row.filename, groups.get(row.filename, ""))
-        for row in known[::step]
-    ]
-    thinned = f" Every {step}. of {len(known):,} masks is drawn." if step > 1 else ""
-    title = f"{_capital(names[x])} and {names[y]}"
-    return ScatterChart(title, caption + thinned, spots, names[x], names[y])
+    step = -(-len(known) // MAX_SPOTS)
+    thinned = f" One of every {step} of the {len(known):,} masks is drawn." if step > 1 else ""
+    title = f"{_capitalize(ATTRIBUTES[x])} and {ATTRIBUTES[y]}"
+    return ScatterChart(title, caption + thinned, known[::step], ATTRIBUTES[x], ATTRIBUTES[y])
 
 
 def build_extremes_section(rows: Sequence[AttributeRow]) -> Section:
     """Galleries of the masks at both ends of salience, supervised IoU and size."""
     galleries = []
-    for field, name, _ in ATTRIBUTES[:3]:
-        ranked = sorted((row for row in rows if read_value(row, field) is not None), key=lambda row: _order(row, field))
-        if len(ranked) >= 2 * _SHOWN:
-            for word, chosen in (("Lowest", _first_of_classes(ranked)), ("Highest", _first_of_classes(ranked[::-1]))):
-                examples = [
-                    Example(row.filename, f"{row.class_name}: {name} {_order(row, field)[0]:.2f}") for row in chosen
-                ]
-                galleries.append(Gallery(f"{word} {name}", "The mask is laid over the image.", examples))
+    for column in ("saliou", "iou", "area_ratio"):
+        known = [(getattr(row, column), row.filename, row.class_name) for row in rows]
+        ranked = sorted(one for one in known if one[0] is not None)
+        if len(ranked) >= 2 * _MAX_EXAMPLES:
+            for word, ordered in (("Lowest", ranked), ("Highest", ranked[::-1])):
+                # One per class: many masks share the lowest value, and one class must not fill the gallery.
+                first: dict[str, Example] = {}
+                for value, token, class_name in ordered:
+                    caption = f"{class_name}: {ATTRIBUTES[column]} {value:.2f}"
+                    first.setdefault(class_name, Example(token, caption))
+                examples = list(first.values())[:_MAX_EXAMPLES]
+                title = f"{word} {ATTRIBUTES[column]}"
+                galleries.append(Gallery(title, "The mask is laid over the image.", examples))
     return Section("The extremes", "What the numbers mean in pictures.", galleries)
 
 
@@ -176,41 +182,17 @@ def draw_gallery_masks(source: ClassMaskSource, sections: Sequence[Section]) -> 
     return pictures
 
 
-def _list_values(rows: Iterable[AttributeRow], field: str) -> list[float]:
-    return [value for row in rows if (value := read_value(row, field)) is not None]
+def _list_values(rows: Iterable[AttributeRow], column: str) -> list[float]:
+    return [float(value) for row in rows if (value := getattr(row, column)) is not None]
 
 
-def _order(row: AttributeRow, field: str) -> tuple[float, str]:
-    return read_value(row, field) or 0.0, row.filename
-
-
-def _first_of_classes(ranked: Sequence[AttributeRow]) -> list[AttributeRow]:
-    """The first of each class: many masks share the lowest value, and one class must not fill the gallery."""
-    first: dict[str, AttributeRow] = {}
-    for row in ranked:
-        first.setdefault(row.class_name, row)
-    return list(first.values())[:_SHOWN]
-
-
-def _capital(text: str) -> str:
+def _capitalize(text: str) -> str:
     return text[0].upper() + text[1:]
-
-
-RANKED = ("saliou", "iou")
-
-
-EXACT = ("blob_count", "distractor_weight", "area_ratio", "offset_ratio")
-
-
-NEAR = 1e-6
-
-
-_RESAMPLES = 2000
 
 
 @dataclass(frozen=True)
 class RankAgreement:
-    """Spearman's correlation of one column with the published one, resampled over images; the pairs of values."""
+    """Spearman's correlation of one column with the published one (interval over images), and both columns' values."""
 
     column: str
     estimate: Estimate
@@ -220,7 +202,7 @@ class RankAgreement:
 
 @dataclass(frozen=True)
 class ExactShare:
-    """How many of the shared rows have the published value (within 1e-6), and their rank correlation all the same."""
+    """How many of the shared rows have the published value (within 1e-6), and Spearman's correlation for comparison."""
 
     column: str
     equal: int
@@ -230,7 +212,7 @@ class ExactShare:
 
 @dataclass(frozen=True)
 class PublishedComparison:
-    """The rows that both tables have, column by column."""
+    """Our table against the published one on the `rows` that both have: columns compared by rank, and by value."""
 
     rows: int
     ranked: tuple[RankAgreement, ...]
@@ -248,69 +230,50 @@ def compare_with_published(
     """
     theirs = {row.filename: row for row in published}
     pairs = [(row, theirs[row.filename]) for row in ours if row.filename in theirs]
-    ranked = [_ranked(column, pairs, seed) for column in RANKED if _pair_values(column, pairs)[0].size]
-    exact = []
-    for column in EXACT:
-        mine, other, _ = _pair_values(column, pairs)
-        if mine.size:
-            equal = int((np.abs(mine - other) <= NEAR).sum())
-            exact.append(ExactShare(column, equal, mine.size, spearman(mine, other)))
+    ranked, exact = [], []
+    for column in (*RANKED, *EXACT):
+        values = [(getattr(row, column), getattr(other, column), row.image) for row, other in pairs]
+        known = [one for one in values if None not in one]
+        if not known:
+            continue
+        first, second = (np.array([one[side] for one in known], np.float64) for side in (0, 1))
+        if column in EXACT:
+            equal = int((np.abs(first - second) <= TOLERANCE).sum())
+            exact.append(ExactShare(column, equal, len(known), spearman(first, second)))
+        else:
+            images = [image for _, _, image in known]
+            ranked.append(RankAgreement(column, _correlate(column, first, second, images, seed), first, second))
     return PublishedComparison(len(pairs), tuple(ranked), tuple(exact))
 
 
-def _ranked(column: str, pairs: Sequence[tuple[AttributeRow, AttributeRow]], seed: int) -> RankAgreement:
-    mine, other, images = _pair_values(column, pairs)
-    estimate = bootstrap_indices(
-        mine.size,
-        lambda places: spearman(mine[places], other[places]),
+def _correlate(
+    column: str, ours: NDArray[np.float64], published: NDArray[np.float64], images: list[str], seed: int
+) -> Estimate:
+    return bootstrap_indices(
+        ours.size,
+        lambda places: spearman(ours[places], published[places]),
         rng=generator(seed, "published attributes", column),
         clusters=images,
-        resamples=_RESAMPLES,
+        resamples=2000,
         resampled="image",
     )
-    return RankAgreement(column, estimate, mine, other)
-
-
-def _pair_values(
-    column: str, pairs: Sequence[tuple[AttributeRow, AttributeRow]]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
-    both = [(getattr(mine, column), getattr(other, column), mine.image) for mine, other in pairs]
-    known = [(mine, other, image) for mine, other, image in both if mine is not None and other is not None]
-    return (
-        np.array([mine for mine, _, _ in known], np.float64),
-        np.array([other for _, other, _ in known], np.float64),
-        [image for _, _, image in known],
-    )
-
-
-_MEANING = {
-    "saliou": "salience",
-    "iou": "supervised IoU",
-    "blob_count": "from the mask alone: all must be equal",
-    "distractor_weight": "from the label map alone: all must be equal",
-    "area_ratio": "published: one value per image, whatever the class; ours: the box of the class mask",
-    "offset_ratio": "published: one value per image, whatever the class; ours: the box of the class mask",
-}
 
 
 def build_published_section(comparison: PublishedComparison) -> Section:
     """Our attributes beside the published ones."""
-    dots = [
-        Dot(_MEANING[one.column], one.estimate.value, one.estimate.interval.low, one.estimate.interval.high)
-        for one in comparison.ranked
-    ]
+    dots = [estimate_dot(ATTRIBUTES[one.column], one.estimate) for one in comparison.ranked]
     shares = [
-        (one.column, one.rows, one.equal, 100 * one.equal / one.rows, one.spearman, _MEANING[one.column])
+        (one.column, one.rows, one.equal, 100 * one.equal / one.rows, one.spearman, EXACT[one.column])
         for one in comparison.exact
     ]
-    spots = []
+    charts = []
     for one in comparison.ranked:
-        step = -(-one.ours.size // MOST_SPOTS)
+        step = -(-one.ours.size // MAX_SPOTS)
         points = zip(one.published[::step].tolist(), one.ours[::step].tolist(), strict=True)
-        spots.append(
+        charts.append(
             ScatterChart(
-                f"{_MEANING[one.column][0].upper()}{_MEANING[one.column][1:]}: published and ours",
-                "One point per mask. Another model measured it there, so points spread; on the line both agree.",
+                f"{_capitalize(ATTRIBUTES[one.column])}: published and ours",
+                "One point per mask. The published values come from another model, so points scatter around the line.",
                 [Spot(x, y, "") for x, y in points],
                 "published",
                 "ours",
@@ -332,7 +295,7 @@ def build_published_section(comparison: PublishedComparison) -> Section:
                 shares,
                 decimals=3,
             ),
-            *spots,
+            *charts,
         ],
     )
 
@@ -342,20 +305,11 @@ def comparison_to_json(comparison: PublishedComparison) -> dict[str, Any]:
     return {
         "rows": comparison.rows,
         "spearman": {
-            one.column: {
-                "value": one.estimate.value,
-                "low": one.estimate.interval.low,
-                "high": one.estimate.interval.high,
-                "masks": int(one.ours.size),
-            }
+            one.column: {**(estimate_to_json(one.estimate, ("value", "low", "high")) or {}), "masks": one.ours.size}
             for one in comparison.ranked
         },
         "exact": {
-            one.column: {
-                "equal": one.equal,
-                "rows": one.rows,
-                "spearman": None if one.spearman != one.spearman else one.spearman,
-            }
+            one.column: {"equal": one.equal, "rows": one.rows, "spearman": finite_or_none(one.spearman)}
             for one in comparison.exact
         },
     }

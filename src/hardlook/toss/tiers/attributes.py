@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -36,12 +37,12 @@ from numpy.typing import NDArray
 from hardlook.data.class_masks import ClassMask, ClassMaskSource
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.images import read_bytes
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError, HardlookError, ModelError
 from hardlook.fingerprints import of_data
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.mask_attributes import SIDE, area_ratio, blob_count, distractor_weight, mask_iou, offset_ratio
 from hardlook.models.roles import Image, LabelMap, SaliencyModel, SemanticSegmenter
-from hardlook.toss.tiers.rules import SALIENT_ABOVE
+from hardlook.toss.tiers.rules import SALIENT_ABOVE, assign_partition
 
 COLUMNS = (
     "filename", "oss_perf", "iou", "area_ratio", "offset_ratio", "saliou", "blob_count", "distractor_weight",
@@ -57,7 +58,24 @@ _RANGES = {
 }  # fmt: skip
 
 NUMBERS = tuple(_RANGES)
+# The measured columns and their displayed names, in the published order.
+ATTRIBUTES = {
+    "iou": "supervised IoU",
+    "area_ratio": "size",
+    "offset_ratio": "centredness",
+    "saliou": "salience",
+    "blob_count": "blobs",
+    "distractor_weight": "distractors",
+}
 _REMEDY = "give the attributes.csv of `hardlook attributes`, or a test_stats.csv"
+SCHEMA = "hardlook.attributes/1"
+BATCH = 8
+VOID = 255
+
+Read = TypeVar("Read")
+Result = TypeVar("Result")
+Advance = Callable[[int, int], None]
+"""Gets the numbers of images done and of those that failed."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +89,24 @@ class AttributeRow:
     """
 
     filename: str
-    oss_perf: float | None
-    iou: float | None
-    area_ratio: float | None
-    offset_ratio: float | None
-    saliou: float | None
-    blob_count: int | None
-    distractor_weight: float | None
+    oss_perf: float | None = None
+    iou: float | None = None
+    area_ratio: float | None = None
+    offset_ratio: float | None = None
+    saliou: float | None = None
+    blob_count: int | None = None
+    distractor_weight: float | None = None
     class_name: str = ""
     image: str = ""
+
+
+def assign_partitions(rows: Iterable[AttributeRow]) -> dict[str, str]:
+    """The partition of each token that has both a supervised IoU and a salience."""
+    return {
+        row.filename: assign_partition(row.iou, row.saliou)
+        for row in rows
+        if row.iou is not None and row.saliou is not None
+    }
 
 
 def write_attributes(path: Path, rows: Iterable[AttributeRow]) -> None:
@@ -138,9 +165,7 @@ def _read_text(path: Path) -> str:
     if path.is_dir():
         raise DataError("this is a folder, where a table of attributes is expected", file=path, remedy=_REMEDY)
     if not path.exists():
-        raise DataError(
-            "the table of attributes does not exist", file=path, remedy="make it with `hardlook attributes`"
-        )
+        raise DataError("the table of attributes does not exist", file=path, remedy="run `hardlook attributes`")
     try:
         return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -193,10 +218,6 @@ def _lines(rows: Iterable[Sequence[str]]) -> str:
     return stream.getvalue()
 
 
-BATCH = 8
-VOID = 255
-
-
 @dataclass(frozen=True)
 class AttributeModels:
     """The models that measure; None leaves their column empty.
@@ -226,37 +247,67 @@ class _ReadImage:
     classes: LabelMap | None
 
 
+def process_images(
+    names: Iterable[str],
+    read: Callable[[str], Read],
+    process: Callable[[dict[str, Read]], Result],
+    keep: Callable[[Result], None],
+    advance: Advance = lambda images, failed: None,
+) -> list[FailedImage]:
+    """Read and process images a few at a time; those that cannot be read or processed are returned.
+
+    `process` gets the read images of a batch by name, and `keep` its result. If it raises, the images are processed
+    one by one, so that one of them does not cost the others.
+    """
+    failures: list[FailedImage] = []
+    waiting = iter(names)
+    while batch := list(islice(waiting, BATCH)):
+        loaded, failed = {}, []
+        for name in batch:
+            try:
+                loaded[name] = read(name)
+            except (HardlookError, OSError) as error:
+                failed.append(FailedImage(name, str(error)))
+        groups = [loaded] if loaded else []
+        while groups:
+            group = groups.pop(0)
+            try:
+                result = process(group)
+            except Exception as error:  # a model may raise anything
+                if len(group) > 1:
+                    groups = [{name: one} for name, one in group.items()]
+                else:
+                    failed += [FailedImage(name, f"{type(error).__name__}: {error}") for name in group]
+            else:
+                keep(result)
+        failures += failed
+        advance(len(batch), len(failed))
+    return failures
+
+
 def measure_attributes(
     source: ClassMaskSource,
     tokens: Iterable[str],
     models: AttributeModels,
     *,
     keep: Callable[[Sequence[AttributeRow]], None],
-    advance: Callable[[int, int], None] = lambda images, failed: None,
-    batch_size: int = BATCH,
+    advance: Advance = lambda images, failed: None,
 ) -> list[FailedImage]:
-    """Measure the tokens image by image; `keep` gets the rows of each batch; failed images are returned.
-
-    `advance` gets the numbers of images done and of those that failed.
-    """
+    """Measure the tokens image by image; `keep` gets the rows of each batch; failed images are returned."""
     by_image: dict[str, list[str]] = {}
     for token in tokens:
         by_image.setdefault(source.image_of(token), []).append(token)
-    failures: list[FailedImage] = []
-    waiting = iter(by_image.items())
-    while batch := list(islice(waiting, batch_size)):
-        read: list[_ReadImage] = []
-        failed: list[FailedImage] = []
-        for name, own in batch:
-            try:
-                read.append(_read_masks(source, name, own))
-            except (DataError, OSError) as error:
-                failed.append(FailedImage(name, str(error)))
-        rows, lost = _measure_batch(source, read, models)
-        keep(rows)
-        failures += [*failed, *lost]
-        advance(len(batch), len(failed) + len(lost))
-    return failures
+
+    def measure(read: dict[str, _ReadImage]) -> list[AttributeRow]:
+        images = [one.image for one in read.values()]
+        maps = models.saliency.saliency(images) if models.saliency else [None] * len(images)
+        labelled = models.supervised.segment(images) if models.supervised else [None] * len(images)
+        rows = []
+        for one, salient, labels in zip(read.values(), maps, labelled, strict=True):
+            rows += _make_rows(source, one, models, salient, labels)
+        return rows
+
+    return process_images(by_image, lambda name: _read_masks(source, name, by_image[name]), measure, keep, advance)
 
 
 def measure_salience(saliency: NDArray[np.float32], mask: NDArray[np.bool_]) -> float:
@@ -290,26 +341,6 @@ def _read_masks(source: ClassMaskSource, name: str, tokens: Sequence[str]) -> _R
     return _ReadImage(name, tuple(tokens), image, masks, classes)
 
 
-def _measure_batch(
-    source: ClassMaskSource, read: Sequence[_ReadImage], models: AttributeModels
-) -> tuple[list[AttributeRow], list[FailedImage]]:
-    if not read:
-        return [], []
-    images = [one.image for one in read]
-    try:
-        maps = models.saliency.saliency(images) if models.saliency else [None] * len(read)
-        labelled = models.supervised.segment(images) if models.supervised else [None] * len(read)
-        rows = []
-        for one, salient, labels in zip(read, maps, labelled, strict=True):
-            rows += _make_rows(source, one, models, salient, labels)
-        return rows, []
-    except Exception as error:  # a model may raise anything; one image must not cost the others
-        if len(read) == 1:
-            return [], [FailedImage(read[0].name, f"{type(error).__name__}: {error}")]
-    alone = [_measure_batch(source, [one], models) for one in read]
-    return [row for rows, _ in alone for row in rows], [failure for _, lost in alone for failure in lost]
-
-
 def _make_rows(
     source: ClassMaskSource,
     one: _ReadImage,
@@ -325,24 +356,13 @@ def _make_rows(
         name = source.class_of(token)
         index = models.labels.get(name)
         iou = measure_supervised_iou(labels == index, truth) if labels is not None and index is not None else None
+        salience = None if salient is None else measure_salience(salient, truth.mask)
         distractors = None
         if one.classes is not None and truth.mask.any():
             # By the token's number: another class may lie in front of any one pixel of the mask.
             distractors = distractor_weight(one.classes, parse_numbered_token(token)[0], void=VOID)
-        rows.append(
-            AttributeRow(
-                token,
-                None,
-                iou,
-                area_ratio(truth.mask),
-                offset_ratio(truth.mask),
-                None if salient is None else measure_salience(salient, truth.mask),
-                blob_count(truth.mask),
-                distractors,
-                name,
-                one.name,
-            )
-        )
+        area, offset, blobs = area_ratio(truth.mask), offset_ratio(truth.mask), blob_count(truth.mask)
+        rows.append(AttributeRow(token, None, iou, area, offset, salience, blobs, distractors, name, one.name))
     return rows
 
 
@@ -353,11 +373,6 @@ def _resize_mask(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _or_zero(iou: float) -> float:
     return 0.0 if np.isnan(iou) else iou
-
-
-SCHEMA = "hardlook.attributes/1"
-
-Advance = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -381,7 +396,7 @@ def measure_table(
     models: AttributeModels,
     identity: Mapping[str, object],
     *,
-    progress: Callable[[int, int], Advance] | None = None,
+    progress: Callable[[int, int], Advance] = lambda images, done: lambda more, failed: None,
 ) -> MeasuredTable:
     """Measure what the table at `path` lacks and write it whole, in the order of `tokens`.
 
@@ -394,16 +409,14 @@ def measure_table(
     if not known:
         path.unlink(missing_ok=True)
     _write_description(description, described)
-    found = sum(token in known for token in tokens)
+    found = len(tokens) - len(wanted)
 
     def keep(rows: Sequence[AttributeRow]) -> None:
         known.update({row.filename: row for row in rows})
         append_attributes(path, rows)
 
-    images = {source.image_of(token) for token in tokens}
-    waiting = {source.image_of(token) for token in wanted}
-    advance = progress(len(images), len(images) - len(waiting)) if progress else lambda done, failed: None
-    failures = measure_attributes(source, wanted, models, keep=keep, advance=advance)
+    images, waiting = (len({source.image_of(token) for token in some}) for some in (tokens, wanted))
+    failures = measure_attributes(source, wanted, models, keep=keep, advance=progress(images, images - waiting))
     rows = tuple(known[token] for token in tokens if token in known)
     write_attributes(path, rows)
     return MeasuredTable(rows, tuple(failures), found)

@@ -1,4 +1,7 @@
-"""Which saliency model has crisp borders: masks are cut at .5, so a wide border leaves much to chance."""
+"""Compare how crisp the borders of two saliency models' maps are.
+
+A salient mask is a map thresholded at .5, so where a border is wide, the threshold decides what is inside.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,16 @@ from hardlook.toss.tiers.attribute_report import list_gallery_units
 from hardlook.toss.tiers.attributes import FailedImage
 from hardlook.toss.tiers.dataset import OpenedData, describe_failures
 
-LOW, HIGH, CUT = 0.1, 0.9, 0.5
-SHOWN = 6
+LOW, HIGH, THRESHOLD = 0.1, 0.9, 0.5
+MAX_EXAMPLES = 6
 
 
 @dataclass(frozen=True)
 class Border:
-    """One map at 512 x 512: the share of pixels between .1 and .9, and the width of that band in pixels.
+    """The border in one saliency map at 512 x 512.
 
-    `width` is the band's area over the length of the contour at .5, NaN where there is no contour.
+    `undecided` is the share of pixels between .1 and .9. `width`, in pixels, is their number over the length of the
+    contour at .5; NaN where there is no contour.
     """
 
     undecided: float
@@ -40,7 +44,7 @@ class Border:
 
 @dataclass(frozen=True)
 class BorderSummary:
-    """A model over images: means with intervals; `blank` counts maps without a contour."""
+    """The borders of one model's maps: means over images with intervals; `blank` counts maps without a contour."""
 
     model: str
     undecided: Estimate
@@ -50,7 +54,7 @@ class BorderSummary:
 
 
 def measure_border(saliency: NDArray[np.float32]) -> Border:
-    """The border of a map (H, W) in [0, 1]; a crisp one has nothing between .1 and .9.
+    """Measure the border in a map (H, W) in [0, 1]; a crisp border has no pixels between .1 and .9.
 
     >>> crisp = np.zeros((64, 64), np.float32)
     >>> crisp[16:48, 16:48] = 1
@@ -60,7 +64,7 @@ def measure_border(saliency: NDArray[np.float32]) -> Border:
     """
     square = cv2.resize(saliency, (SIDE, SIDE), interpolation=cv2.INTER_LINEAR)
     undecided = int(np.count_nonzero((square > LOW) & (square < HIGH)))
-    inside = (square > CUT).astype(np.uint8)
+    inside = (square > THRESHOLD).astype(np.uint8)
     contours, _ = cv2.findContours(inside, cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
     length = sum(cv2.arcLength(contour, True) for contour in contours)
     return Border(undecided / SIDE**2, undecided / length if length else float("nan"))
@@ -81,11 +85,11 @@ def summarise_borders(model: str, borders: Sequence[Border], *, seed: int = 0) -
 def run_border_study(
     opened: OpenedData, models: Mapping[str, NamedModel], *, images: int, seed: int, start: StartProgress
 ) -> tuple[list[Section], dict[str, Any], list[FailedImage]]:
-    """Measure at most `images` images with both models: sections and numbers of the page, and failed images."""
+    """Measure at most `images` images with both models; return the page's sections, its numbers and failed images."""
     source = opened.source
-    one_token = sorted({source.image_of(token): token for token in opened.tokens}.values())
-    order = generator(seed, "study-saliency").permutation(len(one_token))[:images]
-    chosen = [one_token[place] for place in sorted(order.tolist())]
+    token_per_image = sorted({source.image_of(token): token for token in opened.tokens}.values())
+    order = generator(seed, "study-saliency").permutation(len(token_per_image))[:images]
+    chosen = [token_per_image[place] for place in sorted(order.tolist())]
     borders: dict[str, list[Border]] = {name: [] for name in models}
     measured, failures = [], list(opened.failures)
     advance = start(len(chosen), 0)
@@ -93,7 +97,7 @@ def run_border_study(
         try:
             image = source.read_image(token)
             both = [measure_border(model.model.saliency([image])[0]) for model in models.values()]
-        except Exception as error:  # a model may raise anything; one image must not cost the others
+        except Exception as error:  # a model may raise anything; one failed image must not stop the study
             failures.append(FailedImage(source.image_of(token), f"{type(error).__name__}: {error}"))
             advance(1, 1)
             continue
@@ -117,10 +121,10 @@ def build_border_page(
     widths = [estimate_dot(one.model, one.width) for one in summaries if one.width]
     crisp = min(summaries, key=lambda one: one.undecided.value)
     first, second = (np.array([border.undecided for border in one.borders]) for one in summaries)
-    apart = np.argsort(-np.abs(first - second), kind="stable")[:SHOWN].tolist()
+    most_different = np.argsort(-np.abs(first - second), kind="stable")[:MAX_EXAMPLES].tolist()
     examples = [
         Example(tokens[place], f"undecided: {100 * first[place]:.1f} % and {100 * second[place]:.1f} %")
-        for place in apart
+        for place in most_different
     ]
     summary = (
         f"{crisp.model} has the crisper borders: {100 * crisp.undecided.value:.1f} % of its pixels lie between .1 and "
@@ -130,7 +134,8 @@ def build_border_page(
     groups = [(one.model, [100 * border.undecided for border in one.borders]) for one in summaries]
     section = Section(
         "Borders",
-        "Salience cuts the map at .5. Where many pixels lie between, the cut decides what the model did not.",
+        "The attribute salience thresholds the map at .5. Where many pixels lie between .1 and .9, the threshold "
+        "decides, not the model.",
         [
             DotChart("Undecided pixels", "Between .1 and .9, interval over images.", undecided, "percent of the image"),
             DotChart(

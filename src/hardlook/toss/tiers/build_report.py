@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from hardlook.data.toss_pairs import LEVELS
 from hardlook.harness.sections import Block, DistributionChart, HeatMap, Section, Table
@@ -16,10 +16,6 @@ from hardlook.toss.tiers.attribute_report import (
 )
 from hardlook.toss.tiers.attributes import AttributeRow, FailedImage
 from hardlook.toss.tiers.rules import PARTITIONS, BuiltTiers
-
-if TYPE_CHECKING:
-    pass
-
 
 _SHORT = {"easy_nsal": "en", "easy_sal": "es", "hard_nsal": "hn", "hard_sal": "hs"}
 
@@ -42,35 +38,25 @@ class BuiltReport:
 
 
 def build_sections(report: BuiltReport) -> list[Section]:
-    """All sections, in the order of the page."""
-    sections = [
-        _build_list_section(report),
-        _build_partition_section(report),
-        _build_cell_section(report.built),
-        *_build_attribute_sections(report),
-    ]
+    """All sections, in the order of the page; those of attributes, levels and tier 3 only if there is something."""
+    by_partition = Section(
+        "Attributes by partition",
+        "How masks of the four partitions differ in what did not define them.",
+        build_distributions(report.rows, _group_by_partition(report), "partition"),
+    )
+    by_class = Section(
+        "Attributes by class",
+        "Classes differ more than partitions do; a class mean hides its spread.",
+        build_distributions(report.rows, group_by_class(report.rows), "class"),
+    )
+    sections = [_build_list_section(report), _build_partition_section(report), _build_cell_section(report.built)]
+    sections += [section for section in (by_partition, by_class) if section.blocks]
     if report.built.levels:
         sections.append(_build_level_section(report))
     if report.general or report.dropped:
         sections.append(_build_general_section(report))
     shown = build_extremes_section(report.rows)
     return [*sections, _build_unfilled_section(report), *([shown] if shown.blocks else [])]
-
-
-def _build_attribute_sections(report: BuiltReport) -> list[Section]:
-    sections = [
-        Section(
-            "Attributes by partition",
-            "How masks of the four partitions differ in what did not define them.",
-            build_distributions(report.rows, _group_by_partition(report), "partition"),
-        ),
-        Section(
-            "Attributes by class",
-            "Classes differ more than partitions do; a class mean hides its spread.",
-            build_distributions(report.rows, group_by_class(report.rows), "class"),
-        ),
-    ]
-    return [section for section in sections if section.blocks]
 
 
 def _build_list_section(report: BuiltReport) -> Section:
@@ -98,17 +84,13 @@ def _build_list_section(report: BuiltReport) -> Section:
 def _build_partition_section(report: BuiltReport) -> Section:
     groups = _group_by_partition(report)
     classes = [name for fold in report.built.folds for name in fold]
-    counts = [
-        [float(sum(row.class_name == name for row in groups[partition])) for partition in PARTITIONS]
-        for name in classes
-    ]
+    held = {partition: Counter(row.class_name for row in own) for partition, own in groups.items()}
+    counts = [[float(held[partition][name]) for partition in PARTITIONS] for name in classes]
     caption = (
         "Masks per class and partition. A cell with few masks gives few pairs, and an empty one none: no score of this "
         "class in that partition."
     )
-    blocks: list[Block] = [
-        HeatMap("Masks by class and partition", caption, classes, PARTITIONS, counts, "class", "partition", 0)
-    ]
+    heat_map = HeatMap("Masks by class and partition", caption, classes, PARTITIONS, counts, "class", "partition", 0)
     drawn = build_scatter(
         report.rows,
         "saliou",
@@ -123,7 +105,7 @@ def _build_partition_section(report: BuiltReport) -> Section:
         if report.given_partitions
         else "A mask is easy if the supervised model finds it (IoU above .75), and salient if the saliency map "
         "above .5 overlaps it (IoU above .5).",
-        [*blocks, *([drawn] if drawn else [])],
+        [heat_map, *([drawn] if drawn else [])],
     )
 
 
@@ -136,22 +118,12 @@ def _build_cell_section(built: BuiltTiers) -> Section:
         for cell in cells
     }
     values = [[sizes[name, query, support] for query in PARTITIONS for support in PARTITIONS] for name in classes]
+    caption = "e easy, h hard; s salient, n not. Classes whose cells are small weigh as much in mIoU as the others."
     return Section(
         "Tier 1: the cells",
         "Each class has sixteen cells: the query's partition, then the support's. Below 2,000 pairs a cell lists all, "
         "else 1,000 drawn ones.",
-        [
-            HeatMap(
-                "Pairs per cell",
-                "e easy, h hard; s salient, n not. Classes whose cells are small weigh as much in mIoU as the others.",
-                classes,
-                columns,
-                values,
-                "class",
-                "query-support",
-                0,
-            )
-        ],
+        [HeatMap("Pairs per cell", caption, classes, columns, values, "class", "query-support", 0)],
     )
 
 
@@ -159,18 +131,8 @@ def _build_level_section(report: BuiltReport) -> Section:
     levels = report.built.levels
     counts = [[float(levels[name][level]) for level in LEVELS] for name in levels]
     mean = report.mean_cosine
-    blocks: list[Block] = [
-        HeatMap(
-            "Pairs per level",
-            "L0 identical, L1 transformed, L2 similar, L3 dissimilar, L4 other class, L5 null mask, L6 empty.",
-            list(levels),
-            LEVELS,
-            counts,
-            "class",
-            "level",
-            0,
-        )
-    ]
+    caption = "L0 identical, L1 transformed, L2 similar, L3 dissimilar, L4 other class, L5 null mask, L6 empty."
+    blocks: list[Block] = [HeatMap("Pairs per level", caption, list(levels), LEVELS, counts, "class", "level", 0)]
     if report.cosines:
         groups = [("all classes", [v for own in report.cosines.values() for v in own]), *report.cosines.items()]
         caption = f"Cosine of the two images of same-class pairs. Above the mean, {mean:.3f}, a pair is similar (L2)."
@@ -179,13 +141,13 @@ def _build_level_section(report: BuiltReport) -> Section:
 
 
 def _build_general_section(report: BuiltReport) -> Section:
-    rows = [(name, pairs) for name, pairs in report.general.items()]
+    pairs = list(report.general.items())
     return Section(
         "Tier 3: unlike classes",
         f"{len(report.general)} classes stay, {len(report.dropped)} were dropped since they resemble a class of the "
         "training set. Queries come half from the most, half from the least salient images of each class.",
         [
-            Table("Pairs per class", "Most published classes have 45.", ("class", "pairs"), rows, decimals=0),
+            Table("Pairs per class", "Most published classes have 45.", ("class", "pairs"), pairs, decimals=0),
             Table("Dropped", "Classes that resemble one of VOC's.", ("class",), [(name,) for name in report.dropped]),
         ],
     )

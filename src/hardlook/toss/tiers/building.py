@@ -5,42 +5,39 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from hardlook.data.class_masks import ClassMaskSource
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.toss_pairs import Pair
 from hardlook.errors import OptionError
 from hardlook.fingerprints import of_file
+from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.models.named_model import NamedModel
+from hardlook.toss.tiers.attribute_report import draw_gallery_masks
 from hardlook.toss.tiers.attributes import (
     AttributeModels,
     AttributeRow,
     FailedImage,
+    assign_partitions,
     copy_table,
     fingerprint_data,
     measure_table,
     read_attributes,
 )
 from hardlook.toss.tiers.build_report import BuiltReport, build_sections
-from hardlook.toss.tiers.dataset import OpenedData, find_label_indices, list_unreadable_images
+from hardlook.toss.tiers.dataset import OpenedData, list_unreadable_images, prepare_models
 from hardlook.toss.tiers.folder import TABLE, Memberships, check_output_folder, write_lists, write_manifest
 from hardlook.toss.tiers.rules import (
     EASY_ABOVE,
     SALIENT_ABOVE,
-    TierInputs,
-    assign_partition,
     build_generalisation,
     build_tiers,
     draw_similarity_pools,
     drop_resembling_classes,
 )
 from hardlook.toss.tiers.similarity import encode_images, pair_cosines, split_at_mean
-
-if TYPE_CHECKING:
-    from hardlook.data.class_masks import ClassMaskSource
-    from hardlook.data.toss_pairs import Pair
-    from hardlook.toss.tiers.folder import Memberships
 
 GENERAL_TABLE = TABLE.with_name("general_stats.csv")
 
@@ -77,7 +74,8 @@ def build_from_data(plan: BuildPlan, out: Path, start: StartProgress) -> tuple[d
     tokens = [row.filename for row in measured.rows]
     encoded = encode_images(source, tokens, plan.encoder.model, advance=start(len(images), 0))
     rows = [row for row in measured.rows if row.image in encoded.vectors]
-    partitions = _assign_partitions(rows, plan.memberships)
+    known = plan.memberships.partitions if plan.memberships else assign_partitions(rows)
+    partitions = {row.filename: known[row.filename] for row in rows if row.filename in known}
     class_of = {row.filename: source.class_of(row.filename) for row in rows}
     by_class: dict[str, list[str]] = {name: [] for name in source.classes}
     for token, name in class_of.items():
@@ -85,7 +83,7 @@ def build_from_data(plan: BuildPlan, out: Path, start: StartProgress) -> tuple[d
     pools = draw_similarity_pools(by_class, seed=plan.seed)
     cosines = {name: pair_cosines(encoded.vectors, source.image_of, pool) for name, pool in pools.items()}
     similar, mean = split_at_mean(pools, cosines)
-    built = build_tiers(TierInputs(source.classes, class_of, partitions, similar, plan.folds, plan.seed))
+    built = build_tiers(source.classes, class_of, partitions, similar, folds=plan.folds, seed=plan.seed)
     general = _build_general_tier(plan, out, start)
     report = BuiltReport(
         built,
@@ -122,11 +120,11 @@ def build_from_data(plan: BuildPlan, out: Path, start: StartProgress) -> tuple[d
 def build_from_memberships(
     memberships: Memberships, classes: tuple[str, ...], out: Path, *, folds: int, seed: int, name: str
 ) -> tuple[dict[str, Any], BuiltReport]:
-    """Tier 1 and the fixed lists from memberships, without an image: what the rule makes of published partitions."""
+    """Tier 1 and the fixed lists from memberships, without an image."""
     check_output_folder(out)
     parts = {token: parse_numbered_token(token) for token in memberships.partitions}
     class_of = {token: classes[number - 1] for token, (number, _) in parts.items()}
-    built = build_tiers(TierInputs(classes, class_of, memberships.partitions, {}, folds, seed))
+    built = build_tiers(classes, class_of, memberships.partitions, {}, folds=folds, seed=seed)
     # Tier 2 needs images: to find similar ones, and to transform them.
     built = replace(
         built,
@@ -134,10 +132,7 @@ def build_from_memberships(
         levels={},
         unfilled=tuple(one for one in built.unfilled if not one.part.startswith("tier 2")),
     )
-    rows = [
-        AttributeRow(token, None, None, None, None, None, None, None, class_of[token], image)
-        for token, (_, image) in parts.items()
-    ]
+    rows = [AttributeRow(token, class_name=class_of[token], image=image) for token, (_, image) in parts.items()]
     report = BuiltReport(built, rows, memberships.partitions, {}, float("nan"), {}, (), (), 0, (), True)
     facts = {
         "seed": seed,
@@ -179,17 +174,9 @@ def _measure_masks(plan: BuildPlan, out: Path, data: Mapping[str, str], start: S
     """The attributes of every mask, from the models or from a finished table."""
     if plan.attributes is not None:
         return _read_finished_table(plan, plan.attributes, out)
-    source, supervised = plan.opened.source, plan.supervised
-    models = AttributeModels(
-        plan.saliency.model if plan.saliency else None,
-        supervised.model if supervised else None,
-        find_label_indices(source.classes, supervised.model.labels) if supervised else {},
-    )
-    identity = {
-        "data": dict(data),
-        "saliency": plan.saliency.identity.fingerprint() if plan.saliency else "",
-        "supervised": supervised.identity.fingerprint() if supervised else "",
-    }
+    source = plan.opened.source
+    models, fingerprints = prepare_models(source, plan.saliency, plan.supervised)
+    identity = {"data": dict(data), **fingerprints}
     table = measure_table(out / TABLE, source, plan.opened.tokens, models, identity, progress=start)
     return _MeasuredMasks(list(table.rows), table.failures)
 
@@ -211,17 +198,6 @@ def _read_finished_table(plan: BuildPlan, path: Path, out: Path) -> _MeasuredMas
     present = {row.filename for row in rows}
     facts = {"name": path.name, "sha256": digest, "rows": len(every), "rows_of_other_masks": len(every) - len(rows)}
     return _MeasuredMasks(rows, (), facts, tuple(token for token in plan.opened.tokens if token not in present))
-
-
-def _assign_partitions(rows: list[AttributeRow], memberships: Memberships | None) -> dict[str, str]:
-    if memberships is not None:
-        known = memberships.partitions
-        return {row.filename: known[row.filename] for row in rows if row.filename in known}
-    return {
-        row.filename: assign_partition(row.iou, row.saliou)
-        for row in rows
-        if row.iou is not None and row.saliou is not None
-    }
 
 
 def _build_general_tier(plan: BuildPlan, out: Path, start: StartProgress) -> _GeneralTier:
@@ -266,9 +242,7 @@ def _write_folder(
     source: ClassMaskSource | None,
 ) -> dict[str, Any]:
     """Write lists, manifest and page; return the manifest."""
-    from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.page import render_study
-    from hardlook.toss.tiers.attribute_report import draw_gallery_masks
 
     files = write_lists(out, report.built, general, name)
     manifest = write_manifest(out, report.built, general, [*files, *analysis], facts)

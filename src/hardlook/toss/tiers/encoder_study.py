@@ -20,7 +20,7 @@ from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none
 from hardlook.toss.published import read_numbers
-from hardlook.toss.tiers.attribute_report import MOST_SPOTS
+from hardlook.toss.tiers.attribute_report import MAX_SPOTS
 from hardlook.toss.tiers.attributes import FailedImage
 from hardlook.toss.tiers.dataset import OpenedData, describe_failures
 from hardlook.toss.tiers.rules import draw_similarity_pools
@@ -106,7 +106,7 @@ def build_encoder_page(
     dot = estimate_dot(f"{agreement.first} and {agreement.second}", estimate, times=100)
     references = [(f"{name} and CLIP (published)", value) for name, value in published.items()]
     x, y = cosines[agreement.first], cosines[agreement.second]
-    step = max(-(-len(x) // MOST_SPOTS), 1)
+    step = max(-(-len(x) // MAX_SPOTS), 1)
     spots = [
         Spot(float(a), float(b), "", "agree" if (a > x.mean()) == (b > y.mean()) else "disagree")
         for a, b in zip(x[::step], y[::step], strict=True)

@@ -67,23 +67,19 @@ def write_lists(root: Path, built: BuiltTiers, general: Sequence[Pair], fixed_na
     Lists of an earlier build that this one does not have are removed, since a run would score them too.
     """
     check_list_name(fixed_name)
-    written = []
+    lists: dict[Path, Sequence[Pair]] = {}
     for (tier, fold, split), pairs in built.lists.items():
-        if tier:
-            path = locate_tier_list(root, tier, fold, split).path
-        else:
-            path = locate_fixed_list(root, fixed_name, fold).path
-        write_pairs(path, pairs)
-        written.append(path)
+        file = locate_tier_list(root, tier, fold, split) if tier else locate_fixed_list(root, fixed_name, fold)
+        lists[file.path] = pairs
     if general:
-        path = locate_tier_list(root, 3).path
-        write_pairs(path, general)
-        written.append(path)
-    for path in set(_list_files(root)) - set(written):
+        lists[locate_tier_list(root, 3).path] = general
+    for path, listed in lists.items():
+        write_pairs(path, listed)
+    for path in set(_list_files(root)) - set(lists):
         path.unlink()
         if not any(path.parent.iterdir()):
             path.parent.rmdir()
-    return written
+    return list(lists)
 
 
 def write_manifest(
@@ -130,14 +126,11 @@ def _is_manifest(path: Path) -> bool:
 
 def list_changed_files(root: Path) -> tuple[str, ...]:
     """The files under `root` that are gone or are not what its manifest says."""
-    try:
-        manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
-    except (FileNotFoundError, ValueError) as error:
+    path = root / MANIFEST
+    if not _is_manifest(path):
         remedy = "give the folder that `hardlook build toss` wrote"
-        raise DataError(f"no manifest of built tiers: {error}", file=root / MANIFEST, remedy=remedy) from error
-    if manifest.get("schema") != SCHEMA:
-        raise DataError(f"the manifest has schema {manifest.get('schema')!r}, not {SCHEMA!r}", file=root / MANIFEST)
-    expected: dict[str, str] = manifest["files"]
+        raise DataError(f"no manifest of built tiers with schema {SCHEMA!r}", file=path, remedy=remedy)
+    expected: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["files"]
     return tuple(
         name for name, digest in expected.items() if not (root / name).is_file() or of_file(root / name) != digest
     )

@@ -1,6 +1,6 @@
 """Rigid transforms: rotated, mirrored and shifted, never scaled. Level L1 of tier 2 uses them.
 
-A transform rotates by up to `MOST_DEGREES` either way, mirrors left and right half of the time, and shifts by up to
+A transform rotates by up to `MAX_DEGREES` either way, mirrors left and right half of the time, and shifts by up to
 `FARTHEST` of the sides. Pixels from outside are black and belong to no class. A draw that would push more than
 half of the object out of the picture is drawn again, so that there is something left to find.
 
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from hardlook.randomness import generator
 
-MOST_DEGREES = 45.0
+MAX_DEGREES = 45.0
 FARTHEST = 0.15
 KEPT = 0.5
 DRAWS = 32
@@ -55,7 +55,7 @@ def draw_transform(seed: int, token: str, number: int, draw: int = 0) -> RigidTr
     """The transform that belongs to a token and its number; `draw` counts the attempts."""
     rng = generator(seed, "rigid transform", token, number, draw)
     return RigidTransform(
-        float(rng.uniform(-MOST_DEGREES, MOST_DEGREES)),
+        float(rng.uniform(-MAX_DEGREES, MAX_DEGREES)),
         bool(rng.random() < 0.5),
         float(rng.uniform(-FARTHEST, FARTHEST)),
         float(rng.uniform(-FARTHEST, FARTHEST)),

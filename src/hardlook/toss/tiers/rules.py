@@ -44,9 +44,7 @@ Members = Mapping[str, Mapping[str, Sequence[str]]]
 """Tokens by class and partition."""
 
 
-def assign_partition(
-    supervised_iou: float, salience: float, easy_above: float = EASY_ABOVE, salient_above: float = SALIENT_ABOVE
-) -> str:
+def assign_partition(supervised_iou: float, salience: float) -> str:
     """The partition of a mask: easy if a supervised model finds it, sal if a saliency model does.
 
     Both numbers are IoU with the mask, in [0, 1], and must lie above their threshold.
@@ -54,8 +52,8 @@ def assign_partition(
     >>> assign_partition(0.9, 0.1), assign_partition(0.75, 0.6)
     ('easy_nsal', 'hard_sal')
     """
-    ease = "easy" if supervised_iou > easy_above else "hard"
-    return f"{ease}_{'sal' if salience > salient_above else 'nsal'}"
+    ease = "easy" if supervised_iou > EASY_ABOVE else "hard"
+    return f"{ease}_{'sal' if salience > SALIENT_ABOVE else 'nsal'}"
 
 
 def group_members(partitions: Mapping[str, str], classes: Mapping[str, str]) -> dict[str, dict[str, list[str]]]:
@@ -119,7 +117,7 @@ def draw_random_pairs(
     """
     drawn: list[tuple[str, str]] = []
     for name in classes:
-        own = list(tokens.get(name, ()))
+        own = tokens.get(name, ())
         drawn += draw_pairs(own, own, most, generator(seed, "fixed", name))
     return drawn
 
@@ -178,7 +176,7 @@ def draw_similarity_pools(tokens: Mapping[str, Sequence[str]], *, seed: int = 0)
     6
     """
     return {
-        name: draw_pairs(list(own), list(own), SIMILARITY_POOL, generator(seed, "tier 2 pool", name))
+        name: draw_pairs(own, own, SIMILARITY_POOL, generator(seed, "tier 2 pool", name))
         for name, own in tokens.items()
     }
 
@@ -306,18 +304,6 @@ def build_generalisation(
 
 
 @dataclass(frozen=True)
-class TierInputs:
-    """What the tiers are made from: classes in order, the partition of each token and its class, similar pairs."""
-
-    classes: tuple[str, ...]
-    class_of: Mapping[str, str]
-    partitions: Mapping[str, str]
-    similar: Mapping[tuple[str, str], bool]
-    folds: int = 4
-    seed: int = 0
-
-
-@dataclass(frozen=True)
 class Unfilled:
     """A part that has fewer pairs than the published rule asks for, and why."""
 
@@ -338,38 +324,45 @@ class BuiltTiers:
     unfilled: tuple[Unfilled, ...]
 
 
-def build_tiers(inputs: TierInputs) -> BuiltTiers:
+def build_tiers(
+    classes: tuple[str, ...],
+    class_of: Mapping[str, str],
+    partitions: Mapping[str, str],
+    similar: Mapping[tuple[str, str], bool],
+    *,
+    folds: int = 4,
+    seed: int = 0,
+) -> BuiltTiers:
     """Tiers 1 and 2 and the fixed lists of all folds.
 
-    >>> inputs = TierInputs(("cat",), {"1_a": "cat", "1_b": "cat"}, {"1_a": "easy_sal", "1_b": "hard_sal"}, {}, folds=1)
-    >>> built = build_tiers(inputs)
+    `class_of` and `partitions` are by token; `similar` separates same-class pairs (`build_support_cognizance`).
+
+    >>> partitions = {"1_a": "easy_sal", "1_b": "hard_sal"}
+    >>> built = build_tiers(("cat",), {"1_a": "cat", "1_b": "cat"}, partitions, {}, folds=1)
     >>> [(pair.query, pair.support) for pair in built.lists[1, 0, "easy_sal"]]
     [('1_a', '1_a'), ('1_a', '1_b')]
     """
     # Tiers 2 and 0 also use the tokens without a partition.
-    tokens: dict[str, list[str]] = {name: [] for name in inputs.classes}
-    for token, name in inputs.class_of.items():
+    tokens: dict[str, list[str]] = {name: [] for name in classes}
+    for token, name in class_of.items():
         tokens[name].append(token)
-    members = group_members(inputs.partitions, inputs.class_of)
-    folds = split_into_folds(inputs.classes, inputs.folds)
+    members = group_members(partitions, class_of)
+    by_fold = split_into_folds(classes, folds)
     lists: dict[tuple[int, int, str], tuple[Pair, ...]] = {}
     cells: dict[int, tuple[Cell, ...]] = {}
     levels: dict[str, dict[str, int]] = {}
-    for fold, classes in enumerate(folds):
-        by_split = {split: build_query_complexity(members, classes, split, seed=inputs.seed) for split in SPLITS}
-        cells[fold] = tuple(cell for own in by_split.values() for cell in own)
-        for split, own in by_split.items():
-            lists[1, fold, split] = tuple(
-                Pair(query, support, 1, fold, split) for cell in own for query, support in cell.pairs
-            )
-        cognizance = build_support_cognizance(tokens, classes, inputs.similar, fold=fold, seed=inputs.seed)
+    for fold, own in enumerate(by_fold):
+        by_split = {split: build_query_complexity(members, own, split, seed=seed) for split in SPLITS}
+        cells[fold] = tuple(cell for some in by_split.values() for cell in some)
+        for split, some in by_split.items():
+            lists[1, fold, split] = tuple(Pair(*pair, 1, fold, split) for cell in some for pair in cell.pairs)
+        cognizance = build_support_cognizance(tokens, own, similar, fold=fold, seed=seed)
         lists[2, fold, ""] = tuple(cognizance)
-        for name in classes:
-            counts = Counter(pair.split for pair in cognizance if inputs.class_of[pair.query] == name)
+        for name in own:
+            counts = Counter(pair.split for pair in cognizance if class_of[pair.query] == name)
             levels[name] = {level: counts[level] for level in WANTED}
-        drawn = draw_random_pairs(tokens, classes, seed=inputs.seed)
-        lists[0, fold, ""] = tuple(Pair(query, support, 0, fold) for query, support in drawn)
-    return BuiltTiers(folds, lists, cells, levels, tuple(_list_unfilled(tokens, cells, levels)))
+        lists[0, fold, ""] = tuple(Pair(*pair, 0, fold) for pair in draw_random_pairs(tokens, own, seed=seed))
+    return BuiltTiers(by_fold, lists, cells, levels, tuple(_list_unfilled(tokens, cells, levels)))
 
 
 def _list_unfilled(

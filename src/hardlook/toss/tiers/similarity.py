@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMaskSource
-from hardlook.errors import HardlookError, ModelError
+from hardlook.errors import ModelError
 from hardlook.models.roles import Encoder, Image
-from hardlook.toss.tiers.attributes import BATCH, FailedImage
+from hardlook.toss.tiers.attributes import Advance, FailedImage, process_images
 
 
 @dataclass(frozen=True)
@@ -28,8 +27,7 @@ def encode_images(
     tokens: Iterable[str],
     encoder: Encoder,
     *,
-    advance: Callable[[int, int], None] = lambda images, failed: None,
-    batch_size: int = BATCH,
+    advance: Advance = lambda images, failed: None,
 ) -> ImageVectors:
     """Encode the image of each token once; a vector of zeros stays as it is.
 
@@ -37,35 +35,14 @@ def encode_images(
     """
     images = {source.image_of(token): token for token in tokens}
     vectors: dict[str, NDArray[np.float64]] = {}
-    failures: list[FailedImage] = []
-    waiting = iter(images.items())
-    while batch := list(islice(waiting, batch_size)):
-        read, failed = {}, []
-        for name, token in batch:
-            try:
-                read[name] = source.read_image(token)
-            except (HardlookError, OSError) as error:
-                failed.append(FailedImage(name, str(error)))
-        encoded, lost = _encode_batch(read, encoder)
-        vectors.update(encoded)
-        failures += [*failed, *lost]
-        advance(len(batch), len(failed) + len(lost))
+    failures = process_images(
+        images,
+        lambda name: source.read_image(images[name]),
+        lambda read: _unit_vectors(read, encoder),
+        vectors.update,
+        advance,
+    )
     return ImageVectors(vectors, tuple(failures))
-
-
-def _encode_batch(
-    images: Mapping[str, Image], encoder: Encoder
-) -> tuple[dict[str, NDArray[np.float64]], list[FailedImage]]:
-    if not images:
-        return {}, []
-    try:
-        return _unit_vectors(images, encoder), []
-    except Exception as error:  # a model may raise anything; one image must not cost the others
-        if len(images) == 1:
-            return {}, [FailedImage(next(iter(images)), f"{type(error).__name__}: {error}")]
-    alone = [_encode_batch({name: image}, encoder) for name, image in images.items()]
-    vectors = {name: vector for found, _ in alone for name, vector in found.items()}
-    return vectors, [failure for _, lost in alone for failure in lost]
 
 
 def _unit_vectors(images: Mapping[str, Image], encoder: Encoder) -> dict[str, NDArray[np.float64]]:

@@ -7,6 +7,7 @@ means over masks, over classes of the means over masks, and over pairs.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,8 +23,7 @@ from hardlook.harness.stats import Estimate, bootstrap_scores
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json
 from hardlook.toss.published import read_numbers
-from hardlook.toss.tiers.attributes import AttributeRow, read_attributes
-from hardlook.toss.tiers.rules import assign_partition
+from hardlook.toss.tiers.attributes import AttributeRow, assign_partitions, read_attributes
 
 ORDER = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 TOTAL = 5.0
@@ -65,21 +65,16 @@ def partition_weights(
     [1.25, 1.25, 1.25, 1.25]
     """
     known = _select_measured(rows, partitions)
+    members = {name: [row for row in known if partitions[row.filename] == name] for name in ORDER}
     found = {}
     for reading in ("mask mean", "class mean", *(("pair mean",) if times else ())):
-        means = np.array(
-            [
-                _compute_means([row for row in known if partitions[row.filename] == name], reading, times)
-                for name in ORDER
-            ]
-        )
+        means = np.array([_compute_means(own, reading, times) for own in members.values()])
         if not (means[:, 0] * means[:, 1]).any():
             raise DataError("salience times supervised IoU is 0 in every partition", remedy=_REMEDY)
         shares = means / means.sum(axis=0)
         weights = scale_weights(means[:, 0], means[:, 1])
-        counts = [sum(partitions[row.filename] == name for row in known) for name in ORDER]
         found[reading] = tuple(
-            PartitionWeight(name, counts[place], *map(float, (*shares[place], weights[place])))
+            PartitionWeight(name, len(members[name]), *map(float, (*shares[place], weights[place])))
             for place, name in enumerate(ORDER)
         )
     return found
@@ -144,29 +139,16 @@ def _compute_means(rows: Sequence[AttributeRow], reading: str, times: Mapping[st
 
 def read_list_partitions(folder: Path) -> tuple[dict[str, str], dict[str, int]]:
     """The partition of each query of a TOSS folder's tier 1, and how often it is a query."""
-    partitions: dict[str, str] = {}
-    times: dict[str, int] = {}
-    for file in list_pair_files(folder):
-        for pair in read_pairs(file).pairs if file.tier == 1 else ():
-            partitions[pair.query] = pair.split
-            times[pair.query] = times.get(pair.query, 0) + 1
-    if not partitions:
+    pairs = [pair for file in list_pair_files(folder) if file.tier == 1 for pair in read_pairs(file).pairs]
+    if not pairs:
         raise DataError("no pairs of tier 1 here", file=folder, remedy="give a TOSS folder with tier 1")
-    return partitions, times
+    return {pair.query: pair.split for pair in pairs}, Counter(pair.query for pair in pairs)
 
 
 def run_weight_study(attributes: Path, folder: Path | None, *, seed: int) -> tuple[list[Section], dict[str, Any]]:
     """The weights that follow from a table: with partitions by threshold, or from the lists of a TOSS `folder`."""
     rows = read_attributes(attributes)
-    if folder is None:
-        partitions = {
-            row.filename: assign_partition(row.iou, row.saliou)
-            for row in rows
-            if row.iou is not None and row.saliou is not None
-        }
-        times = None
-    else:
-        partitions, times = read_list_partitions(folder)
+    partitions, times = read_list_partitions(folder) if folder else (assign_partitions(rows), None)
     try:
         weights = partition_weights(rows, partitions, times)
     except DataError as error:

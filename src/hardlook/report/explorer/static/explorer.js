@@ -3,7 +3,7 @@
 (function () {
   document.querySelectorAll("button[data-copies]").forEach((button) => {
     const source = document.getElementById(button.dataset.copies);
-    const said = document.querySelector('[data-copied="' + button.dataset.copies + '"]');
+    const note = document.querySelector('[data-copied="' + button.dataset.copies + '"]');
     button.hidden = false;
     button.addEventListener("click", () => {
       const select = () => {
@@ -12,10 +12,10 @@
         const selection = window.getSelection();
         selection.removeAllRanges();
         selection.addRange(range);
-        said.textContent = "Selected: copy it with the keyboard.";
+        note.textContent = "Selected: copy it with the keyboard.";
       };
       if (!navigator.clipboard) return select();
-      navigator.clipboard.writeText(source.textContent).then(() => { said.textContent = "Copied."; }, select);
+      navigator.clipboard.writeText(source.textContent).then(() => { note.textContent = "Copied."; }, select);
     });
   });
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hardlook.collect.research.image_page import outline_path
+from hardlook.collect.research.images import outline_path
 
 
 def edges_drawn(path):

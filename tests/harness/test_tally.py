@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Entry, SumTally
-from hardlook.open_vocabulary.soft_tally import SoftTally
+from hardlook.harness.tally import Entry, SoftTally, SumTally
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 

@@ -16,11 +16,11 @@ from sklearn.metrics import adjusted_mutual_info_score, mutual_info_score, norma
 from hardlook.data.concept_context import list_images
 from hardlook.errors import DataError
 from hardlook.metacoco.contexts.linear_probes import probe_labels
-from hardlook.metacoco.contexts.spuriousness import (
+from hardlook.metacoco.contexts.mutual_information import (
     adjusted_mutual_information,
     contingency_table,
+    delete_half_jackknife,
     expected_mutual_information,
-    half_sample_interval,
     mutual_information,
     normalised_mutual_information,
     study_labels,
@@ -101,7 +101,7 @@ def test_lists_of_two_lengths():
 
 def test_the_error_of_a_mean():
     values = np.random.default_rng(0).normal(2, 3, 500)
-    found = half_sample_interval(
+    found = delete_half_jackknife(
         500, lambda kept: float(values[kept].mean()), rng=np.random.default_rng(1), halves=3000
     )
     assert found.value == values.mean()
@@ -110,18 +110,18 @@ def test_the_error_of_a_mean():
 
 
 def test_few_images_and_bounds():
-    few = half_sample_interval(3, lambda kept: 1.0, rng=np.random.default_rng(0))
+    few = delete_half_jackknife(3, lambda kept: 1.0, rng=np.random.default_rng(0))
     assert few.value == 1 and math.isnan(few.interval.low) and few.resamples == 0
-    undefined = half_sample_interval(10, lambda kept: math.nan, rng=np.random.default_rng(0))
+    undefined = delete_half_jackknife(10, lambda kept: math.nan, rng=np.random.default_rng(0))
     assert undefined.undefined == undefined.resamples and not undefined.interval.defined
     values = np.arange(40.0) / 40
-    cut = half_sample_interval(40, lambda kept: float(values[kept].max()), rng=np.random.default_rng(0), bounds=(0, 1))
+    cut = delete_half_jackknife(40, lambda kept: float(values[kept].max()), rng=np.random.default_rng(0), bounds=(0, 1))
     assert cut.interval.high <= 1
 
 
 def test_rows_come_once_and_in_order():
     seen = []
-    half_sample_interval(21, lambda kept: float(seen.append(kept) or 0), rng=np.random.default_rng(0), halves=5)
+    delete_half_jackknife(21, lambda kept: float(seen.append(kept) or 0), rng=np.random.default_rng(0), halves=5)
     assert [len(kept) for kept in seen] == [21, 10, 10, 10, 10, 10]
     assert all((np.diff(kept) > 0).all() for kept in seen)
 

@@ -9,7 +9,7 @@ from hardlook.harness.sections import DotChart, HeatMap
 from hardlook.report.compare.comparison import compare_runs
 from hardlook.report.compare.differences import describe_difference
 from hardlook.report.compare.report import build_sections
-from hardlook.report.compare.slice_winners import (
+from hardlook.report.compare.slices import (
     SliceWinner,
     WinnerChange,
     build_winner_change_table,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from hardlook.report.explorer.unit_view import _format_value
+from hardlook.report.explorer.views import _format_value
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from hardlook.report.explorer.unit_view import _format_value
         (0.25, "0.250"),
     ],
 )
-def test_values_are_format_value_as_people_read_them(value, expected):
+def test_values_are_written_for_readers(value, expected):
     assert _format_value(value) == expected
 
 

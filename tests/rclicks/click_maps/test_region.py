@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from hardlook.errors import DataError
-from hardlook.rclicks.click_maps.object_mask import read_object, read_previous_mask
+from hardlook.rclicks.click_maps.region import read_object, read_previous_mask
 
 COLOURS = [0, 0, 0, 128, 0, 0, 0, 128, 0] + [0] * 3 * 252 + [224, 224, 192]
 

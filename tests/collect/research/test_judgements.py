@@ -126,7 +126,7 @@ def test_every_candidate_has_its_verdicts_and_outcome(review_view_researcher):
 def test_agreement_is_that_of_the_two(review_view_researcher):
     said = review_view_researcher.words("/research/images")
     assert "3 kept 3 rejected 0 undecided 2 disputed" in said
-    assert "judged by two or more 6 reviews alike 66.7 %" in said
+    assert "reviewed by two or more 6 reviews alike 66.7 %" in said
     # Of two raters and no missing review Fleiss' kappa is Scott's pi: (4/6 - (64 + 16)/144) / (1 - 80/144).
     assert f"Fleiss' kappa {(4 / 6 - 80 / 144) / (1 - 80 / 144):.3f}" in said
     assert f"{cohen_kappa_score(SAID[1], SAID[2]):.2f}" == "0.25"
@@ -166,4 +166,4 @@ def test_without_reviews_nothing_is_claimed(tmp_path):
     with store:
         said = dashboard(study, store).log_in().words("/research/images")
     assert "0 kept 0 rejected 6 undecided" in said
-    assert f"judged by two or more 0 reviews alike {MISSING}" in said
+    assert f"reviewed by two or more 0 reviews alike {MISSING}" in said

@@ -1,0 +1,95 @@
+"""How a score is displayed: its card in the report (value, interval, meaning), its interval as a bar and as text."""
+
+from __future__ import annotations
+
+from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.scorecard import Score
+from hardlook.report.charts.drawing import FONT, LinearScale, fit_scale, label, segment
+from hardlook.report.charts.palette import ACCENT, MUTED, RULE
+from hardlook.report.formatting import (
+    choose_decimals,
+    format_count,
+    format_interval,
+    format_number,
+    is_number,
+    keep_finite,
+)
+from hardlook.report.markup import element, render_inline
+
+_WIDTH = 240.0
+
+
+def build_card(score: Score, meaning: ScoreMeaning | None = None) -> dict[str, str]:
+    r"""The values that the template shows on the card of a score; bar, meaning and comparability are markup.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> score = Score("miou", 0.5, n=10, interval=Interval(0.4, 0.6, 0.95, "percentile", 10, "image"))
+    >>> build_card(score)["interval"]
+    '95% interval 0.400 to 0.600 (percentile, 10 images); n\xa0=\xa010'
+    """
+    from markupsafe import Markup
+
+    meaning = meaning or ScoreMeaning(score.name, score.name, "", ranked=False)
+    title = meaning.title or score.name
+    known = is_number(score.value)
+    return {
+        "name": title,
+        "code": " ".join(filter(None, (score.name if title != score.name else "", score.reading))),
+        "value": format_number(score.value, choose_score_decimals(score)) if known else "undefined",
+        "direction": meaning.direction,
+        "bar": Markup(draw_interval_bar(score)),
+        "interval": _describe_interval(score),
+        "meaning": Markup(render_inline(meaning.meaning)),
+        "comparable": Markup(render_inline(score.comparable or "There is no published number to compare it with.")),
+    }
+
+
+def get_bounds(score: Score) -> tuple[float | None, float | None]:
+    """Low and high of the score's interval; None where there is none."""
+    return (score.interval.low, score.interval.high) if score.interval else (None, None)
+
+
+def choose_score_decimals(score: Score) -> int:
+    """How many decimals suit a score and its interval."""
+    return choose_decimals([score.value, *get_bounds(score)])
+
+
+def format_score_interval(score: Score) -> str:
+    """The interval as `low to high`; empty where there is none."""
+    return format_interval(*get_bounds(score), choose_score_decimals(score))
+
+
+def draw_interval_bar(score: Score) -> str:
+    """The value and its interval as SVG, on an axis from 0 to 1, or on one that fits them and 0."""
+    if not is_number(score.value):
+        return ""
+    low, high = get_bounds(score)
+    numbers = keep_finite([score.value, low, high])
+    # The numbers at both ends of the range need some room.
+    scale = (
+        LinearScale(0, 1, 6, _WIDTH - 6, (0.0, 1.0))
+        if all(0 <= number <= 1 for number in numbers)
+        else fit_scale([*numbers, 0.0], start=6, stop=_WIDTH - 6, ticks=2)
+    )
+    texts = scale.tick_texts()
+    parts = [
+        segment(scale.start, 9, scale.stop, 9, RULE, 2),
+        label(scale.start - 6, 27, texts[0], size=10.5, fill=MUTED),
+        label(scale.stop + 6, 27, texts[-1], size=10.5, fill=MUTED, anchor="end"),
+    ]
+    if is_number(low) and is_number(high):
+        start, stop = scale.at(low), scale.at(high)
+        size = {"width": max(stop - start, 1.0), "height": 10.0}
+        parts.append(element("rect", x=start, y=4.0, **size, fill=ACCENT, fill_opacity=0.35))
+    x = scale.at(score.value)
+    parts.append(segment(x, 1, x, 17, ACCENT, 2.5))
+    return element("svg", *parts, viewBox=f"0 0 {_WIDTH:.0f} 30", aria_hidden="true", font_family=FONT)
+
+
+def _describe_interval(score: Score) -> str:
+    count = f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{format_number(score.n, 0)}"
+    interval, bounds = score.interval, format_score_interval(score)
+    if interval is None or not bounds:
+        return f"no interval; {count}"
+    made = f"{interval.method}, {format_count(interval.n, interval.resampled)}"
+    return f"{interval.level:.0%} interval {bounds} ({made}); {count}"
