@@ -2,8 +2,9 @@
 
 `pip install cosmic-ray`, then `python tools/mutation.py --sample 300 --seed 0 --out mutants.csv`. A place in the code
 is drawn, then one of cosmic-ray's operators that fit it. The tests of a mutant are the doctests of its module and the
-files of the mirrored test folder that import the module. A mutant survives when they all pass. Changes that only touch
-type annotations or docstrings are not drawn. See docs/testing.md.
+files of the mirrored test folder that import the module; where there are none, those of the modules that import it. A
+mutant survives when they all pass. Changes that only touch type annotations or docstrings are not drawn. With
+`--again mutants.csv` only the survivors of that file run, after tests were added. See docs/testing.md.
 
 Every mutant runs in a forked process that has the heavy libraries loaded already, on its own copy of the source.
 """
@@ -14,6 +15,7 @@ import argparse
 import ast
 import csv
 import difflib
+import functools
 import os
 import random
 import shutil
@@ -123,23 +125,40 @@ def first_difference(text: str, changed: str) -> tuple[str, str]:
 
 
 def tests_of(path: str) -> list[str]:
-    """The test files of a module: the mirrored folder's that import it, the one of its own name first."""
-    module = "hardlook." + path.removesuffix(".py").replace("/", ".")
-    package, _, name = module.rpartition(".")
-    folder = ROOT / "tests" / Path(path).parent
-    found = []
-    for test in sorted(folder.glob("test_*.py")):
-        tree = ast.parse(test.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-            source = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
-            if source == module or module in names or (source == package and name in names):
-                found.append(str(test))
-                break
-    own = str(folder / f"test_{name}.py")
-    if Path(own).exists() and own not in found:
-        found.append(own)
-    return sorted(found, key=lambda one: one != own)
+    """The test files of a module: the mirrored folder's that import it, the one of its own name first.
+
+    A module that none of them imports, such as a compiled kernel, is tested by the tests of those that import it.
+    """
+    module = module_of(path)
+    own = ROOT / "tests" / Path(path).parent / f"test_{Path(path).stem}.py"
+    found = {str(test) for test in sorted(own.parent.glob("test_*.py")) if module in imports_of(test)}
+    found |= {str(own)} if own.exists() else set()
+    if not found:
+        package = SOURCE / Path(path).parts[0]
+        for other in sorted(package.rglob("*.py")):
+            name = str(other.relative_to(SOURCE))
+            if name != path and other.name != "__init__.py" and module in imports_of(other):
+                found |= set(tests_of(name))
+    return sorted(found, key=lambda one: (one != str(own), one))
+
+
+def module_of(path: str) -> str:
+    """The dotted name of a file of the package."""
+    return "hardlook." + path.removesuffix(".py").replace("/", ".")
+
+
+@functools.cache
+def imports_of(file: Path) -> frozenset[str]:
+    """The modules that a file imports, those of `from package import module` and `load_kernels("name")` included."""
+    found = set()
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "load_kernels":
+            found |= {f"hardlook.metrics.kernels.{one.value}" for one in node.args if isinstance(one, ast.Constant)}
+    return frozenset(found)
 
 
 def is_caught(mutant: Mutant, source: Path, timeout: float) -> str:
@@ -201,6 +220,7 @@ def main() -> None:
     parser.add_argument("--part", nargs=2, type=int, default=(1, 1), metavar=("I", "N"), help="the i-th of N parts")
     parser.add_argument("--only", default="", help="only files whose path starts with this")
     parser.add_argument("--timeout", type=float, default=240.0, help="seconds for the tests of one mutant")
+    parser.add_argument("--again", type=Path, help="only the mutants that survived in this file")
     parser.add_argument("--out", type=Path, default=Path("mutants.csv"))
     given = parser.parse_args()
     files = [
@@ -208,6 +228,14 @@ def main() -> None:
     ]
     files = sorted({one for one in files if one.exists() and str(one.relative_to(SOURCE)).startswith(given.only)})
     mutants = draw_mutants(files, given.sample, given.seed)[given.part[0] - 1 :: given.part[1]]
+    if given.again:
+        with given.again.open(newline="", encoding="utf-8") as lines:
+            survived = {
+                (row["file"], row["before"], row["after"])
+                for row in csv.DictReader(lines)
+                if row["result"] == "survived"
+            }
+        mutants = [one for one in mutants if (one.path, one.before, one.after) in survived]
     for name in HEAVY:
         __import__(name)
     with tempfile.TemporaryDirectory() as folder, given.out.open("w", newline="", encoding="utf-8") as out:

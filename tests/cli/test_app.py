@@ -5,6 +5,7 @@ import os
 import pytest
 from small_runs import small_run
 
+from hardlook import __version__
 from hardlook.cli.app import describe_os_error
 from hardlook.harness.runs.folder import write_atomically
 
@@ -50,3 +51,8 @@ def test_a_folder_as_the_file_of_a_command_is_one_message(hardlook, tmp_path):
     answer = hardlook("table", tmp_path / "run", "scores", "--out", tmp_path)
     assert answer.code == 1 and "this is a folder, and a file was expected" in answer.err
     assert f"file: {tmp_path}\n" in answer.err and answer.out == ""
+
+
+def test_the_version_is_that_of_the_package(hardlook):
+    answer = hardlook("--version")
+    assert (answer.code, answer.out) == (0, f"hardlook {__version__}\n")

@@ -57,7 +57,7 @@ def model(grabcut):
 
 
 def records(grabcut, model, **given):
-    options = RClicksOptions(data={"grabcut": grabcut}, rounds=3, **given)
+    options = RClicksOptions(data={"grabcut": grabcut}, rounds=2, **given)
     units = [prepare_unit(unit) for unit in list_units(options) if unit.id in STEMS]
     assert len(units) == len(STEMS)
     return RCLICKS.schema.frame(RCLICKS.evaluate(units, model)).sort("unit")

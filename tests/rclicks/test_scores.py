@@ -111,6 +111,13 @@ def test_an_instance_that_is_never_met_has_no_noise_and_is_named():
     assert [note.examples for note in card.left_out if "NSR" in note.what] == [("grabcut/a",)]
 
 
+def test_of_many_instances_without_noise_five_are_named():
+    met = record("z", [50] * 4, [[50] * 4, [70] * 4])
+    card = card_of([*(record(name, [0] * 4, [[0] * 4] * 2) for name in "abcdefg"), met])
+    (note,) = [note for note in card.left_out if "NSR" in note.what]
+    assert (note.count, note.examples) == (7, tuple(f"grabcut/{name}" for name in "abcde"))
+
+
 def test_intervals_draw_images_within_datasets():
     rows = [
         record(f"{image}{number}", reaching(1 + number), [reaching(2 + image)] * 10, image=f"image {image}")

@@ -10,11 +10,12 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from hardlook import __version__
 from hardlook.errors import HardlookError
 
 # The temporary names of harness/runs/folder.py.
@@ -173,7 +174,20 @@ app = typer.Typer(
     ),
 )
 
-app.callback()(lambda: None)  # without it typer would miss the commands, of which none is registered
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"hardlook {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """The options before the command; its help is that of the app."""
 
 
 def main() -> None:

@@ -106,3 +106,11 @@ def test_of_two_failures_of_a_unit_the_latest_counts(tmp_path):
     failures = write_failures(folder, "answers")
     assert failures["error"].to_list() == ["a came second"]
     assert pl.read_parquet(folder.failures_path).equals(failures)
+
+
+def test_failures_come_in_the_order_of_their_units(tmp_path):
+    folder, units = RunFolder(tmp_path), [f"unit-{number:03d}" for number in range(200)]
+    writer = RecordWriter(folder, RecordSchema(()), "answers")
+    writer.add([], [Failure(unit, "evaluate", "broken", "") for unit in reversed(units)])
+    writer.flush()
+    assert write_failures(folder, "answers")["unit"].to_list() == units

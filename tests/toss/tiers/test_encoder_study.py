@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from hardlook.toss.tiers.encoder_study import compare_encoders
+from hardlook.toss.tiers.encoder_study import build_encoder_page, compare_encoders
 from hardlook.toss.tiers.similarity import pair_cosines
 
 
@@ -31,3 +31,26 @@ def test_an_encoder_agrees_with_itself_turned_or_scaled():
     }
     assert np.allclose(cosines["plain"], [unit[int(a[2:])] @ unit[int(b[2:])] for a, b in pairs])
     assert compare_encoders(cosines, [a for a, _ in pairs]).agreement.value > 0.99
+
+
+def test_the_page_shows_the_agreement_in_percent_beside_the_published_ones():
+    rng = np.random.default_rng(2)
+    cosines = {"a": rng.random(40), "b": rng.random(40)}
+    agreement = compare_encoders(cosines, [str(n) for n in range(40)])
+    (section, *_), document = build_encoder_page(cosines, agreement)
+    dots, scatter, spread = section.blocks
+    (dot,) = dots.rows
+    assert dot.value == pytest.approx(100 * agreement.agreement.value)
+    assert (dot.low, dot.high) == pytest.approx(
+        (100 * agreement.agreement.interval.low, 100 * agreement.agreement.interval.high)
+    )
+    groups = [
+        "agree" if one else "disagree"
+        for one in (cosines["a"] > cosines["a"].mean()) == (cosines["b"] > cosines["b"].mean())
+    ]
+    assert [spot.group for spot in scatter.spots] == groups
+    assert [(spot.x, spot.y) for spot in scatter.spots] == list(zip(cosines["a"], cosines["b"], strict=True))
+    assert dict(dots.references) == {
+        f"{k} and CLIP (published)": v for k, v in document["published_percent_with_clip"].items()
+    }
+    assert dict(spread.groups).keys() == {"a", "b"} and document["pairs"] == 40
