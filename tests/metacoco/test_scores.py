@@ -269,6 +269,32 @@ def test_without_errors_there_is_no_share_of_errors():
     assert not [score for score in card.scores if "attraction" in score.name]
 
 
+def test_no_share_of_errors_is_left_where_another_run_without_errors_takes_every_task():
+    """Thirds added up and subtracted again can leave a rounding error as chance, over no errors."""
+    options = MetaCocoOptions(resamples=0, modes=("ood",), ways=(4,), shots=(1,))
+    rng = np.random.default_rng(0)
+    for count in (1, 10, 13, 17, 29, 40):
+        tallies = []
+        for answers in (rng.integers(0, 4, (count, 4)), np.tile(np.arange(4), (count, 1))):
+            rows = [
+                row(
+                    "ood",
+                    4,
+                    1,
+                    index,
+                    list("abcd"),
+                    ["beach"] * 3 + ["dusk"],
+                    ["beach", "dusk", "beach", "beach"],
+                    said,
+                )
+                for index, said in enumerate(answers.tolist())
+            ]
+            listed = METACOCO.tallies(METACOCO.schema.frame(rows), options)
+            tallies += [tally for tally in listed if tally.entries[0].name == "attraction"]
+        misled, faultless = tallies
+        assert np.isnan(misled.mixed(faultless, np.ones((1, count)))).all()
+
+
 @settings(max_examples=10)
 @given(record_rows())
 def test_one_task_in_two_modes_counts_once_where_modes_are_joined(drawn):

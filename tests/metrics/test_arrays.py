@@ -24,6 +24,8 @@ def test_the_matrix_given_stays_as_it_was():
         ([[1, -0.2], [0, 1]], r"similarity\[0, 1\]: expected a number from 0 to 1, got -0.2"),
         ([[1, 0], [np.nan, 1]], r"similarity\[1, 0\]: expected a number from 0 to 1, got nan"),
         ([[1, 0], [0, 0.5]], r"similarity\[1, 1\]: expected 1, a label is like itself, got 0.5"),
+        ([[1, 2], [3, 0.5]], r"similarity\[0, 1\]: expected a number from 0 to 1, got 2"),
+        ([[0.2, 0], [0, 0.5]], r"similarity\[0, 0\]: expected 1, a label is like itself, got 0.2"),
     ],
 )
 def test_what_is_wrong_is_named(matrix, words):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
 from hardlook.metrics.confusion import confusion_costs, confusion_counts, count_pairs_numpy
+from hardlook.metrics.kernels import confusion as kernel
 from hardlook.metrics.kernels.confusion import count_pairs
 from hardlook.metrics.mean_iou import class_counts
 from hardlook.metrics.open_miou import soft_counts
@@ -47,6 +48,21 @@ def test_kernel_equals_plain_numpy(types, classes, ignore):
     assert fast.dtype == plain.dtype == np.int64
     assert (fast == plain).all()
     assert fast.sum() == truth.size
+
+
+def test_no_counter_is_ever_full():
+    assert kernel.MAX_PIXELS_PER_TABLE <= np.iinfo(np.uint32).max
+
+
+@pytest.mark.parametrize("pixels", [299, 300, 301, 601])
+def test_parts_of_a_large_image_add_up(monkeypatch, pixels):
+    truth, prediction = np.random.default_rng(pixels).integers(-1, 4, (2, pixels))
+    whole = count_pairs(truth, prediction, 3, 0)
+    monkeypatch.setattr(kernel, "MAX_PIXELS_PER_TABLE", 300)
+    in_parts = count_pairs(truth, prediction, 3, 0)
+    assert in_parts.dtype == np.int64
+    assert (in_parts == whole).all()
+    assert in_parts.sum() == pixels
 
 
 def test_the_plain_version_equals_a_loop():

@@ -121,6 +121,7 @@ def test_the_released_reading_of_annotation_zero_is_that_of_pycocotools(seed):
     [
         (lambda: matched([0], [0], [0.9], [[0.5, 0.5]]), r"overlap: expected shape \(1, 1\), got \(1, 2\)"),
         (lambda: matched([0], [0], [0.9], [[np.nan]]), "overlap: expected numbers"),
+        (lambda: matched([0, 0], [0], [0.9], [[0.5, -0.5]]), "overlap: expected numbers .* or a negative one"),
         (lambda: Detections([0], [0.1, 0.2]), r"scores: expected shape \(1\), got \(2,\)"),
         (lambda: Objects([0], boxes=[[0, 0, 1]]), r"boxes: expected shape \(1, 4\), got \(1, 3\)"),
         (lambda: match_image(Objects([0]), Detections([0], [0.5])), "expected masks of objects and detections"),

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hardlook.errors import OptionError
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
+from hardlook.rclicks.scores import measure_difficulty, read_results
 
 FIRST, SECOND = [10, 8, 6, 5, 5, 4, 4, 4, 3, 2], [4, 4, 3, 3, 3, 3, 2, 2, 2, 2]
 
@@ -156,6 +157,25 @@ def test_one_persons_click_has_no_spread_and_is_named():
     assert (card.get("user-iou1").n, card.get("nsr1").n, card.get("user-iou1-std").n) == (2, 1, 1)
     assert card.get("nsr1").value == pytest.approx(100 * 20 / 60)
     assert [note.examples for note in card.left_out if "NSR@1" in note.what] == [("grabcut/a",)]
+
+
+@pytest.mark.parametrize("few", [(), (10,)])
+def test_without_two_clicks_of_people_on_each_instance_the_first_clicks_of_the_groups_say_how_hard_it_is(few):
+    groups = {"a": [[40, 70, 90], [60, 80, 90]], "b": [[30, 10, 0], [30, 50, 80]]}
+    rows = [record(name, [99] * 3, groups[name], people=people) for name, people in (("a", (20, 40)), ("b", few))]
+    difficulty = measure_difficulty(read_results(click_records.frame(rows)))
+    assert difficulty.clicks == "the groups' clicks"
+    assert difficulty.mean == pytest.approx([0.5, 0.3])
+    assert difficulty.deviation == pytest.approx([0.1, 0])
+    assert difficulty.ratio == pytest.approx([0.2, 0])
+
+
+def test_two_clicks_of_people_on_each_instance_say_how_hard_it_is():
+    rows = [record(name, [99] * 3, [[50] * 3] * 2, people=people) for name, people in (("a", (20, 40)), ("b", (6, 6)))]
+    difficulty = measure_difficulty(read_results(click_records.frame(rows)))
+    assert difficulty.clicks == "the clicks of people"
+    assert difficulty.mean == pytest.approx([0.3, 0.06])
+    assert difficulty.deviation == pytest.approx([0.1, 0])
 
 
 def test_an_odd_number_of_groups_has_no_halves_and_says_so():

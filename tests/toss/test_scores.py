@@ -321,3 +321,21 @@ def test_nothing_is_left_where_every_pair_mixes_classes():
     card = scorecard(frame_of(rows), reading={"mixed": "ours"})
     assert card.scores == ()
     assert card.left_out[0].count == 1
+
+
+def test_a_pair_of_two_classes_has_a_quality_only_where_the_reading_keeps_it():
+    rows = [
+        row(0, 3, -1, "", "cat", "a", [3, 1, 0, 9, 0, 0]),
+        row(1, 3, -1, "", "cat", "b", [1, 1, 2, 9, 0, 0], mixed=True),
+        row(2, 2, 0, "L4", "cat", "c", [1, 0, 4, 9, 0, 0]),  # nothing to find: the less found, the better
+    ]
+    found = {
+        reading: TOSS.qualities(frame_of(rows), TossOptions(reading={"mixed": reading}))
+        for reading in ("ours", "released")
+    }
+    kept = found["released"]
+    assert kept["unit"].to_list() == found["ours"]["unit"].to_list() == ["pair-0000", "pair-0001", "pair-0002"]
+    assert kept["iou"].to_list() == [0.75, 0.25, 0.2] and kept["credit"].to_list() == [0.75, 0.25, 0.8]
+    for name in ("iou", "credit"):
+        assert [math.isnan(value) for value in found["ours"][name]] == [False, True, False]
+        assert found["ours"][name][0] == 0.75

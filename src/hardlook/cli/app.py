@@ -1,7 +1,4 @@
-"""The command `hardlook`: all commands with help and examples, errors without tracebacks.
-
-A command's module is imported when the command runs, so that `--help` is fast.
-"""
+"""The command `hardlook`: errors without tracebacks, and commands that are imported when they run."""
 
 from __future__ import annotations
 
@@ -55,8 +52,8 @@ def _final_path(named: str | bytes | Path) -> Path:
     return path.with_name(temporary["name"]) if temporary else path
 
 
-# Every command: where it is, and its line of `hardlook --help`. A command is imported when it runs; those of the
-# systems build on this package, so it knows them by these strings alone.
+# Every command: where it is, and its line of `hardlook --help`. A command is imported when it runs, so that `--help` is
+# fast; those of the systems build on this package, so it knows them by these strings alone.
 COMMANDS = {
     "run": ("hardlook.cli.run:run", "Run a benchmark, or resume a run."),
     "score": ("hardlook.cli.report:score", "Recompute the scores of a run from its records."),

@@ -78,13 +78,9 @@ Split = Annotated[
 ]
 
 ModelArgs = Annotated[list[str] | None, typer.Option(help="KEY=VALUE for that model; repeatable.")]
-
 Run = Annotated[Path | None, typer.Option("--run", help="Folder of a finished `hardlook run toss`.")]
-
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything that is drawn.")]
-
 Json = Annotated[bool, typer.Option("--json", help="Print the numbers as JSON instead of text.")]
-
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")]
 
 

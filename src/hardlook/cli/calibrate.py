@@ -12,9 +12,7 @@ from hardlook.cli.printing import print_json
 from hardlook.harness.calibration import Calibration, build_calibration_section
 from hardlook.harness.calibration import calibrate as run_calibration
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.folder import write_atomically
-from hardlook.report.json_values import dump_json
-from hardlook.report.page import render_study
+from hardlook.report.page import write_study
 
 CALIBRATION_FAILED = 4
 
@@ -81,7 +79,10 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
             for curve in calibration.curves
         ],
     }
-    page = render_study(
+    return write_study(
+        out,
+        "calibration",
+        document,
         [build_calibration_section(calibration)],
         kind="Calibration",
         title=f"Calibration: {card.title}",
@@ -89,6 +90,3 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
         "and must not follow what it is not meant to measure.",
         provenance=document,
     )
-    write_atomically(out / "calibration.json", dump_json(document))
-    write_atomically(out / "calibration.html", page)
-    return document

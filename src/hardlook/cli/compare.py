@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hardlook.cli import arguments
+from hardlook.cli.printing import print_json
 from hardlook.errors import OptionError
 from hardlook.report.compare.comparison import compare_runs, read_runs
 from hardlook.report.compare.document import PAGE, write_comparison
@@ -70,7 +70,7 @@ def compare(
     page = out if out.suffix in (".html", ".htm") else out / PAGE
     document = write_comparison(compared, scored, page, examples=examples)
     if as_json:
-        sys.stdout.write(json.dumps(document, indent=1, allow_nan=False) + "\n")
+        print_json(document)
         return
 
     print_comparison(compared, Console())

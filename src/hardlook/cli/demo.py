@@ -61,8 +61,9 @@ def demo(
 def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:
     card = find_benchmark(name).card
     entries, runs = [], []
-    for title, model, arguments in _models(card):
-        folder = f"{name}-{title}"
+    dial = next(dial for dial in card.dials if dial.moves)
+    for title, setting in (("sound", 0.0), ("faulty", 0.3)):
+        model, arguments, folder = dial.model, dict(dial.arguments(setting)), f"{name}-{title}"
         typer.echo(f"{name}: {model} {_format_arguments(arguments)}", err=True)
         scored = _run(name, out / folder, model, arguments)
         write_report(scored)
@@ -110,11 +111,6 @@ def _run(name: str, folder: Path, model: str, arguments: dict[str, Any]) -> Scor
         done = start(settings=RunSettings(new=True))
     assert done.scored is not None
     return done.scored
-
-
-def _models(card: Any) -> list[tuple[str, str, dict[str, Any]]]:
-    first = next(dial for dial in card.dials if dial.moves)
-    return [("sound", first.model, dict(first.arguments(0.0))), ("faulty", first.model, dict(first.arguments(0.3)))]
 
 
 def _format_arguments(arguments: dict[str, Any]) -> str:

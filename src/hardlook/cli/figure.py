@@ -16,28 +16,17 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.scoring import ScoredRun
 from hardlook.harness.sections import Chart, Table
+from hardlook.report import scorecard_tables
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import describe, tabulate
 from hardlook.report.charts.standalone import compile_figure, standalone_svg
 from hardlook.report.formatting import is_number
-from hardlook.report.scorecard_tables import (
-    build_all_scores_table,
-    build_left_out_table,
-    build_readings_table,
-    build_scores_table,
-)
 from hardlook.report.text_tables import format_table
 
 Part = TypeVar("Part")
 
 
-class FigureForm(StrEnum):
-    """The formats of figures."""
-
-    svg = "svg"
-    pdf = "pdf"
-    png = "png"
-    csv = "csv"
+FigureForm = StrEnum("FigureForm", ["svg", "pdf", "png", "csv"])
 
 
 def figure(
@@ -186,10 +175,10 @@ def list_tables(scored: ScoredRun) -> dict[str, Table]:
     card, scorecard = scored.benchmark.card, scored.scorecard
     titles = {score.name: score.title for score in card.scores}
     tables = {
-        "scores": build_scores_table(scorecard, [score.name for score in card.scores], titles),
-        "all-scores": build_all_scores_table(scorecard),
-        "left-out": build_left_out_table(scorecard),
-        "readings": build_readings_table(scorecard),
+        "scores": scorecard_tables.build_scores_table(scorecard, [score.name for score in card.scores], titles),
+        "all-scores": scorecard_tables.build_all_scores_table(scorecard),
+        "left-out": scorecard_tables.build_left_out_table(scorecard),
+        "readings": scorecard_tables.build_readings_table(scorecard),
     }
     blocks = name_blocks(scored.benchmark.report(scored.records, scorecard))
     return tables | {name: block if isinstance(block, Table) else tabulate(block) for name, block in blocks.items()}

@@ -30,8 +30,7 @@ def leaderboard(
         str | None, typer.Option("--benchmark", help="Only runs of this benchmark.", show_default="all that ran")
     ] = None,
     sort: Annotated[
-        str | None,
-        typer.Option("--sort", help="The score that comes first.", show_default="the first headline score"),
+        str | None, typer.Option("--sort", help="The score that comes first.", show_default="the first headline score")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the standings as JSON.")] = False,
 ) -> None:

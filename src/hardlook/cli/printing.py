@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 
 def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, full: bool = False) -> None:
-    """Print the scorecard as tables of about 40 lines, as all tables when `full`, or as scores.json.
-
-    There is no colour in a pipe, nor where the environment has NO_COLOR.
-    """
+    """Print the scorecard as tables of about 40 lines, all when `full`, or as scores.json; no colour in a pipe."""
     if as_json:
         sys.stdout.write(scorecard.to_json())
         return

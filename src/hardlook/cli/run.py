@@ -1,7 +1,4 @@
-"""`hardlook run BENCHMARK`: start a run, or resume one.
-
-The flags of a benchmark are made from its options when the command is called.
-"""
+"""`hardlook run BENCHMARK`: start or resume a run, with flags made from the benchmark's options when it is called."""
 
 from __future__ import annotations
 
@@ -23,7 +20,6 @@ from hardlook.cli.run_flags import collect_options, shared_flags
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
     from hardlook.harness.runs.launch import RunSettings
-
 
 FINISHED_WITH_FAILURES = 3
 

@@ -1,7 +1,4 @@
-"""The flags of `hardlook run`: those that all benchmarks share, and those made from a benchmark's options.
-
-Each field of a benchmark's pydantic model becomes `--its-name` with the field's description as help.
-"""
+"""The flags of `hardlook run`: those that all benchmarks share, and `--its-name` for each field of the options."""
 
 from __future__ import annotations
 
@@ -27,7 +24,6 @@ def _flags(panel: str) -> Callable[..., Any]:
 
 
 _model_flag, _data_flag, _run_flag = _flags("The model"), _flags("The data"), _flags("The run")
-
 _MODEL_HELP = "Name, entry point or package.module:attribute; several with commas run one after the other."
 _MODEL_ARG_HELP = "KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
@@ -97,7 +93,9 @@ def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:
     inner = _inner(field.annotation)
     kind: Any = inner if inner in (bool, int, float, str, Path) else str
     choices = f" One of {', '.join(map(str, get_args(inner)))}." if get_origin(inner) is Literal else ""
-    default = "" if field.default is None else f" [dim](default {_shown(field.default)})[/dim]"
+    several = isinstance(field.default, list | tuple)
+    shown = ",".join(map(str, field.default)) if several else str(field.default)
+    default = "" if field.default is None else f" [dim](default {shown})[/dim]"
     flag = "--" + name.replace("_", "-")
     declaration = f"{flag}/--no-{flag[2:]}" if kind is bool else flag
     help_text = f"{field.description}{choices}{default}"
@@ -111,7 +109,3 @@ def _inner(annotation: Any) -> Any:
         rest = [part for part in get_args(annotation) if part is not type(None)]
         return rest[0] if len(rest) == 1 else str
     return annotation
-
-
-def _shown(value: Any) -> str:
-    return ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -28,11 +27,11 @@ from hardlook.harness.runs.plan import list_units, make_batches
 from hardlook.harness.runs.progress import make_progress
 from hardlook.harness.runs.scoring import check_readings
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
+from hardlook.report.compare.units import is_same_picture
 from hardlook.report.galleries import format_record_fields
 from hardlook.report.page import render_study
 
 SCHEMA = "hardlook.units/1"
-
 STORED = "stored predictions"
 
 # Among more ids than this, the nearest are searched among those with the same prefix.
@@ -80,8 +79,7 @@ def find_units(benchmark: Benchmark, options: BenchmarkOptions, ids: Sequence[st
         if wanted not in known:
             near = find_nearest_ids(wanted, list(known))
             raise OptionError(
-                f"--unit {wanted}: this is none of the {len(known)} units",
-                remedy=f"the nearest are: {', '.join(near)}",
+                f"--unit {wanted}: this is none of the {len(known)} units", remedy=f"the nearest are: {', '.join(near)}"
             )
     return [known[wanted] for wanted in dict.fromkeys(ids)]
 
@@ -208,16 +206,10 @@ def _collect_pictures(benchmark: Benchmark, results: Sequence[UnitResult]) -> Se
         except (HardlookError, OSError) as error:
             return str(error)
         for picture in own:
-            if not any(_is_same_picture(picture, other) for other in found):
+            if not any(is_same_picture(picture, other) for other in found):
                 label = f"{picture.label} ({result.model})" if found and len(results) > 1 else picture.label
                 found.append(replace(picture, label=label))
     return found or "there is no record to draw"
-
-
-def _is_same_picture(one: Picture, other: Picture) -> bool:
-    arrays = ((one.image, other.image), (one.mask, other.mask), (one.label_map, other.label_map))
-    same = all(a is b or (a is not None and b is not None and np.array_equal(a, b)) for a, b in arrays)
-    return same and one.label == other.label and list(one.points) == list(other.points)
 
 
 def _print_results(benchmark: Benchmark, results: Sequence[UnitResult]) -> None:

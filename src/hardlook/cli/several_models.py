@@ -99,7 +99,14 @@ def write_overview(
             why = f" The runs cannot be compared: {error.what}."
         else:
             return page
-    _write_side_by_side(benchmark, cards, page, summary + why)
+    html = render_study(
+        [*build_overview_sections(benchmark, cards), build_models_section(list(cards))],
+        kind="Comparison",
+        title=f"{benchmark.card.title}: {len(cards)} models",
+        summary=f"{benchmark.card.summary} {summary}{why}",
+        provenance={"benchmark": benchmark.card.name, "models": list(cards)},
+    )
+    write_atomically(page, html)
     return page
 
 
@@ -111,17 +118,6 @@ def _write_compared(folders: Sequence[Path], page: Path, summary: str, console: 
     if console is not None:
         console.print()
         print_comparison(compared, console)
-
-
-def _write_side_by_side(benchmark: Benchmark, cards: dict[str, Scorecard], page: Path, summary: str) -> None:
-    html = render_study(
-        [*build_overview_sections(benchmark, cards), build_models_section(list(cards))],
-        kind="Comparison",
-        title=f"{benchmark.card.title}: {len(cards)} models",
-        summary=f"{benchmark.card.summary} {summary}",
-        provenance={"benchmark": benchmark.card.name, "models": list(cards)},
-    )
-    write_atomically(page, html)
 
 
 def build_models_section(names: Sequence[str]) -> Section:

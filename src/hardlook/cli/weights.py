@@ -16,7 +16,6 @@ from hardlook.models.weights.install import install_weights, list_weights, locat
 from hardlook.report.json_values import dump_json
 
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Weights: list, install and locate them.")
-
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 

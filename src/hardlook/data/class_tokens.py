@@ -24,8 +24,7 @@ _NAMED = re.compile(r"\d+_(\S+)_(\d+)")
 @lru_cache(maxsize=1 << 16)
 def parse_numbered_token(token: str) -> tuple[int, str]:
     """Class number (from 1) and image id of `C_image`; a `DataError` for anything else."""
-    found = _NUMBERED.fullmatch(token)
-    if found is None:
+    if (found := _NUMBERED.fullmatch(token)) is None:
         remedy = "write C_image: the class number from 1, an underscore, the image's id without spaces"
         raise DataError("not a token of a class number and an image", unit=token, remedy=remedy)
     return int(found[1]), found[2]
@@ -33,8 +32,7 @@ def parse_numbered_token(token: str) -> tuple[int, str]:
 
 def parse_named_token(token: str) -> tuple[str, int]:
     """Class name and image number of `X_class_n`; a `DataError` for anything else."""
-    found = _NAMED.fullmatch(token)
-    if found is None:
+    if (found := _NAMED.fullmatch(token)) is None:
         remedy = "write X_class_n: any number, the class folder's name, the image's number"
         raise DataError("not a token of a class name and an image number", unit=token, remedy=remedy)
     return found[1], int(found[2])

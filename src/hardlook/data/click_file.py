@@ -114,10 +114,7 @@ class ClickTable:
 
 @dataclass(frozen=True, eq=False)
 class StemClicks:
-    """All clicks on one full stem: `points` (n, 2) float64 as x, y in pixels, `devices` (n,) of str, in file order.
-
-    `size` is the width and height of the image that was clicked on.
-    """
+    """Clicks on one full stem, as in the file: `points` (n, 2) x, y on an image of `size` (w, h), `devices` (n,)."""
 
     dataset: str
     full_stem: str
@@ -154,9 +151,7 @@ def check_clicks(frame: pl.DataFrame, *, file: Path | str | None = None) -> Clic
     _check_sizes(groups, file)
     _check_stems(groups, file)
     inside = frame.with_columns(
-        pl.col("x").clip(0, pl.col("w") - 1),
-        pl.col("y").clip(0, pl.col("h") - 1),
-        pl.col("w", "h").cast(pl.Int64),
+        pl.col("x").clip(0, pl.col("w") - 1), pl.col("y").clip(0, pl.col("h") - 1), pl.col("w", "h").cast(pl.Int64)
     )
     clipped = ((frame["x"] != inside["x"]) | (frame["y"] != inside["y"])).sum()
     # The other columns are determined by these.

@@ -89,11 +89,8 @@ def parse_full_stem(name: str, click_type: str | None = None) -> FullStem:
         return FullStem(*_split_instance_stem(name))
     kind = found["type"] or found["bare_type"]
     if click_type not in (None, kind):
-        raise DataError(
-            f"expected click type {click_type}, got a full stem of type {kind}",
-            unit=name,
-            remedy="fix the name or type",
-        )
+        remedy = "fix the name or type"
+        raise DataError(f"expected click type {click_type}, got a full stem of type {kind}", unit=name, remedy=remedy)
     number = None if found["number"] is None else int(found["number"])
     method = found["method"] or found["bare"]
     return FullStem(

@@ -185,9 +185,8 @@ class ImageDetections:
             return measure(*masks)
         except (ValueError, TypeError) as error:
             remedy = "write masks as {'size': [H, W], 'counts': str}"
-            raise DataError(
-                f"damaged run-length encoding of a mask: {error}", unit=f"image {self.id}", remedy=remedy
-            ) from error
+            what = f"damaged run-length encoding of a mask: {error}"
+            raise DataError(what, unit=f"image {self.id}", remedy=remedy) from error
 
 
 @dataclass
@@ -213,10 +212,7 @@ def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) ->
 def parse_results(
     rows: Iterable[Any], truth: InstanceDataset, iou_type: IouType, file: Path | str | None = None
 ) -> dict[int, ImageDetections]:
-    """Detections by image id from the content of a results json; errors name `file`.
-
-    A missing box is computed from the mask; a missing mask is an error.
-    """
+    """Detections by image id from a results json's content; a missing box is made from the mask; errors name `file`."""
     sizes = {image.id: (image.height, image.width) for image in truth.images}
     columns = {image: _Columns() for image in sizes}
     problems = ProblemList()

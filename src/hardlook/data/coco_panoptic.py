@@ -80,15 +80,12 @@ def read_panoptic(annotations: Path | str, segments: Path | str, images: Path | 
         raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
     except (KeyError, TypeError) as error:
         remedy = "expected images, annotations with segments_info, and categories with isthing"
-        raise DataError(
-            f"not COCO's panoptic format: {error!r} missing or invalid", file=path, remedy=remedy
-        ) from error
-    unknown = {s.category_id for image in found for s in image.segments} - categories.keys()
-    if unknown:
+        what = f"not COCO's panoptic format: {error!r} missing or invalid"
+        raise DataError(what, file=path, remedy=remedy) from error
+    if unknown := {s.category_id for image in found for s in image.segments} - categories.keys():
         listed = ", ".join(map(str, sorted(unknown)))
         raise DataError(f"segments of unknown categories {listed}", file=path, remedy="list every category")
-    missing = [p for image in found for p in (image.path, image.segments_path) if not p.is_file()]
-    if missing:
+    if missing := [p for image in found for p in (image.path, image.segments_path) if not p.is_file()]:
         names = ", ".join(str(p) for p in missing[:5]) + (", ..." if len(missing) > 5 else "")
         raise DataError(f"{len(missing)} files are missing: {names}", file=path, remedy="check the two folders")
     return PanopticDataset(categories, tuple(found))

@@ -59,11 +59,7 @@ class ConceptContextImage:
 
 @dataclass(frozen=True, eq=False)
 class ImageTable:
-    """The labels of n images, (n,) int64 each.
-
-    `concept` and `context` are indices into the sorted names `concepts` and `contexts`; equal numbers in `content`
-    mean equal files.
-    """
+    """Labels (n,) int64 of n images: `concept`, `context` index the sorted names; equal `content` means equal files."""
 
     concepts: tuple[str, ...]
     contexts: tuple[str, ...]
@@ -210,9 +206,8 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
     else:
         raise DataError("no such folder or manifest", file=source, remedy="check the dataset's path")
     if not rows:
-        raise DataError(
-            "no image here", file=source, remedy="arrange images as [split/]concept/context/image or write a manifest"
-        )
+        remedy = "arrange images as [split/]concept/context/image or write a manifest"
+        raise DataError("no image here", file=source, remedy=remedy)
     return ConceptContextDataset(source, rows).of_split(split)
 
 
@@ -221,18 +216,14 @@ def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
     depths = {len(parts) - 1 for parts in found}
     if depths - {2, 3} or len(depths) > 1:
         examples = {len(parts): "/".join(parts) for parts in sorted(found, reverse=True)}
-        raise DataError(
-            "images at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples)),
-            file=root,
-            remedy="arrange all of them as concept/context/image or all as split/concept/context/image",
-        )
+        what = "images at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples))
+        remedy = "arrange all of them as concept/context/image or all as split/concept/context/image"
+        raise DataError(what, file=root, remedy=remedy)
     tops = {parts[0] for parts in found}
     if depths == {2} and len(tops) > 1 and all(normalize_split_name(name) in SPLITS for name in tops):
-        raise DataError(
-            f"the folders {', '.join(sorted(tops))} look like splits, but there are no contexts below them",
-            file=root,
-            remedy="arrange images as split/concept/context/image, or write a manifest that names the contexts",
-        )
+        what = f"the folders {', '.join(sorted(tops))} look like splits, but there are no contexts below them"
+        remedy = "arrange images as split/concept/context/image, or write a manifest that names the contexts"
+        raise DataError(what, file=root, remedy=remedy)
     return _sort_images(
         ConceptContextImage(
             root.joinpath(*parts), "/".join(parts), parts[-3], parts[-2], parts[0] if len(parts) == 4 else None
@@ -260,14 +251,12 @@ def _list_from_manifest(path: Path) -> tuple[ConceptContextImage, ...]:
         table = pl.read_parquet(path) if path.suffix.lower() == ".parquet" else pl.read_csv(path, infer_schema=False)
     except (pl.exceptions.PolarsError, OSError) as error:
         raise DataError(f"the manifest cannot be read: {error}", file=path, remedy="check the file") from error
-    missing = {"path", "concept", "context"} - set(table.columns)
-    if missing:
+    if missing := {"path", "concept", "context"} - set(table.columns):
         remedy = f"its columns are {', '.join(table.columns)}"
         raise DataError(f"the manifest has no column {', '.join(sorted(missing))}", file=path, remedy=remedy)
     rows = []
     for number, record in enumerate(table.iter_rows(named=True), start=1):
-        blank = [name for name in ("path", "concept", "context") if record[name] in (None, "")]
-        if blank:
+        if blank := [name for name in ("path", "concept", "context") if record[name] in (None, "")]:
             raise DataError(f"no {blank[0]}", file=path, unit=f"row {number}", remedy="fill every row")
         split = record.get("split")
         name = str(record["path"])
@@ -353,8 +342,7 @@ def read_concept_splits(path: Path, concepts: Iterable[str]) -> dict[str, str]:
             what = f"the concept {concept!r} is in the splits {named[concept]} and {split}"
             raise DataError(what, file=path, unit=line, remedy="keep one line per concept")
     wanted = sorted(set(concepts))
-    missing = [concept for concept in wanted if concept not in named]
-    if missing:
+    if missing := [concept for concept in wanted if concept not in named]:
         shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
         what = f"{len(missing)} of {len(wanted)} concepts have no split: {shown}"
         raise DataError(what, file=path, remedy="add a line concept,split for each")
@@ -377,5 +365,4 @@ def count_concepts_per_split(concepts: int) -> dict[str, int]:
 
 def _assign_splits(ordered: Sequence[str]) -> dict[str, str]:
     sizes = count_concepts_per_split(len(ordered))
-    names = [name for name in SHARES for _ in range(sizes[name])]
-    return dict(zip(ordered, names, strict=True))
+    return dict(zip(ordered, [name for name in SHARES for _ in range(sizes[name])], strict=True))

@@ -49,8 +49,7 @@ def hash_files(paths: Sequence[Path], *, cache: Path | None = None) -> tuple[str
     keys = _make_keys(paths)
     cache = cache or default_cache_file()
     known = _load_hashes(cache, keys)
-    fresh = [key for key in dict.fromkeys(keys) if key not in known]
-    if fresh:
+    if fresh := [key for key in dict.fromkeys(keys) if key not in known]:
         now = time.time_ns()
         # Reading and hashing both release the interpreter lock.
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:

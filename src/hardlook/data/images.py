@@ -49,12 +49,9 @@ def find_image(folder: Path | str, stem: str) -> Path:
         path = folder / f"{stem}{suffix}"
         if path.is_file():
             return path
-    raise DataError(
-        f"no image {stem!r}" if folder.is_dir() else "the folder of images does not exist",
-        file=folder,
-        unit=stem,
-        remedy=f"tried {', '.join(SUFFIXES)} (and upper case); check the dataset's path and that it is unpacked",
-    )
+    what = f"no image {stem!r}" if folder.is_dir() else "the folder of images does not exist"
+    remedy = f"tried {', '.join(SUFFIXES)} (and upper case); check the dataset's path and that it is unpacked"
+    raise DataError(what, file=folder, unit=stem, remedy=remedy)
 
 
 def is_image_name(path: Path) -> bool:

@@ -34,11 +34,9 @@ def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None) -> 
     if labels.ndim != 2:
         raise DataError(f"a label map of shape {labels.shape}", file=path, remedy="store one (H, W) array per file")
     if size is not None and labels.shape != (size[1], size[0]):
-        raise DataError(
-            f"the label map is {labels.shape[1]}x{labels.shape[0]}, its image {size[0]}x{size[1]}",
-            file=path,
-            remedy="store labels at the image's own size; resize with nearest neighbour if you must",
-        )
+        what = f"the label map is {labels.shape[1]}x{labels.shape[0]}, its image {size[0]}x{size[1]}"
+        remedy = "store labels at the image's own size; resize with nearest neighbour if you must"
+        raise DataError(what, file=path, remedy=remedy)
     if labels.dtype == np.bool_ or labels.dtype in (np.uint8, np.uint16, np.int8, np.int16, np.int32):
         return labels.astype(np.int32)
     if not np.issubdtype(labels.dtype, np.integer):
@@ -53,14 +51,10 @@ def _from_image(path: Path, data: bytes) -> NDArray[np.generic]:
     stored = np.asarray(image)
     if stored.ndim == 2:
         return stored
-    first = stored[..., :1]
-    if image.mode == "RGB" and bool((stored == first).all()):
+    if image.mode == "RGB" and bool((stored == stored[..., :1]).all()):
         return stored[..., 0]
-    raise DataError(
-        f"a label map with {stored.shape[2]} channels ({image.mode}) that differ",
-        file=path,
-        remedy="store label indices: a grey or palette PNG; colours alone do not say which class is which",
-    )
+    remedy = "store label indices: a grey or palette PNG; colours alone do not say which class is which"
+    raise DataError(f"a label map with {stored.shape[2]} channels ({image.mode}) that differ", file=path, remedy=remedy)
 
 
 def _from_numpy(path: Path, data: bytes) -> NDArray[np.generic]:
@@ -73,6 +67,5 @@ def _from_numpy(path: Path, data: bytes) -> NDArray[np.generic]:
             return np.asarray(loaded[names[0]])
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
-    raise DataError(
-        f"{len(names)} arrays in one file ({', '.join(names) or 'none'})", file=path, remedy="store one array per file"
-    )
+    remedy = "store one array per file"
+    raise DataError(f"{len(names)} arrays in one file ({', '.join(names) or 'none'})", file=path, remedy=remedy)

@@ -43,9 +43,8 @@ def compute_error_mask(truth: Mask, previous: Mask | None, click_type: str) -> M
         return truth.copy()
     if previous is None or previous.shape != truth.shape or click_type not in ("fn", "fp"):
         shape = None if previous is None else previous.shape
-        raise DataError(
-            f"click type {click_type!r}, previous mask {shape}, truth {truth.shape}", remedy="pass fn or fp"
-        )
+        remedy = "pass fn or fp"
+        raise DataError(f"click type {click_type!r}, previous mask {shape}, truth {truth.shape}", remedy=remedy)
     return truth & ~previous if click_type == "fn" else previous & ~truth
 
 
@@ -57,8 +56,7 @@ class PreviousMasks:
 
     def missing(self, full_stems: Iterable[str], dataset: str = "") -> tuple[str, ...]:
         """The stems that have no mask, in order."""
-        folder = self._folder_of(dataset)
-        present = {path.stem for where in {folder, self.folder} for path in where.iterdir()}
+        present = {path.stem for where in {self._folder_of(dataset), self.folder} for path in where.iterdir()}
         return tuple(stem for stem in full_stems if stem not in present)
 
     def read(self, full_stem: str, size: tuple[int, int] | None = None, dataset: str = "") -> Mask:

@@ -102,11 +102,7 @@ class PairFile:
 
 @dataclass(frozen=True)
 class PairList:
-    """The pairs of one file.
-
-    `published`: the file equals the published one byte by byte. `mixed`: how many of its lines pair two classes
-    (tier 3); `dropped`: how many of these are not among `pairs`.
-    """
+    """The pairs of one file; `mixed` of its lines pair two classes (tier 3), `dropped` of these are not in `pairs`."""
 
     name: str
     path: Path
@@ -117,10 +113,7 @@ class PairList:
 
 
 def list_pair_files(folder: Path) -> tuple[PairFile, ...]:
-    """The lists in `folder`: tiers 1 to 3 by fold, then the fixed lists.
-
-    `folder` is the TOSS repository, its `data/`, or any folder with `tiers/` and `fixedsplits/`.
-    """
+    """The lists of TOSS's repository, its `data/` or a folder like it: tiers 1 to 3 by fold, then the fixed ones."""
     root = _find_root(folder)
     found = [
         locate_tier_list(root, 1, fold, split) for fold in _list_folds(root / "tiers" / "attribute") for split in SPLITS
@@ -187,8 +180,7 @@ def write_pairs(path: Path, rows: Sequence[Pair]) -> None:
     lines = []
     for number, pair in enumerate(rows, start=1):
         line = format_line(pair, with_level=has_levels)
-        read = parse_line(line, tier=pair.tier, fold=pair.fold, line=pair.line, split=pair.split)
-        if read != pair:
+        if parse_line(line, tier=pair.tier, fold=pair.fold, line=pair.line, split=pair.split) != pair:
             remedy = "tokens, level and transform must fit the level's row in the table of levels"
             raise DataError(f"{line!r} reads back as another pair", file=path, unit=f"line {number}", remedy=remedy)
         lines.append(line + "\n")
@@ -202,9 +194,8 @@ def parse_line(text: str, *, tier: int, fold: int, line: int, split: str = "") -
     if tier == 2:
         return _parse_tier_2(columns, fold, line)
     if len(columns) != 2:
-        raise DataError(
-            f"expected 2 columns, got {len(columns)}", remedy="write two tokens per line: query, space, support"
-        )
+        remedy = "write two tokens per line: query, space, support"
+        raise DataError(f"expected 2 columns, got {len(columns)}", remedy=remedy)
     query, support = columns
     if tier == 3:
         parse_named_token(query)
@@ -219,8 +210,7 @@ def _parse_tier_2(columns: list[str], fold: int, line: int) -> Pair:
         remedy = "write query, support, w, t and, if known, the level"
         raise DataError(f"expected 4 or 5 columns, got {len(columns)}", remedy=remedy)
     query, support, weights = columns[0], columns[1], " ".join(columns[2:4])
-    transformed = _TRANSFORMED.fullmatch(query)
-    if transformed:
+    if transformed := _TRANSFORMED.fullmatch(query):
         query = transformed[2]
     empty, null = support.endswith(".jpg"), support.startswith("aug/null_")
     if null:
@@ -292,5 +282,4 @@ def _find_root(folder: Path) -> Path:
 
 def _list_folds(folder: Path) -> list[int]:
     """The folds in the names of the folder's files."""
-    named = (_FOLD.match(path.name) for path in folder.glob("split*.txt"))
-    return sorted({int(found[1]) for found in named if found})
+    return sorted({int(found[1]) for found in (_FOLD.match(path.name) for path in folder.glob("split*.txt")) if found})

@@ -26,10 +26,7 @@ VOC_CLASSES = (
 
 @dataclass(frozen=True)
 class VocImage:
-    """One image of the devkit and the paths of its masks; `object_path` is None without an object mask.
-
-    An object mask holds object numbers: 0 background, 1 and up the objects, 255 ignored.
-    """
+    """One image and its masks' paths; an object mask, or None, holds 0 background, 1 and up objects, 255 ignored."""
 
     id: str
     path: Path

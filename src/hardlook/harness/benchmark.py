@@ -89,10 +89,7 @@ class Quality:
 
 @dataclass(frozen=True)
 class Dial:
-    """A fault that can be turned from 0 to 1: `arguments(setting)` are those of the planted `model`.
-
-    `score` must move with the dial, or stay flat when `moves` is False (a control).
-    """
+    """A fault turned from 0 to 1 by `arguments(setting)` of the planted `model`; a control (not `moves`) stays flat."""
 
     name: str
     model: str
@@ -186,12 +183,7 @@ class Benchmark:
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.
-_EARLIER = {
-    "list_units": "units",
-    "report": "sections",
-    "setup": "get_ready",
-    "merge_vocabularies": "in_one_vocabulary",
-}
+_FORMER = {"list_units": "units", "report": "sections", "setup": "get_ready", "merge_vocabularies": "in_one_vocabulary"}
 
 
 def as_benchmark(value: Any) -> Benchmark:
@@ -206,7 +198,7 @@ def as_benchmark(value: Any) -> Benchmark:
         return value
     given: dict[str, Any] = {}
     for one in fields(Benchmark):
-        for name in (one.name, _EARLIER.get(one.name, one.name)):
+        for name in (one.name, _FORMER.get(one.name, one.name)):
             if one.name not in given and hasattr(value, name):
                 given[one.name] = getattr(value, name)
     needed = [one.name for one in fields(Benchmark) if one.default is MISSING]

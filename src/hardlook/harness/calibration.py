@@ -19,10 +19,7 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DialChart, Line, Section, Table
 from hardlook.harness.stats import spearman
 
-STEADY = 0.9
-
-FLAT = 0.2
-
+STEADY, FLAT = 0.9, 0.2
 SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -89,17 +86,10 @@ def build_calibration_section(calibration: Calibration) -> Section:
     """The curves as charts, and a table of the verdicts."""
     scores = list(dict.fromkeys(curve.dial.score for curve in calibration.curves))
     charts = [_chart(calibration, score) for score in scores]
-    rows = [
-        (
-            curve.dial.name,
-            curve.dial.score,
-            "moves" if curve.dial.moves else "stays flat",
-            curve.spearman,
-            curve.span,
-            "yes" if calibration.verdict(curve) else "NO",
-        )
-        for curve in calibration.curves
-    ]
+    rows = []
+    for curve in calibration.curves:
+        meant, done = "moves" if curve.dial.moves else "stays flat", "yes" if calibration.verdict(curve) else "NO"
+        rows.append((curve.dial.name, curve.dial.score, meant, curve.spearman, curve.span, done))
     table = Table(
         "What each dial did",
         f"A dial that is meant to move its score needs a Spearman of at least {STEADY} in size; a control may move "
@@ -115,7 +105,7 @@ def _chart(calibration: Calibration, score: str) -> DialChart:
     return DialChart(
         f"Dials against {score}",
         "Each line turns one fault of a planted model from 0 to 1 while everything else stays.",
-        tuple(_line(curve) for curve in curves),
+        tuple(map(_line, curves)),
         score,
         tuple(curve.spearman for curve in curves),
         tuple(curve.dial.name for curve in curves if not curve.dial.moves),

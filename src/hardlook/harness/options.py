@@ -49,10 +49,7 @@ def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[st
 
 
 def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> BenchmarkOptions:
-    """Build the options, with an error that names each option, what it got and what it takes.
-
-    A text for an option with several values is split at commas.
-    """
+    """Build the options, several values split at commas; an error names each option, what it got and what it takes."""
     several = {name for name, field in kind.model_fields.items() if _takes_several(field.annotation)}
     split = {name: value.split(",") for name, value in given.items() if name in several and isinstance(value, str)}
     try:

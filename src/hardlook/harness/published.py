@@ -52,10 +52,7 @@ def fraction(percent: float) -> float:
 
 @dataclass(frozen=True)
 class PublishedResult:
-    """A row of a published table: who, where it is printed, its values by score, and what makes it comparable or not.
-
-    The values are in our scores' own scale and of the slice `where` (empty: over all units).
-    """
+    """A published row: values in our scores' own scale, of the slice `where` (empty: all units), and if it compares."""
 
     method: str
     source: str
@@ -66,10 +63,7 @@ class PublishedResult:
 
 @dataclass(frozen=True)
 class PublishedTable:
-    """A table as it was printed, number for number: `name` is what commands call it, such as `table-4`.
-
-    `note` says what a reader must know: units, and what does not fit with what.
-    """
+    """A table as printed, number for number; commands call it `name` (`table-4`); `note` has units and misfits."""
 
     name: str
     title: str

@@ -20,11 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import polars as pl
 
-
 Record = Mapping[str, Any]
-
 ColumnType = Literal["int", "float", "bool", "text", "bytes", "ints", "floats"]
-
 ColumnKind = Literal["slice", "measurement", "picture"]
 
 _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
@@ -40,10 +37,7 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a record: its type and meaning.
-
-    A `slice` column groups scores; a `measurement` enters them; a `picture` is read only to show a unit.
-    """
+    """A column of a record: a `slice` groups scores, a `measurement` enters them, a `picture` only shows the unit."""
 
     name: str
     type: ColumnType
@@ -95,13 +89,6 @@ class RecordSchema:
         """Column name to polars type."""
         import polars as pl
 
-        types = {
-            "int": pl.Int64(),
-            "float": pl.Float64(),
-            "bool": pl.Boolean(),
-            "text": pl.String(),
-            "bytes": pl.Binary(),
-            "ints": pl.List(pl.Int64()),
-            "floats": pl.List(pl.Float64()),
-        }
+        types: dict[str, Any] = {"int": pl.Int64(), "float": pl.Float64(), "bool": pl.Boolean(), "text": pl.String()}
+        types |= {"bytes": pl.Binary(), "ints": pl.List(pl.Int64()), "floats": pl.List(pl.Float64())}
         return {"unit": pl.String(), **{column.name: types[column.type] for column in self.columns}}

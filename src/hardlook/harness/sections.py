@@ -135,11 +135,7 @@ class DistributionChart:
 
 @dataclass(frozen=True)
 class DialChart:
-    """Dial against score, which shows that a benchmark measures what it claims.
-
-    `lines` run over dial settings from 0 to 1; `spearman` gives each line's rank correlation with its dial;
-    a line whose name is in `controls` should stay flat.
-    """
+    """Scores over dial settings from 0 to 1, each with its rank correlation; lines named in `controls` stay flat."""
 
     title: str
     caption: str
@@ -195,7 +191,6 @@ class Gallery:
 
 
 Chart = DotChart | CurveChart | HeatMap | ScatterChart | SlopeChart | DistributionChart | DialChart
-
 Block = Chart | Table | Gallery
 
 

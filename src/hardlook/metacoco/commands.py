@@ -9,10 +9,10 @@ from typing import Annotated
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_json
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
+from hardlook.report.json_values import dump_json
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -35,8 +35,7 @@ def inspect(
     data: _Data,
     out: Annotated[Path, typer.Option("--out", help="Folder for inspection.html, inspection.json and splits.csv.")],
     split_rule: Annotated[
-        str | None,
-        typer.Option("--split-rule", help="size (as in the paper), seed, or a CSV file concept,split."),
+        str | None, typer.Option("--split-rule", help="size (as in the paper), seed, or a CSV file concept,split.")
     ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of --split-rule seed.")] = 0,
     modes: Annotated[str, typer.Option("--modes", help="Kinds of tasks.")] = "blind,iid,ood,swapped,shared",
@@ -65,10 +64,8 @@ def inspect(
     kinds = TaskKinds(names, parse_numbers(ways, "--ways"), parse_numbers(shots, "--shots"), queries)
     dataset = open_dataset(data, rule=split_rule, seed=seed)
     document = write_inspection(inspect_dataset(dataset, kinds, against_published=bool(against)), out)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo("\n".join([*document["in_words"], "", f"page: {out / 'inspection.html'}"]))
+    words = [*document["in_words"], "", f"page: {out / 'inspection.html'}"]
+    typer.echo(dump_json(document) if as_json else "\n".join(words))
 
 
 @app.command("spuriousness")
@@ -135,10 +132,8 @@ def spuriousness(
         "seed": seed,
     }
     document = write_spuriousness(found, out, given)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo("\n\n".join([*document["in_words"], f"page: {out / 'spuriousness.html'}"]))
+    words = [*document["in_words"], f"page: {out / 'spuriousness.html'}"]
+    typer.echo(dump_json(document) if as_json else "\n\n".join(words))
 
 
 @app.command("plant-contexts")
@@ -191,10 +186,7 @@ def plant(
     with open_progress(quiet) as start:
         made = plant_contexts(data, out, options, masks=masks, progress=start)
     document = build_document(made, out)
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(describe_planting(document))
+    typer.echo(dump_json(document) if as_json else describe_planting(document))
 
 
 @app.command("contexts-from-voc")
@@ -233,13 +225,10 @@ def contexts_from_voc(
         "without_class": list(of_no_class),
         "pairs": [{"concept": a, "context": b, "images": n} for (a, b), n in sorted(pairs.items())],
     }
-    if as_json:
-        print_json(document)
-        return
     lines = [
         f"{len(rows)} images of {document['concepts']} concepts in {document['contexts']} contexts, {written} new",
         *(f"  {a} with {b}: {n}" if b != "alone" else f"  {a} alone: {n}" for (a, b), n in pairs.most_common(8)),
     ]
     if of_no_class:
         lines.append(f"left out: {len(of_no_class)} images without a class")
-    typer.echo("\n".join([*lines, f"folder: {out}"]))
+    typer.echo(dump_json(document) if as_json else "\n".join([*lines, f"folder: {out}"]))

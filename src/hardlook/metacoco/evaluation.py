@@ -66,28 +66,20 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
     records: list[Record] = []
     for group in groups.values():
         payloads: list[TaskUnit] = [unit.payload for unit in group]
-        source = payloads[0].settings.source
-        tasks = draw_unit_tasks(payloads)
+        first = payloads[0]
+        source, eligible = first.settings.source, find_eligible(first.settings, first.ways, first.shots)
+        table = load_images(source).table
+        tasks = draw_tasks(eligible, first.mode, [unit.index for unit in payloads], seed=source.seed)
+        check_tasks(tasks, table)
         orders = shuffle_queries(tasks, source.seed)
         answers = model.classify(build_episodes(payloads, tasks, orders, model))
         if len(answers) != len(group):
             raise ModelError(f"the learner answered {len(answers)} of {len(group)} episodes", unit=group[0].id)
-        table = load_images(source).table
         records += [
             make_record(unit, place, tasks, orders[place], table, answer)
             for place, (unit, answer) in enumerate(zip(group, answers, strict=True))
         ]
     return records
-
-
-def draw_unit_tasks(units: Sequence[TaskUnit]) -> Tasks:
-    """The tasks of units of one mode, ways and shots, drawn from their numbers and checked for leaks."""
-    first = units[0]
-    settings = first.settings
-    eligible = find_eligible(settings, first.ways, first.shots)
-    tasks = draw_tasks(eligible, first.mode, [unit.index for unit in units], seed=settings.source.seed)
-    check_tasks(tasks, load_images(settings.source).table)
-    return tasks
 
 
 def shuffle_queries(tasks: Tasks, seed: int) -> Numbers:
@@ -96,17 +88,15 @@ def shuffle_queries(tasks: Tasks, seed: int) -> Numbers:
     Ordered class by class they would give the labels away to a learner that looks at all of them.
     """
     key = make_key(seed, "order of queries", tasks.mode, tasks.ways, tasks.shots)
-    places = np.arange(tasks.query[0].size)
-    return np.argsort(random_numbers(key, tasks.index[:, None], places), axis=1, kind="stable")
+    return np.argsort(random_numbers(key, tasks.index[:, None], np.arange(tasks.query[0].size)), axis=1, kind="stable")
 
 
 def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, model: Any) -> list[Episode]:
     """One episode per task: supports class by class, queries in the `order` of `shuffle_queries`."""
     accepts = getattr(model, "accepts", None)
     if accepts not in ACCEPTED:
-        raise ModelError(
-            f"the learner accepts {accepts!r}", remedy=f"its attribute `accepts` is one of {', '.join(ACCEPTED)}"
-        )
+        remedy = f"its attribute `accepts` is one of {', '.join(ACCEPTED)}"
+        raise ModelError(f"the learner accepts {accepts!r}", remedy=remedy)
     settings = units[0].settings
     check_encoder_used(settings, accepts)
     labels = np.repeat(np.arange(tasks.ways), tasks.shots)
@@ -138,10 +128,9 @@ def _make_key(unit: TaskUnit) -> str:
 def check_encoder_used(settings: TaskSettings, accepts: str) -> None:
     """Raise an `OptionError` where an encoder is given that the learner would not use."""
     if accepts == "images" and settings.encoder_given:
-        raise OptionError(
-            f"--encoder, --encoder-args: the learner works on images and would not use {settings.encoder!r}",
-            remedy="leave them out; a learner that encodes images itself takes --model-arg encoder=NAME",
-        )
+        what = f"--encoder, --encoder-args: the learner works on images and would not use {settings.encoder!r}"
+        remedy = "leave them out; a learner that encodes images itself takes --model-arg encoder=NAME"
+        raise OptionError(what, remedy=remedy)
 
 
 @lru_cache(maxsize=4)
@@ -176,19 +165,16 @@ def _build_features(settings: TaskSettings, accepts: str, show_progress: Progres
 def make_record(unit: Unit, place: int, tasks: Tasks, order: Numbers, table: ImageTable, answer: Any) -> Record:
     """The record of task `place`, its queries class by class; `answer` (queries, ways) scores them in `order`."""
     task: TaskUnit = unit.payload
-    expected = (tasks.query[place].size, tasks.ways)
-    if (fault := _find_fault(answer, expected)) is not None:
+    if (fault := _find_fault(answer, (tasks.query[place].size, tasks.ways))) is not None:
         remedy = "`hardlook check few-shot-learner MODEL` shows what else does not fit"
         raise ModelError(fault, unit=unit.id, remedy=remedy)
     predicted = np.empty(len(order), np.int64)
     predicted[order] = answer.argmax(1)
     truth = np.repeat(np.arange(tasks.ways), tasks.query.shape[2])
     query = tasks.query[place].ravel()
-    occurring, coded = np.unique(
-        np.concatenate([tasks.support_context[place], table.context[query]]), return_inverse=True
-    )
-    known = occurring[occurring >= 0]
-    coded = coded - int(len(known) < len(occurring))  # -1, for mixed supports, sorts first
+    found, coded = np.unique(np.concatenate([tasks.support_context[place], table.context[query]]), return_inverse=True)
+    known = found[found >= 0]
+    coded = coded - int(len(known) < len(found))  # -1, for mixed supports, sorts first
     keep = task.settings.keep_predictions
     return {
         "unit": unit.id,

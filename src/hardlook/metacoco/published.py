@@ -53,10 +53,7 @@ class PublishedConcept:
 
 @dataclass(frozen=True)
 class CountDifference:
-    """Images of a class (context "") or of a pair: as published and in the dataset; 0 where there are none.
-
-    `settled` is False where the printed tables contradict each other about the class.
-    """
+    """Images of a class (context "") or pair, published and here; not `settled` where the printed tables contradict."""
 
     concept: str
     context: str

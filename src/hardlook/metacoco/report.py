@@ -287,14 +287,13 @@ def _build_leaderboard(scorecard: Scorecard, headline: tuple[int, int]) -> Secti
         for name, ways in ACCURACY_TABLES.items()
         for row in list_rows(name)
     ]
-    table = Table(
-        "Published accuracies",
+    caption = (
         "Tasks drawn without regard to context, as we infer. Rows of this run are of other images unless MetaCoCo's "
         "own were run. GL: pretrained on global labels; LL: trained on tasks; TT: trains on the supports at test time; "
-        "a question mark where the paper's mark cannot be settled.",
-        ("method", "backbone", "ways", "uses", "1 shot", "5 shots", "where from"),
-        (*first, *rows),
+        "a question mark where the paper's mark cannot be settled."
     )
+    columns = ("method", "backbone", "ways", "uses", "1 shot", "5 shots", "where from")
+    table = Table("Published accuracies", caption, columns, (*first, *rows))
     return Section("Beside the published tables", _describe_comparability(ours, bool(first)), (table,))
 
 
@@ -352,8 +351,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
     for way, concept in enumerate(concepts):
         place = record["support_context"][way]
         where = contexts[place] if place >= 0 else "several contexts"
-        row = record["support"][way * task.shots]
-        pictures.append(Picture(f"support: {concept}, {where}", images.read(row)))
+        pictures.append(Picture(f"support: {concept}, {where}", images.read(record["support"][way * task.shots])))
     each = len(record["query"]) // len(concepts)
     for place in choose_queries(record["predicted"], each):
         concept, answer = concepts[place // each], concepts[record["predicted"][place]]

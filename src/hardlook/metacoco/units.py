@@ -61,8 +61,7 @@ class ImageSource:
 class TaskImages:
     """The images that tasks are drawn from: their labels as a table, and the image of each row.
 
-    `files` are the rows' files (none for the planted world), `hashes` those of their contents; `fingerprint` is that of
-    every row's name, labels, split and content.
+    `files` are the rows' (none if planted), `hashes` of their contents; `fingerprint` is of all labels and contents.
     """
 
     table: ImageTable
@@ -127,7 +126,13 @@ def list_units(options: MetaCocoOptions) -> UnitList:
         for shot in shots:
             eligible = find_eligible(settings, ways, shot)
             eligible.require()
-            left_out += _describe_left_out(eligible.left_out, ways, shot)
+            grouped: dict[tuple[str, str], list[str]] = {}
+            for mode, concept, why in eligible.left_out:
+                grouped.setdefault((mode, why), []).append(concept)
+            left_out += [
+                LeftOut(f"classes in {mode} tasks, {ways}-way {shot}-shot", len(names), why, tuple(names))
+                for (mode, why), names in grouped.items()
+            ]
             units += [
                 Unit(
                     f"{ways}way-{shot}shot-{mode}-{index:05d}",
@@ -138,17 +143,6 @@ def list_units(options: MetaCocoOptions) -> UnitList:
                 for index in range(tasks * repeats)
             ]
     return UnitList(units, left_out)
-
-
-def _describe_left_out(reasons: tuple[tuple[str, str, str], ...], ways: int, shots: int) -> list[LeftOut]:
-    """One note per mode and reason, with all its classes."""
-    grouped: dict[tuple[str, str], list[str]] = {}
-    for mode, concept, why in reasons:
-        grouped.setdefault((mode, why), []).append(concept)
-    return [
-        LeftOut(f"classes in {mode} tasks, {ways}-way {shots}-shot", len(names), why, tuple(names))
-        for (mode, why), names in grouped.items()
-    ]
 
 
 def list_sources(options: MetaCocoOptions) -> Mapping[str, Path | str]:
@@ -180,10 +174,8 @@ def _fingerprint_encoder(options: MetaCocoOptions) -> str:
 def make_source(options: MetaCocoOptions) -> ImageSource:
     """The images that the options select, checked, with their fingerprint."""
     if options.data and set(options.data) != {"root"}:
-        raise OptionError(
-            f"--data {', '.join(sorted(options.data))}: MetaCoCo reads one dataset",
-            remedy="give --data root=DIR (split/concept/context/image or concept/context/image) or a manifest",
-        )
+        remedy = "give --data root=DIR (split/concept/context/image or concept/context/image) or a manifest"
+        raise OptionError(f"--data {', '.join(sorted(options.data))}: MetaCoCo reads one dataset", remedy=remedy)
     source = ImageSource(
         str(options.data.get("root", "")),
         options.split_rule,
@@ -201,21 +193,16 @@ def make_source(options: MetaCocoOptions) -> ImageSource:
 
 
 def _find_images_in_two_splits(dataset: ConceptContextDataset, source: ImageSource) -> tuple[str, ...]:
-    """Names of images of the tested split whose content another split has too; a class in two splits is an error.
-
-    With `--split all` nothing is held out, so nothing is checked.
-    """
+    """Images of the tested split that another split has too, none for `all`; a class in two splits is an error."""
     tested = source.choose_split(dataset.splits)
     if tested is None or not dataset.splits:
         return ()
     shared = dataset.shared_concepts()
     if shared:
         named = "; ".join(f"{concept} ({', '.join(splits)})" for concept, splits in shared.items())
-        raise DataError(
-            f"classes of the splits must differ, and {len(shared)} are in several: {named}",
-            file=dataset.source,
-            remedy="--split-rule size, seed or a CSV file splits by class; --split all takes every image as one split",
-        )
+        what = f"classes of the splits must differ, and {len(shared)} are in several: {named}"
+        remedy = "--split-rule size, seed or a CSV file splits by class; --split all takes every image as one split"
+        raise DataError(what, file=dataset.source, remedy=remedy)
     across = {row.name for group in dataset.duplicates().across for row in group if row.split == tested}
     return tuple(sorted(across))
 
@@ -224,7 +211,12 @@ def _find_images_in_two_splits(dataset: ConceptContextDataset, source: ImageSour
 def load_images(source: ImageSource) -> TaskImages:
     """The images of a source, listed once per process; a `DataError` where they changed since it was made."""
     if not source.path:
-        return _load_world(_make_world(source))
+        world = _make_world(source)
+        every = range(len(world))
+        names = tuple(f"scene-{index:04d}" for index in every)
+        table = build_image_table(list(map(world.concept, every)), list(map(world.context, every)), names)
+        hashes = tuple(f"{world.fingerprint()}-{name}" for name in names)
+        return TaskImages(table, (), hashes, names, world.fingerprint(), world)
     images = _load_dataset(open_dataset(source.path, rule=source.rule, seed=source.seed), source)
     if source.fingerprint not in ("", images.fingerprint):
         what = "the images, their labels or their splits changed after the tasks were listed"
@@ -244,14 +236,6 @@ def find_eligible(settings: TaskSettings, ways: int, shots: int) -> Eligibility:
         blind_supports=settings.blind_supports,
         support_contexts=settings.support_contexts,
     )
-
-
-def _load_world(world: PlantedWorld) -> TaskImages:
-    every = range(len(world))
-    names = tuple(f"scene-{index:04d}" for index in every)
-    table = build_image_table(list(map(world.concept, every)), list(map(world.context, every)), names)
-    hashes = tuple(f"{world.fingerprint()}-{name}" for name in names)
-    return TaskImages(table, (), hashes, names, world.fingerprint(), world)
 
 
 def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskImages:

@@ -44,8 +44,7 @@ def convert_arguments(name: str, factory: Callable[..., Any], args: Mapping[str,
     unknown = [] if open_ended else [key for key in args if key not in parameters]
     if unknown:
         raise ModelError(f"the model {name!r} has no argument {', '.join(map(repr, unknown))}", remedy=remedy)
-    missing = [p.name for p in parameters.values() if p.default is _EMPTY and p.name not in args]
-    if missing:
+    if missing := [p.name for p in parameters.values() if p.default is _EMPTY and p.name not in args]:
         raise ModelError(f"the model {name!r} needs a value for {', '.join(map(repr, missing))}", remedy=remedy)
     annotations = _annotations(factory)
     converted = {}

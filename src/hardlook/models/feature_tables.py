@@ -60,10 +60,7 @@ MAX_UNREQUESTED_BYTES = 4 << 30
 
 @dataclass(frozen=True, eq=False)
 class FeatureTable:
-    """Features of n images, memory-mapped and read-only: `vectors` (n, D) and, where kept, `maps` (n, C, h, w).
-
-    Both float32. A table that is sent to another process is opened there again, not copied.
-    """
+    """Features of n images, mapped read-only, float32: `vectors` (n, D), `maps` (n, C, h, w); pickled by path."""
 
     folder: Path
     vectors: NDArray[np.float32]
@@ -80,8 +77,7 @@ def default_tables_folder() -> Path:
 
 def open_feature_table(folder: Path, maps: bool) -> FeatureTable:
     """The finished table in `folder`; a `DataError` where there is none."""
-    arrays = open_rows(folder, _names(maps))
-    if arrays is None:
+    if (arrays := open_rows(folder, _names(maps))) is None:
         raise DataError("there is no complete table of features here", file=folder, remedy="encode the images again")
     return FeatureTable(folder, arrays["vectors"], arrays.get("maps"))
 
@@ -109,12 +105,10 @@ def build_feature_table(
     identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
     home = (folder or default_tables_folder()) / identity
     places = {kept: home / fingerprints.of_value([list(content), kept]) for kept in (False, True)}
-    found = _find_complete(places, maps)
-    if found is None:
+    if (found := _find_complete(places, maps)) is None:
         # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
         with lock_folder(home):
-            found = _find_complete(places, maps)
-            if found is None:
+            if (found := _find_complete(places, maps)) is None:
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
                 found = _TableBuilder(encoder, paths, read, content, maps, show_progress).build(places)
     return open_feature_table(found, maps)
@@ -204,9 +198,7 @@ class _TableBuilder:
                 self._last = name, self.encoder.encode([self.read(path)])
             except HardlookError as error:
                 raise error.at(file=path) from error
-            except (
-                Exception
-            ) as error:  # an encoder of another package may raise anything; the image tells where to look
+            except Exception as error:  # an encoder of another package may raise anything; the image tells where
                 raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
         return self._last[1]
 
@@ -214,21 +206,16 @@ class _TableBuilder:
         if "maps" in values and not self.requested and not _can_be_kept(values["maps"], writer):
             raise _UnrequestedMaps
         if values["vectors"].shape != (self.encoder.dimension,):
-            raise ModelError(
-                f"expected one vector of {self.encoder.dimension} numbers, the encoder gave {values['vectors'].size}",
-                file=path,
-                remedy="`hardlook check encoder MODEL` says what the role demands",
-            )
+            what = f"expected one vector of {self.encoder.dimension} numbers, the encoder gave {values['vectors'].size}"
+            raise ModelError(what, file=path, remedy="`hardlook check encoder MODEL` says what the role demands")
         for kind, value in values.items():
             if not np.isfinite(value).all():
                 remedy = "check its input and weights"
                 raise ModelError(f"the encoder's {kind} are not finite", file=path, remedy=remedy)
             if writer.shapes and value.shape != writer.shapes[kind]:
-                raise ModelError(
-                    f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here",
-                    file=path,
-                    remedy="choose an encoder, or a size of its input, that gives all images maps of one shape",
-                )
+                what = f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here"
+                remedy = "choose an encoder, or a size of its input, that gives all images maps of one shape"
+                raise ModelError(what, file=path, remedy=remedy)
 
 
 def _can_be_kept(one: NDArray[np.float32], writer: RowWriter) -> bool:
@@ -330,8 +317,7 @@ class RowWriter:
             (self.folder / name).unlink(missing_ok=True)
         _write_whole(self.folder / CONTENTS, json.dumps(self.contents).encode())
         for name, shape in shapes.items():
-            path = self.folder / f"{name}.npy"
-            np.lib.format.open_memmap(path, "w+", np.float32, (self.count, *shape)).flush()
+            np.lib.format.open_memmap(self.folder / f"{name}.npy", "w+", np.float32, (self.count, *shape)).flush()
         _write_whole(self.folder / "done.npy", self._done)
         self.shapes = shapes
 
@@ -349,10 +335,7 @@ class RowWriter:
 
 
 class StoredRows:
-    """Rows on disk of the arrays `names`, by content: those of all tables in `root`, also of incomplete ones.
-
-    A table that lacks one of the arrays, or is damaged, counts as not there.
-    """
+    """Rows on disk of the arrays `names`, by content, of all tables in `root`, also incomplete, but no damaged ones."""
 
     def __init__(self, root: Path, names: Sequence[str]) -> None:
         self._places: dict[str, tuple[dict[str, NDArray[Any]], int]] = {}

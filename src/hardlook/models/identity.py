@@ -74,8 +74,7 @@ def _all_arguments(name: str, args: Mapping[str, Any]) -> dict[str, Any]:
 
 def _hash_weights(model: object, name: str) -> dict[str, str]:
     files = [Path(path) for path in getattr(model, "weights_files", ())]
-    absent = [path for path in files if not path.is_file()]
-    if absent:
+    if absent := [path for path in files if not path.is_file()]:
         raise ModelError(f"the model {name!r} names a weights file that is not there", file=absent[0])
     return {path.name: of_file(path) for path in sorted(files)}
 

@@ -41,11 +41,7 @@ class NamedModel:
         return {**asdict(self.identity), "fingerprint": self.identity.fingerprint()}
 
     def fingerprint(self) -> str:
-        """A hash of its name, arguments and code.
-
-        Weights and device are left out: an outer model names them itself, and a weights file is known by its
-        content and not by its path.
-        """
+        """A hash of name, arguments and code; weights, known by content, and device are for the outer model to name."""
         args = {
             key: value
             for key, value in self.identity.args.items()
@@ -96,8 +92,7 @@ def build_named(name: str, role: str, args: Mapping[str, Any]) -> NamedModel:
     roles = find(name).card.roles
     paired = role == "encoder" and "image-text-encoder" in roles and "encoder" not in roles
     model = build(name, "image-text-encoder" if paired else role, args)
-    identity = identify(model, name=name, role=role, args=args)
-    return NamedModel(_ImageEncoder(model) if paired else model, identity)
+    return NamedModel(_ImageEncoder(model) if paired else model, identify(model, name=name, role=role, args=args))
 
 
 class _ImageEncoder:

@@ -107,9 +107,8 @@ def register(
         entry, earlier = RegistryEntry(card, target), _REGISTERED.get(name)
         # A module that is run again (a reload, a notebook cell) replaces its own model, never another's.
         if earlier is not None and earlier.path != entry.path:
-            raise ModelError(
-                f"the model name {name!r} is taken by {earlier.path}", remedy=f"give {entry.path} another name"
-            )
+            remedy = f"give {entry.path} another name"
+            raise ModelError(f"the model name {name!r} is taken by {earlier.path}", remedy=remedy)
         _REGISTERED[name] = entry
         return target
 
@@ -129,9 +128,8 @@ def find(name: str, role: str | None = None) -> RegistryEntry:
         return RegistryEntry(replace(read_card(import_dotted(name), name), origin="dotted name"), name)
     hint = suggest_names(name, role, (entry.card for entry in _REGISTERED.values()), [point.name for point in points])
     listed = f"`hardlook models --role {role}` lists those that fit" if role else "`hardlook models` lists them all"
-    raise ModelError(
-        f"there is no model {name!r}", remedy=f"{hint}{listed}; a class of your own is named package.module:Class"
-    )
+    remedy = f"{hint}{listed}; a class of your own is named package.module:Class"
+    raise ModelError(f"there is no model {name!r}", remedy=remedy)
 
 
 def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tuple[Callable[..., Any], dict[str, Any]]:
@@ -144,10 +142,8 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
     entry = find(name, role)
     if entry.card.roles and role not in entry.card.roles:
         hint = suggest_names(name, role, (one.card for one in _REGISTERED.values() if role in one.card.roles))
-        raise ModelError(
-            f"the model {name!r} is no {role}; it is a {' and '.join(entry.card.roles)}",
-            remedy=f"{hint}`hardlook models --role {role}` lists those that are",
-        )
+        remedy = f"{hint}`hardlook models --role {role}` lists those that are"
+        raise ModelError(f"the model {name!r} is no {role}; it is a {' and '.join(entry.card.roles)}", remedy=remedy)
     factory = entry.factory()
     return factory, convert_arguments(name, factory, args or {})
 
@@ -161,17 +157,13 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
         raise
     except Exception as error:
         given = ", ".join(f"{key}={value!r}" for key, value in keywords.items()) or "no arguments"
-        raise ModelError(
-            f"the model {name!r} could not be made with {given}: {type(error).__name__}: {error}"
-        ) from error
-    lacking = missing_members(model, role)
-    if lacking:
+        what = f"the model {name!r} could not be made with {given}: {type(error).__name__}: {error}"
+        raise ModelError(what) from error
+    if lacking := missing_members(model, role):
         others = [other for other in ROLES if not missing_members(model, other)]
         serves = f"it serves as {' and '.join(others)}" if others else "it has the methods of no role"
-        raise ModelError(
-            f"the model {name!r} cannot serve as {role}: it lacks {', '.join(lacking)}; {serves}",
-            remedy=f"`hardlook check {role} {name}` says what the role demands",
-        )
+        what = f"the model {name!r} cannot serve as {role}: it lacks {', '.join(lacking)}; {serves}"
+        raise ModelError(what, remedy=f"`hardlook check {role} {name}` says what the role demands")
     return model
 
 
@@ -243,10 +235,8 @@ def import_dotted(path: str) -> Callable[..., Any]:
     except HardlookError:
         raise
     except (Exception, SystemExit) as error:  # outside code may raise anything when it is imported
-        raise ModelError(
-            f"{path!r} could not be imported: {type(error).__name__}: {error}",
-            remedy="write package.module:attribute, importable from where you are (see PYTHONPATH)",
-        ) from error
+        remedy = "write package.module:attribute, importable from where you are (see PYTHONPATH)"
+        raise ModelError(f"{path!r} could not be imported: {type(error).__name__}: {error}", remedy=remedy) from error
     if not callable(value):
         raise ModelError(f"{path!r} is a {type(value).__name__}, not a class or function that makes a model")
     factory: Callable[..., Any] = value

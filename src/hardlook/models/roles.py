@@ -23,13 +23,9 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 
 Image = NDArray[np.uint8]
-
 Mask = NDArray[np.bool_]
-
 Vectors = NDArray[np.float32]
-
 Maps = NDArray[np.float32]
-
 LabelMap = NDArray[np.int32]
 
 
@@ -90,10 +86,7 @@ class Episode:
 
 @dataclass(frozen=True)
 class Clicks:
-    """A prompt: `points` (n, 2) float32 (x, y) in order of clicking, `positive` (n,) bool.
-
-    `state` is what the session returned for the click before (None at first).
-    """
+    """A prompt: `points` (n, 2) float32 (x, y) as clicked, `positive` (n,) bool, `state` of the last answer or None."""
 
     points: NDArray[np.float32]
     positive: NDArray[np.bool_]
@@ -121,7 +114,6 @@ class Encoder(Protocol):
 
     def encode(self, images: Sequence[Image]) -> Features:
         """One finite vector of length `dimension` per image."""
-        ...
 
 
 @runtime_checkable
@@ -132,7 +124,6 @@ class TextEncoder(Protocol):
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32, finite."""
-        ...
 
 
 @runtime_checkable
@@ -143,11 +134,9 @@ class ImageTextEncoder(Protocol):
 
     def encode_images(self, images: Sequence[Image]) -> Vectors:
         """(N, dimension) float32 of unit length."""
-        ...
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32 of unit length."""
-        ...
 
 
 @runtime_checkable
@@ -156,7 +145,6 @@ class SaliencyModel(Protocol):
 
     def saliency(self, images: Sequence[Image]) -> list[NDArray[np.float32]]:
         """One (H, W) float32 map in [0, 1] per image, of the image's size."""
-        ...
 
 
 @runtime_checkable
@@ -167,7 +155,6 @@ class SemanticSegmenter(Protocol):
 
     def segment(self, images: Sequence[Image]) -> list[LabelMap]:
         """One (H, W) int32 map per image: indices into `labels`, -1 where the model says nothing."""
-        ...
 
 
 @runtime_checkable
@@ -178,7 +165,6 @@ class InstanceSegmenter(Protocol):
 
     def detect(self, images: Sequence[Image]) -> list[Instances]:
         """One `Instances` per image, scores descending; none found is N = 0."""
-        ...
 
 
 @runtime_checkable
@@ -190,7 +176,6 @@ class PanopticSegmenter(Protocol):
 
     def segment_panoptic(self, images: Sequence[Image]) -> list[Segments]:
         """One `Segments` per image; a stuff label has at most one segment."""
-        ...
 
 
 @runtime_checkable
@@ -199,7 +184,6 @@ class OneShotSegmenter(Protocol):
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
         """One mask per query; `supports[i]` holds the K supports of query i (K = 1 for one-shot)."""
-        ...
 
 
 def check_supports(queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> None:
@@ -216,7 +200,6 @@ class FewShotLearner(Protocol):
 
     def classify(self, episodes: Sequence[Episode]) -> list[NDArray[np.float32]]:
         """(queries, ways) float32 scores per episode, higher is likelier; finite."""
-        ...
 
 
 @runtime_checkable
@@ -225,7 +208,6 @@ class Session(Protocol):
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
         """One answer per prompt; the prompts are independent of each other."""
-        ...
 
 
 @runtime_checkable
@@ -234,7 +216,6 @@ class PromptableSegmenter(Protocol):
 
     def open(self, image: Image) -> Session:
         """Encode the image and return the session that answers prompts on it."""
-        ...
 
 
 @runtime_checkable
@@ -247,7 +228,6 @@ class ClickModel(Protocol):
         `error` is the region to correct (missing object when `positive`, else surplus); the caller
         multiplies by it and normalises.
         """
-        ...
 
 
 ROLES: Mapping[str, type] = {

@@ -33,18 +33,14 @@ def read_network(folder: Path, architecture: str, *, remedy: str, device: str = 
     require("torch", extra="torch")
     with quiet_and_offline():
         transformers = require("transformers", extra="hf")
-        known = getattr(transformers, architecture, None)
-        if known is None:
-            raise ModelError(
-                f"the installed transformers {transformers.__version__} has no {architecture}",
-                remedy='pip install --upgrade "hardlook[hf]"',
-            )
+        if (known := getattr(transformers, architecture, None)) is None:
+            what = f"the installed transformers {transformers.__version__} has no {architecture}"
+            raise ModelError(what, remedy='pip install --upgrade "hardlook[hf]"')
         with loading_errors(folder, remedy):
             network, report = known.from_pretrained(
                 str(folder), local_files_only=True, output_loading_info=True, **options
             )
-    lacking = sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]]))
-    if lacking:
+    if lacking := sorted(map(str, [*report["missing_keys"], *report["mismatched_keys"]])):
         shown = ", ".join(lacking[:6]) + (f" and {len(lacking) - 6} more" if len(lacking) > 6 else "")
         raise ModelError(f"the weights lack {len(lacking)} tensors: {shown}", file=folder, remedy=remedy)
     return network.float().eval().requires_grad_(False).to(device)
@@ -94,8 +90,7 @@ def check_folder(folder: Path, families: tuple[str, ...], *, remedy: str) -> tup
     if weights.suffix == ".json":
         named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
         parts += [folder / name for name in sorted(set(named))]
-    absent = [part for part in parts if not part.is_file()]
-    if absent:
+    if absent := [part for part in parts if not part.is_file()]:
         raise DataError("a part of the weights is missing", file=absent[0], remedy=remedy)
     return (config, *parts)
 

@@ -14,5 +14,4 @@ def unit_vectors(vectors: NDArray[np.float32], axis: int = -1) -> NDArray[np.flo
     """
     moved = np.moveaxis(vectors, axis, -1)
     lengths = np.expand_dims(np.sqrt(np.einsum("...d,...d->...", moved, moved)), axis)
-    units: NDArray[np.float32] = np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0)
-    return units
+    return np.asarray(np.divide(vectors, lengths, out=np.zeros_like(vectors), where=lengths > 0))

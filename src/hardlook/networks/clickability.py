@@ -33,7 +33,6 @@ from hardlook.randomness import generator
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 MASK_CHANNELS = 16
 FIRST_SCALE = 0.05
 EPSILON = 1e-9
@@ -136,15 +135,13 @@ def rename_tensor(key: str) -> str:
     >>> rename_tensor("encoder_decoder.backbone.block1.0.mlp.dwconv.dwconv.bias")
     'backbone.block1.0.mlp.dwconv.bias'
     """
-    bare = CASCADED.sub("decode_head.", WRAPPED.sub("", key))
-    return bare.replace(".dwconv.dwconv.", ".dwconv.")
+    return CASCADED.sub("decode_head.", WRAPPED.sub("", key)).replace(".dwconv.dwconv.", ".dwconv.")
 
 
 def rename_state(state: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The state under our names, completed from `wanted` where a file may lack a tensor."""
     given = {rename_tensor(key): value for key, value in state.items()}
-    lacking = {key: value for key, value in wanted.items() if key.endswith(OPTIONAL_ENDINGS) and key not in given}
-    return given | lacking
+    return given | {key: value for key, value in wanted.items() if key.endswith(OPTIONAL_ENDINGS) and key not in given}
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], header: Mapping[str, str]) -> None:
@@ -173,9 +170,8 @@ def read_header(path: Path) -> dict[str, str]:
         with safetensors.safe_open(path, framework="pt") as file:
             return dict(file.metadata() or {})
     except Exception as error:  # the format's own error class is not public
-        raise DataError(
-            f"not a readable safetensors file: {error}", file=path, remedy="copy or make it again"
-        ) from error
+        remedy = "copy or make it again"
+        raise DataError(f"not a readable safetensors file: {error}", file=path, remedy=remedy) from error
 
 
 HEADER = "hardlook-clickability"
@@ -264,9 +260,8 @@ def _read_settings(file: Path, header: dict[str, str]) -> tuple[Architecture, in
         settings: dict[str, Any] = json.loads(header[HEADER])
         return Architecture.from_json(settings["architecture"]), int(settings["size"])
     except (KeyError, TypeError, ValueError) as error:
-        raise DataError(
-            f"the header describes no network: {error}", file=file, remedy="copy or train it again"
-        ) from error
+        remedy = "copy or train it again"
+        raise DataError(f"the header describes no network: {error}", file=file, remedy=remedy) from error
 
 
 def _stored(network: nn.Module, half: bool) -> dict[str, Tensor]:
@@ -282,9 +277,6 @@ def _files(path: Path) -> tuple[Path, ...]:
     path = path / NAME if (path / NAME).is_file() else path
     files = tuple(sorted(path.glob("*.safetensors"))) if path.is_dir() else (path,)
     if not files or not files[0].is_file():
-        raise ModelError(
-            "there are no clickability weights at this path",
-            file=path,
-            remedy="train some with `hardlook clicks train`, or give the authors' checkpoint",
-        )
+        remedy = "train some with `hardlook clicks train`, or give the authors' checkpoint"
+        raise ModelError("there are no clickability weights at this path", file=path, remedy=remedy)
     return files

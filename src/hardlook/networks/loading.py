@@ -15,7 +15,6 @@ from hardlook.extras import require
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the state dict of a checkpoint."""
 
@@ -74,11 +73,9 @@ def load_into(module: nn.Module, weights: LoadedWeights, *, ignore: tuple[str, .
     """Copy the weights into the module; any difference is an error, except file keys that begin with `ignore`."""
     state = {key: value for key, value in weights.state.items() if not (ignore and key.startswith(ignore))}
     if differences := check_keys(module, state):
-        raise ModelError(
-            f"the weights do not fit {type(module).__name__}: {differences}",
-            file=weights.path,
-            remedy="give weights of this architecture, or rename the keys to the ones listed as missing",
-        )
+        what = f"the weights do not fit {type(module).__name__}: {differences}"
+        remedy = "give weights of this architecture, or rename the keys to the ones listed as missing"
+        raise ModelError(what, file=weights.path, remedy=remedy)
     module.load_state_dict(state)
 
 
@@ -99,9 +96,8 @@ def _read_safetensors(path: Path) -> Any:
     try:
         return safetensors.load_file(path, device="cpu")
     except Exception as error:  # the format's own error class is not public
-        raise DataError(
-            f"not a readable safetensors file: {error}", file=path, remedy="download or convert it again"
-        ) from error
+        remedy = "download or convert it again"
+        raise DataError(f"not a readable safetensors file: {error}", file=path, remedy=remedy) from error
 
 
 def _read_torch(path: Path) -> Any:
@@ -123,13 +119,10 @@ def _unwrapped(content: Any, path: Path) -> Mapping[str, Tensor]:
     torch = require("torch", extra="torch")
     if isinstance(content, Mapping) and content and all(isinstance(value, torch.Tensor) for value in content.values()):
         return content
-    raise DataError(
-        f"the file holds no state dict (a mapping of names to tensors) but a {type(content).__name__}",
-        file=path,
-        remedy=f"save the state dict alone, or under one of the keys {', '.join(WRAPPERS)}",
-    )
+    what = f"the file holds no state dict (a mapping of names to tensors) but a {type(content).__name__}"
+    remedy = f"save the state dict alone, or under one of the keys {', '.join(WRAPPERS)}"
+    raise DataError(what, file=path, remedy=remedy)
 
 
 def _shortened(keys: tuple[str, ...]) -> str:
-    more = f", and {len(keys) - SHOWN} more" if len(keys) > SHOWN else ""
-    return ", ".join(keys[:SHOWN]) + more
+    return ", ".join(keys[:SHOWN]) + (f", and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 EPSILON = 1e-6
 
 
@@ -60,8 +59,7 @@ def build_prompt_encoder() -> nn.Module:
 
         def forward(self, places: Tensor) -> Tensor:
             """(..., 2) as x, y in [0, 1] to (..., 256)."""
-            frequencies = self.get_buffer("positional_encoding_gaussian_matrix")
-            angles = 2 * math.pi * ((2 * places - 1) @ frequencies)
+            angles = 2 * math.pi * ((2 * places - 1) @ self.get_buffer("positional_encoding_gaussian_matrix"))
             return torch.cat([angles.sin(), angles.cos()], dim=-1)
 
     class PromptEncoder(nn.Module):
@@ -84,15 +82,11 @@ def build_prompt_encoder() -> nn.Module:
             )
 
         def tokens(self, points: Tensor, positive: Tensor) -> Tensor:
-            """Points (N, n, 2) in pixels of the square and signs (N, n) bool to (N, n + 1, 256).
-
-            The last token says that no box follows.
-            """
+            """Points (N, n, 2) in the square's pixels, signs (N, n) bool, to (N, n + 1, 256), the last for no box."""
             zero = torch.zeros(1, dtype=torch.long, device=points.device)
             surplus, wanted = (self.point_embeddings[label](zero) for label in (0, 1))
             # A pixel's number is its corner to the network: half a pixel on is its centre.
-            places = self.pe_layer((points + 0.5) / SIDE)
-            clicked = places + torch.where(positive[..., None], wanted, surplus)
+            clicked = self.pe_layer((points + 0.5) / SIDE) + torch.where(positive[..., None], wanted, surplus)
             return torch.cat([clicked, self.not_a_point_embed.weight.expand(len(points), 1, CHANNELS)], dim=1)
 
         def mask(self, logits: Tensor | None) -> Tensor:
@@ -224,8 +218,7 @@ def build_mask_decoder() -> nn.Module:
         def forward(self, prompt: Tensor, image: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:
             """Logits (N, 4, 256, 256) and predicted IoUs (N, 4).
 
-            `prompt` (N, n, 256) are the prompts' tokens, `image` (N or 1, 4096, 256) the image's cells with the mask
-            prompt added, `grid` (4096, 256) their places.
+            `prompt` (N, n, 256); `image` (N or 1, 4096, 256) with the mask prompt added; `grid` (4096, 256) its places.
             """
             own = torch.cat([self.iou_token.weight, self.mask_tokens.weight]).expand(len(prompt), -1, -1)
             tokens, image = self.transformer(torch.cat([own, prompt], dim=1), image, grid)

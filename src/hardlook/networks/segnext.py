@@ -20,7 +20,6 @@ from hardlook.randomness import generator
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 STAGES = 4
 
 
@@ -61,8 +60,7 @@ class Architecture:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Architecture:
         """The same from `to_json`; names that are not known are an error."""
-        unknown = sorted(set(values) - {field.name for field in fields(cls)})
-        if unknown:
+        if unknown := sorted(set(values) - {field.name for field in fields(cls)}):
             raise ValueError(f"expected the fields of an architecture, got {', '.join(unknown)} as well")
         settings: dict[str, Any] = {
             name: tuple(value) if isinstance(value, list) else value for name, value in values.items()
@@ -71,7 +69,6 @@ class Architecture:
 
 
 SEGNEXT_B = Architecture()
-
 
 STRIPS = (7, 11, 21)
 LAYER_SCALE = 0.01
@@ -92,8 +89,7 @@ def build_mscan(architecture: Architecture) -> nn.Module:
     from torch import nn
 
     def depthwise(channels: int, kernel: tuple[int, int]) -> nn.Conv2d:
-        padding = (kernel[0] // 2, kernel[1] // 2)
-        return nn.Conv2d(channels, channels, kernel, padding=padding, groups=channels)
+        return nn.Conv2d(channels, channels, kernel, padding=(kernel[0] // 2, kernel[1] // 2), groups=channels)
 
     class GatingUnit(nn.Module):
         """What is around a place, near and along rows and columns, multiplied with the place."""
@@ -218,15 +214,11 @@ def first_bases(channels: int, rank: int, seed: int) -> NDArray[np.float32]:
     ((4, 2), True, True)
     """
     drawn = generator(seed, "clickability", "bases").random((channels, rank))
-    bases: NDArray[np.float32] = (drawn / np.sqrt((drawn**2).sum(0))).astype(np.float32)
-    return bases
+    return np.asarray((drawn / np.sqrt((drawn**2).sum(0))).astype(np.float32))
 
 
 def build_light_ham(architecture: Architecture, seed: int) -> nn.Module:
-    """The decoder: all stages on one grid, approximated by a matrix of low rank.
-
-    Its call takes the four stages' maps and gives one value per place of the finest, (N, 1, h, w).
-    """
+    """The decoder, of low rank: the four stages' maps to one value per place of the finest, (N, 1, h, w)."""
     import torch
     import torch.nn.functional as functional
     from torch import nn
@@ -237,11 +229,7 @@ def build_light_ham(architecture: Architecture, seed: int) -> nn.Module:
         return nn.Sequential(OrderedDict(conv=convolution, gn=nn.GroupNorm(architecture.groups, outputs)))
 
     class Factorisation(nn.Module):
-        """Non-negative matrix factorisation by multiplicative updates.
-
-        The bases at the start are a buffer, drawn once from the seed and saved with the weights: drawn anew at every
-        call, they would give one input many answers.
-        """
+        """Non-negative matrix factorisation; bases drawn at every call would give many answers: a saved buffer."""
 
         def __init__(self) -> None:
             super().__init__()

@@ -15,7 +15,6 @@ from hardlook.networks.sam import channel_norm
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 WIDTHS = (64, 128, 160, 320)
 DEPTHS = (2, 2, 6, 2)
 HEADS = (2, 4, 5, 10)
@@ -83,8 +82,7 @@ def build_tiny_vit() -> nn.Module:
         def forward(self, x: Tensor) -> Tensor:
             """(windows, side^2, width) to the same."""
             # Each head's query, key and value lie side by side, so the heads are split before the three.
-            parts = self.qkv(self.norm(x)).unflatten(2, (self.heads, -1)).transpose(1, 2)
-            query, key, value = parts.chunk(3, dim=-1)
+            query, key, value = self.qkv(self.norm(x)).unflatten(2, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
             biases = self.attention_biases[:, self.get_buffer("numbers")]
             weights = (query @ key.mT * query.shape[-1] ** -0.5 + biases).softmax(-1)
             out: Tensor = self.proj((weights @ value).transpose(1, 2).flatten(2))

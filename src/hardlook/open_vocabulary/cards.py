@@ -6,7 +6,6 @@ from hardlook.harness.benchmark import Dial
 
 CITATION = "Rethinking Evaluation Metrics of Open-Vocabulary Segmentation, arXiv 2311.03352 (2023)."
 DATA_LICENCE = "the planted world: MIT; your own data: yours"
-
 _FAULTS = {"missed": "missed objects", "ragged": "ragged borders"}
 
 

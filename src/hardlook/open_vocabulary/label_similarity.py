@@ -38,11 +38,7 @@ class LabelSimilarity:
 
 
 def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -> LabelSimilarity:
-    """The similarity that the options choose, for the labels of a run.
-
-    Names are looked up in the truth's label set, `options.labels`, then among the predictions' labels, then in the
-    planted world and VOC.
-    """
+    """The similarity of names, looked up in `options.labels`, the predictions' labels, the planted world and VOC."""
     sets = _load_sets(options)
     found = find_labels(names, sets)
     if options.similarity is not None:
@@ -92,10 +88,7 @@ def compute_used_similarity(
 
 
 def compute_compared_similarities(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.float64]]:
-    """The matrices of the measures of `--compare`, to show the effect of the choice: re-scoring costs nothing.
-
-    Beside a matrix from a file, a measure that does not know all labels is left out.
-    """
+    """The matrices of `--compare`; beside a matrix from a file, measures that do not know all labels are left out."""
     found = find_labels(names, _load_sets(options))
     matrices = {}
     for name in options.compare:
@@ -108,10 +101,7 @@ def compute_compared_similarities(names: Sequence[str], options: SimilarityOptio
 
 
 def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
-    """Each name as a label, with the sense from the first set that has it; unknown names have no sense.
-
-    Names that no set has are looked up in the planted world and in VOC; `compute_label_similarity` counts these.
-    """
+    """Each name with its sense in the first set that has it, then in the planted world or VOC; else without one."""
     labels = []
     for row, name in enumerate(names):
         known = (label for one in (*sets, *_fallback_sets()) if (label := find_label(one, name)))

@@ -100,8 +100,6 @@ def check_same_truth(lists: Sequence[Sequence[str]], count: int) -> None:
         for place in range(count):
             one, other = (repr(labels[place]) if place < len(labels) else "missing" for labels in (lists[0], names))
             if one != other:
-                raise DataError(
-                    f"the runs differ in their true labels: label {place + 1} is {one} in run 1 "
-                    f"and {other} in run {number}",
-                    remedy="compare runs on the same data, with the same --labels",
-                )
+                what = f"label {place + 1} is {one} in run 1 and {other} in run {number}"
+                remedy = "compare runs on the same data, with the same --labels"
+                raise DataError(f"the runs differ in their true labels: {what}", remedy=remedy)

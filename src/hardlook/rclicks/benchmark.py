@@ -36,7 +36,6 @@ CARD = BenchmarkCard(
     calibrated={"scenes": 12, "rounds": 8, "resamples": 0},
     example="hardlook run rclicks --data grabcut=GrabCut --model mobile-sam --clicks distance --out runs/mobile-sam",
 )
-
 RCLICKS = Benchmark(
     card=CARD,
     options=RClicksOptions,

@@ -28,25 +28,19 @@ app = typer.Typer(
         "  hardlook clicks difficulty runs/mobile-sam runs/grabcut --out difficulty"
     ),
 )
-
 UserClicks = Annotated[
     Path | None,
     typer.Option("--user-clicks", help="A clicks.csv; without it, simulated people click in the planted world."),
 ]
-
 Data = Annotated[
     list[str] | None,
     typer.Option("--data", help="The datasets clicked on: grabcut=DIR, tetris=DIR, any NAME=DIR; repeatable."),
 ]
-
 PreviousMasks = Annotated[
     Path | None, typer.Option("--previous-masks", help="Folder of the masks before later rounds, by full stem.")
 ]
-
 Split = Annotated[str | None, typer.Option("--split", help="Which list of a VOC devkit, if it has several.")]
-
 Scenes = Annotated[int, typer.Option("--scenes", min=2, help="Scenes of the planted world, without --user-clicks.")]
-
 ModelArg = Annotated[
     list[str] | None, typer.Option("--model-arg", help="KEY=VALUE for all, NAME.KEY=VALUE for one; repeatable.")
 ]
@@ -130,8 +124,7 @@ def evaluate(
         "readings": readings,
         "data_fingerprint": clicked.fingerprint,
     }
-    document = write_evaluation(evaluation, out, given)
-    _print_results(document, [f"page: {out / 'page.html'}"], as_json)
+    _print_results(write_evaluation(evaluation, out, given), [f"page: {out / 'page.html'}"], as_json)
     if results.unread:
         raise typer.Exit(EXIT_SOME_UNREAD)
 
@@ -181,10 +174,8 @@ def show(
     _check_choice("--group-rule", group_rule, ("threshold", "exact"))
     _check_choice("--error", error, ("auto", "fn", "fp"))
     if error != "auto" and previous is None:
-        raise OptionError(
-            f"--error {error} without --previous: an object alone has no error",
-            remedy="give IMAGE MASK --previous MASK, or leave --error out",
-        )
+        what = f"--error {error} without --previous: an object alone has no error"
+        raise OptionError(what, remedy="give IMAGE MASK --previous MASK, or leave --error out")
     named = build_click_models(model, model_arg)
     if image is None or mask is None:
         if previous or number:

@@ -6,8 +6,6 @@ are used where every run has at least two on every instance, else those of the c
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -22,6 +20,7 @@ from hardlook.errors import HardlookError, RunError
 from hardlook.harness.sections import DistributionChart, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import spearman
 from hardlook.metrics.click_robustness import instance_difficulty
+from hardlook.rclicks.click_evaluation.report import format_csv
 from hardlook.rclicks.report import GALLERY_TEXT
 from hardlook.rclicks.scores import BY_GROUPS, ClickResults, difficulty_by_groups, measure_difficulty, read_results
 from hardlook.report.estimates import finite_or_none
@@ -32,11 +31,8 @@ if TYPE_CHECKING:
     from hardlook.harness.sections import Picture
 
 Numbers = NDArray[np.float64]
-
 SHOWN = 6  # instances per gallery
-
 TABLED = 500  # instances in the page's table
-
 # The options that say how a run was clicked on, and their names on the page.
 SETTINGS = {
     "clicks": "click model",
@@ -47,7 +43,6 @@ SETTINGS = {
     "perfect": "rule after a perfect mask",
     "seed": "seed",
 }
-
 AFFECTING_GROUPS = ("click model", "arguments of the click model", "groups", "group rule")
 
 
@@ -120,19 +115,13 @@ def read_run(folder: Path) -> ClickRun:
 
 
 def join_runs(runs: Sequence[ClickRun]) -> JoinedRuns:
-    """The runs on the instances that all of them have; none in common is a `RunError`.
-
-    People's clicks count where every run has them on all these instances, else the clicking groups'.
-    """
+    """The runs on the instances that all of them have; none in common is a `RunError`."""
     if len(runs) < 2:
         raise RunError("one run alone", remedy="give two or more; the report of a run has its own hard instances")
     shared = sorted(set.intersection(*(set(run.table.units) for run in runs)))
     if not shared:
-        raise RunError(
-            "the runs have no instance in common",
-            file=runs[-1].folder,
-            remedy="run all models on the same data with the same --seed and --at-most",
-        )
+        remedy = "run all models on the same data with the same --seed and --at-most"
+        raise RunError("the runs have no instance in common", file=runs[-1].folder, remedy=remedy)
     tables = [run.table.select(np.isin(run.table.units, shared)) for run in runs]
     found = [measure_difficulty(table) for table in tables]
     if len({one.clicks for one in found}) > 1:
@@ -261,7 +250,13 @@ def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
     if len(easiest):
         caption = "Of all instances, here it matters least which click is made."
         galleries.append(Gallery("The easiest instances", caption, _make_examples(joined, easiest)))
-    tables = [_agreement_table(joined), _run_table(joined)]
+    runs = [
+        (run.name, run.model, run.clicks, len(run.table), alone, float(mean.mean()), float(std.mean()))
+        for run, alone, mean, std in zip(joined.runs, joined.alone, joined.mean, joined.std, strict=True)
+    ]
+    columns = ("run", "model", "clicks", "instances", "left out", "mean IoU after one click", "mean spread")
+    ran = Table("The runs", "Left out are instances that another run lacks.", columns, runs)
+    tables = [_agreement_table(joined), ran]
     if found := find_differences(joined.runs):
         rows = [(setting, *values) for setting, values in found.items()]
         tables.append(Table("What differs between the runs", "", ("setting", *(run.name for run in joined.runs)), rows))
@@ -305,7 +300,11 @@ def find_differences(runs: Sequence[ClickRun]) -> dict[str, list[str]]:
         title: ["none" if (value := run.options.get(name)) in (None, "") else str(value) for run in runs]
         for name, title in SETTINGS.items()
     }
-    settings["people"] = [_people(run) for run in runs]
+    # A file is known by its content: one file may lie at two places, and change at one.
+    settings["people"] = [
+        f"{Path(run.options['user_clicks']).name} {run.people_file[:8]}" if run.people_file else run.table.whose
+        for run in runs
+    ]
     return {setting: values for setting, values in settings.items() if len(set(values)) > 1}
 
 
@@ -339,11 +338,6 @@ def _list_by_run(joined: JoinedRuns, values: Sequence[str]) -> str:
     return ", ".join(f"{run.name}: {value}" for run, value in zip(joined.runs, values, strict=True))
 
 
-def _people(run: ClickRun) -> str:
-    # A file is known by its content: one file may lie at two places, and change at one.
-    return f"{Path(run.options['user_clicks']).name} {run.people_file[:8]}" if run.people_file else run.table.whose
-
-
 def _agreement_table(joined: JoinedRuns) -> Table:
     own = np.divide(joined.std, joined.mean, out=np.full_like(joined.std, np.inf), where=joined.mean > 0)
     rows = []
@@ -351,21 +345,9 @@ def _agreement_table(joined: JoinedRuns) -> Table:
         both = np.isfinite(first) & np.isfinite(second)
         value = finite_or_none(spearman(first[both], second[both])) if both.sum() > 2 else None
         rows.append((run.name, other.name, int(both.sum()), value))
-    return Table(
-        "Rank correlation of the runs' difficulties",
-        "Spearman's: 1 where two models find the same instances hard.",
-        ("run", "other run", "instances", "Spearman"),
-        rows,
-    )
-
-
-def _run_table(joined: JoinedRuns) -> Table:
-    rows = [
-        (run.name, run.model, run.clicks, len(run.table), alone, float(mean.mean()), float(std.mean()))
-        for run, alone, mean, std in zip(joined.runs, joined.alone, joined.mean, joined.std, strict=True)
-    ]
-    columns = ("run", "model", "clicks", "instances", "left out", "mean IoU after one click", "mean spread")
-    return Table("The runs", "Left out are instances that another run lacks.", columns, rows)
+    caption = "Spearman's: 1 where two models find the same instances hard."
+    columns = ("run", "other run", "instances", "Spearman")
+    return Table("Rank correlation of the runs' difficulties", caption, columns, rows)
 
 
 def _instance_table(joined: JoinedRuns) -> Table:
@@ -396,18 +378,11 @@ def _make_examples(joined: JoinedRuns, places: NDArray[np.int64]) -> list[Exampl
 
 def _format_csv(joined: JoinedRuns) -> str:
     """Hardest first; the difficulty is empty where no click found anything."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     own = [f"{kind} {run.name}" for run in joined.runs for kind in ("mean", "std")]
-    writer.writerow(("instance", "dataset", "difficulty", "mean", "std", *own))
+    rows = []
     for place in joined.hardest_first.tolist():
         each = [value for run in range(len(joined.runs)) for value in (joined.mean[run, place], joined.std[run, place])]
         numbers = [joined.difficulty[place], joined.mean[:, place].mean(), joined.std[:, place].mean(), *each]
-        writer.writerow(
-            (
-                joined.units[place],
-                joined.datasets[place],
-                *(f"{value:.6g}" if value < np.inf else "" for value in numbers),
-            )
-        )
-    return text.getvalue()
+        cells = (f"{value:.6g}" if value < np.inf else "" for value in numbers)
+        rows.append((joined.units[place], joined.datasets[place], *cells))
+    return format_csv(("instance", "dataset", "difficulty", "mean", "std", *own), rows)

@@ -56,9 +56,7 @@ SCHEMA = RecordSchema(
         Column("last_masks", "text", "run lengths of the last masks: centre rule, worst group", "picture"),
     )
 )  # fmt: skip
-
 LONGEST_KEPT = 320  # side in pixels of a stored mean mask
-
 SIZES = (("small", 0.01), ("medium", 0.1), ("large", 1.01))
 
 
@@ -101,11 +99,7 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def make_record(
     unit: Unit, clicked: Trajectories, people: FirstClicks | None, opened: int, model: Any, clicks: str
 ) -> Record:
-    """The record of one instance.
-
-    `people` is what people's first clicks gave, `opened` how often the image was opened for this unit, and `clicks`
-    describes the click model.
-    """
+    """The record of one instance; `opened` is how often its image was opened, `clicks` describes the click model."""
     payload: InstanceUnit = unit.payload
     assert payload.instance is not None
     target = payload.instance.target
@@ -163,8 +157,7 @@ def encode_shares(shares: NDArray[np.float32]) -> bytes:
 
 def decode_shares(png: bytes) -> NDArray[np.float32]:
     """Shares from the PNG of `encode_shares`, at the size that was stored."""
-    stored = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
-    return np.asarray(stored, np.float32) / np.float32(255)
+    return np.asarray(cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED), np.float32) / np.float32(255)
 
 
 def worst_group(courses: Sequence[str], ious: NDArray[np.float64]) -> int:

@@ -31,19 +31,15 @@ from hardlook.harness.stats.association import average_ranks, pearson
 from hardlook.rclicks.published import DATASETS, TITLES, Checkpoint, find_checkpoint, list_checkpoints
 
 Numbers = NDArray[np.float64]
-
 Averaging = Literal["released", "ours"]
-
 # By dataset, the scores of each checkpoint by name.
 Rows = Mapping[str, Sequence[Mapping[str, float]]]
-
 # The figure's order; its last row, NSR of the groups' first clicks, is in no table.
 FIGURE_14 = (
     *("dgr", "dhh", "dsb", "dgr-nof", "dhh-nof", "dsb-nof", "dgr-iou", "dhh-iou", "dsb-iou"),
     *("noc90-base", "noc90", "noc90-std", "nof-base", "nof", "nof-std", "auc-base", "auc", "auc-std", "nsr"),
     *("base-iou1", "user-iou1", "sample-iou1", "user-iou1-std", "sample-iou1-std", "nsr1"),
 )
-
 COLUMNS = {
     "noc90": "NoC@90",
     "noc90-std": "spread",
@@ -57,25 +53,17 @@ COLUMNS = {
     "auc-base": "centre IoU-AuC",
     "nsr": "NSR@20 %",
 }
-
 ONE_CLICK = {"user-iou1": "User@1", "sample-iou1": "Sample@1", "base-iou1": "Base@1", "nsr1": "NSR@1 of people %"}
-
 COMPARED = ("noc90", "noc90-base", "dgr", "nof", "auc", "user-iou1")
-
 CORRELATED = ("noc90", "noc90-base", "dsb", "dgr", "nof", "auc", "nsr", "sample-iou1", "nsr1")
-
 Values = Mapping[str, float]
-
 PublishedValues = Sequence[tuple[Checkpoint, Values]]
-
-Cell = str | float | int | None
 
 
 def build_leaderboard(scorecard: Scorecard) -> Section | None:
     """Tables, NoC against dGR, and correlations of scores; None for a run without NoC@90.
 
-    Where the run and the paper share datasets, both are scored on those alone; else the published means over all
-    five are shown beside a run of other images.
+    Where run and paper share datasets, both are scored on those alone; else the paper's means over all five are shown.
     """
     if "noc90" not in _ours(scorecard, {}):
         return None
@@ -114,16 +102,13 @@ def build_leaderboard(scorecard: Scorecard) -> Section | None:
 def _correlation_map() -> HeatMap:
     """Correlations of the main scores over the published checkpoints."""
     _, matrix = published_correlations(names=CORRELATED)
-    labels = tuple((COLUMNS | ONE_CLICK)[name] for name in CORRELATED)
-    return HeatMap(
-        "Which scores tell the same, over the published checkpoints",
+    names = tuple((COLUMNS | ONE_CLICK)[name] for name in CORRELATED)
+    caption = (
         "Correlation over the 33 checkpoints, mean over the five datasets, then without its sign "
         "(`averaging=released`, as in the paper's figure 14): Pearson above the diagonal, Spearman below. Near 0: a "
-        "model's rank by one score says nothing of its rank by the other.",
-        labels,
-        labels,
-        matrix.tolist(),
+        "model's rank by one score says nothing of its rank by the other."
     )
+    return HeatMap("Which scores tell the same, over the published checkpoints", caption, names, names, matrix.tolist())
 
 
 def _ours(scorecard: Scorecard, where: Mapping[str, str]) -> dict[str, float]:
@@ -139,7 +124,9 @@ def _table(
     columns: Mapping[str, str] = COLUMNS,
     words: str = "",
 ) -> Table:
-    rows: list[tuple[Cell, ...]] = [(_run_name(scorecard), "", "", *(ours.get(name) for name in columns))]
+    rows: list[tuple[str | float | int | None, ...]] = [
+        (scorecard.model or "this run", "", "", *(ours.get(name) for name in columns))
+    ]
     for one, values in sorted(theirs, key=lambda pair: pair[0] != _own_checkpoint(scorecard)):
         rows.append((one.method, one.backbone, one.trained_on, *(values[name] for name in columns)))
     caption = "The first row is this run. The others are Tables 9 to 12 of the paper, or their mean over datasets."
@@ -155,7 +142,10 @@ def _table(
 def _scatter(scorecard: Scorecard, ours: Values, theirs: PublishedValues, where: str) -> ScatterChart:
     spots = [Spot(values["noc90"], values["dgr"], one.label, "published") for one, values in theirs]
     if "dgr" in ours:
-        spots.append(Spot(ours["noc90"], ours["dgr"], _run_name(scorecard), _run_group(scorecard)))
+        whole = [score for score in scorecard.scores if score.name == "noc90" and "group" not in score.slice]
+        other = any(score.comparable.startswith("not comparable") for score in whole)
+        group = "this run, not comparable" if other else "this run"
+        spots.append(Spot(ours["noc90"], ours["dgr"], scorecard.model or "this run", group))
     return ScatterChart(
         f"Clicks needed, and how much it matters who clicks: {where}",
         "Left and low is better: few clicks are needed, and no more where few people click than where most do.",
@@ -163,16 +153,6 @@ def _scatter(scorecard: Scorecard, ours: Values, theirs: PublishedValues, where:
         x_axis="NoC@90",
         y_axis="dGR, %",
     )
-
-
-def _run_group(scorecard: Scorecard) -> str:
-    """The group of this run's spot, which says whether it is comparable."""
-    words = {score.comparable for score in scorecard.scores if score.name == "noc90" and "group" not in score.slice}
-    return "this run, not comparable" if any(text.startswith("not comparable") for text in words) else "this run"
-
-
-def _run_name(scorecard: Scorecard) -> str:
-    return scorecard.model or "this run"
 
 
 def _own_checkpoint(scorecard: Scorecard) -> Checkpoint | None:

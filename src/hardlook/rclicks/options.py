@@ -19,18 +19,13 @@ READINGS = {
         "ours": "a perfect mask ends the clicking and keeps its IoU",
         "released": "clicking goes on, negative at (0, 0), as in the published code",
     },
-    "nof": {
-        "released": "NoC equal to the last round, reached or not",
-        "ours": "the IoU is not reached in any round",
-    },
+    "nof": {"released": "NoC equal to the last round, reached or not", "ours": "the IoU is not reached in any round"},
     "dhh": {
         "released": "each group of the improbable half against its counterpart in the probable one",
         "paper": "two further courses that click in the lower and in the upper half of the mass",
     },
 }
-
 PLANTED_USERS = "planted"
-
 NO_USERS = "none"
 
 

@@ -31,11 +31,8 @@ from hardlook.rclicks.options import NO_USERS, PLANTED_USERS, RClicksOptions, fa
 
 # Instances of each dataset, all of which the published scores count.
 INSTANCES = {"grabcut": 50, "berkeley": 100, "davis": 345, "coco-mval": 800, "tetris": 2531}
-
 DATASETS = tuple(INSTANCES)
-
 TITLES = {"grabcut": "GrabCut", "berkeley": "Berkeley", "davis": "DAVIS", "coco-mval": "COCO-MVal", "tetris": "TETRIS"}
-
 # Table and column of each score.
 _PRINTED_IN = {
     score: (table, column)
@@ -48,9 +45,7 @@ _PRINTED_IN = {
     )
     for column, score in zip(columns.split("|"), scores.split("|"), strict=True)
 }
-
 SCORE_NAMES = tuple(_PRINTED_IN)
-
 # Our names of the paper's click models. Its saliency is a fixation network, on the object's crop as it is (SI) or with
 # grey around the object (SM).
 CLICK_MODEL_NAMES = {
@@ -60,9 +55,7 @@ CLICK_MODEL_NAMES = {
     "SM": "saliency",
     "Ours": "clickability",
 }
-
 CLICK_METRICS = ("ks", "pl1", "wd", "nss", "pde")
-
 _NOTE = (
     "comparable with all {instances} instances of {where}, 20 rounds and ten groups of the threshold rule, drawn from "
     "the paper's own clickability network; scores of the centre rule need no click model"
@@ -180,18 +173,13 @@ def published_slice(scorecard: Scorecard, options: RClicksOptions) -> dict[str, 
 
 # The paper's settings.
 _ROUNDS, _GROUPS, _GROUP_RULE, _CLICKS = 20, 10, "threshold", "clickability"
-
 _USER_SCORES = ("user-iou1", "user-iou1-std", "nsr1")
-
 # Neither the click model nor the groups change these.
 _CENTRE_SCORES = ("noc90-base", "nof-base", "auc-base", "base-iou1")
-
 # These need the first round only.
 _FIRST_ROUND_SCORES = ("base-iou1", "sample-iou1", "sample-iou1-std", *_USER_SCORES)
-
 # Clicking on after a perfect mask may lower these.
 _AREA_SCORES = ("auc", "auc-std", "auc-base", "dsb-iou", "dgr-iou", "dhh-iou", "nsr")
-
 # Folders given as --data that accompany a dataset.
 _AUXILIARY = {"images", "segments"}
 

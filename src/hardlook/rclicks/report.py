@@ -44,17 +44,11 @@ if TYPE_CHECKING:
     import polars as pl
 
 RESAMPLES = 400  # behind the bands of curves
-
 SHOWN = 6  # instances per gallery
-
 MAX_SPOTS = 1500
-
 COSTS = (("dsb", "dSB"), ("dgr", "dGR"), ("dhh", "dHH"))
-
 TABLED = ("noc85", "noc90", "noc95", "noc90-base", "dsb", "dgr", "dhh", "nof", "nof-base", "auc", "auc-base", "nsr")
-
 CERTAIN = (0, 158, 115)
-
 GALLERY_TEXT = (
     "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a row "
     "green is what all masks agree on after one click, and dots are those clicks."
@@ -94,16 +88,13 @@ def _cost_section(table: ClickResults, scorecard: Scorecard, clicks: str) -> Sec
         for label, where in slices
         if (score := find_score(scorecard, name, **where))
     ]
-    chart = DotChart(
-        "More clicks needed, in %",
+    caption = (
         "dSB: groups against the centre rule. dGR: the least probable clicks against the most probable ones. "
-        "dHH: the improbable half against the probable one. 0 means that it does not matter where one clicks.",
-        rows,
-        axis="% more clicks to 90 % IoU",
-        references=(("no difference", 0.0),),
+        "dHH: the improbable half against the probable one. 0 means that it does not matter where one clicks."
     )
-    text = " ".join(_describe_costs(table, scorecard, clicks))
-    return Section("What clicks off the centre cost", text, (chart,))
+    references = (("no difference", 0.0),)
+    chart = DotChart("More clicks needed, in %", caption, rows, axis="% more clicks to 90 % IoU", references=references)
+    return Section("What clicks off the centre cost", " ".join(_describe_costs(table, scorecard, clicks)), (chart,))
 
 
 def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> list[str]:
@@ -221,14 +212,11 @@ def _draw_curves(table: ClickResults) -> CurveChart:
         band = estimate_tally(tally, Draws(resamples=RESAMPLES))
         low, high = [one.interval.low for one in band], [one.interval.high for one in band]
         drawn.append(Line(name, range(1, rounds + 1), [one.value for one in band], low, high))
-    return CurveChart(
-        "IoU against clicks",
+    caption = (
         "Mean IoU, over datasets where there are several. The first group clicks in the places that the click model "
-        "finds least probable, the last in the most probable ones. Bands: 95 %, over images.",
-        drawn,
-        x_axis="clicks",
-        y_axis="IoU",
+        "finds least probable, the last in the most probable ones. Bands: 95 %, over images."
     )
+    return CurveChart("IoU against clicks", caption, drawn, x_axis="clicks", y_axis="IoU")
 
 
 def _draw_group_map(table: ClickResults) -> HeatMap:
@@ -237,13 +225,12 @@ def _draw_group_map(table: ClickResults) -> HeatMap:
     shown = sorted({round(step) for step in np.linspace(1, rounds, min(rounds, 8))})
     flat = table.iou.reshape(len(table), -1)
     tally = tally_datasets(flat, table, [Entry("iou", len(table))] * flat.shape[1], ("rclicks", "map"))
-    means = tally.values()[0].reshape(len(table.courses), rounds)
     return HeatMap(
         "IoU of every group",
         "Rows from the centre rule to the most probable group, columns by number of clicks.",
         ["centre" if name == BASE.name else name for name in table.courses],
         [str(step) for step in shown],
-        means[:, [step - 1 for step in shown]].tolist(),
+        tally.values()[0].reshape(len(table.courses), rounds)[:, [step - 1 for step in shown]].tolist(),
         row_axis="who clicks",
         column_axis="clicks",
         decimals=3,
@@ -254,7 +241,6 @@ def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
     """The instances whose result depends most on the click, and those where clicks off the centre cost most."""
     order = np.argsort(-difficulty.ratio, kind="stable")
     lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
-    costly = np.argsort(-lost, kind="stable")[: min(SHOWN, int((lost > 0).sum()))]
     shown = (
         Gallery(
             "Where it matters most which click it is",
@@ -264,7 +250,7 @@ def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
         Gallery(
             "Clicks off the centre cost most",
             "Mean IoU of the centre rule less that of the groups, highest first.",
-            _examples(table, costly, difficulty),
+            _examples(table, np.argsort(-lost, kind="stable")[: min(SHOWN, int((lost > 0).sum()))], difficulty),
         ),
     )
     return Section("Where the click decided", GALLERY_TEXT, tuple(gallery for gallery in shown if gallery.examples))
@@ -321,7 +307,9 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
     base_mask, worst_mask = (decode(mask) for mask in json.loads(record["last_masks"]))
     pictures = [Picture("the object", instance.image, mask=instance.target)]
     for place, name, mask in ((0, "centre clicks", base_mask), (worst, courses[worst], worst_mask)):
-        clicks = _list_clicks(record, place, rounds)
+        at = slice(place * rounds, (place + 1) * rounds)
+        rows = zip(record["x"][at], record["y"][at], record["positive"][at], strict=True)
+        clicks = [(float(x), float(y), bool(positive)) for x, y, positive in rows if x >= 0]
         label = f"{name}: IoU {ious[place, -1]:.2f} after {len(clicks)}"
         pictures.append(Picture(label, instance.image, mask=mask, points=clicks))
     pictures.append(_draw_mean_mask(record, instance.image))
@@ -332,18 +320,9 @@ def _crop(picture: Picture, target: Mask) -> Picture:
     """The part of a picture around the object, wide enough for all clicks on it."""
     places = [(x, y) for x, y, _ in picture.points]
     close = crop_around(target, points=places)
-    return replace(
-        picture,
-        image=close.cut(picture.image),
-        mask=None if picture.mask is None else close.cut(picture.mask),
-        points=[(*moved, sign) for moved, (_, _, sign) in zip(close.moved(places), picture.points, strict=True)],
-    )
-
-
-def _list_clicks(record: Record, course: int, rounds: int) -> list[tuple[float, float, bool]]:
-    at = slice(course * rounds, (course + 1) * rounds)
-    rows = zip(record["x"][at], record["y"][at], record["positive"][at], strict=True)
-    return [(float(x), float(y), bool(positive)) for x, y, positive in rows if x >= 0]
+    image = close.cut(picture.image)
+    points = [(*moved, sign) for moved, (_, _, sign) in zip(close.moved(places), picture.points, strict=True)]
+    return replace(picture, image=image, mask=None if picture.mask is None else close.cut(picture.mask), points=points)
 
 
 def _draw_mean_mask(record: Record, image: NDArray[np.uint8]) -> Picture:

@@ -23,11 +23,8 @@ from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
 from hardlook.world.planted import PlantedWorld
 
 PLANTED = "planted"
-
 PEOPLE = 24  # simulated people per instance
-
 SHOWN = 5  # names of what is left out
-
 Points = NDArray[np.float64]
 
 
@@ -99,8 +96,7 @@ def list_sources(options: RClicksOptions) -> Mapping[str, Path | str]:
     given: dict[str, Path | str] = dict(options.data) or {"planted world": planted_world(options).fingerprint()}
     if options.users not in (PLANTED_USERS, NO_USERS):
         given["user_clicks"] = Path(options.users).expanduser()
-    click_model = build_click_model(options.clicks, options.clicks_args)
-    return {**given, "click model": click_model.whole_fingerprint()}
+    return {**given, "click model": build_click_model(options.clicks, options.clicks_args).whole_fingerprint()}
 
 
 def join_user_clicks(units: Sequence[InstanceUnit], table: ClickTable) -> tuple[list[InstanceUnit], list[LeftOut]]:
@@ -120,10 +116,8 @@ def join_user_clicks(units: Sequence[InstanceUnit], table: ClickTable) -> tuple[
     if not any(unit.people is not None for unit in joined.values()):
         datasets = ", ".join(first.datasets()) or "none"
         given = ", ".join(sorted({unit.dataset for unit in units}))
-        raise DataError(
-            f"no first click of the file is on an instance of {given}",
-            remedy=f"the file's datasets are: {datasets}; its stems are names of images",
-        )
+        what = f"no first click of the file is on an instance of {given}"
+        raise DataError(what, remedy=f"the file's datasets are: {datasets}; its stems are names of images")
     return list(joined.values()), _left_out_clicks(units, table, unmatched)
 
 

@@ -13,7 +13,6 @@ from collections.abc import Collection, Sequence
 from hardlook.harness.sections import Chart, Gallery, Section, Table
 
 FIXED = ("scores", "all-scores", "left-out", "readings")
-
 _LONGEST = 60
 
 

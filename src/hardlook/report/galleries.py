@@ -18,9 +18,7 @@ from hardlook.report.pictures import (
     list_legend,
 )
 
-MAX_VALUES, _LONGEST_TEXT = 8, 120
-_MAX_IN_LEGEND = 12
-_WIDTH_FOR_TWO = 540
+MAX_VALUES, _LONGEST_TEXT, _MAX_IN_LEGEND, _WIDTH_FOR_TWO = 8, 120, 12, 540
 
 # Five or more pictures of a unit share a row and are shown no larger than this.
 _MANY, LONGEST_OF_MANY = 5, 176
@@ -35,7 +33,6 @@ class UnitRecord:
 
 
 Pictures = Mapping[str, Sequence[Picture] | str]
-
 Records = Mapping[str, UnitRecord]
 
 
@@ -127,10 +124,8 @@ def _draw_clicks(picture: Picture, width: int, height: int) -> str:
 
 
 def _draw_legend(picture: Picture) -> str:
-    entries = [
-        element("li", element("i", style=f"background:{colour}"), escape(name))
-        for name, colour in list_legend(picture, _MAX_IN_LEGEND)
-    ]
+    legend = list_legend(picture, _MAX_IN_LEGEND)
+    entries = [element("li", element("i", style=f"background:{colour}"), escape(name)) for name, colour in legend]
     more = len(list_labels(picture)) - _MAX_IN_LEGEND
     if more > 0:
         entries.append(element("li", f"and {more} more"))
@@ -150,10 +145,8 @@ def draw_record(record: UnitRecord, unit: str) -> str:
     """The record in a box that can be opened, below the pictures."""
     parts = []
     if record.fields:
-        rows = [
-            element("div", element("dt", escape(name)), element("dd", escape(text))) for name, text in record.fields
-        ]
-        parts.append(element("dl", *rows, class_="fields"))
+        terms = ((element("dt", escape(name)), element("dd", escape(text))) for name, text in record.fields)
+        parts.append(element("dl", *(element("div", *term) for term in terms), class_="fields"))
     if record.command:
         name = f"command that evaluates {unit} again"
         command = element("pre", element("code", escape(record.command)), tabindex=0, role="region", aria_label=name)

@@ -23,9 +23,7 @@ from hardlook.report.formatting import (
 from hardlook.report.markup import element, escape, render_inline, strip_backticks
 
 Cell = str | float | int | None
-
 FILTER_FROM = 15
-
 _SHORT = 28
 
 
@@ -57,12 +55,7 @@ def draw_block_name(kind: str, name: str) -> str:
 
 
 def draw_html_table(
-    key: str,
-    columns: Sequence[str],
-    rows: Sequence[Sequence[Cell]],
-    *,
-    decimals: int | None = 3,
-    title: str = "",
+    key: str, columns: Sequence[str], rows: Sequence[Sequence[Cell]], *, decimals: int | None = 3, title: str = ""
 ) -> str:
     """The table in a box that scrolls by itself; a filter above it when it has more than fifteen rows.
 
@@ -76,17 +69,11 @@ def draw_html_table(
     head = "".join(_draw_header(name, right) for name, (right, _) in zip(columns, kinds, strict=True))
     drawn = ([_draw_cell(cell, *kind) for cell, kind in zip(row, kinds, strict=True)] for row in padded)
     body = "".join(element("tr", *row) for row in drawn)
-    table = element(
-        "table",
-        element("thead", element("tr", head)),
-        element("tbody", body),
-        id=f"{key}-table",
-        class_="sortable",
-        aria_label=strip_backticks(title) or None,
-    )
+    name, parts = strip_backticks(title), (element("thead", element("tr", head)), element("tbody", body))
+    table = element("table", *parts, id=f"{key}-table", class_="sortable", aria_label=name or None)
     # A scrolling box must be reachable by keyboard.
-    name = strip_backticks(title) or "table"
-    box = element("div", table, class_="scroll", tabindex=0, role="region", aria_label=f"{name}, scrollable")
+    words = f"{name or 'table'}, scrollable"
+    box = element("div", table, class_="scroll", tabindex=0, role="region", aria_label=words)
     return (_draw_filter(key, len(rows)) if len(rows) > FILTER_FROM else "") + box
 
 

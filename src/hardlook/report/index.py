@@ -64,8 +64,7 @@ def draw_preview(sections: Sequence[Section], *, key: str) -> str:
 
 
 def _prepare_score(score: Score) -> dict[str, str]:
-    bounds = format_score_interval(score)
-    shown = f"{bounds}, n = {format_number(score.n, 0)}" if bounds else f"n = {format_number(score.n, 0)}"
+    shown = ", ".join(filter(None, (format_score_interval(score), f"n = {format_number(score.n, 0)}")))
     return {"name": score.name, "value": format_number(score.value, choose_score_decimals(score)), "interval": shown}
 
 

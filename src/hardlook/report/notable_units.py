@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from hardlook.harness.records import Record
     from hardlook.harness.runs.scoring import ScoredRun
 
-
 # Means of equal numbers differ from them in the last bits.
 ROUNDING = 1e-9
 

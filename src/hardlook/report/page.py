@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Reading, Score, Scorecard
@@ -18,6 +19,7 @@ from hardlook.report.charts import draw
 from hardlook.report.formatting import format_count, format_interval, format_number, is_number, pluralize
 from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
+from hardlook.report.json_values import dump_json
 from hardlook.report.markup import element, render_inline, render_paragraphs, strip_backticks
 from hardlook.report.score_display import build_card, choose_score_decimals, format_score_interval, get_bounds
 from hardlook.report.scorecard_tables import (
@@ -30,7 +32,6 @@ from hardlook.report.templates import render_template
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
 
 _MAX_CARDS, _MAX_PLAIN_GALLERIES = 12, 2
 
@@ -74,7 +75,8 @@ def render_page(
     provenance = provenance or {}
     known = {meaning.name: meaning for meaning in meanings}
     chosen = list_headline_scores(scorecard, known)[:_MAX_CARDS]
-    more = len(scorecard.headline) - len(chosen)
+    units, more = scorecard.units, len(scorecard.headline) - len(chosen)
+    failed = "none failed" if not units.failed else f"{format_number(units.failed, 0)} failed"
     return render_template(
         "template.html",
         run=True,
@@ -87,7 +89,7 @@ def render_page(
         cards=[build_card(score, known.get(score.name)) for score in chosen],
         guide=[(term, Markup(render_inline(text))) for term, text in build_reading_guide(scorecard, chosen)],
         more_headlines=f"{format_count(more, 'more score')} over all units in the table of all scores." if more else "",
-        units=_describe_units(scorecard),
+        units=f"{format_count(units.planned, 'unit')} planned, {format_number(units.scored, 0)} scored, {failed}.",
         left_out=Markup(_draw_left_out(scorecard)),
         readings=[_prepare_reading(reading) for reading in scorecard.readings],
         sections=_draw_sections(sections, pictures or {}, records or {}, named=True),
@@ -132,6 +134,17 @@ def render_study(
     )
 
 
+def write_study(
+    out: Path, name: str, document: dict[str, Any], sections: Sequence[Section], **content: Any
+) -> dict[str, Any]:
+    """Write the page of a study and its numbers as NAME.html and NAME.json; `content` is that of `render_study`."""
+    from hardlook.harness.runs.folder import write_atomically
+
+    write_atomically(out / f"{name}.json", dump_json(document))
+    write_atomically(out / f"{name}.html", render_study(sections, **content))
+    return document
+
+
 def _draw_sections(
     sections: Sequence[Section], pictures: Pictures, records: Records, *, named: bool
 ) -> list[dict[str, object]]:
@@ -172,12 +185,6 @@ def _find_date(provenance: Mapping[str, object]) -> str:
 
 def _list_contents(sections: Sequence[Section]) -> list[tuple[str, str]]:
     return [(f"s{index}", strip_backticks(section.title)) for index, section in enumerate(sections, start=1)]
-
-
-def _describe_units(scorecard: Scorecard) -> str:
-    units = scorecard.units
-    failed = "none failed" if not units.failed else f"{format_number(units.failed, 0)} failed"
-    return f"{format_count(units.planned, 'unit')} planned, {format_number(units.scored, 0)} scored, {failed}."
 
 
 def _draw_left_out(scorecard: Scorecard) -> str:

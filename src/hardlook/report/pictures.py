@@ -19,16 +19,12 @@ from hardlook.report.formatting import format_count
 from hardlook.report.markup import strip_backticks
 
 LONGEST = 256
-
 MASK_COLOUR = (255, 170, 0)
-
 MASK_SHARE, LABEL_SHARE = 0.42, 0.5
-
 _JPEG_QUALITY = 82
 
 # The outline of a full-size picture is one pixel wide per so many pixels of its longer side.
 _SIDE_PER_OUTLINE = 640
-
 Pixels = NDArray[np.uint8]
 
 
@@ -152,8 +148,9 @@ def _resized_mask(mask: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.
 
 def list_legend(picture: Picture, most: int) -> list[tuple[str, str]]:
     """Name and CSS colour of the labels in the picture, largest first, at most `most`."""
+    names = dict(enumerate(map(str, picture.label_names)))
     return [
-        (_get_label_name(picture, label), "rgb({},{},{})".format(*label_colour(label)))
+        (names.get(label, f"label {label}"), "rgb({},{},{})".format(*label_colour(label)))
         for label in list_labels(picture)[:most]
     ]
 
@@ -169,7 +166,3 @@ def describe_picture(picture: Picture, unit: str, *, most_labels: int, overlay: 
         positive = sum(point[2] for point in picture.points)
         words.append(f"{format_count(positive, 'positive click')}, {len(picture.points) - positive} negative")
     return "; ".join(words)
-
-
-def _get_label_name(picture: Picture, label: int) -> str:
-    return str(picture.label_names[label]) if label < len(picture.label_names) else f"label {label}"

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
     from hardlook.report.galleries import UnitRecord
 
-
 EXAMPLES = 6
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from hardlook.harness.benchmark import ScoreMeaning
@@ -20,7 +21,6 @@ from hardlook.report.score_display import choose_score_decimals, format_score_in
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
-
 
 MIN_BAR, MAX_BAR = 6, 24
 _EMPTY, _LINE, _DOT, _BULLET = "·", "─", "●", "•"
@@ -175,17 +175,16 @@ def build_score_table(
 ) -> Table:
     """Scores with values, intervals and bars, each on the range of its name."""
     values = [format_number(score.value, choose_score_decimals(score)) for score in scores]
+    levels = {score.interval.level for score in scores if score.interval is not None}
+    interval = f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
     columns = [
         _Column(first, labels),
         _Column("value", values, "right", "bold"),
-        _Column(_name_interval(scores), [format_score_interval(score) for score in scores], "right"),
+        _Column(interval, [format_score_interval(score) for score in scores], "right"),
         _Column("n", [format_number(score.n, 0) for score in scores], "right"),
     ]
-
-    def draw_bar(place: int, span: Range, room: int) -> str:
-        return draw_text_bar(scores[place], span.low, span.high, room)
-
-    return _make_table(columns, [ranges[score.name] for score in scores], draw_bar, width)
+    bars = [partial(draw_text_bar, score) for score in scores]
+    return _make_table(columns, [ranges[score.name] for score in scores], bars, width)
 
 
 def build_slices_table(
@@ -193,35 +192,23 @@ def build_slices_table(
 ) -> Table:
     """One line per kind of slice: how many there are, the worst, the best, and a strip of all values."""
     labels = [f"{kind.name} by {', '.join(kind.keys)}{format_direction(kind.name, meanings)}" for kind in kinds]
+    ends = [(kind.scores[0], kind.scores[-1]) for kind in kinds]
     columns = [
         _Column("slices", labels),
         _Column("", [str(len(kind.scores)) for kind in kinds], "right"),
-        _Column("worst", [_format_named_score(kind.scores[0]) for kind in kinds]),
-        _Column("best", [_format_best(kind) for kind in kinds]),
+        _Column("worst", [_format_named_score(worst) for worst, _ in ends]),
+        _Column("best", ["the same" if high.value == low.value else _format_named_score(high) for low, high in ends]),
     ]
     if not all(_has_bad_end(kind, meanings) for kind in kinds):
         columns[2:] = [replace(columns[2], title="worst or lowest"), replace(columns[3], title="best or highest")]
-
-    def draw_strip(place: int, span: Range, room: int) -> str:
-        return draw_value_strip((score.value for score in kinds[place].scores), span.low, span.high, room)
-
-    return _make_table(columns, [ranges[kind.name] for kind in kinds], draw_strip, width)
+    strips = [partial(draw_value_strip, [score.value for score in kind.scores]) for kind in kinds]
+    return _make_table(columns, [ranges[kind.name] for kind in kinds], strips, width)
 
 
 def _has_bad_end(kind: SliceGroup, meanings: Mapping[str, ScoreMeaning]) -> bool:
     """Whether the same end is bad in every slice; of scores that are neither good nor bad, none is."""
     known = meanings.get(kind.name)
     return known is None or (known.ranked and all(known.within(score.slice) == known for score in kind.scores))
-
-
-def _name_interval(scores: Sequence[Score]) -> str:
-    levels = {score.interval.level for score in scores if score.interval is not None}
-    return f"{levels.pop():.0%} interval" if len(levels) == 1 else "interval"
-
-
-def _format_best(kind: SliceGroup) -> str:
-    worst, best = kind.scores[0], kind.scores[-1]
-    return _format_named_score(best) if best.value != worst.value else "the same"
 
 
 def _format_named_score(score: Score) -> str:
@@ -243,14 +230,15 @@ class _Column:
 
 
 def _make_table(
-    columns: Sequence[_Column], ranges: Sequence[Range], draw: Callable[[int, Range, int], str], width: int
+    columns: Sequence[_Column], ranges: Sequence[Range], draw: Sequence[Callable[[float, float, int], str]], width: int
 ) -> Table:
-    """The columns and, where `width` leaves room, bars; `draw` makes one from its row, its range and its width."""
+    """The columns and, where `width` leaves room, bars; `draw` has one per row, of its range and its width."""
     from rich.table import Table
     from rich.text import Text
 
     room = compute_bar_width(width, sum(column.width + _GAP for column in columns), ranges)
-    bars = add_range_ends([draw(place, span, room) for place, span in enumerate(ranges)], ranges) if room else []
+    drawn = [bar(span.low, span.high, room) for bar, span in zip(draw, ranges, strict=True)] if room else []
+    bars = add_range_ends(drawn, ranges) if room else []
     table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0), header_style="dim")
     for column in columns:
         table.add_column(column.title, justify=column.side, overflow="fold")

@@ -19,7 +19,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
 from itertools import pairwise
 from typing import Literal
 
@@ -32,14 +31,8 @@ Form = Literal["latex", "markdown", "csv"]
 Intervals = Literal["brackets", "plus-minus"]
 
 _LATEX = {
+    **{letter: f"\\{letter}" for letter in "&%$#_{}"},
     "\\": r"\textbackslash{}",
-    "&": r"\&",
-    "%": r"\%",
-    "$": r"\$",
-    "#": r"\#",
-    "_": r"\_",
-    "{": r"\{",
-    "}": r"\}",
     "~": r"\textasciitilde{}",
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
@@ -53,11 +46,7 @@ _LATEX = {
 
 
 def format_table(table: Table, form: Form, intervals: Intervals = "brackets") -> str:
-    """The table as text with a final line break.
-
-    `intervals` writes columns `low` and `high`, where both follow a number, as `[low, high]` or as plus-minus half
-    their distance.
-    """
+    """The table as text; `low` and `high` become one column, `[low, high]` or plus-minus half their distance."""
     if form == "csv":
         return _format_csv(table)
     columns, rows, right = _format_cells(table, intervals)
@@ -78,7 +67,7 @@ def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[l
     cells = pad_rows(table.rows, len(table.columns))
     columns = [[row[index] for row in cells] for index in range(len(table.columns))]
     decimals = [choose_cell_decimals(column, table.decimals) for column in columns]
-    low = _find_low_column(table.columns)
+    low = next((index for index, pair in enumerate(pairwise(table.columns)) if pair == ("low", "high")), None)
     names, texts, right = [], [], []
     for index, name in enumerate(table.columns):
         if low is not None and index == low + 1:
@@ -92,11 +81,6 @@ def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[l
             texts.append([_format_text(cell, decimals[index]) for cell in columns[index]])
             right.append(is_numeric_column(columns[index]))
     return names, [list(row) for row in zip(*texts, strict=True)], right
-
-
-def _find_low_column(names: Sequence[str]) -> int | None:
-    """The index of `low`, if `high` follows it."""
-    return next((index for index, pair in enumerate(pairwise(names)) if pair == ("low", "high")), None)
 
 
 def _format_interval(low: Cell, high: Cell, decimals: int, form: Intervals) -> str:
@@ -139,9 +123,8 @@ def escape_latex(text: str) -> str:
 
 
 def _format_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+    def escape(text: str) -> str:
+        return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())
+
     lines = [columns, ["---:" if side else "---" for side in right], *rows]
-    return "".join("| " + " | ".join(_escape_markdown(cell) for cell in line) + " |\n" for line in lines)
-
-
-def _escape_markdown(text: str) -> str:
-    return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())
+    return "".join("| " + " | ".join(map(escape, line)) + " |\n" for line in lines)

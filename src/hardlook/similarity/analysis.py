@@ -162,12 +162,9 @@ def _list_required(measures: Sequence[str] | None, sources: Mapping[str, Path]) 
         return tuple(dict.fromkeys([*DEFAULT_MEASURES, *sources]))
     if not measures:
         raise OptionError("no measure was given", remedy="name some, or leave the option out")
-    unused = [name for name in sources if name not in measures]
-    if unused:
-        raise OptionError(
-            f"a source is given for {', '.join(unused)}, which is not among the measures",
-            remedy=f"measures {','.join([*measures, *unused])}",
-        )
+    if unused := [name for name in sources if name not in measures]:
+        remedy = f"measures {','.join([*measures, *unused])}"
+        raise OptionError(f"a source is given for {', '.join(unused)}, which is not among the measures", remedy=remedy)
     return tuple(dict.fromkeys(find_measure(name).name for name in measures))
 
 
@@ -217,8 +214,7 @@ def select_example_rows(matrices: Matrices, *, count: int, nearest: int) -> tupl
     """
     first = next(iter(matrices.values()))
     if len(matrices) == 1:
-        others = first - np.eye(len(first))
-        return tuple(int(row) for row in np.argsort(-others.max(axis=1), kind="stable")[:count])
+        return tuple(int(row) for row in np.argsort(-(first - np.eye(len(first))).max(axis=1), kind="stable")[:count])
     is_nearest = {name: _mark_nearest(matrix, nearest) for name, matrix in matrices.items()}
     shared = np.mean([(is_nearest[a] & is_nearest[b]).sum(axis=1) for a, b in combinations(is_nearest, 2)], axis=0)
     low = np.argsort(shared, kind="stable").tolist()[: (count + 1) // 2]
@@ -272,5 +268,4 @@ def sample_runs(order: NDArray[np.int64], size: int, *, run: int = RUN_LENGTH) -
     runs = max(size // run, 1)
     width = len(order) / runs
     starts = [int(width * (number + 0.5) - run / 2) for number in range(runs)]
-    chosen = sorted({index for start in starts for index in range(max(start, 0), min(start + run, len(order)))})
-    return order[chosen]
+    return order[sorted({index for start in starts for index in range(max(start, 0), min(start + run, len(order)))})]

@@ -35,10 +35,7 @@ _ENTRY = struct.Struct("<qb")
 
 @dataclass(frozen=True)
 class FastTextModel:
-    """The header of a model: n-gram lengths, buckets, rows of the requested words, offset and shape of the matrix.
-
-    `pruned` maps kept buckets to rows; None where every bucket is kept.
-    """
+    """A model's header: n-gram lengths, buckets, rows of requested words, the matrix; `pruned`: kept buckets."""
 
     dimension: int
     shortest: int
@@ -70,8 +67,7 @@ def read_fasttext_binary(
     known: dict[str, NDArray[np.float32]] = {}
     composed: dict[str, NDArray[np.float32]] = {}
     for word in sorted(words):
-        numbers = model.row_numbers(word)
-        if numbers:
+        if numbers := model.row_numbers(word):
             vector = np.asarray(matrix[numbers].mean(axis=0, dtype=np.float64), np.float32)
             if not np.isfinite(vector).all():
                 raise DataError("a number is not finite", file=path, unit=word, remedy=_DAMAGED)
@@ -95,8 +91,7 @@ def read_fasttext_header(path: Path, words: Set[str]) -> FastTextModel:
         stream.seek(offset)
         pruned = None
         if kept >= 0:
-            pairs = np.frombuffer(_read_bytes(stream, 8 * kept, path), "<i4").reshape(-1, 2)
-            pruned = dict(pairs.tolist())
+            pruned = dict(np.frombuffer(_read_bytes(stream, 8 * kept, path), "<i4").reshape(-1, 2).tolist())
         quantised, height, width = struct.unpack("<?2q", _read_bytes(stream, 17, path))
         if quantised:
             remedy = "give the full .bin model, or its vectors as text (.vec)"

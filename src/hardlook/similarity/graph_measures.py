@@ -44,9 +44,8 @@ class HypernymGraph:
     def __post_init__(self) -> None:
         indptr, indices = np.asarray(self.indptr, np.int64), np.asarray(self.indices, np.int64)
         if indptr.ndim != 1 or indices.ndim != 1 or len(indptr) == 0:
-            raise ValueError(
-                f"graph: expected vectors indptr (n + 1,) and indices, got {indptr.shape}, {indices.shape}"
-            )
+            what = f"graph: expected vectors indptr (n + 1,) and indices, got {indptr.shape}, {indices.shape}"
+            raise ValueError(what)
         if indptr[0] != 0 or indptr[-1] != len(indices) or (np.diff(indptr) < 0).any():
             raise ValueError(f"graph: expected indptr to rise from 0 to {len(indices)}, the number of edges")
         if len(indices) and not 0 <= indices.min() <= indices.max() < len(indptr) - 1:
@@ -96,8 +95,7 @@ class HypernymGraph:
         """(n,) edges on the longest path from each node up to a root; a cycle is a ValueError that names a node."""
         hyponyms = np.repeat(np.arange(len(self)), np.diff(self.indptr))
         order = np.argsort(self.indices, kind="stable")
-        starts = np.searchsorted(self.indices[order], np.arange(len(self) + 1))
-        below = HypernymGraph(starts, hyponyms[order])
+        below = HypernymGraph(np.searchsorted(self.indices[order], np.arange(len(self) + 1)), hyponyms[order])
         depth = np.full(len(self), -1, np.int64)
         waiting = np.diff(self.indptr)
         front, level = np.flatnonzero(waiting == 0), 0
@@ -197,8 +195,7 @@ def _group_by_level(targets: NDArray[np.int64], sources: NDArray[np.int64], dept
     order = np.argsort(targets, kind="stable")
     targets, sources = targets[order], sources[order]
     # Members are sorted by depth, so edges sorted by target are sorted by the target's level too.
-    levels = depth[targets]
-    borders = np.flatnonzero(np.diff(levels, prepend=-1, append=-1))
+    borders = np.flatnonzero(np.diff(depth[targets], prepend=-1, append=-1))
     sweeps = []
     for begin, end in pairwise(borders.tolist()):
         starts = np.flatnonzero(np.diff(targets[begin:end], prepend=-1))
@@ -264,8 +261,7 @@ def wu_palmer_matrix(
     best = ancestry.max_over_common(order)
     shared = np.isfinite(best)
     lowest = ascending[np.where(shared, best, 0).astype(np.int64)]
-    row_is_above = ancestry.climbs[ancestry.rows] < UNREACHABLE
-    itself = row_is_above & (min_depth[ancestry.rows][:, None] == min_depth[lowest])
+    itself = (ancestry.climbs[ancestry.rows] < UNREACHABLE) & (min_depth[ancestry.rows][:, None] == min_depth[lowest])
     lowest = np.where(itself, ancestry.rows[:, None], lowest)
     lowest = np.where(itself.T, ancestry.rows[None, :], lowest)
 
@@ -321,8 +317,7 @@ def sum_over_hyponyms(graph: HypernymGraph, weights: NDArray[np.float64]) -> NDA
         front = np.unique(np.repeat(front // len(graph), times) * len(graph) + above)
         pairs.append(front)
     distinct = np.unique(np.concatenate(pairs))
-    sums = np.bincount(distinct % len(graph), weights[distinct // len(graph)], minlength=len(graph))
-    return sums.astype(np.float64)
+    return np.bincount(distinct % len(graph), weights[distinct // len(graph)], minlength=len(graph)).astype(np.float64)
 
 
 def lin_matrix(graph: HypernymGraph, nodes: ArrayLike, information_content: NDArray[np.float64]) -> NDArray[np.float64]:

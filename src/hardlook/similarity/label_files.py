@@ -120,10 +120,10 @@ def _read_table(text: str, path: Path, delimiter: str) -> list[_Row]:
     for values in reader:
         place = f"line {lines[reader.line_num - 1][0]}"
         if None in values or None in values.values():
+            remedy = "quote a cell that contains the separator"
             raise DataError(
-                f"a row must have {len(header)} cells, as the header has", file=path, unit=place,
-                remedy="quote a cell that contains the separator",
-            )  # fmt: skip
+                f"a row must have {len(header)} cells, as the header has", file=path, unit=place, remedy=remedy
+            )
         rows.append(_Row(path, place, {column: value.strip() for column, value in values.items()}))
     return rows
 
@@ -135,8 +135,7 @@ def _check_header(header: list[str], path: Path) -> None:
         meant = get_close_matches(column, [known for known in _COLUMNS if known not in header], n=1, cutoff=0.8)
         if column not in _COLUMNS and meant:
             raise DataError(f"unknown column {column!r}", file=path, remedy=f"did you mean {meant[0]!r}?")
-    twice = sorted({column for column in header if header.count(column) > 1})
-    if twice:
+    if twice := sorted({column for column in header if header.count(column) > 1}):
         raise DataError(f"duplicate column {twice[0]!r}", file=path, remedy="keep one")
 
 
@@ -152,9 +151,8 @@ def _read_json(content: Any, path: Path) -> list[_Row]:
     elif isinstance(content, list):
         items = [{"name": item} if isinstance(item, str) else item for item in content]
     else:
-        raise DataError(
-            "no list of labels in this file", file=path, remedy="give a list, `categories`, or id: name pairs"
-        )
+        remedy = "give a list, `categories`, or id: name pairs"
+        raise DataError("no list of labels in this file", file=path, remedy=remedy)
     rows = []
     for number, item in enumerate(items):
         if not isinstance(item, dict):
@@ -203,8 +201,7 @@ def _make_labels(rows: list[_Row], path: Path, nouns: Nouns | None = None) -> tu
         raise DataError("no labels in this file", file=path, remedy="give at least one name")
     without_id = [row for row in rows if not row.cells.get("id")]
     if 0 < len(without_id) < len(rows):
-        remedy = "give every row an id, or none"
-        raise without_id[0].error("this row has no id and others have", "id", remedy)
+        raise without_id[0].error("this row has no id and others have", "id", "give every row an id, or none")
     if any(row.cells.get(column) for row in rows for column in ("synset", "offset", "hypernym")):
         nouns = nouns or load_nouns()
     labels = tuple(_make_label(number, row, nouns) for number, row in enumerate(rows))

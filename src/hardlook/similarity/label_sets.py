@@ -138,5 +138,4 @@ def find_shipped_set(name: str) -> ShippedSet:
 
 
 def _read_rows(table: str) -> list[dict[str, str]]:
-    text = files("hardlook.similarity").joinpath(table).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.DictReader(files("hardlook.similarity").joinpath(table).read_text(encoding="utf-8").splitlines()))

@@ -43,11 +43,7 @@ class LabelTreatment:
 
 @dataclass(frozen=True)
 class SynsetAssignment:
-    """The synsets of the K labels of a set, and how labels without one were treated.
-
-    `nodes` (K,) int64: synset numbers, -1 for none. `below` (K,) bool: the node is the label's hypernym, not its own
-    synset. `proposed`: labels whose sense is not confirmed.
-    """
+    """Synset numbers `nodes` (K,), -1 for none, `below` (K,) a hypernym's; labels treated; senses only `proposed`."""
 
     nodes: NDArray[np.int64]
     below: NDArray[np.bool_]
@@ -63,8 +59,7 @@ def assign_synsets(labels: LabelSet, nouns: Nouns, unknown: UnknownPolicy = "hyp
         raise OptionError("unknown=random draws vectors, which only embeddings have", remedy=remedy)
     without = [label for label in labels if label.synset is None]
     if unknown != "zero":
-        required = [label for label in without if unknown == "error" or label.hypernym is None]
-        _require_synsets(labels, required, nouns)
+        _require_synsets(labels, [label for label in without if unknown == "error" or label.hypernym is None], nouns)
     used = [label.sense if unknown == "hypernym" else label.synset for label in labels]
     return SynsetAssignment(
         nodes=np.array([UNKNOWN if synset is None else nouns.index(synset) for synset in used], np.int64),

@@ -40,48 +40,22 @@ _LISTED_LABELS = 20
 _SEPARATORS = re.compile(r"[\s_,;/()\[\]]+")
 
 IRREGULAR_PLURALS = {
-    "people": "person",
-    "children": "child",
-    "feet": "foot",
-    "teeth": "tooth",
-    "geese": "goose",
-    "mice": "mouse",
-    "oxen": "ox",
-    "men": "man",
-    "women": "woman",
-    "shoes": "shoe",
-    "toes": "toe",
-    "buses": "bus",
-}
+    "people": "person", "children": "child", "feet": "foot", "teeth": "tooth", "geese": "goose", "mice": "mouse",
+    "oxen": "ox", "men": "man", "women": "woman", "shoes": "shoe", "toes": "toe", "buses": "bus",
+}  # fmt: skip
 
 # The first ending that matches counts; what may replace it comes likeliest first.
 _PLURAL_ENDINGS = (
-    ("men", ("man",)),
-    ("ies", ("y", "ie")),
-    ("ves", ("f", "fe", "ve")),
-    ("shoes", ("shoe",)),
-    ("oes", ("o", "oe")),
-    ("sses", ("ss",)),
-    ("ouses", ("ouse",)),
-    ("uses", ("us", "use")),
-    ("ses", ("se", "s")),
-    ("xes", ("x", "xe")),
-    ("zes", ("z", "ze")),
-    ("ches", ("ch", "che")),
-    ("shes", ("sh", "she")),
-    ("ss", ()),
-    ("us", ()),
-    ("is", ()),
+    ("men", ("man",)), ("ies", ("y", "ie")), ("ves", ("f", "fe", "ve")), ("shoes", ("shoe",)), ("oes", ("o", "oe")),
+    ("sses", ("ss",)), ("ouses", ("ouse",)), ("uses", ("us", "use")), ("ses", ("se", "s")), ("xes", ("x", "xe")),
+    ("zes", ("z", "ze")), ("ches", ("ch", "che")), ("shes", ("sh", "she")), ("ss", ()), ("us", ()), ("is", ()),
     ("s", ("",)),
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class LabelVectors:
-    """Vectors (K, D) float32 of K labels, and the files or model that they come from.
-
-    `treated` holds (label, how) for labels that were not simply looked up, in the order of the labels.
-    """
+    """Vectors (K, D) float32 of K labels, their origin, and (label, how) of those not simply looked up, in order."""
 
     vectors: NDArray[np.float32] = field(repr=False)
     treated: tuple[tuple[str, str], ...]
@@ -91,10 +65,7 @@ class LabelVectors:
 
 @dataclass(frozen=True, eq=False)
 class LabelVector:
-    """A label's vector (D,) float32, None where none of its words is known, and how it was made.
-
-    `how` is empty for a label that is in the vocabulary as written. `missing` are the words left out.
-    """
+    """A label's vector (D,) float32 or None, `how` it was made (empty: as written), and the `missing` words."""
 
     vector: NDArray[np.float32] | None = field(repr=False)
     how: str
@@ -160,8 +131,7 @@ def random_vector(name: str, dimensions: int, seed: int = 0) -> NDArray[np.float
 def label_vector(label: str, known: WordVectors) -> LabelVector:
     """The vector of a label's text from vectors of words, by the rules above."""
     words = label_words(label)
-    form = _find_known_form("_".join(words), known)
-    if form is not None:
+    if (form := _find_known_form("_".join(words), known)) is not None:
         return LabelVector(known.vectors[form], "" if form == label else f"as {form!r}")
     rows: list[NDArray[np.float32]] = []
     used: list[str] = []
@@ -190,9 +160,8 @@ def words_to_read(labels: Iterable[str]) -> frozenset[str]:
     wanted: set[str] = set()
     for label in labels:
         words = label_words(label)
-        parts = [part for word in words for part in word.split("-") if part]
-        for word in ("_".join(words), *words, *parts):
-            wanted.update(word_forms(word))
+        for text in ("_".join(words), *words, *(part for word in words for part in word.split("-") if part)):
+            wanted.update(word_forms(text))
     return frozenset(wanted - {""})
 
 

@@ -78,19 +78,14 @@ class LabelSet:
     @property
     def things(self) -> NDArray[np.bool_]:
         """(K,) True for things, False for stuff; a `DataError` where it is unknown for a label."""
-        unknown = [label.name for label in self if label.isthing is None]
-        if unknown:
-            raise DataError(
-                f"{len(unknown)} labels of {self.name} do not say thing or stuff: {unknown[0]}",
-                remedy="use a label set or file whose column isthing has 1 (thing) or 0 (stuff) for every label",
-            )
+        if unknown := [label.name for label in self if label.isthing is None]:
+            what = f"{len(unknown)} labels of {self.name} do not say thing or stuff: {unknown[0]}"
+            remedy = "use a label set or file whose column isthing has 1 (thing) or 0 (stuff) for every label"
+            raise DataError(what, remedy=remedy)
         return np.array([label.isthing for label in self], np.bool_)
 
     def find(self, name: str) -> Label:
-        """The label of a name or an alias; case, spaces, `_` and `-` are ignored.
-
-        A name precedes an alias. An alias of several labels, or no match, is an `OptionError` that lists candidates.
-        """
+        """The label of a name or alias, without case, spaces, `_` and `-`; an `OptionError` lists candidates."""
         key = normalise_name(name)
         for index in (self._by_name, self._by_alias):
             matches = index.get(key, [])

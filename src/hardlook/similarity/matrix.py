@@ -7,7 +7,7 @@ A similarity matrix is symmetric, its diagonal is 1, and every value lies in [0,
 >>> round(summary.mean, 3), round(summary.mean_off_diagonal, 3)
 (0.533, 0.3)
 >>> rank_neighbours(matrix, 2, count=1)
-(Neighbour(place=0, similarity=0.2),)
+(Neighbour(row=0, similarity=0.2),)
 >>> round(rank_agreement(matrix, matrix**2), 6), neighbour_overlap(matrix, matrix**2, count=1)
 (1.0, 1.0)
 """
@@ -109,9 +109,8 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
         raise ValueError(f"vectors: expected a matrix (K, D), got shape {rows.shape}")
     bad = np.flatnonzero(~np.isfinite(rows).all(axis=1))
     if len(bad):
-        raise ValueError(
-            f"vectors: expected finite values, got {rows[bad[0]][~np.isfinite(rows[bad[0]])][0]} in row {bad[0]}"
-        )
+        what = f"vectors: expected finite values, got {rows[bad[0]][~np.isfinite(rows[bad[0]])][0]} in row {bad[0]}"
+        raise ValueError(what)
     # Divided by the largest entry first, so that squares neither overflow nor vanish.
     largest = np.abs(rows).max(axis=1, keepdims=True, initial=0.0)
     np.divide(rows, largest, out=rows, where=largest > 0)
@@ -125,10 +124,7 @@ def cosine_matrix(vectors: ArrayLike) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class SimilaritySummary:
-    """Mean and standard deviation (of the population) over all K x K cells, and over those off the diagonal.
-
-    With one label, the latter two are NaN.
-    """
+    """Mean and standard deviation (of the population) of all K x K cells, and off the diagonal (NaN for one label)."""
 
     labels: int
     mean: float
@@ -192,10 +188,7 @@ def rank_neighbours(matrix: NDArray[np.float64], row: int, *, count: int | None 
 
 
 def rank_agreement(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
-    """Spearman's correlation of two matrices (K, K) over the pairs of different labels, in [-1, 1].
-
-    Equal similarities share their mean rank. NaN where a matrix has only one value off the diagonal.
-    """
+    """Spearman's correlation, in [-1, 1], of two matrices (K, K) over pairs of different labels; NaN if constant."""
     return float(agreement_table([first, second])[0, 1])
 
 

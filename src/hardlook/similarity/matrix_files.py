@@ -156,10 +156,7 @@ def _order_rows_as_columns(
 ) -> MatrixAndNames:
     """The matrix with its rows in the order of its columns."""
     _check_unique(rows, path)
-    without = {
-        "rows without a column": set(rows) - set(columns),
-        "columns without a row": set(columns) - set(rows),
-    }
+    without = {"rows without a column": set(rows) - set(columns), "columns without a row": set(columns) - set(rows)}
     _check_names(without, path)
     places = {name: place for place, name in enumerate(rows)}
     return values[[places[name] for name in columns]], columns
@@ -195,11 +192,9 @@ def _check_names(wrong: Mapping[str, set[str]], path: Path) -> None:
 
 
 def _check_unique(names: Sequence[str], path: Path) -> None:
-    duplicates = sorted(name for name, count in Counter(names).items() if count > 1)
-    if duplicates:
-        raise DataError(
-            f"duplicate names: {', '.join(duplicates[:_LISTED_NAMES])}", file=path, remedy="name each label once"
-        )
+    if duplicates := sorted(name for name, count in Counter(names).items() if count > 1):
+        remedy = "name each label once"
+        raise DataError(f"duplicate names: {', '.join(duplicates[:_LISTED_NAMES])}", file=path, remedy=remedy)
 
 
 def _check_values(values: NDArray[np.float64], names: Sequence[str] | None, path: Path) -> NDArray[np.float64]:

@@ -192,11 +192,8 @@ def _compute_wordnet(
 def _check_source(measure: Measure, source: Path | str | None) -> Path | None:
     if source is None:
         if measure.source and not measure.weights:
-            raise OptionError(
-                f"the measure {measure.name} needs a {measure.source}",
-                unit=measure.name,
-                remedy=f"give {measure.needs} with --source PATH",
-            )
+            remedy = f"give {measure.needs} with --source PATH"
+            raise OptionError(f"the measure {measure.name} needs a {measure.source}", unit=measure.name, remedy=remedy)
         return None
     if not measure.source:
         raise OptionError(f"the measure {measure.name} takes no source", unit=measure.name, remedy="leave it out")

@@ -1,8 +1,4 @@
-"""The analysis of a label set as JSON and as a page, and one similarity matrix as JSON.
-
-`write_analysis` writes both files; `build_sections` gives the sections of the page: spread, neighbours, agreement,
-polysemy, variants, heat maps and special treatments.
-"""
+"""The analysis of a label set as JSON and as a page, and one similarity matrix as JSON."""
 
 from __future__ import annotations
 
@@ -16,10 +12,8 @@ from typing import Any
 import numpy as np
 
 import hardlook
-from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, CurveChart, HeatMap, Line, Section, Table
-from hardlook.report.json_values import dump_json
-from hardlook.report.page import render_study
+from hardlook.report.page import write_study
 from hardlook.similarity.analysis import KERNEL_WIDTH, RUN_LENGTH, Analysis, list_similar_pairs, select_heat_map_rows
 from hardlook.similarity.labels import LabelSet
 from hardlook.similarity.matrix import SimilaritySummary, summarise_matrix
@@ -59,16 +53,16 @@ def write_analysis(analysis: Analysis, out: Path) -> dict[str, Any]:
     labels = analysis.labels
     document = describe_analysis(analysis)
     variant = "from a file" if labels.variant == "file" else f"{labels.variant} senses"
-    page = render_study(
+    return write_study(
+        out,
+        "analysis",
+        document,
         build_sections(analysis),
         title=f"Label similarity: {labels.name}",
         summary=f"{len(labels)} labels ({variant}) under {len(analysis.views)} measures. Similarity lies in [0, 1]; a "
         "label has 1 with itself. Open metrics forgive a wrong label by its similarity to the right one.",
         provenance={key: document[key] for key in ("labels", "variant", "count", "hardlook", "sources", "left_out")},
     )
-    write_atomically(out / "analysis.json", dump_json(document))
-    write_atomically(out / "analysis.html", page)
-    return document
 
 
 def describe_analysis(analysis: Analysis) -> dict[str, Any]:
@@ -292,8 +286,7 @@ def _format_sense(name: str, gloss: str, rank: str = "") -> str:
 
 def _variants_section(analysis: Analysis) -> Section | None:
     """What the corrected senses change; None for a set without published ones."""
-    variants = analysis.variants
-    if variants is None:
+    if (variants := analysis.variants) is None:
         return None
     reasons = {one.label: one.reason for one in variants.differences}
     rows = [

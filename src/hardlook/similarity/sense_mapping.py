@@ -49,10 +49,7 @@ _PROMPT = "number, synset name, `h` before either for a hypernym, enter to leave
 
 @dataclass(frozen=True)
 class Candidate:
-    """A possible sense of a name, with the nearest labels that have a sense and their path similarity.
-
-    `as_hypernym`: the name itself is not in WordNet; this is a sense of its last words, so at most its hypernym.
-    """
+    """A possible sense, the nearest labels and their path similarity; `as_hypernym`: of the name's last words."""
 
     sense: Sense
     as_hypernym: bool = False
@@ -149,15 +146,11 @@ def describe_candidate(candidate: Candidate) -> str:
 
 
 def prompt_for_senses(labels: Sequence[LabelCandidates], nouns: Nouns) -> tuple[LabelCandidates, ...]:
-    """Ask the user for the sense of every open label, on standard error: standard output holds the result alone.
-
-    Labels left open, and all after `q` or Ctrl-C, are returned unchanged.
-    """
+    """Ask for the sense of every open label, on standard error; those left open, and all after `q` or Ctrl-C, stay."""
     answered = list(labels)
     open_places = [place for place, one in enumerate(answered) if one.state != "chosen"]
     for number, place in enumerate(open_places, 1):
-        chosen = [one.label for one in answered if one.state == "chosen"]
-        one = add_neighbours(answered[place], chosen, nouns)
+        one = add_neighbours(answered[place], [one.label for one in answered if one.state == "chosen"], nouns)
         aliases = f" ({', '.join(one.label.aliases)})" if one.label.aliases else ""
         typer.echo(f"\n{number}/{len(open_places)}  {one.label.name}{aliases}: {one.state}", err=True)
         for rank, candidate in enumerate(one.candidates, 1):

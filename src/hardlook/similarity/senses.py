@@ -45,11 +45,7 @@ class Change:
 
 @dataclass(frozen=True)
 class OtherSense:
-    """A sense that was not chosen.
-
-    `mean_change` is the mean over all other labels of the absolute change of similarity, in [0, 1]; `largest` the
-    label with the largest change; `nearest` the label that would be most similar.
-    """
+    """A sense not chosen: the `mean_change` of similarity in [0, 1], the `largest`, and the label then `nearest`."""
 
     synset: str
     gloss: str
@@ -60,10 +56,7 @@ class OtherSense:
 
 @dataclass(frozen=True)
 class PolysemyCase:
-    """A label whose word has `senses` noun senses, of which `chosen` is the `rank`-th (None: a synset of other words).
-
-    `others` are in the order of their mean change, greatest first.
-    """
+    """A label whose word has `senses` noun senses, `chosen` the `rank`-th (None: another word); `others` by change."""
 
     label: str
     chosen: str
@@ -113,10 +106,7 @@ class VariantComparison:
 
 
 def find_polysemy(labels: LabelSet, measure: str, unknown: UnknownPolicy = "hypernym") -> tuple[PolysemyCase, ...]:
-    """The labels that have a sense and whose word has others, by the greatest mean change, under a WordNet measure.
-
-    A label's word is its `label_text`, its senses are those of WordNet's nouns.
-    """
+    """Labels whose word (`label_text`) has noun senses that were not chosen, by their mean change, largest first."""
     nouns = load_nouns()
     labels = LabelSet(labels.name, labels.variant, tuple(label for label in labels if not is_void_label(label)))
     nodes = assign_synsets(labels, nouns, unknown).nodes

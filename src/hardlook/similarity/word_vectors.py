@@ -54,11 +54,7 @@ _SAFETENSORS_TYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2"}
 
 @dataclass(frozen=True)
 class WordVectors:
-    """Vectors (dimension,) float32 of the requested words that the file has.
-
-    `composed` holds those of words outside the dictionary of a fastText model, made from their n-grams. `files` are
-    the files that were read.
-    """
+    """Vectors (dimension,) float32 of words in the file; `composed`: of others, from a fastText model's n-grams."""
 
     vectors: Mapping[str, Vector] = field(repr=False)
     composed: Mapping[str, Vector] = field(repr=False)
@@ -68,10 +64,7 @@ class WordVectors:
 
 
 def read_word_vectors(path: Path | str, words: Set[str], *, format: VectorFormat | None = None) -> WordVectors:
-    """Vectors of those `words` (case-sensitive) that the file has; of a word that occurs twice, the first.
-
-    The format is detected from the content unless given.
-    """
+    """Vectors of those `words` (case-sensitive) that the file has, the first of doubles; `format` None: detected."""
     path = _find_vector_file(Path(path))
     if format is not None and format not in FORMATS:
         raise OptionError(f"there is no vector format {format!r}", remedy=f"one of {', '.join(FORMATS)}")
@@ -105,8 +98,7 @@ def detect_format(path: Path) -> VectorFormat:
         if head.startswith(start):
             raise DataError(f"the file is {what}", file=path, remedy="unpack it, and give the file of vectors inside")
     first, _, rest = head.partition(b"\n")
-    header = _parse_header(first)
-    if header is not None:
+    if (header := _parse_header(first)) is not None:
         numbers = rest.split(b"\n")[0].split()[1:]
         return "word2vec-text" if numbers and all(map(_is_number, numbers[: header[1]])) else "word2vec"
     parts = first.split()
@@ -150,17 +142,13 @@ def _to_vector(numbers: Any, path: Path, unit: str, remedy: str = _DAMAGED) -> V
 
 
 def _read_text(path: Path, words: Set[str], *, has_header: bool) -> tuple[int, dict[str, Vector]]:
-    """The dimension D and the vectors (D,); reading stops when all `words` are found.
-
-    Per line only the first word is compared; numbers are parsed for requested words alone.
-    """
+    """The dimension D and the vectors (D,); numbers are parsed for `words` alone, and no line after all are found."""
     wanted = {word.encode() for word in words}
     found: dict[str, Vector] = {}
     count, dimension, seen = None, 0, 0
     with path.open("rb") as stream:
         if has_header:
-            header = _parse_header(stream.readline(1024))
-            if header is None:
+            if (header := _parse_header(stream.readline(1024))) is None:
                 remedy = "the first line must be COUNT DIMENSION; pass format=glove where there is none"
                 raise DataError("the file has no header", file=path, unit="line 1", remedy=remedy)
             count, dimension = header
@@ -211,8 +199,7 @@ def _read_word2vec_binary(path: Path, words: Set[str]) -> tuple[int, dict[str, V
     wanted = {word.encode() for word in words}
     found: dict[str, Vector] = {}
     with path.open("rb") as stream:
-        header = _parse_header(stream.readline(1024))
-        if header is None:
+        if (header := _parse_header(stream.readline(1024))) is None:
             remedy = "the first line must be COUNT DIMENSION; is it another format?"
             raise DataError("the file has no header", file=path, unit="line 1", remedy=remedy)
         count, dimension = header

@@ -79,9 +79,7 @@ def predict_masks(units: Sequence[Unit], model: Any) -> list[Mask]:
         if not isinstance(mask, np.ndarray) or mask.dtype != np.bool_ or mask.shape != expected:
             got = f"{mask.dtype} {mask.shape}" if isinstance(mask, np.ndarray) else type(mask).__name__
             raise ModelError(
-                f"the model answered {got} for a query of bool {expected} (height, width)",
-                unit=unit.id,
-                remedy=_REMEDY,
+                f"the model answered {got} for a query of bool {expected} (height, width)", unit=unit.id, remedy=_REMEDY
             )
     return list(masks)
 

@@ -83,8 +83,7 @@ def build_gallery(pairs: pl.DataFrame, title: str, caption: str, label: str, *, 
 
     A page that calls a pair found or missed must not show one that is not, so both may be empty.
     """
-    chosen = pairs.filter((pairs["iou"] >= FOUND_FROM) == found)
-    ordered = chosen.sort("iou", "unit", descending=[found, False])
+    ordered = pairs.filter((pairs["iou"] >= FOUND_FROM) == found).sort("iou", "unit", descending=[found, False])
     one_each = ordered.unique(subset="query", keep="first", maintain_order=True).head(SHOWN)
     examples = tuple(
         Example(row["unit"], f"{row['class']}{', ' + row[label] if row[label] else ''}: IoU {row['iou']:.3f}")

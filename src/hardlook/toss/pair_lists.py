@@ -46,10 +46,7 @@ _SOURCES_REMEDY = "give voc=DIR, coco=DIR, or images=DIR with masks=DIR and --la
 
 @dataclass(frozen=True)
 class OpenedList:
-    """A list of pairs, those of its pairs that can be read, and what they share.
-
-    `named` are all tokens of the list that can be read, also those whose partner cannot.
-    """
+    """The readable pairs of a list, what they share, and all its readable tokens (`named`), with or without partner."""
 
     name: str
     pairs: tuple[Pair, ...]
@@ -66,10 +63,7 @@ class OpenedLists:
 
 
 def list_pair_sources(options: OneShotOptions) -> Mapping[str, Path | str]:
-    """What the pairs come from, by name.
-
-    Pair lists are hashed whole: one support changed in the middle of a list is another benchmark.
-    """
+    """What the pairs come from, by name; lists are hashed whole: one changed support makes another benchmark."""
     given: dict[str, Path | str] = dict(options.data)
     if "pairs" in options.data:
         listed = list_pair_files(options.data["pairs"])
@@ -86,10 +80,8 @@ def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, f
     if not options.data:
         return _open_planted_lists(options, tiers, folds, fixed=fixed)
     if "pairs" not in options.data:
-        raise OptionError(
-            "the images are given, and no lists of pairs",
-            remedy="give --data pairs=TOSS_REPOSITORY, or make lists with `hardlook build toss`",
-        )
+        what = "the images are given, and no lists of pairs"
+        raise OptionError(what, remedy="give --data pairs=TOSS_REPOSITORY, or make lists with `hardlook build toss`")
     sources = open_sources(options)
     lists, missing = [], _MissingFiles()
     files, absent = select_files(options, tiers, folds, fixed=fixed)
@@ -107,12 +99,9 @@ def open_lists(options: OneShotOptions, tiers: Sequence[int], folds: Folds, *, f
         examples, more = tuple(missing.files.values())[:EXAMPLES], len(missing.files) - EXAMPLES
         if options.subset != "available":
             names = ", ".join(examples) + (f" and {more} more" if more > 0 else "")
-            raise DataError(
-                f"{missing.pairs} pairs need images or masks that are not there: {names}",
-                file=options.data["pairs"],
-                unit=next(iter(missing.files)),
-                remedy="complete the dataset, or run the rest with --subset available (scores are then not comparable)",
-            )
+            what = f"{missing.pairs} pairs need images or masks that are not there: {names}"
+            remedy = "complete the dataset, or run the rest with --subset available (scores are then not comparable)"
+            raise DataError(what, file=options.data["pairs"], unit=next(iter(missing.files)), remedy=remedy)
         why = f"{len(missing.files)} images or masks are not there"
         left_out.append(LeftOut("pairs without their files", missing.pairs, why, examples))
     if missing.pairs or any(file.tier == gone.tier for file in files for gone in absent):
@@ -141,11 +130,9 @@ def select_files(
     chosen = [file for file in present if file.name in names]
     if not chosen:
         what = f"fixed pairs of {wanted_set}" if fixed else f"tiers {', '.join(map(str, tiers))}"
-        raise DataError(
-            f"no list of the {what}" + (f" and folds {', '.join(map(str, folds))}" if folds else ""),
-            file=folder,
-            remedy=f"the folder has {', '.join(file.name for file in present) or 'no lists'}",
-        )
+        what = f"no list of the {what}" + (f" and folds {', '.join(map(str, folds))}" if folds else "")
+        remedy = f"the folder has {', '.join(file.name for file in present) or 'no lists'}"
+        raise DataError(what, file=folder, remedy=remedy)
     return chosen, [file for file in wanted if file.name not in known]
 
 

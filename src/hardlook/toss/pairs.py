@@ -36,10 +36,7 @@ Labels = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What all pairs of a list share. `size` 0 leaves images as they are; `key` names the source in caches.
-
-    `saliency` and `encoder` are auxiliary models, used beside the one under test.
-    """
+    """What all pairs of a list share; `size` 0 leaves images as they are, `key` names the source in caches."""
 
     source: ClassMaskSource
     key: str
@@ -56,8 +53,7 @@ class PairSettings:
 class OneShotPair:
     """One unit: `query` and `supports` are tokens, `slices` its labels.
 
-    A `transform` other than 0 is the number of the rigid transform that is applied to the query. The fields below
-    `content` are empty before `read_pair`.
+    `transform` numbers the query's rigid transform (0: none); the fields below `content` are empty before `read_pair`.
     """
 
     settings: PairSettings

@@ -79,10 +79,7 @@ class FoldResult:
 
 @dataclass(frozen=True)
 class ClassResult:
-    """One class of the supplement's Table 1: IoU with and without leave-out training, and its distractor share.
-
-    `distractors` is the share of training images in which the class is background.
-    """
+    """A class of the supplement's Table 1: IoU with and without leave-out training, and its share as background."""
 
     name: str
     fold: int

@@ -193,9 +193,7 @@ def _build_cognizance_section(scorecard: Scorecard) -> Section | None:
         dots,
         axis="mIoU with the query's own object",
     )
-    heat_map = build_class_heat_map(
-        scorecard, "level", {level: level for level in levels}, "IoU of each class at each level"
-    )
+    heat_map = build_class_heat_map(scorecard, "level", {one: one for one in levels}, "IoU of each class at each level")
     tables = (*build_fold_tables(scorecard, ("scs",)), build_level_table(scorecard))
     return Section("Tier 2: is the support used?", describe_support_use(scorecard), (chart, heat_map, *tables))
 
@@ -206,11 +204,9 @@ def _build_general_section(scorecard: Scorecard) -> Section | None:
     total = find_score(scorecard, "gs")
     if not ranked or total is None:
         return None
+    caption = "Classes that resemble none of the training classes; GS is their mean."
     spread = DistributionChart(
-        "Tier 3: IoU of single classes",
-        "Classes that resemble none of the training classes; GS is their mean.",
-        (("classes", [score.value for score in ranked]),),
-        axis="IoU",
+        "Tier 3: IoU of single classes", caption, (("classes", [score.value for score in ranked]),), axis="IoU"
     )
     weakest = DotChart(
         "The weakest classes of tier 3",
@@ -287,9 +283,7 @@ def _build_gallery_section(records: pl.DataFrame, scorecard: Scorecard) -> Secti
     import polars as pl
 
     pairs = add_pair_iou(records, scorecard)
-    salient, other = (
-        (pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(splits) for splits in (SALIENT, NOT_SALIENT)
-    )
+    salient, other = ((pl.col("tier") == COMPLEXITY) & pl.col("split").is_in(own) for own in (SALIENT, NOT_SALIENT))
     wanted = (
         ("Salient and missed", "Lowest IoU among salient targets of tier 1.", salient, False),
         ("Not salient and missed", "Lowest IoU among the other targets of tier 1: what did it take instead?", other,

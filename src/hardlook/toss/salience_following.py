@@ -64,10 +64,7 @@ def tally_following(
         return []
     # All copies have the same query images, so a resample draws them together and differences are paired.
     sums = sum_pixels(_copy_counts(measured), ("against", "fold", "class"), void_ignored=void_ignored)
-    differences = (
-        (SALIENCE_LEAD, FOLLOWS_SALIENCE, FOLLOWS_TRUTH),
-        (SALIENCE_PULL, COVERS_SALIENCE, COVERS_TARGET),
-    )
+    differences = ((SALIENCE_LEAD, FOLLOWS_SALIENCE, FOLLOWS_TRUTH), (SALIENCE_PULL, COVERS_SALIENCE, COVERS_TARGET))
 
     def name_scores(totals: Totals) -> Sequence[NamedScore]:
         chosen = {name: sums.where(against=name) for name in _ROWS}
@@ -151,11 +148,9 @@ def build_following_chart(scorecard: Scorecard) -> DotChart | None:
     rows = [score_dot(score, *labels) for name, labels in _ROWS.items() if (score := find_score(scorecard, name))]
     if len(rows) < len(_ROWS):
         return None
-    return DotChart(
-        "Targets that are not salient: what the masks go with",
+    caption = (
         "The same masks, compared with the target and with what is salient in the query. A model that follows its "
         "support has the first dot of each pair far right of the second. The covered shares do not depend on which "
-        "of the two regions is larger.",
-        tuple(rows),
-        axis="mIoU or share",
+        "of the two regions is larger."
     )
+    return DotChart("Targets that are not salient: what the masks go with", caption, tuple(rows), axis="mIoU or share")

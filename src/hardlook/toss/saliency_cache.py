@@ -38,11 +38,7 @@ def default_mask_folder() -> Path:
 
 
 class SaliencyMaskCache:
-    """Runs a saliency model on images whose mask is not in `folder` yet.
-
-    `identity` is the model's fingerprint (`models.identity`). `computed` and `found` count masks from the model and
-    from the folder.
-    """
+    """Runs a saliency model of fingerprint `identity` on images without a mask in `folder`; counts both kinds."""
 
     def __init__(self, model: SaliencyModel, identity: str, folder: Path) -> None:
         self.model = model
@@ -57,13 +53,10 @@ class SaliencyMaskCache:
         self.computed += len(fresh)
         self.found += len(keys) - len(fresh)
         if fresh:
-            maps = self.model.saliency(list(fresh.values()))
-            for (key, image), one in zip(fresh.items(), maps, strict=True):
+            for (key, image), one in zip(fresh.items(), self.model.saliency(list(fresh.values())), strict=True):
                 if one.shape != image.shape[:2] or not np.isfinite(one).all():
-                    raise ModelError(
-                        f"expected a finite saliency map of {image.shape[:2]}, the model gave {one.shape}",
-                        remedy="`hardlook check saliency MODEL` says what the role asks for",
-                    )
+                    what = f"expected a finite saliency map of {image.shape[:2]}, the model gave {one.shape}"
+                    raise ModelError(what, remedy="`hardlook check saliency MODEL` says what the role asks for")
                 known[key] = np.asarray(one > THRESHOLD, dtype=np.bool_)
                 self._write(key, known[key])
         return [known[key] for key in keys]

@@ -24,7 +24,7 @@ from hardlook.harness.benchmark import Unit, UnitList
 from hardlook.harness.scorecard import LeftOut
 from hardlook.randomness import generator
 from hardlook.toss.options import COMPLEXITY, GENERAL, TossOptions
-from hardlook.toss.pair_lists import EXAMPLES, OpenedList, OpenedLists, list_pair_sources, open_lists
+from hardlook.toss.pair_lists import EXAMPLES, OpenedList, list_pair_sources, open_lists
 from hardlook.toss.pairs import Labels, OneShotPair, SupportContent, add_salient_mask, add_similarity, read_pair
 
 Pools = dict[tuple[str, str], tuple[str, ...]]
@@ -44,7 +44,12 @@ def list_sources(options: TossOptions) -> Mapping[str, Path | str]:
 def list_units(options: TossOptions) -> UnitList:
     """One unit per pair and number of shots, by fold, class and query image."""
     opened = open_lists(options, options.tiers, options.folds, fixed=options.fixed)
-    _check_auxiliary_models(opened, options)
+    pairs = [pair for listed in opened.lists for pair in listed.pairs]
+    if options.saliency and not any(pair.tier == COMPLEXITY for pair in pairs):
+        raise OptionError("--saliency is used in tier 1 alone, and no pair is of it", remedy="omit it, or run tier 1")
+    if options.encoder and not any(pair.split == L2_OR_L3 for pair in pairs):
+        what = "--encoder separates L2 from L3, and no list pools them"
+        raise OptionError(what, remedy="omit it; lists of `hardlook build toss` name L2 and L3 already")
     pools = collect_class_pools(opened.lists) if max(options.shots) > 1 else {}
     units: list[Unit] = []
     without: defaultdict[int, list[str]] = defaultdict(list)
@@ -103,14 +108,7 @@ def collect_class_pools(lists: Iterable[OpenedList]) -> Pools:
 
 
 def draw_supports(
-    query: str,
-    support: str,
-    shots: int,
-    pool: Sequence[str],
-    *,
-    image_of: Callable[[str], str],
-    seed: int,
-    pair: str,
+    query: str, support: str, shots: int, pool: Sequence[str], *, image_of: Callable[[str], str], seed: int, pair: str
 ) -> tuple[str, ...] | None:
     """The support first, then others of the pool (tokens of its class) drawn for this `pair` without the query's image.
 
@@ -136,8 +134,7 @@ def _make_units(
     for shots in options.shots:
         for pair in listed.pairs:
             name, class_name = unit_id(pair, 1), class_of(pair.query)
-            pool = pools.get((settings.key, class_of(pair.support)), ())
-            tokens = (pair.query, pair.support, shots, pool)
+            tokens = (pair.query, pair.support, shots, pools.get((settings.key, class_of(pair.support)), ()))
             supports = draw_supports(*tokens, image_of=image_of, seed=options.seed, pair=name)
             if supports is None:
                 without[shots].append(name)
@@ -154,14 +151,3 @@ def _make_units(
             payload = OneShotPair(settings, pair.query, supports, slices, pair.transform, content)
             # An image with two classes is two groups: in one it would bring the other class's supports along.
             yield Unit(unit_id(pair, shots), payload, group=f"{class_name}/{image_of(pair.query)}")
-
-
-def _check_auxiliary_models(opened: OpenedLists, options: TossOptions) -> None:
-    pairs = [pair for listed in opened.lists for pair in listed.pairs]
-    if options.saliency and not any(pair.tier == COMPLEXITY for pair in pairs):
-        raise OptionError("--saliency is used in tier 1 alone, and no pair is of it", remedy="omit it, or run tier 1")
-    if options.encoder and not any(pair.split == L2_OR_L3 for pair in pairs):
-        raise OptionError(
-            "--encoder separates L2 from L3, and no list pools them",
-            remedy="omit it; lists of `hardlook build toss` name L2 and L3 already",
-        )

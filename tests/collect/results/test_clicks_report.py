@@ -1,10 +1,36 @@
+from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 
+import numpy as np
 import polars as pl
 import pytest
+from click_crowd import Person, open_store, take_part, world_study
 
 from hardlook.collect.results.clicks import collect_clicks
 from hardlook.collect.results.clicks_report import ClickGalleries, build_sections
+from hardlook.collect.results.exclusion_rules import ExclusionRules
+
+
+@pytest.fixture(scope="module")
+def collected(gathered):
+    return collect_clicks(gathered.study, gathered.store)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A study in one display mode with two participants, the second of them late, and its store."""
+    study = world_study(tmp_path_factory.mktemp("small"), scenes=2)
+    with open_store(study) as store:
+        rng = np.random.default_rng(0)
+        ids = [take_part(study, store, Person(late=late), rng, now=1000 + late) for late in (4.0, 90.0)]
+        yield SimpleNamespace(study=study, store=store, ids=ids)
+
+
+def blocks_of(collected):
+    """The blocks of all sections by their title."""
+    sections = build_sections(collected, ClickGalleries(collected))
+    return {block.title: block for section in sections for block in section.blocks}
 
 
 @pytest.mark.parametrize("devices", [("pc",), ("pc", "mobile")])
@@ -22,3 +48,80 @@ def test_images_with_the_fewest_valid_clicks_come_first(gathered, devices):
     [images] = [section for section in sections if section.title == "Images"]
     counts = [row[4] for row in images.blocks[-1].rows]
     assert counts == ([0, 1, 2, 3, 4, 5, 6, 7] if devices == ("pc",) else [3, 0, 1, 2, 4, 5, 6, 7])
+
+
+def test_display_modes_are_compared_only_if_there_are_two(collected, small):
+    titles = ["What was collected", "Participants", "Images", "PC against mobile"]
+    found = [section.title for section in build_sections(collected, ClickGalleries(collected))]
+    assert found == [*titles, "Display modes against text"]
+    single = collect_clicks(small.study, small.store)
+    assert [section.title for section in build_sections(single, ClickGalleries(single))] == titles
+    # Every click lies inside, so there is no gallery of those that missed.
+    assert ClickGalleries(single).build_missed_gallery() == [] and "Where people missed" not in blocks_of(single)
+
+
+def test_images_that_people_missed_most_are_shown_first(collected, recounted):
+    inside = defaultdict(list)
+    for row in recounted:
+        inside[row["task"].full_stem, row["mode"]].append(row["inside"])
+    shares = sorted((sum(hits) / len(hits), *name, len(hits)) for name, hits in inside.items())
+    assert len([share for share, *_ in shares if share < 1]) > 4
+    [gallery] = ClickGalleries(collected).build_missed_gallery()
+    assert [(example.unit, example.caption) for example in gallery.examples] == [
+        (f"grabcut/{stem} ({mode}, what was left out)", f"{100 * share:.0f} % of {count} clicks lie inside.")
+        for share, stem, mode, count in shares[:4]
+    ]
+    assert blocks_of(collected)["Where people missed"] == gallery
+
+
+@pytest.mark.parametrize(("click_type", "positive"), [("first", True), ("fn", True), ("fp", False)])
+def test_only_clicks_on_false_positives_are_drawn_as_negative(collected, recounted, click_type, positive):
+    tasks = tuple(replace(task, click_type=click_type) for task in collected.study.tasks)
+    galleries = ClickGalleries(replace(collected, study=replace(collected.study, tasks=tasks)))
+    [gallery] = galleries.build_missed_gallery()
+    for example in gallery.examples:
+        pictures = galleries.pictures[example.unit]
+        shown = [
+            row for row in recounted if example.unit.startswith(f"grabcut/{row['task'].full_stem} ({row['mode']}, ")
+        ]
+        dots = [point for picture in pictures for point in picture.points]
+        assert len(dots) == len(shown) and {sign for *_, sign in dots} == {positive}
+        for picture in pictures:
+            name, count = picture.label.split(": ")
+            assert count == ("1 click" if len(picture.points) == 1 else f"{len(picture.points)} clicks")
+            assert name in ("valid", "outside", "batch invalid", "batch not complete")
+
+
+def test_rules_of_exclusion_are_listed_with_the_people_they_leave_out(small):
+    def listed(**rules):
+        blocks = blocks_of(collect_clicks(small.study, small.store, ExclusionRules(**rules)))
+        return [
+            list(blocks[title].rows) for title in ("Rules of exclusion", "Participants left out") if title in blocks
+        ]
+
+    late = "median lateness in ms 90, above 50"
+    assert listed(most_late_ms=50.0) == [[("most_late_ms", "50")], [(2, late)]]
+    assert listed(most_late_ms=50.0, participants=("1", small.ids[1])) == [
+        [("most_late_ms", "50"), ("participants named", 2)],
+        [(1, "named"), (2, f"named; {late}")],
+    ]
+    assert listed(most_late_ms=500.0) == [[("most_late_ms", "500")]]
+    assert listed() == []
+
+
+@pytest.mark.parametrize("noted", [(), ("left_out",), ("counted",), ("left_out", "counted")])
+def test_notes_of_the_making_are_shown_where_there_are_any(collected, noted):
+    notes = {
+        "left_out": [{"what": "objects", "count": 3, "why": "too small"}],
+        "counted": [{"what": "images", "count": 2, "why": "cropped"}, {"what": "masks", "why": "empty"}],
+    }
+    made = {"left_out": [], "counted": [], **{name: notes[name] for name in noted}}
+    sections = build_sections(replace(collected, study=replace(collected.study, made=made)), ClickGalleries(collected))
+    expected = {
+        "left_out": ("Left out when the study was made", [("objects", 3, "too small")]),
+        "counted": ("Noted when the study was made", [("images", 2, "cropped"), ("masks", None, "empty")]),
+    }
+    found = [section for section in sections if section.title == "How the study was made"]
+    assert [[(table.title, list(table.rows)) for table in section.blocks] for section in found] == (
+        [[expected[name] for name in noted]] if noted else []
+    )

@@ -125,12 +125,13 @@ def test_rules_of_the_dashboard_run_unless_others_are_given(tmp_path):
 def test_no_answers_give_empty_files(tmp_path):
     study = world_study(tmp_path, modes=("text", "cut-out"))
     with open_store(study) as store:
-        report = export_study(study, store, tmp_path / "out")
+        # The folder may be new, the one above it too.
+        report = export_study(study, store, tmp_path / "new/out")
     assert report["in_words"] == ["There are no answers yet. The files have their columns and no rows."]
-    assert len(read_clicks(tmp_path / "out/clicks.csv")) == len(read_clicks(tmp_path / "out/previews.csv")) == 0
+    assert len(read_clicks(tmp_path / "new/out/clicks.csv")) == len(read_clicks(tmp_path / "new/out/previews.csv")) == 0
     assert report["answers"]["all"] == 0 and report["participants"] == []
-    assert "There are no answers yet" in (tmp_path / "out/page.html").read_text()
-    assert len(rows_of(tmp_path / "out/images.csv")) == len(study.items)
+    assert "There are no answers yet" in (tmp_path / "new/out/page.html").read_text()
+    assert len(rows_of(tmp_path / "new/out/images.csv")) == len(study.items)
 
 
 def test_a_mask_that_is_gone_is_named(gathered, tmp_path):

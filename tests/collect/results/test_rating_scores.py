@@ -1,11 +1,14 @@
 """Scores of hand-made ratings, and what their intervals resample."""
 
 import math
+from itertools import combinations, product
 
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import rankdata
 
+from hardlook.collect.results import rating_scores
 from hardlook.collect.results.rating_scores import build_rating_table, score_fit, score_likeness
 
 
@@ -92,3 +95,37 @@ def test_a_measure_that_says_one_value_has_no_correlation():
     assert math.isnan(scores.measures[0].score.value)
     assert scores.measures[1].score.value == 1.0
     assert math.isnan(scores.differences[0].adjusted)
+
+
+def test_p_of_correlations_is_the_share_of_swapped_ranks_that_differ_as_much(monkeypatch):
+    """Seven things under three measures: every swap of two measures' ranks, and Holm's correction by hand."""
+    # For speed: intervals are not looked at.
+    monkeypatch.setattr(rating_scores, "_RESAMPLES", 20)
+    rated = [1, 3, 2, 6, 5, 9, 8]
+    said = {
+        "right": [0.1, 0.3, 0.2, 0.6, 0.5, 0.9, 0.8],
+        "wrong": [0.9, 0.7, 0.8, 0.3, 0.5, 0.1, 0.2],
+        "mixed": [0.4, 0.1, 0.3, 0.3, 0.9, 0.2, 0.7],
+    }
+    rows = [("p1", f"t{i}", f"s{i}", "", rating) for i, rating in enumerate(rated)]
+    ratings = pl.DataFrame(rows, ["participant", "item", "subject", "measure", "rating"], orient="row")
+    values = {f"s{i}": {name: said[name][i] for name in said} for i in range(7)}
+    found = score_likeness(ratings, list(said), values).differences
+
+    def p_value(first, second):
+        one, other, mean = rankdata(said[first]), rankdata(said[second]), rankdata(rated)
+        gaps = []
+        for swap in product([False, True], repeat=7):
+            a, b = np.where(swap, other, one), np.where(swap, one, other)
+            gaps.append(abs(np.corrcoef(a, mean)[0, 1] - np.corrcoef(b, mean)[0, 1]))
+        return np.mean(np.array(gaps) >= gaps[0] - 1e-9)
+
+    pairs = list(combinations(said, 2))
+    expected = [p_value(*pair) for pair in pairs]
+    assert len(set(expected)) == 3 and max(expected) < 1
+    assert [(one.first, one.second) for one in found] == pairs
+    assert [one.p for one in found] == pytest.approx(expected)
+    low, middle, high = sorted(expected)
+    second = max(3 * low, 2 * middle)
+    corrected = {low: 3 * low, middle: second, high: max(second, high)}
+    assert [one.adjusted for one in found] == pytest.approx([min(1, corrected[p]) for p in expected])

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from hardlook.collect.results.exclusion_rules import ExclusionRules
-from hardlook.collect.results.ratings import collect_ratings, export_ratings
+from hardlook.collect.results.ratings import build_sections, collect_ratings, export_ratings
 from hardlook.collect.store.records import BatchRules, NewAnswer
 from hardlook.collect.store.store import Store
 from hardlook.collect.study.folder import make_study, open_study
@@ -248,3 +248,34 @@ def test_intervals_of_an_export_resample_things_and_people(tmp_path, by_person, 
     assert (one["ratings"], one["things"], document["participants"]) == (9 * 14, 14, 9)
     assert [one[fixed]["interval"][end] for end in ("low", "high")] == pytest.approx([mean, mean])
     assert one[wide]["interval"]["low"] + 1 < mean < one[wide]["interval"]["high"] - 1
+
+
+def test_the_page_lists_the_best_rated_task_first(tmp_path):
+    """One rater gives 3, 9, 3, 6 to four pairs, each under one of two measures; the other half is not rated."""
+    study, truth = small_study(tmp_path / "study", raters=1, measures=("good", "poor"), count=4)
+    scale = dict(zip(truth, (3, 9, 3, 6), strict=True))
+    with Store.open(study.database) as store:
+        given = {task: rating for _, task, rating in crowd(study, store, 1, lambda task, *_: scale[task.subject])}
+        [*_, items, _] = build_sections(collect_ratings(study, store))
+    # Equal means stay in the order of tasks, and tasks without a rating come last.
+    tasks = [task for task in study.tasks if not task.training]
+    ordered = sorted(tasks, key=lambda task: -given.get(task.id, 0))
+    assert [given.get(task.id) for task in ordered] == [9, 6, 3, 3, None, None, None, None]
+    assert [(row[0], row[2], row[5]) for row in items.blocks[0].rows] == [
+        (" | ".join(task.labels), task.measure, given.get(task.id)) for task in ordered
+    ]
+
+
+def test_the_table_of_measures_has_both_intervals(fit):
+    study, store, given = fit
+    collected = collect_ratings(study, store)
+    _, table = build_sections(collected)[0].blocks
+    for row, name, one in zip(table.rows, MEASURES, collected.scores["pair"].measures, strict=True):
+        shown = dict(zip(table.columns, row, strict=True))
+        mine = [(study.by_id[task].subject, rating) for _, task, rating in given if study.by_id[task].measure == name]
+        assert (shown["measure"], shown["ratings"], shown["things"]) == (name, len(mine), len(dict(mine)))
+        assert shown["mean rating"] == pytest.approx(np.mean([rating for _, rating in mine]))
+        assert shown["from"] < shown["mean rating"] < shown["to"]
+        assert (shown["from"], shown["to"]) == (one.score.interval.low, one.score.interval.high)
+        assert (shown["people from"], shown["people to"]) == (one.people.interval.low, one.people.interval.high)
+        assert shown["people from"] < shown["mean rating"] < shown["people to"]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from click_crowd import Person, open_store, stored_rows, take_part, world_study
 
-from hardlook.collect.results.status import build_status, find_participant_by_code
+from hardlook.collect.results.status import build_status, describe_participant, find_participant_by_code
 from hardlook.collect.web.tokens import derive_completion_code
 from hardlook.errors import OptionError
 
@@ -83,3 +83,22 @@ def test_a_code_finds_its_participant(gathered, spelt):
 def test_an_unknown_code_is_an_error(gathered, code):
     with pytest.raises(OptionError, match="no participant of this study"):
         find_participant_by_code(gathered.study, gathered.store, code)
+
+
+def test_a_participant_in_words():
+    batches = {"batches": 5, "valid_batches": 2, "dropped_batches": 1, "given_up_batches": 1, "open_batches": 1}
+    busy = {"number": 7, "device": "pc", "answers": 18, **batches, "finished": False, "inside": 0.75}
+    words = [
+        "The code is that of participant 7 (pc).",
+        "18 answers in 5 batches: 2 valid, 1 dropped, 1 given up, 1 open. There was more to do.",
+    ]
+    assert describe_participant(busy, "clicks") == [*words, "75 % of the clicks lie inside."]
+    assert describe_participant({**busy, "inside": 0.0}, "clicks") == [*words, "0 % of the clicks lie inside."]
+    # Without an answer there is no share, and in a study without clicks it means nothing.
+    assert describe_participant({**busy, "inside": None}, "clicks") == words
+    assert describe_participant({**busy, "inside": 0.75}, "ratings") == words
+    fresh = {**dict.fromkeys(batches, 0), "number": 1, "device": None, "answers": 1, "batches": 1, "valid_batches": 1}
+    assert describe_participant({**fresh, "finished": True, "inside": None}, "clicks") == [
+        "The code is that of participant 1 (no device yet).",
+        "1 answer in 1 batch: 1 valid, 0 dropped, 0 given up, 0 open. Nothing was left to do.",
+    ]

@@ -23,6 +23,18 @@ def test_one_bad_unit_costs_nobody_else_its_answer():
     assert outcome.split
 
 
+def test_a_bad_unit_that_is_alone_is_evaluated_once_and_nothing_is_split():
+    asked, raising = [], model("Raises", scenes="0")
+
+    def evaluate(units, built):
+        asked.append([unit.id for unit in units])
+        return BENCHMARK.evaluate(units, built)
+
+    outcome = evaluate_batch(replace(BENCHMARK, evaluate=evaluate), UNITS[:1], raising)
+    assert asked == [["scene-0000"]]
+    assert ([failure.unit for failure in outcome.failures], outcome.split) == (["scene-0000"], False)
+
+
 def test_a_unit_that_cannot_be_read_fails_before_the_model_sees_it():
     broken = replace(UNITS[0], payload=replace(UNITS[0].payload, scene=(UNITS[0].payload.scene[0], 99)))
     outcome = evaluate_batch(BENCHMARK, [broken, UNITS[1]], model("Raises", scenes="5"))

@@ -1,5 +1,6 @@
 import os
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,18 @@ def test_write_whole_leaves_the_old_file_when_it_cannot_finish(tmp_path, monkeyp
         write_atomically(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+@pytest.mark.parametrize("write", [write_atomically, write_if_absent])
+def test_a_file_that_cannot_be_made_at_all_says_the_systems_reason(tmp_path, monkeypatch, write):
+    def refused(*args, **kwargs):
+        raise PermissionError("read-only file system")
+
+    monkeypatch.setattr(Path, "open", refused)
+    monkeypatch.setattr(Path, "write_text", refused)
+    with pytest.raises(PermissionError, match="read-only"):
+        write(tmp_path / "file", "new")
+    assert not list(tmp_path.iterdir())
 
 
 def test_write_once_has_one_winner_among_many(tmp_path):

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.errors import OptionError
+from hardlook.errors import ChangedRun, OptionError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.evaluation import Worker
-from hardlook.harness.runs.plan import batches_of_shard, choose_batch_size, make_batches
+from hardlook.harness.runs.evaluation import Job, Worker
+from hardlook.harness.runs.plan import batches_of_shard, check_unchanged, choose_batch_size, make_batches, make_plan
+from hardlook.models.registry import build
 
 unit_lists = st.lists(st.sampled_from(["", "a", "b", "c"]), max_size=40).map(
     lambda groups: [Unit(str(index), None, group) for index, group in enumerate(groups)]
@@ -105,3 +108,29 @@ def test_never_more_than_there_are_units():
 
 def test_on_a_processor_the_benchmarks_own_size_serves():
     assert choose_batch_size(Worker(BENCHMARK, SimpleNamespace()), UNITS) == BENCHMARK.card.batch_size
+
+
+def planned(model="planted-segmenter"):
+    worker = Worker(BENCHMARK, build("planted-segmenter", role=BENCHMARK.card.role))
+    return make_plan(Job("closed-miou", model), worker, BENCHMARK.options(scenes=64), UNITS, batch_size=4)
+
+
+def test_a_plan_fits_its_own_folder_and_every_change_is_listed():
+    plan, here = planned(), Path("run")
+    check_unchanged(dict(plan.parts), plan, here)
+    stored = {**plan.parts, "batch size": 5, "gone": 1}
+    with pytest.raises(ChangedRun) as caught:
+        check_unchanged(stored, replace(plan, parts={**plan.parts, "new": 2}), here)
+    head, *lines = caught.value.what.split("\n")
+    assert head.endswith("with other units or answers:")
+    assert lines == [
+        "  batch size: 5 in the folder, 4 now", "  gone: 1 in the folder, nothing now",
+        "  new: nothing in the folder, 2 now",
+    ]  # fmt: skip
+    assert caught.value.file == "run"
+
+
+def test_a_model_that_is_not_registered_has_a_plan_under_its_own_name():
+    known, own = planned(), planned("mine")
+    assert own.parts["model name"] == "mine"
+    assert {name for name in known.parts if known.parts[name] != own.parts[name]} == {"model name", "model args"}

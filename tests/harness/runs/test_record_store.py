@@ -13,6 +13,7 @@ from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.record_store import (
     Failure,
     RecordWriter,
+    list_answered_units,
     list_contradicting_units,
     read_records,
     write_failures,
@@ -94,6 +95,27 @@ def test_of_two_records_of_a_unit_the_first_part_counts(tmp_path):
     records = read_records(folder, schema, "answers", ["unit", "hits"])
     assert records["hits"].to_list() == [first] != [last]
     assert list_contradicting_units(folder, schema, "answers") == ["a"]
+
+
+def test_equal_records_of_a_unit_in_two_parts_do_not_contradict(tmp_path):
+    folder, schema = RunFolder(tmp_path), RecordSchema((Column("hits", "int", "how many"),))
+    for part in ({"a": 1, "b": 1}, {"a": 1, "b": 2}, {"c": 3}, {"d": 4, "a": 1}):
+        writer = RecordWriter(folder, schema, "answers")
+        writer.add([{"unit": unit, "hits": hits} for unit, hits in part.items()], [])
+        writer.flush()
+    assert list_contradicting_units(folder, schema, "answers") == ["b"]
+    assert list_contradicting_units(folder, schema, "other answers") == []
+
+
+def test_units_are_answered_in_any_part_and_only_under_these_answers(tmp_path):
+    folder, schema = RunFolder(tmp_path), RecordSchema(())
+    assert list_answered_units(folder, "mine") == set()
+    for answers, units in (("mine", "ab"), ("mine", "c"), ("other", "cd")):
+        writer = RecordWriter(folder, schema, answers)
+        writer.add([{"unit": unit} for unit in units], [Failure("e", "evaluate", "broken", "")])
+        writer.flush()
+    assert list_answered_units(folder, "mine") == {"a", "b", "c"}
+    assert list_answered_units(folder, "other") == {"c", "d"}
 
 
 def test_of_two_failures_of_a_unit_the_latest_counts(tmp_path):

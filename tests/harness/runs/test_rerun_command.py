@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.cli import arguments
+from hardlook.harness.registry import BUILT_IN, find_benchmark
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import launch
 from hardlook.harness.runs.rerun_command import build_rerun_command
@@ -45,6 +46,13 @@ def test_only_what_differs_from_the_defaults_is_said():
     assert values(words, "--seed") == ["3"]
     assert "--no-keep-predictions" in words
     assert not {"--gt", "--split", "--pred-numbering", "--model", "--out"} & set(words)
+
+
+@pytest.mark.parametrize("name", sorted(BUILT_IN))
+def test_options_that_are_read_back_from_a_file_are_known_as_the_defaults(name):
+    defaults = find_benchmark(name).options.model_construct().model_dump(mode="json")
+    stored = {"benchmark": {"name": name}, "options": json.loads(json.dumps(defaults)), "model": None}
+    assert build_rerun_command(stored) == f"hardlook run {name} --out again"
 
 
 def test_a_model_that_is_gone_keeps_all_its_arguments():

@@ -7,6 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.integrate import quad
+from scipy.special import digamma
 from scipy.stats import norm
 from sklearn.feature_selection import mutual_info_classif
 
@@ -106,6 +107,33 @@ def test_equals_scikit_learn_on_the_same_noise(seed, n, k, labels, decimals):
     # scikit-learn's generator of old draws the same noise when it is passed for ours.
     ours = mutual_information(values, outcome, k=k, rng=np.random.RandomState(seed))
     assert ours == pytest.approx(theirs, abs=1e-9)
+
+
+class Silence:
+    """A generator without noise, so that distances that are equal but for rounding stay so."""
+
+    def standard_normal(self, size):
+        return np.zeros(size)
+
+
+def counted_information(values, outcome, k):
+    """Ross's estimate by a loop: who is nearer than the k-th neighbour of the same outcome, distance by distance."""
+    values, terms = values / values.std(), []
+    for value, label in zip(values, outcome, strict=True):
+        distances = np.abs(values - value)
+        own = np.sort(distances[outcome == label])
+        terms.append(digamma(k) - digamma(len(own)) - digamma(np.sum(distances < own[k])))
+    return max(0.0, digamma(len(values)) + np.mean(terms))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_neighbours_that_differ_by_rounding_alone_are_counted_by_their_distance(seed):
+    # Steps of a tenth: many distances are equal on paper and differ in the last bit.
+    values = rng(seed).choice(400, 100, replace=False) / 10 - 20
+    outcome = rng(seed + 100).integers(0, 2, 100)
+    for mirrored in (values, -values):
+        ours = mutual_information(mirrored, outcome, k=3, rng=Silence())
+        assert ours == pytest.approx(counted_information(mirrored, outcome, 3), abs=1e-12)
 
 
 def two_normals(n, seed):

@@ -1,5 +1,7 @@
 """Single images are scored as runs of one image."""
 
+import json
+
 import numpy as np
 import polars as pl
 import pytest
@@ -43,3 +45,16 @@ def test_an_image_without_a_labelled_pixel_is_not_judged(records):
     empty = records.with_columns(cells=pl.lit([], pl.List(pl.Int64)), pixels=pl.lit([], pl.List(pl.Int64)))
     assert np.isnan(BENCHMARK.qualities(empty, OPTIONS)["image-open-miou"].to_numpy()).all()
     assert BENCHMARK.caption(empty.row(0, named=True)) == "No pixel is labelled."
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_two_class_sets_have_a_harmonic_mean_and_other_numbers_of_sets_have_none(records, tmp_path, count):
+    sets = {"animals": ["cat", "dog"], "vehicles": ["car", "bus"], "ground": ["sky", "grass"]}
+    (tmp_path / "sets.json").write_text(json.dumps(dict(list(sets.items())[:count])))
+    card = BENCHMARK.score(records, OPTIONS.model_copy(update={"class_sets": tmp_path / "sets.json"}))
+    for name in ("miou", "open-miou"):
+        found = {one.slice["classes"]: one.value for one in card.scores if one.name == name and "classes" in one.slice}
+        assert list(found) == [*list(sets)[:count], *(["harmonic mean"] if count == 2 else [])]
+        if count == 2:
+            expected = 2 / (1 / found["animals"] + 1 / found["vehicles"])
+            assert found["harmonic mean"] == pytest.approx(expected)

@@ -9,6 +9,7 @@ from click_scenes import Recorder, instances, same
 
 from hardlook.errors import ModelError
 from hardlook.models.planted.disc import Disc
+from hardlook.models.roles import Clicks, Prompted
 from hardlook.rclicks.click_models.simple import Distance
 from hardlook.rclicks.clicks.courses import BASE, Rules, clicking_groups
 from hardlook.rclicks.clicks.simulation import simulate_clicks, simulate_first_clicks
@@ -88,6 +89,51 @@ def test_plays_of_one_image_share_one_session_which_is_let_go(alone, overlap):
     assert all(one() is None for one in gone)
     assert same(found[0], expected[0])
     assert found[3].union.shape == (3,)
+
+
+class Blank:
+    def predict(self, prompts):
+        return [Prompted(np.zeros((1, 1), bool)) for _ in prompts]
+
+
+def noted(name, rounds, notes):
+    """A simulation that notes its start and its end."""
+    notes.append(("start", name))
+    for _ in range(rounds):
+        yield [Clicks(np.zeros((1, 2), np.float32), np.ones(1, bool))]
+    notes.append(("end", name))
+    return name
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 3])
+def test_as_many_are_under_way_as_allowed_with_overlap_and_one_without(at_once):
+    for overlap, most in ((True, at_once), (False, 1)):
+        notes = []
+        started = [(Blank(), noted(name, 2, notes)) for name in range(5)]
+        assert run_simulations(started, overlap=overlap, at_once=at_once) == [0, 1, 2, 3, 4]
+        assert notes[:most] == [("start", name) for name in range(most)]
+        under_way = np.cumsum([1 if what == "start" else -1 for what, _ in notes])
+        assert under_way.max() == most
+        assert [name for what, name in notes if what == "start"] == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("overlap", [False, True])
+def test_a_session_is_let_go_before_the_next_image_is_opened(overlap):
+    opened, alive = [], []
+
+    def opening():
+        def open_once():
+            alive.append(sum(one() is not None for one in opened))
+            session = Blank()
+            opened.append(weakref.ref(session))
+            return session
+
+        return open_once
+
+    sources = [opening() for _ in range(3)]
+    started = [(source, noted(name, 2, [])) for source in sources for name in range(2)]
+    run_simulations(started, overlap=overlap, at_once=1)
+    assert alive == [0, 0, 0]
 
 
 class Failing:

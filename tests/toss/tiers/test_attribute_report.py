@@ -1,8 +1,20 @@
 """Attributes beside those of another table."""
 
+import numpy as np
 import pytest
 
-from hardlook.toss.tiers.attribute_report import MAX_SPOTS, build_scatter, compare_with_published
+from hardlook.harness.stats import Estimate, Interval
+from hardlook.toss.tiers.attribute_report import (
+    MAX_SPOTS,
+    ExactShare,
+    PublishedComparison,
+    RankAgreement,
+    build_distributions,
+    build_scatter,
+    compare_with_published,
+    comparison_to_json,
+    group_by_class,
+)
 from hardlook.toss.tiers.attributes import AttributeRow
 
 
@@ -43,3 +55,34 @@ def test_masks_without_a_value_are_in_no_chart():
     assert build_scatter([row("1", None, 0.5)], "saliou", "iou", {}, "") is None
     chart = build_scatter([row("1", None, 0.5), row("2", 0.25, 0.5)], "saliou", "iou", {}, "")
     assert [spot.label for spot in chart.spots] == ["2"]
+
+
+def test_titles_begin_with_a_capital_and_keep_the_rest():
+    rows = [row("1", 0.25, 0.5), row("2", 0.75, 1.0, class_name="dog")]
+    chart = build_scatter(rows, "saliou", "iou", {}, "")
+    assert (chart.title, chart.x_axis, chart.y_axis) == ("Salience and supervised IoU", "salience", "supervised IoU")
+    first, second, *_ = build_distributions(rows, group_by_class(rows), "class")
+    assert (first.title, second.title) == ("Salience by class", "Supervised IoU by class")
+    assert second.caption.startswith("IoU of the supervised model's pixels of the class with the mask.")
+    assert first.groups == [("all masks", [0.25, 0.75]), ("cat", [0.25]), ("dog", [0.75])]
+
+
+def test_a_comparison_as_json_has_the_numbers_of_every_column():
+    def ranked(column, value, low, high):
+        estimate = Estimate(value, Interval(low, high, 0.95, "percentile", 3, "image"), 0.1, 2000, 0)
+        return RankAgreement(column, estimate, np.zeros(3), np.zeros(3))
+
+    undefined = ranked("iou", float("nan"), float("nan"), float("nan"))
+    shares = (ExactShare("blob_count", 3, 4, 0.5), ExactShare("area_ratio", 0, 2, float("nan")))
+    found = PublishedComparison(5, (ranked("saliou", 0.5, 0.25, 0.75), undefined), shares)
+    assert comparison_to_json(found) == {
+        "rows": 5,
+        "spearman": {
+            "saliou": {"value": 0.5, "low": 0.25, "high": 0.75, "masks": 3},
+            "iou": {"value": None, "low": None, "high": None, "masks": 3},
+        },
+        "exact": {
+            "blob_count": {"equal": 3, "rows": 4, "spearman": 0.5},
+            "area_ratio": {"equal": 0, "rows": 2, "spearman": None},
+        },
+    }

@@ -99,6 +99,17 @@ def test_numbers_that_are_not_finite_are_unknown(tmp_path):
     assert [row.filename for row in read_attributes(path, unfinished=True)] == ["1_a"]
 
 
+def test_a_table_that_names_no_class_and_image_has_those_of_the_token(tmp_path):
+    path = tmp_path / "table.csv"
+    cells = ",,.5,.5,.5,.5,2,0"
+    path.write_text(f"{','.join(PUBLISHED_COLUMNS)}\n12_2007_000032{cells}\n")
+    [row] = read_attributes(path, class_name=lambda number: f"class {number}")
+    assert (row.class_name, row.image) == ("class 12", "2007_000032")
+    path.write_text(f"{','.join(PUBLISHED_COLUMNS)},class,image\n1_a{cells},cat,elsewhere\n2_b{cells},,\n")
+    found = [(row.class_name, row.image) for row in read_attributes(path)]
+    assert found == [("cat", "elsewhere"), ("2", "b")]
+
+
 @pytest.mark.real
 def test_the_published_table_reads_whole(shared_data):
     rows = read_attributes(shared_data / "reference" / "toss" / "data" / "analysis" / "test_stats.csv")

@@ -1,10 +1,15 @@
-"""Borders of saliency maps: blurred, crisp and blank."""
+"""Borders of saliency maps: blurred, crisp and blank, and the study of two models."""
+
+from types import SimpleNamespace
 
 import cv2
 import numpy as np
 import pytest
 
-from hardlook.toss.tiers.border_study import measure_border, summarise_borders
+from hardlook.errors import DataError
+from hardlook.toss.tiers.attributes import FailedImage
+from hardlook.toss.tiers.border_study import draw_borders, measure_border, run_border_study, summarise_borders
+from hardlook.toss.tiers.dataset import OpenedData
 
 
 def test_a_blurred_border_is_wider_and_a_blank_map_has_none():
@@ -18,3 +23,76 @@ def test_a_blurred_border_is_wider_and_a_blank_map_has_none():
     assert blank.undecided == 0 and np.isnan(blank.width)
     summary = summarise_borders("model", [measure_border(crisp), blank])
     assert summary.blank == 1 and summary.width.value == 0
+
+
+class Pictures:
+    """Images of 512 x 512, white in the first n columns, where n is the image's name."""
+
+    def image_of(self, token):
+        return token.partition("_")[2]
+
+    def read_image(self, token):
+        image = np.zeros((512, 512, 3), np.uint8)
+        image[:, : int(self.image_of(token))] = 255
+        return image
+
+
+def faded(grey, broken=()):
+    """A named model whose map has the value `grey` where the image is white; images `broken` wide raise."""
+
+    def saliency(images):
+        white = np.stack([image[..., 0] == 255 for image in images])
+        if white[0, 0].sum() in broken:
+            raise RuntimeError("no such picture")
+        return np.where(white, grey, 0).astype(np.float32)
+
+    return SimpleNamespace(model=SimpleNamespace(saliency=saliency), facts=lambda: {"grey": grey})
+
+
+OPENED = OpenedData(Pictures(), ("1_128", "2_128", "1_256", "1_384"), (FailedImage("512", "cut off"),))
+
+
+def study(models, images=9):
+    steps = []
+
+    def start(total, done):
+        steps.append((total, done))
+        return lambda more, failed: steps.append((more, failed))
+
+    return *run_border_study(opened=OPENED, models=models, images=images, seed=0, start=start), steps
+
+
+def test_an_image_that_a_model_fails_on_is_named_and_costs_no_other():
+    sections, document, failures, steps = study({"sure": faded(1.0), "unsure": faded(0.75, broken={256})})
+    assert failures == [FailedImage("512", "cut off"), FailedImage("256", "RuntimeError: no such picture")]
+    assert steps[0] == (3, 0) and sorted(steps[1:]) == [(1, 0), (1, 0), (1, 1)]
+    # White is a quarter and three quarters of the two images that are left.
+    assert document["images"] == 2 and document["models"] == [{"grey": 1.0}, {"grey": 0.75}]
+    undecided = {name: one["undecided"] for name, one in document["borders"].items()}
+    assert (undecided["sure"]["value"], undecided["unsure"]["value"]) == (0, 0.5)
+    assert document["summary"].startswith("sure has the crisper borders: 0.0 % ")
+    examples = [(one.unit.partition("_")[2], one.caption) for one in sections[0].blocks[-1].examples]
+    assert examples == [("384", "undecided: 0.0 % and 75.0 %"), ("128", "undecided: 0.0 % and 25.0 %")]
+
+
+def test_at_most_the_wanted_images_are_measured():
+    models = {"sure": faded(1.0), "unsure": faded(0.75)}
+    assert [study(models, images)[1]["images"] for images in (1, 2, 3, 4)] == [1, 2, 3, 3]
+
+
+def test_a_study_of_failures_alone_is_refused():
+    with pytest.raises(DataError, match=r"no image could be measured \(4 images failed, the first: 512: cut off\)"):
+        study({"sure": faded(1.0), "broken": faded(1.0, broken={128, 256, 384})})
+
+
+def test_pictures_show_the_image_and_both_maps_in_grey():
+    models = {"sure": faded(1.0), "unsure": faded(0.6)}
+    sections, *_ = study(models)
+    pictures = draw_borders(OPENED.source, models, sections)
+    assert {token.partition("_")[2] for token in pictures} == {"128", "256", "384"}
+    for token, shown in pictures.items():
+        image = OPENED.source.read_image(token)
+        assert [picture.label for picture in shown] == ["image", "sure", "unsure"]
+        # .6 of 255 is 153; the image is black and white, as the sure map.
+        for picture, expected in zip(shown, (image, image, np.where(image, 153, 0)), strict=True):
+            assert np.abs(picture.image.astype(int) - expected).max() <= 1

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from hardlook.toss.tiers.encoder_study import build_encoder_page, compare_encoders
+from hardlook.toss.tiers.encoder_study import MAX_SPOTS, build_encoder_page, compare_encoders
 from hardlook.toss.tiers.similarity import pair_cosines
 
 
@@ -54,3 +54,17 @@ def test_the_page_shows_the_agreement_in_percent_beside_the_published_ones():
         f"{k} and CLIP (published)": v for k, v in document["published_percent_with_clip"].items()
     }
     assert dict(spread.groups).keys() == {"a", "b"} and document["pairs"] == 40
+
+
+@pytest.mark.parametrize(
+    ("pairs", "step"), [(2, 1), (MAX_SPOTS, 1), (MAX_SPOTS + 1, 2), (2 * MAX_SPOTS, 2), (2 * MAX_SPOTS + 1, 3)]
+)
+def test_a_chart_of_many_pairs_draws_evenly_spaced_ones_and_says_so(pairs, step):
+    cosines = {"a": np.linspace(0, 1, pairs), "b": np.linspace(1, 0, pairs)}
+    # Two images, so that the interval is quick.
+    agreement = compare_encoders(cosines, [str(n % 2) for n in range(pairs)])
+    (section, *_), document = build_encoder_page(cosines, agreement)
+    scatter = section.blocks[1]
+    assert [spot.x for spot in scatter.spots] == cosines["a"][::step].tolist()
+    assert [spot.y for spot in scatter.spots] == cosines["b"][::step].tolist()
+    assert f"every {step}. drawn" in scatter.caption and document["pairs"] == pairs

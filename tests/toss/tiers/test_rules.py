@@ -257,6 +257,13 @@ def test_levels_are_what_they_say():
     assert len({(row.query, row.transform) for row in rows if row.split == "L1"}) == 5 * 192
 
 
+@pytest.mark.parametrize("seed", [46439, 21549])  # these draw the lowest and the highest number
+def test_transforms_have_four_numbers_from_1_to_99999(seed):
+    rows = build_support_cognizance({"cat": ["1_a"]}, ["cat"], {}, seed=seed)
+    numbers = {row.transform for row in rows if row.split == "L1"}
+    assert len(numbers) == 4 and min(numbers) >= 1 and max(numbers) <= 99_999
+
+
 def test_other_classes_are_met_evenly_by_the_same_queries():
     rows = [row for row in build_support_cognizance(MANY, list(MANY), {}) if row.split == "L4" and row.query[0] == "1"]
     assert Counter(row.support.partition("_")[0] for row in rows) == {"2": 10, "3": 10, "4": 10, "5": 10}

@@ -68,6 +68,14 @@ def test_weights_by_hand_under_three_readings():
     assert intervals["easy_sal"].value == pytest.approx(found["mask mean"][0].weight)
 
 
+def test_a_resample_without_a_partition_counts_it_as_zero():
+    # One image in each: a third of the resamples of four images miss any one, and a few have it alone, all five parts.
+    rows = [row(name, 0.5, 0.5) for name in "abcd"]
+    for estimate in weight_intervals(rows, dict(zip("abcd", ORDER, strict=True))).values():
+        assert estimate.value == pytest.approx(1.25)
+        assert estimate.interval.low == 0 and 1.25 < estimate.interval.high <= 5
+
+
 @pytest.mark.parametrize(
     ("partitions", "message"),
     [

@@ -69,9 +69,7 @@ def clicks(
     scenes: Scenes = 24,
     mode: Annotated[
         list[str] | None,
-        typer.Option(
-            "--mode", help="text, cut-out, shifted, silhouette or highlighted; repeatable; cut-out if omitted."
-        ),
+        typer.Option(help="text, cut-out, shifted, silhouette or highlighted; repeatable; cut-out if omitted."),
     ] = None,
     descriptions: Annotated[
         Path | None, typer.Option(help="For the text mode: a csv file with full_stem and description.")
@@ -97,9 +95,7 @@ def clicks(
     round_: Annotated[int, typer.Option("--round", min=1, max=2, help="1: objects; 2: errors of predictions.")] = 1,
     masks: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--masks", help="Round 2: finished `hardlook run rclicks` folders, or a folder of masks; repeatable."
-        ),
+        typer.Option(help="Round 2: finished `hardlook run rclicks` folders, or a folder of masks; repeatable."),
     ] = None,
     limit: Annotated[float, typer.Option(min=0, max=1, help="Round 2: correct masks with an IoU up to this.")] = 0.95,
     errors: Annotated[
@@ -135,12 +131,7 @@ def clicks(
         instructions,
         title=title,
         modes=tuple(mode or ("cut-out",)),
-        timings={
-            "image": image_seconds,
-            "target": target_seconds,
-            "target_text": text_seconds,
-            "again": again_seconds,
-        },
+        timings={"image": image_seconds, "target": target_seconds, "target_text": text_seconds, "again": again_seconds},
         batch_size=batch_size,
         click_radius=radius,
         target_answers=target_clicks,
@@ -174,9 +165,7 @@ def review(
     study: StudyFolder,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data", help="candidates=DIR with \\[split/]concept/context/image, or a manifest.", show_default=False
-        ),
+        typer.Option(help="candidates=DIR with \\[split/]concept/context/image, or a manifest.", show_default=False),
     ] = None,
     at_most: Annotated[int | None, typer.Option(min=1, help="Draw at most this many candidates.")] = None,
     scenes: Scenes = 24,
@@ -224,9 +213,8 @@ def review(
     )
     paths = arguments.parse_paths(data, "--data", alone=CANDIDATES)
     if set(paths) - {CANDIDATES}:
-        raise OptionError(
-            f"--data {', '.join(sorted(paths))}: a review takes candidates only", remedy="--data candidates=DIR"
-        )
+        what = f"--data {', '.join(sorted(paths))}: a review takes candidates only"
+        raise OptionError(what, remedy="--data candidates=DIR")
     with open_progress(quiet) as progress:
         made = make_review_study(
             study, paths.get(CANDIDATES), settings, at_most=at_most, scenes=scenes, seed=seed, progress=progress
@@ -242,20 +230,18 @@ def ratings(
         typer.Option("--labels", help="A name from `hardlook labels list`, or a file; default voc20, none with --run."),
     ] = None,
     measures: Annotated[
-        str, typer.Option("--measures", help="Names from `hardlook similarity measures`, with commas.")
+        str, typer.Option(help="Names from `hardlook similarity measures`, with commas.")
     ] = "path,wup,lin,lesk",
     source: Annotated[
-        list[str] | None, typer.Option("--source", help="MEASURE=PATH of vectors or a model folder; repeatable.")
+        list[str] | None, typer.Option(help="MEASURE=PATH of vectors or a model folder; repeatable.")
     ] = None,
-    variant: Annotated[
-        str, typer.Option("--variant", help="Senses of a shipped set: corrected or published.")
-    ] = "corrected",
+    variant: Annotated[str, typer.Option(help="Senses of a shipped set: corrected or published.")] = "corrected",
     unknown: Annotated[
         str, typer.Option("--unknown", help="What labels that a measure lacks get: hypernym, zero, error or random.")
     ] = "hypernym",
     pairs: Annotated[int, typer.Option("--pairs", min=0, help="Pairs of labels, the same for all measures.")] = 40,
     run: Annotated[
-        Path | None, typer.Option("--run", help="Folder of a finished `hardlook run open-miou`, for pictures.")
+        Path | None, typer.Option(help="Folder of a finished `hardlook run open-miou`, for pictures.")
     ] = None,
     pictures: Annotated[int, typer.Option("--pictures", min=0, help="Pictures from --run.")] = 20,
     question: Annotated[
@@ -319,11 +305,7 @@ def ratings(
 
 
 def read_settings(
-    kind: str,
-    language: list[str] | None,
-    consent: list[str] | None,
-    instructions: list[str] | None,
-    **values: Any,
+    kind: str, language: list[str] | None, consent: list[str] | None, instructions: list[str] | None, **values: Any
 ) -> StudySettings:
     """The settings of a study from options; an invalid value is an `OptionError` that names its option.
 
@@ -332,15 +314,10 @@ def read_settings(
     """
     languages = tuple(language or ("en", "de"))
     try:
-        return StudySettings.model_validate(
-            {
-                "kind": kind,
-                "languages": languages,
-                "consent": read_texts(consent, "--consent", languages),
-                "instructions": read_texts(instructions, "--instructions", languages),
-                **values,
-            }
-        )
+        consents = read_texts(consent, "--consent", languages)
+        shown = read_texts(instructions, "--instructions", languages)
+        read = {"kind": kind, "languages": languages, "consent": consents, "instructions": shown}
+        return StudySettings.model_validate({**read, **values})
     except ValidationError as error:
         options = {"modes": "--mode", "devices": "--devices", "languages": "--language", "title": "--title"}
         field = next(iter(error.errors()[0]["loc"]), "")

@@ -56,15 +56,13 @@ Database = Annotated[
 @app.command("rehearse")
 def rehearse(
     study: Annotated[Path, typer.Argument(metavar="STUDY", help="The study folder; nothing is written into it.")],
-    participants: Annotated[
-        int, typer.Option("--participants", min=1, max=1000, help="Simulated people, all at once.")
-    ] = 20,
+    participants: Annotated[int, typer.Option(min=1, max=1000, help="Simulated people, all at once.")] = 20,
     batches: Annotated[
-        int | None, typer.Option("--batches", min=1, help="Batches per participant; all there are if omitted.")
+        int | None, typer.Option(min=1, help="Batches per participant; all there are if omitted.")
     ] = None,
     clicks: Annotated[str, typer.Option("--clicks", help="The click model that draws their clicks.")] = "distance",
     careless: Annotated[
-        float, typer.Option("--careless", min=0, max=1, help="Share of clicks that go anywhere in the image.")
+        float, typer.Option(min=0, max=1, help="Share of clicks that go anywhere in the image.")
     ] = 0.05,
     real_time: Annotated[
         bool, typer.Option("--real-time", help="Show each phase for its full time; otherwise for no time.")
@@ -72,9 +70,7 @@ def rehearse(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for an export of their answers, as `collect export` writes it.")
     ] = None,
-    database: Annotated[
-        str | None, typer.Option("--database", help="An empty database to use; a temporary file if omitted.")
-    ] = None,
+    database: Annotated[str | None, typer.Option(help="An empty database to use; a temporary file if omitted.")] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the simulated answers.")] = 0,
     as_json: arguments.Json = False,
 ) -> None:
@@ -179,17 +175,14 @@ def serve(
         address = f"{public.origin}/" if public.url else local
         research = f"{address.rstrip('/')}{RESEARCH_HOME}/key/{key}"
         if host not in LOOPBACK and not public.secure:
-            typer.echo(
+            warning = (
                 f"warning: {host} can be reached from other machines, and the connection is not encrypted: answers "
-                "and cookies can be read on the way; put a proxy with https before it and pass --public-url",
-                err=True,
+                "and cookies can be read on the way; put a proxy with https before it and pass --public-url"
             )
+            typer.echo(warning, err=True)
         if public.url and not trusted_proxy:
-            typer.echo(
-                "warning: without --trusted-proxy all who come through the proxy count as one address and share its "
-                "limits",
-                err=True,
-            )
+            warning = "all who come through the proxy count as one address and share its limits"
+            typer.echo(f"warning: without --trusted-proxy {warning}", err=True)
         if as_json:
             typer.echo(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:
@@ -203,9 +196,7 @@ def invite(
     study: StudyFolder,
     count: Annotated[int, typer.Option("--count", min=1, max=100_000, help="How many links.")] = 20,
     days: Annotated[int, typer.Option("--days", min=1, max=3650, help="Days until the links expire.")] = 30,
-    base_url: Annotated[
-        str, typer.Option("--base-url", help="The address that participants type.")
-    ] = "http://127.0.0.1:8000",
+    base_url: Annotated[str, typer.Option(help="The address that participants type.")] = "http://127.0.0.1:8000",
     as_json: Annotated[bool, typer.Option("--json", help="Print the links as JSON.")] = False,
 ) -> None:
     """Make invitation links, one per line, each for one participant.
@@ -243,20 +234,15 @@ def status(
 
       hardlook collect status study --code 7K2M9XQ4RTBC
     """
-    from hardlook.collect.results.status import (
-        build_status,
-        describe_participant,
-        describe_status,
-        find_participant_by_code,
-    )
+    from hardlook.collect.results import status as progress
 
     with _open_stored_study(study, database) as (opened, store):
         if code:
-            found = find_participant_by_code(opened, store, code)
-            lines = describe_participant(found, opened.settings.kind)
+            found = progress.find_participant_by_code(opened, store, code)
+            lines = progress.describe_participant(found, opened.settings.kind)
         else:
-            found = build_status(opened, store, time.time())
-            lines = describe_status(found)
+            found = progress.build_status(opened, store, time.time())
+            lines = progress.describe_status(found)
     if as_json:
         print_json(found)
     else:
@@ -271,11 +257,10 @@ def export(
         typer.Option("--out", help="Folder for the files, report.json and page.html; STUDY/export if omitted."),
     ] = None,
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Only clicks of this display mode in clicks.csv; all if omitted.")
+        str | None, typer.Option(help="Only clicks of this display mode in clicks.csv; all if omitted.")
     ] = None,
     rules: Annotated[
-        Path | None,
-        typer.Option("--rules", help="JSON of exclusion rules, in place of those set on the dashboard."),
+        Path | None, typer.Option("--rules", help="JSON of exclusion rules, in place of those set on the dashboard.")
     ] = None,
     all_clicks: Annotated[
         bool, typer.Option("--all-clicks", help="Invalid clicks too, of participants that no rule excludes.")

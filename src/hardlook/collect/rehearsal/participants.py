@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from httpx import AsyncClient, Response
 
 _CSRF = re.compile(r'name="csrf"[^>]*value="([^"]*)"')
-
 _RETRY_STATUSES = (429, 502, 503, 504)
-
 _TIMEOUT = 120.0  # seconds without a reply of the server after which a participant gives up
 
 
@@ -60,10 +58,7 @@ class CrowdResult:
 
 @dataclass(frozen=True)
 class AcknowledgedAnswer:
-    """An answer that the server acknowledged as stored; `seconds` from its last sending to the acknowledgement.
-
-    `tasks` are the ids of all tasks that look like the one answered; `sent` counts the attempts.
-    """
+    """An answer to a task that looks like all `tasks`, stored `seconds` after the last of `sent` attempts."""
 
     key: str
     tasks: tuple[str, ...]
@@ -199,10 +194,8 @@ class SimulatedParticipant:
         await self._send(trial, tasks, self.answers.answer(self.number, tasks[0]), measured)
 
     async def _fetch_pictures(self, shown: Mapping[str, Any]) -> tuple[Task, ...]:
-        image, target = [
-            (await self._request("GET", shown[name])).content if shown.get(name) else None
-            for name in ("image", "target")
-        ]
+        addresses = [shown.get(name) for name in ("image", "target")]
+        image, target = [(await self._request("GET", one)).content if one else None for one in addresses]
         return self.finder.find(image, target, shown)
 
     def _phases(self, mode: str) -> dict[str, float]:
@@ -233,10 +226,7 @@ class SimulatedParticipant:
         return (await self._retry(method, address, **rest))[0]
 
     async def _retry(self, method: str, address: str, **rest: Any) -> tuple[Response, float, int]:
-        """Send a request until there is a reply, since the server may be restarting.
-
-        Returns the reply, the seconds from the last attempt to it, and the number of attempts.
-        """
+        """Send a request until the server replies; the reply, the seconds it took, and the number of attempts."""
         from httpx import TransportError
 
         started = time.monotonic()
@@ -255,10 +245,7 @@ class SimulatedParticipant:
 
 
 class AnswerModel:
-    """Draws answers to tasks: clicks from the click model `clicks`, ratings near the measure's value.
-
-    `careless` is the share of clicks that go anywhere in the image.
-    """
+    """Draws answers: clicks from the model `clicks`, a share `careless` anywhere, and ratings near the task's value."""
 
     def __init__(self, study: Study, *, clicks: str = "distance", careless: float = 0.0, seed: int = 0) -> None:
         self._study, self._careless, self._seed = study, careless, seed
@@ -312,10 +299,7 @@ class TaskFinder:
                     self._tasks.setdefault(key, []).append(task)
 
     def find(self, image: bytes | None, target: bytes | None, shown: Mapping[str, Any]) -> tuple[Task, ...]:
-        """The tasks of a picture, its target and the texts shown with them; a `DataError` if there is none.
-
-        Several if they look the same: two measures may give a pair of labels the same value.
-        """
+        """The tasks that look like this, several where two measures give a pair one value; none is a `DataError`."""
         found = self._tasks.get(_make_key(image, target, shown), [])
         if not found:
             raise DataError("the server showed a picture that no task has", unit=str(shown.get("id", "")))

@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
 
 NO_WAITING = Timings(image=0, target=0, target_text=0, again=0)
-
 NO_LIMIT = 1_000_000
-
 _ERRORS = ("lost", "changed", "doubled", "twice", "beyond", "miscounted")
 
 
@@ -61,7 +59,8 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
     rows = store.answers()
     stored = {row["key"]: row for row in rows.iter_rows(named=True)}
     lost = sum(one.key not in stored for one in sent)
-    changed = sum(one.key in stored and not _is_stored(one, stored[one.key]) for one in sent)
+    kept = [(one, stored[one.key]) for one in sent if one.key in stored]
+    changed = sum(row["task"] not in one.tasks or any(row[k] != v for k, v in one.answer.items()) for one, row in kept)
     doubled = (rows.height - rows["key"].n_unique()) + (rows.height - rows["assignment"].n_unique())
     twice = rows.height - rows.select("participant", "subject").n_unique()
     counted = rows.filter(pl.col("batch_valid") == 1)
@@ -72,10 +71,6 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
     miscounted = sum(valid.get((item, device), 0) != number for item, device, number in progress)
     beyond = sum(number > target for number in valid.values())
     return AnswerAudit(len(sent), rows.height, lost, changed, doubled, twice, beyond, miscounted)
-
-
-def _is_stored(one: AcknowledgedAnswer, row: dict[str, object]) -> bool:
-    return row["task"] in one.tasks and all(row[name] == value for name, value in one.answer.items())
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,7 @@ def describe_rehearsal(document: Mapping[str, Any]) -> str:
     lines = [
         f"{document['participants']:,} simulated people gave {document['acknowledged']:,} answers in "
         f"{document['seconds']:.1f} s ({document['answers_a_second']:.0f} per second); "
-        f"{document['finished']:,} finished",
+        f"{document['finished']:,} finished"
     ]
     if storing := document["storing_ms"]:
         lines.append(f"an answer was stored within {storing['median']:.0f} ms (median), {storing['p99']:.0f} ms (99 %)")

@@ -42,11 +42,8 @@ if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
 FORM_TOKEN = "token"
-
 MAX_LINKS, DEFAULT_LINKS, MAX_DAYS, DEFAULT_DAYS = 1000, 20, 3650, 30
-
 _LOG_IN = "Log in first."
-
 _CHUNK_BYTES = 1 << 18
 
 # The values of a template from a snapshot, the excluded participants with the reasons, and the parameters.
@@ -291,9 +288,8 @@ class _Endpoints:
 
     def _page_request(self, request: Request, pairs: Pairs) -> PageRequest:
         base_url = self.public_url or f"{request.url.scheme}://{request.headers.get('host', '')}"
-        return PageRequest(
-            pairs, self.gate.make_form_token(request), base_url, str(request.path_params.get("task", ""))
-        )
+        token, task = self.gate.make_form_token(request), str(request.path_params.get("task", ""))
+        return PageRequest(pairs, token, base_url, task)
 
 
 def _read_field(body: bytes, name: str) -> str:
@@ -326,10 +322,8 @@ def _serve_archive(board: Dashboard) -> Response:
         stream = None
     if stream is None:
         raise RequestRefused(404, "no-export", "No files were made yet.")
-    headers = {
-        "content-disposition": f'attachment; filename="{archive_name(board.study, state)}"',
-        "content-length": str(stream.seek(0, 2)),
-    }
+    disposition = f'attachment; filename="{archive_name(board.study, state)}"'
+    headers = {"content-disposition": disposition, "content-length": str(stream.seek(0, 2))}
     stream.seek(0)
     return StreamingResponse(_read_chunks(stream), media_type="application/zip", headers=headers)
 

@@ -25,16 +25,12 @@ Advance = Callable[[int], None]
 
 # Writes the files of an export into a folder, and reports the number of tasks done.
 Write = Callable[[Path, Advance], object]
-
 MAX_LISTED = 40
 
 
 @dataclass(frozen=True)
 class ExportState:
-    """The state of an export: `done` of `of` tasks, times in seconds, `size` of the archive in bytes.
-
-    `files` are the packed files as (name, bytes).
-    """
+    """The state of an export: `done` of `of` tasks, times in seconds, sizes in bytes, `files` as (name, bytes)."""
 
     running: bool = False
     began: float = 0.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote
 
 import numpy as np
@@ -34,22 +34,13 @@ from hardlook.errors import DataError
 from hardlook.report.formatting import format_count
 
 ADDRESS, TASKS_PER_PAGE = "/research/images", 48
-
 SORTS = {"fewest": "fewest valid answers first", "most": "most valid answers first", "order": "in the study's order"}
-
 MAX_MARKS = 2000
-
 
 # A speckled mask has more edges than a page can hold; its outline is then drawn from a coarser mask.
 MAX_RUNS = 20_000
 
-
-CLASSES = {
-    "inside": "inside the region",
-    "near": "outside, within the click radius",
-    "outside": "outside and too far",
-}
-
+CLASSES = {"inside": "inside the region", "near": "outside, within the click radius", "outside": "outside and too far"}
 THUMBNAIL_PIXELS, MAX_THUMBNAIL_BYTES, _JPEG_QUALITY = 320, 32 * 2**20, 80
 
 
@@ -61,11 +52,8 @@ def gallery_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) ->
     tasks = [task for task in snapshot.study.tasks if isinstance(task, ClickTask) and not task.training]
     counts = count_answers(snapshot.answers, excluded)
     tables = {
-        task.id: [
-            (mode, [counts.get((task.id, mode, device), (0, 0)) for device in settings.devices])
-            for mode in settings.modes
-        ]
-        for task in tasks
+        task: [(mode, [counts.get((task, mode, used), (0, 0)) for used in settings.devices]) for mode in settings.modes]
+        for task in (task.id for task in tasks)
     }
     valid = {task: [count for _, cells in table for count, _ in cells] for task, table in tables.items()}
     found = [task for task in tasks if (not below or min(valid[task.id]) < below) and text in task.full_stem.casefold()]
@@ -75,13 +63,8 @@ def gallery_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) ->
     shown, listing = paginate(found, parameters, ADDRESS, TASKS_PER_PAGE, noun="task", total=len(tasks))
     return {
         "cards": [
-            {
-                "name": task.full_stem,
-                "address": image_address(task.id),
-                "picture": thumbnail_address(task.id),
-                "rows": tables[task.id],
-            }
-            for task in shown
+            {"name": name, "address": image_address(id), "picture": picture_address(id, "small"), "rows": tables[id]}
+            for name, id in ((task.full_stem, task.id) for task in shown)
         ],
         "devices": settings.devices,
         "chosen": {"q": parameters.get_text("q"), "below": below or "", "sort": sort},
@@ -108,14 +91,9 @@ def image_address(task: str) -> str:
     return f"{ADDRESS}/{quote(task, safe='')}"
 
 
-def thumbnail_address(task: str) -> str:
-    """A task's picture, reduced."""
-    return f"/research/pictures/{quote(task, safe='')}/small"
-
-
-def picture_address(task: str) -> str:
-    """A task's picture in full size."""
-    return f"/research/pictures/{quote(task, safe='')}/whole"
+def picture_address(task: str, size: Literal["small", "whole"]) -> str:
+    """A task's picture, reduced or in full size."""
+    return f"/research/pictures/{quote(task, safe='')}/{size}"
 
 
 class TaskPictures:
@@ -188,12 +166,15 @@ def image_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs, task
         for used in settings.devices
         if (not mode or shown == mode) and (not device or used == device)
     ]
-    mask = _read_mask(snapshot.study, task)
+    try:
+        mask = read_mask(snapshot.study.file(task.mask), (task.width, task.height))
+    except (DataError, OSError):
+        mask = None
     order = list(dict.fromkeys(item.task for item in snapshot.study.items))
     place = order.index(task.id)
     return {
         "task": task,
-        "picture": picture_address(task.id),
+        "picture": picture_address(task.id, "whole"),
         "outline": outline_path(mask) if mask is not None and outlined else "",
         "no_mask": mask is None,
         "panels": panels,
@@ -208,14 +189,6 @@ def image_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs, task
         "gallery": ADDRESS,
         "name": task.full_stem,
     }
-
-
-def _read_mask(study: Study, task: ClickTask) -> NDArray[np.bool_] | None:
-    """The region (H, W) to click; None where its file is missing or broken."""
-    try:
-        return read_mask(study.file(task.mask), (task.width, task.height))
-    except (DataError, OSError):
-        return None
 
 
 def _click_class() -> pl.Expr:
@@ -280,7 +253,9 @@ def outline_path(mask: NDArray[np.bool_], max_runs: int = MAX_RUNS) -> str:
         across, down = _edge_runs(mask), _edge_runs(mask.T)
         if len(across) + len(down) <= max_runs or min(mask.shape) == 1:
             break
-        mask, cell = _halve(mask), cell * 2
+        # Half the size: True where any of four pixels is.
+        padded = np.pad(mask, [(0, size % 2) for size in mask.shape])
+        mask, cell = np.asarray(padded.reshape(len(padded) // 2, 2, -1, 2).any(axis=(1, 3))), cell * 2
     parts = [f"M{start * cell} {line * cell}h{length * cell}" for line, start, length in across.tolist()]
     parts += [f"M{line * cell} {start * cell}v{length * cell}" for line, start, length in down.tolist()]
     return "".join(parts)
@@ -293,9 +268,3 @@ def _edge_runs(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
     line, start = np.nonzero(turns == 1)
     _, stop = np.nonzero(turns == -1)
     return np.stack([line, start, stop - start], axis=1).astype(np.int64)
-
-
-def _halve(mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """A mask of half the size: True where any of four pixels is."""
-    padded = np.pad(mask, [(0, size % 2) for size in mask.shape])
-    return np.asarray(padded.reshape(len(padded) // 2, 2, -1, 2).any(axis=(1, 3)))

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from hardlook.collect.research.images import ADDRESS, picture_address, thumbnail_address
+from hardlook.collect.research.images import ADDRESS, picture_address
 from hardlook.collect.research.requests import Pairs, Parameters, paginate
 from hardlook.collect.research.snapshot import Snapshot, select_counted
 from hardlook.collect.results.rating_scores import SCALE
@@ -69,10 +69,7 @@ def group_ratings(answers: pl.DataFrame) -> dict[str, list[int]]:
 
 
 def build_measure_rows(tasks: list[RatingTask], by_task: dict[str, list[int]]) -> list[dict[str, Any]]:
-    """Per measure: ratings, things rated, their mean, and how often each rating was given, with heights of bars.
-
-    All ratings have the same weight.
-    """
+    """Per measure, all of equal weight: ratings, things rated, their mean, and bars of how often each was given."""
     given: dict[str, list[list[int]]] = {task.measure: [] for task in tasks}
     for task in tasks:
         if task.id in by_task:
@@ -108,7 +105,7 @@ def _sort_tasks(tasks: list[RatingTask], by_task: dict[str, list[int]], sort: st
 def _rating_row(task: RatingTask, ratings: list[int]) -> dict[str, Any]:
     return {
         "labels": ", ".join(task.labels),
-        "picture": thumbnail_address(task.id) if task.image else "",
+        "picture": picture_address(task.id, "small") if task.image else "",
         "measure": task.measure,
         "value": format_number(task.value, 3) if task.measure else "",
         "ratings": len(ratings),
@@ -143,8 +140,8 @@ def review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> 
         "cards": [
             {
                 "claim": claim,
-                "picture": thumbnail_address(claim.task.id),
-                "whole": picture_address(claim.task.id),
+                "picture": picture_address(claim.task.id, "small"),
+                "whole": picture_address(claim.task.id, "whole"),
                 "verdicts": verdicts.get(claim.task.id, []),
             }
             for claim in shown
@@ -156,10 +153,7 @@ def review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> 
 
 
 def format_agreement(claims: tuple[ReviewedClaim, ...]) -> dict[str, Any]:
-    """Agreement on claims with at least two reviews: their number, the share of equal pairs, two coefficients.
-
-    Undefined values are dashes; intervals are in the export, since they take long to compute.
-    """
+    """Agreement on claims with two reviews or more: number, share of equal pairs, coefficients; dashes if undefined."""
     counts = count_verdicts(claims)
     if not len(counts):
         return {"claims": 0, "percent": MISSING, "fleiss": MISSING, "alpha": MISSING}

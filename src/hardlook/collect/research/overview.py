@@ -19,9 +19,7 @@ from hardlook.report.formatting import format_count, format_number
 from hardlook.report.markup import element
 
 HOURS = 48
-
 _TOP, _TALL, _LEFT, _RIGHT = 34.0, 120.0, 52.0, 8.0
-
 WIDTHS = (720.0, 340.0)
 
 
@@ -29,13 +27,11 @@ def overview_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -
     """The values of the template `overview.html`, which has no parameters."""
     Parameters(pairs, ())
     participants = snapshot.participants
+    done = {name: participants[name].count() for name in ("trained", "finished")}
     counts = count_by_hour(snapshot.answers["received"].to_numpy(), snapshot.taken)
     return {
         "rows": build_progress_rows(snapshot.study, snapshot.progress),
-        "people": {
-            "joined": len(participants),
-            **{name: participants[name].count() for name in ("trained", "finished")},
-        },
+        "people": {"joined": len(participants), **done},
         "trains": bool(snapshot.study.training),
         "batches": count_batches(snapshot.batches),
         "answers": format_number(len(snapshot.answers), 0),
@@ -46,10 +42,7 @@ def overview_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -
 
 
 def build_progress_rows(study: Study, progress: pl.DataFrame) -> list[dict[str, Any]]:
-    """One row per display mode and device: answers that count, awaited and wanted ones, tasks that are done.
-
-    Where there are several, the last row is their total.
-    """
+    """One row per display mode and device, then their total: answers that count, awaited and wanted, tasks done."""
     target, mode_of = study.settings.target_answers, {item.id: item.mode for item in study.items}
     modes = study.settings.modes if study.settings.kind == "clicks" else ("",)
     # In the order of the settings, and with a row for what has no answer yet.
@@ -128,7 +121,5 @@ def describe_hours(counts: NDArray[np.int64]) -> str:
     '5 answers in the last 3 hours, 1 in the last hour; the most in an hour were 4.'
     """
     latest, most = format_number(int(counts[-1]), 0), format_number(int(counts.max()), 0)
-    return (
-        f"{format_count(int(counts.sum()), 'answer')} in the last {len(counts)} hours, "
-        f"{latest} in the last hour; the most in an hour were {most}."
-    )
+    counted = f"{format_count(int(counts.sum()), 'answer')} in the last {len(counts)} hours"
+    return f"{counted}, {latest} in the last hour; the most in an hour were {most}."

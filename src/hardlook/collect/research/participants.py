@@ -26,14 +26,11 @@ PARTICIPANTS_ADDRESS, ROWS_PER_PAGE = "/research/participants", 100
 
 # Seeing a picture and moving a hand takes more than a sixth of a second; a slow machine shows pictures two frames late.
 MIN_REACTION_MS, MAX_LATENESS_MS, MAX_EARLY_SHARE, MAX_DROPPED_BATCHES = 150.0, 100.0, 0.3, 1
-
 NUMBERS = tuple(name for name in ExclusionRules.model_fields if name != "participants")
 
 # Long enough for a hundred ids and short enough for an address.
 MAX_NAMES_LENGTH = 3300
-
 MAX_LISTED = 500
-
 _RULES_OF_ANY_KIND = ("least_reaction_ms", "least_answers")
 
 
@@ -232,9 +229,8 @@ def count_remaining(snapshot: Snapshot, before: Collection[str], after: Collecti
     answers, settings = snapshot.answers, snapshot.study.settings
     wanted = len(snapshot.study.items) * settings.target_answers
     devices = [answers.filter(select_counted(answers, out))["device"].to_list() for out in ((), before, after)]
-    rows: dict[str, list[int]] = {
-        device: [*(counted.count(device) for counted in devices), wanted] for device in settings.devices
-    }
+    used: tuple[str, ...] = settings.devices
+    rows = {device: [*(counted.count(device) for counted in devices), wanted] for device in used}
     if len(rows) > 1:
         rows["all"] = [sum(column) for column in zip(*rows.values(), strict=True)]
     names = ("none", "before", "after", "wanted")
@@ -246,16 +242,9 @@ def count_remaining(snapshot: Snapshot, before: Collection[str], after: Collecti
 
 def _fields(rules: ExclusionRules, given: dict[str, str], kind: str) -> list[dict[str, str]]:
     values = {**format_rules(rules), **given}
-    return [
-        {
-            "name": name,
-            "title": name.replace("_", " "),
-            "about": ExclusionRules.model_fields[name].description or "",
-            "value": values[name],
-        }
-        for name in NUMBERS
-        if kind == "clicks" or name in _RULES_OF_ANY_KIND
-    ]
+    shown = [name for name in NUMBERS if kind == "clicks" or name in _RULES_OF_ANY_KIND]
+    about = {name: ExclusionRules.model_fields[name].description or "" for name in shown}
+    return [{"name": n, "title": n.replace("_", " "), "about": about[n], "value": values[n]} for n in shown]
 
 
 def _excluded_rows(snapshot: Snapshot, excluded: Mapping[str, str]) -> list[dict[str, Any]]:

@@ -20,14 +20,11 @@ from hardlook.report.formatting import format_count
 from hardlook.serving import read_package_text, template_environment
 
 Pairs = list[tuple[str, str]]
-
 Row = TypeVar("Row")
-
 MAX_PARAMETERS, MAX_TEXT_LENGTH = 50, 300
 
 # File name to media type; served without a login. Pages also work without the script, which only reloads them.
 STATIC_FILES = {"style.css": "text/css", "research.js": "text/javascript", "icon.svg": "image/svg+xml"}
-
 _PACKAGE = "hardlook.collect.research"
 
 
@@ -137,11 +134,8 @@ def render_page(template: str, **values: object) -> str:
 def load_static_file(name: str) -> str:
     """The text of one of `STATIC_FILES`; the stylesheet is that of the reports and the dashboard's own rules."""
     if name == "style.css":
-        return (
-            stylesheet()
-            + read_package_text("hardlook.report", name)
-            + read_package_text(_PACKAGE, "static/research.css")
-        )
+        own = read_package_text(_PACKAGE, "static/research.css")
+        return stylesheet() + read_package_text("hardlook.report", name) + own
     return read_package_text(_PACKAGE, f"static/{name}")
 
 

@@ -58,10 +58,7 @@ class Snapshots:
         self._reading: Future[Snapshot] | None = None
 
     def latest(self) -> Snapshot:
-        """A snapshot, a new one if it can be read soon; `SnapshotPending` where there is none at all.
-
-        An error while reading is raised to all who wait for it, and the next call tries again.
-        """
+        """A snapshot, a new one if it can be read soon, or its error; `SnapshotPending` where there is none at all."""
         with self._lock:
             kept, now = self._kept, self.clock()
             if kept is not None and kept.taken <= now < self._until:

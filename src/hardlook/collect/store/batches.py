@@ -65,7 +65,6 @@ from hardlook.collect.store.tables import (
 from hardlook.collect.study.tasks import Item
 
 _FIND_PARTICIPANT = select(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
-
 _UPDATE_PARTICIPANT = update(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
 
 _UPDATE_FIRST = {
@@ -81,7 +80,6 @@ _TRIAL_COLUMNS = (
 )
 
 _ALL_DEVICES = PROGRESS.alias()
-
 _COUNT = PROGRESS.c.valid + PROGRESS.c.pending
 
 _COUNT_ALL_DEVICES = select(func.sum(_ALL_DEVICES.c.valid + _ALL_DEVICES.c.pending)).where(
@@ -98,17 +96,11 @@ _REFUSED = {
 }
 
 _UNKNOWN = ("unknown-trial", "there is no such trial")
-
 _THIS_TRIAL = ASSIGNMENTS.c.id == bindparam("trial")
-
 _OWN_TRIAL = and_(_THIS_TRIAL, ASSIGNMENTS.c.participant == bindparam("person"))
-
 _ASSIGNED = and_(_THIS_TRIAL, ASSIGNMENTS.c.state == "assigned")
-
 _FIND_TRIAL = select(*_TRIAL_COLUMNS).join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item).where(_OWN_TRIAL)
-
 _SIBLINGS = ASSIGNMENTS.alias()
-
 _SAME_BATCH = _SIBLINGS.c.batch == ASSIGNMENTS.c.batch
 
 # All that an answer depends on in one query: a round trip to a server costs more than the query itself.
@@ -136,7 +128,6 @@ _COUNT_SHOW = (
 )
 
 _MARK_ANSWERED = update(ASSIGNMENTS).where(_ASSIGNED).values(state="answered")
-
 _OWN_BATCH = BATCHES.c.id == select(ASSIGNMENTS.c.batch).where(_THIS_TRIAL).scalar_subquery()
 
 # Locks the batch's row before its trials, so that a transaction that returns the batch meanwhile waits its turn.
@@ -206,9 +197,7 @@ def count_work(connection: Connection, id: str) -> Tally:
 
 def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
     """The open batch of a participant, or a new one, or None when nothing is left for them."""
-    device, open_batch = database.read(
-        lambda connection: (_device(connection, id, catalogue), _open_batch(connection, id))
-    )
+    device, open_batch = database.read(lambda opened: (_device(opened, id, catalogue), _open_batch(opened, id)))
     if open_batch is not None and open_batch.device != device:
         # The device was changed: what was answered on the old one is judged, the rest goes to others.
         database.write(return_batch, open_batch.id, rules.needed, now, untouched_since=now)
@@ -225,10 +214,7 @@ def choose_neediest(
     participant: str,
     size: int,
 ) -> list[str]:
-    """Ids of the `size` neediest items of as many subjects, none of them `taken`; fewer when there are no more.
-
-    `counts` are (item, answers it has and awaits on this device, on all devices).
-    """
+    """Ids of the `size` neediest items of other subjects than `taken`; `counts` are (item, on this device, on all)."""
     # The participant is hashed once and the hash continued: there may be many items.
     start = blake2b(participant.encode(), digest_size=8)
 
@@ -330,14 +316,9 @@ def _device(connection: Connection, id: str, catalogue: Catalogue) -> str:
 
 
 def is_valid(insides: Sequence[int | None], *, of: int, needed: Needed) -> bool:
-    """Whether a batch of `of` trials counts, given for each answer whether it lies inside (None: not a click).
-
-    Reviews and ratings have no inside and cannot be judged by it: every answered batch counts.
-    """
+    """Whether a batch of `of` trials counts, by which clicks lie inside; one of reviews or ratings (None) does."""
     clicks = [inside for inside in insides if inside is not None]
-    if not clicks:
-        return bool(insides)
-    return sum(clicks) >= needed(of)
+    return sum(clicks) >= needed(of) if clicks else bool(insides)
 
 
 def close_batch(connection: Connection, batch: str, device: str, state: BatchState, needed: Needed, now: float) -> bool:
@@ -416,10 +397,7 @@ def show_trial(connection: Connection, participant: str, id: str, now: float) ->
 
 
 def store_answer(connection: Connection, participant: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
-    """Store an answer; with the last of its batch the batch is judged and closed.
-
-    The same key for the same trial again changes nothing and is reported as `repeated`.
-    """
+    """Store an answer, and with the last judge and close its batch; the same key and trial again is `repeated`."""
     row = answer_row(new)
     # First, as in every transaction: it locks the participant's row.
     set_columns(connection, participant, now)

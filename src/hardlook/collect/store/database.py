@@ -27,16 +27,12 @@ from hardlook.errors import DataError
 from hardlook.extras import require
 
 T = TypeVar("T")
-
 P = ParamSpec("P")
 
 # The most writes that share a commit: enough to be fast, few enough that the first does not wait for long.
 MAX_GROUP = 32
-
 _Transaction = Callable[[Callable[[Connection], Any]], Any]
-
 BUSY_SECONDS = 30.0
-
 _ATTEMPTS = 6
 
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
@@ -95,11 +91,11 @@ def describe_error(address: URL, error: SQLAlchemyError) -> DataError:
     else:
         # An error of SQLAlchemy itself may quote values; its type is enough.
         message = type(error).__name__
-    for secret in _list_secrets(address):
-        message = message.replace(secret, "***")
-    return DataError(
-        f"the database cannot be used: {message}", file=format_address(address), remedy=_find_remedy(address, message)
-    )
+    secrets: list[Any] = [address.password, *(address.query.get(name) for name in ("password", "sslpassword"))]
+    for secret in (str(value) for value in secrets if value):
+        message = message.replace(secret, "***").replace(quote(secret, safe=""), "***")
+    what, remedy = f"the database cannot be used: {message}", _find_remedy(address, message)
+    return DataError(what, file=format_address(address), remedy=remedy)
 
 
 def _find_remedy(address: URL, message: str) -> str:
@@ -115,12 +111,6 @@ def _find_remedy(address: URL, message: str) -> str:
     if "full" in message:
         return "make room on the disk"
     return f"check the folder {place}"
-
-
-def _list_secrets(address: URL) -> list[str]:
-    values: list[Any] = [address.password, *(address.query.get(name) for name in ("password", "sslpassword"))]
-    found = [str(value) for value in values if value]
-    return found + [quote(value, safe="") for value in found]
 
 
 class Conflict(SQLAlchemyError):

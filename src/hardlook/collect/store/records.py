@@ -28,9 +28,7 @@ if TYPE_CHECKING:
     from hardlook.collect.study.settings import StudySettings
 
 TrialState = Literal["assigned", "answered", "returned"]
-
 BatchState = Literal["open", "complete", "returned"]
-
 Needed = Callable[[int], int]
 
 
@@ -60,10 +58,7 @@ def seven_of_ten(clicks: int) -> int:
 
 @dataclass(frozen=True)
 class Participant:
-    """One who takes part, known by a random id alone; times are seconds since 1970.
-
-    `finished` is when there was first nothing left to hand out to them.
-    """
+    """One known by a random id alone; times in seconds since 1970, `finished` when first nothing was left for them."""
 
     id: str
     invitation: str | None
@@ -77,10 +72,7 @@ class Participant:
 
 @dataclass(frozen=True)
 class Trial:
-    """One item handed to one participant, the `position`-th (from 0) of its batch.
-
-    It was shown `shows` times, first at `shown` (seconds since 1970).
-    """
+    """The `position`-th item (from 0) of a batch; shown `shows` times, first at `shown` (seconds since 1970)."""
 
     id: str
     position: int
@@ -168,9 +160,7 @@ class Tally:
 
 # Longest texts, in characters.
 KEY, LANGUAGE, INVITATION, DEVICE, ID = 64, 16, 64, 8, 32
-
 _MAX_JSON_LENGTH = 10_000
-
 _MAX_INTEGER = 2**31 - 1
 
 

@@ -68,7 +68,6 @@ _PROGRESS = (
 )
 
 _PARTICIPANTS = select(PARTICIPANTS).order_by(PARTICIPANTS.c.joined, PARTICIPANTS.c.id)
-
 _TRIALS = select(func.count()).where(ASSIGNMENTS.c.batch == BATCHES.c.id)
 
 _BATCHES = select(
@@ -225,15 +224,11 @@ class Store:
         return self._catalogue
 
     def _read_frame(self, query: Select[Any], booleans: Collection[str] = ()) -> pl.DataFrame:
-        rows = self._database.read(
-            lambda connection: connection.execute(query).all() if is_prepared(connection) else []
-        )
+        rows = self._database.read(lambda opened: opened.execute(query).all() if is_prepared(opened) else [])
         # Column by column: several times faster than rows, and an empty column keeps its type.
         columns = query.selected_columns
         values = zip(*rows, strict=True) if rows else [()] * len(columns)
-        series = [
-            pl.Series(column.name, data, _polars_type(column)) for column, data in zip(columns, values, strict=True)
-        ]
+        series = [pl.Series(one.name, data, _polars_type(one)) for one, data in zip(columns, values, strict=True)]
         return pl.DataFrame(series).cast(dict.fromkeys(booleans, pl.Boolean()))
 
 

@@ -9,143 +9,125 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import (
-    Column,
-    Connection,
-    Float,
-    ForeignKey,
-    Index,
-    Integer,
-    MetaData,
-    PrimaryKeyConstraint,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    insert,
-    inspect,
-    select,
-    text,
-)
+import sqlalchemy as sa
 
 from hardlook.collect.store.records import DEVICE, KEY, Refusal, check_text
 from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
 LAYOUT_VERSION = "1"
-
 FINGERPRINT = "fingerprint"
-
 _MAX_MODE, _MAX_SUBJECT = 16, 2000
 
 # The id of the advisory lock: arbitrary, but the same for all servers.
 _POSTGRES_LOCK = 0x6861_7264
-
-METADATA = MetaData()
+METADATA = sa.MetaData()
 
 # Facts about the whole database: the layout's version, the fingerprint of the tasks, the rules of exclusion.
-FACTS = Table("facts", METADATA, Column("name", String(64), primary_key=True), Column("value", Text, nullable=False))
+FACTS = sa.Table(
+    "facts", METADATA, sa.Column("name", sa.String(64), primary_key=True), sa.Column("value", sa.Text, nullable=False)
+)
 
-ITEMS = Table(
+ITEMS = sa.Table(
     "items",
     METADATA,
-    Column("id", String(64), primary_key=True),
-    Column("task", String(64), nullable=False),
-    Column("mode", String(16), nullable=False),
-    Column("subject", Text, nullable=False),
+    sa.Column("id", sa.String(64), primary_key=True),
+    sa.Column("task", sa.String(64), nullable=False),
+    sa.Column("mode", sa.String(16), nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
 )
 
 # How many answers each item has and awaits, by device, so that the items with the fewest are found without counting.
-PROGRESS = Table(
+PROGRESS = sa.Table(
     "progress",
     METADATA,
-    Column("item", ForeignKey("items.id"), nullable=False),
-    Column("device", String(8), nullable=False),
-    Column("pending", Integer, nullable=False, default=0),
-    Column("valid", Integer, nullable=False, default=0),
-    PrimaryKeyConstraint("item", "device"),
+    sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
+    sa.Column("device", sa.String(8), nullable=False),
+    sa.Column("pending", sa.Integer, nullable=False, default=0),
+    sa.Column("valid", sa.Integer, nullable=False, default=0),
+    sa.PrimaryKeyConstraint("item", "device"),
 )
 
-PARTICIPANTS = Table(
+PARTICIPANTS = sa.Table(
     "participants",
     METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("invitation", String(64), unique=True, nullable=True),
-    Column("language", String(16), nullable=False),
-    Column("device", String(8), nullable=True),
-    Column("joined", Float, nullable=False),
-    Column("trained", Float, nullable=True),
-    Column("seen", Float, nullable=False),
-    Column("finished", Float, nullable=True),
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("invitation", sa.String(64), unique=True, nullable=True),
+    sa.Column("language", sa.String(16), nullable=False),
+    sa.Column("device", sa.String(8), nullable=True),
+    sa.Column("joined", sa.Float, nullable=False),
+    sa.Column("trained", sa.Float, nullable=True),
+    sa.Column("seen", sa.Float, nullable=False),
+    sa.Column("finished", sa.Float, nullable=True),
 )
 
-BATCHES = Table(
+BATCHES = sa.Table(
     "batches",
     METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("participant", ForeignKey("participants.id"), nullable=False),
-    Column("number", Integer, nullable=False),
-    Column("device", String(8), nullable=False),
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("participant", sa.ForeignKey("participants.id"), nullable=False),
+    sa.Column("number", sa.Integer, nullable=False),
+    sa.Column("device", sa.String(8), nullable=False),
     # open, complete, returned
-    Column("state", String(8), nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
     # of a closed batch: 1 where it counts, 0 where too few clicks lay inside or it was abandoned
-    Column("valid", Integer, nullable=True),
-    Column("opened", Float, nullable=False),
-    Column("touched", Float, nullable=False),
-    Column("closed", Float, nullable=True),
-    UniqueConstraint("participant", "number"),
+    sa.Column("valid", sa.Integer, nullable=True),
+    sa.Column("opened", sa.Float, nullable=False),
+    sa.Column("touched", sa.Float, nullable=False),
+    sa.Column("closed", sa.Float, nullable=True),
+    sa.UniqueConstraint("participant", "number"),
 )
 
-Index(
+sa.Index(
     "one_open_batch",
     BATCHES.c.participant,
     unique=True,
-    sqlite_where=text("state = 'open'"),
-    postgresql_where=text("state = 'open'"),
+    sqlite_where=sa.text("state = 'open'"),
+    postgresql_where=sa.text("state = 'open'"),
 )
 
-Index("batches_by_state", BATCHES.c.state, BATCHES.c.touched)
+sa.Index("batches_by_state", BATCHES.c.state, BATCHES.c.touched)
 
-ASSIGNMENTS = Table(
+ASSIGNMENTS = sa.Table(
     "assignments",
     METADATA,
-    Column("id", String(32), primary_key=True),
-    Column("batch", ForeignKey("batches.id"), nullable=False),
-    Column("participant", ForeignKey("participants.id"), nullable=False),
-    Column("item", ForeignKey("items.id"), nullable=False),
-    Column("subject", Text, nullable=False),
-    Column("position", Integer, nullable=False),
+    sa.Column("id", sa.String(32), primary_key=True),
+    sa.Column("batch", sa.ForeignKey("batches.id"), nullable=False),
+    sa.Column("participant", sa.ForeignKey("participants.id"), nullable=False),
+    sa.Column("item", sa.ForeignKey("items.id"), nullable=False),
+    sa.Column("subject", sa.Text, nullable=False),
+    sa.Column("position", sa.Integer, nullable=False),
     # assigned, answered, returned
-    Column("state", String(8), nullable=False),
+    sa.Column("state", sa.String(8), nullable=False),
     # how often its pictures were requested, and when first
-    Column("shows", Integer, nullable=False, default=0),
-    Column("shown", Float, nullable=True),
-    UniqueConstraint("participant", "subject"),
-    UniqueConstraint("batch", "position"),
+    sa.Column("shows", sa.Integer, nullable=False, default=0),
+    sa.Column("shown", sa.Float, nullable=True),
+    sa.UniqueConstraint("participant", "subject"),
+    sa.UniqueConstraint("batch", "position"),
 )
 
-ANSWERS = Table(
+ANSWERS = sa.Table(
     "answers",
     METADATA,
     # made by the browser, so that the same answer sent twice is one answer
-    Column("key", String(64), primary_key=True),
-    Column("assignment", ForeignKey("assignments.id"), nullable=False, unique=True),
-    Column("participant", ForeignKey("participants.id"), nullable=False, index=True),
-    Column("item", ForeignKey("items.id"), nullable=False, index=True),
-    Column("device", String(8), nullable=False),
+    sa.Column("key", sa.String(64), primary_key=True),
+    sa.Column("assignment", sa.ForeignKey("assignments.id"), nullable=False, unique=True),
+    sa.Column("participant", sa.ForeignKey("participants.id"), nullable=False, index=True),
+    sa.Column("item", sa.ForeignKey("items.id"), nullable=False, index=True),
+    sa.Column("device", sa.String(8), nullable=False),
     # of a click: pixels of the task's image, from its upper left corner
-    Column("x", Float, nullable=True),
-    Column("y", Float, nullable=True),
-    Column("inside", Integer, nullable=True),
-    Column("near", Integer, nullable=True),
+    sa.Column("x", sa.Float, nullable=True),
+    sa.Column("y", sa.Float, nullable=True),
+    sa.Column("inside", sa.Integer, nullable=True),
+    sa.Column("near", sa.Integer, nullable=True),
     # of a review: 1 accepted, 0 not; of a rating: 1 to 10
-    Column("value", Integer, nullable=True),
-    Column("early", Integer, nullable=False, default=0),
-    Column("reaction_ms", Float, nullable=True),
+    sa.Column("value", sa.Integer, nullable=True),
+    sa.Column("early", sa.Integer, nullable=False, default=0),
+    sa.Column("reaction_ms", sa.Float, nullable=True),
     # JSON: measured milliseconds by phase, and the state of screen and page
-    Column("durations", Text, nullable=False),
-    Column("circumstances", Text, nullable=False),
-    Column("received", Float, nullable=False),
+    sa.Column("durations", sa.Text, nullable=False),
+    sa.Column("circumstances", sa.Text, nullable=False),
+    sa.Column("received", sa.Float, nullable=False),
 )
 
 
@@ -157,23 +139,22 @@ class Catalogue:
     devices: frozenset[str]
 
 
-def create_tables(connection: Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str) -> Catalogue:
-    """Create missing tables, items and progress rows; safe when two servers start at once.
-
-    A database of other tasks is a `DataError`: its answers would be taken for answers to these.
-    """
+def create_tables(
+    connection: sa.Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str
+) -> Catalogue:
+    """Create missing tables, items and progress rows, safe when two servers start; other tasks are a `DataError`."""
     catalogue = Catalogue({item.id: item for item in items}, frozenset(devices))
     _check_catalogue(catalogue)
     if connection.dialect.name == "postgresql":
-        connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
     METADATA.create_all(connection)
     _store_or_check_fact(connection, "layout", LAYOUT_VERSION, "this database was made by another version of hardlook")
     _store_or_check_fact(connection, FINGERPRINT, fingerprint, "this database holds answers to other tasks")
-    known = set(connection.scalars(select(ITEMS.c.id)))
+    known = set(connection.scalars(sa.select(ITEMS.c.id)))
     new = [vars(item) for item in catalogue.items.values() if item.id not in known]
     if new:
-        connection.execute(insert(ITEMS), new)
-    counted = {(row.item, row.device) for row in connection.execute(select(PROGRESS.c.item, PROGRESS.c.device))}
+        connection.execute(sa.insert(ITEMS), new)
+    counted = {(row.item, row.device) for row in connection.execute(sa.select(PROGRESS.c.item, PROGRESS.c.device))}
     rows = [
         {"item": item, "device": device, "pending": 0, "valid": 0}
         for item in catalogue.items
@@ -181,22 +162,22 @@ def create_tables(connection: Connection, items: Sequence[Item], devices: Iterab
         if (item, device) not in counted
     ]
     if rows:
-        connection.execute(insert(PROGRESS), rows)
+        connection.execute(sa.insert(PROGRESS), rows)
     return catalogue
 
 
-def read_catalogue(connection: Connection) -> Catalogue:
+def read_catalogue(connection: sa.Connection) -> Catalogue:
     """The catalogue that `create_tables` wrote earlier; a `DataError` if it never ran."""
     if not is_prepared(connection):
         raise DataError("no study was ever served from this database", remedy="serve the study first")
-    rows = connection.execute(select(ITEMS.c.id, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject))
-    devices = connection.scalars(select(PROGRESS.c.device).distinct())
+    rows = connection.execute(sa.select(ITEMS.c.id, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject))
+    devices = connection.scalars(sa.select(PROGRESS.c.device).distinct())
     return Catalogue({row.id: Item(*row) for row in rows}, frozenset(devices))
 
 
-def is_prepared(connection: Connection) -> bool:
+def is_prepared(connection: sa.Connection) -> bool:
     """Whether the tables exist."""
-    return inspect(connection).has_table(FACTS.name)
+    return sa.inspect(connection).has_table(FACTS.name)
 
 
 def _check_catalogue(catalogue: Catalogue) -> None:
@@ -216,11 +197,11 @@ def _check_catalogue(catalogue: Catalogue) -> None:
             raise DataError(f"a device that cannot be stored: {refusal}") from None
 
 
-def _store_or_check_fact(connection: Connection, name: str, value: str, message: str) -> None:
+def _store_or_check_fact(connection: sa.Connection, name: str, value: str, message: str) -> None:
     """Store a fact in a new database; raise `message` where another value is stored."""
-    found = connection.scalar(select(FACTS.c.value).where(FACTS.c.name == name))
+    found = connection.scalar(sa.select(FACTS.c.value).where(FACTS.c.name == name))
     if found is None:
-        connection.execute(insert(FACTS), {"name": name, "value": value})
+        connection.execute(sa.insert(FACTS), {"name": name, "value": value})
     elif found != value:
         remedy = "name another database, or serve the study that it belongs to"
         raise DataError(f"{message} ({name} {found}, not {value})", remedy=remedy)

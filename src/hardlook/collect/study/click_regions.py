@@ -15,7 +15,7 @@ from itertools import cycle
 
 import numpy as np
 
-from hardlook.collect.study.instances import PlantedInstance, list_planted_instances
+from hardlook.collect.study.instances import list_planted_instances
 from hardlook.data.click_names import CLICK_TYPES, ClickType
 from hardlook.errors import DataError
 from hardlook.metrics.regions import find_bounding_box
@@ -27,7 +27,6 @@ from hardlook.world.planted import PlantedWorld
 # The same in every study, so that all participants practise alike. Far more scenes than needed: unclear ones are
 # skipped.
 TRAINING_WORLD = PlantedWorld(seed=20_240_901, count=960, size=(480, 360), salient=True, distractors=2)
-
 _TRAINING_DATASET = "training"
 
 # Shares of the picture's area.
@@ -84,42 +83,25 @@ class ClickRegion:
 
 
 def list_training_regions(click_types: Sequence[ClickType]) -> Iterator[ClickRegion]:
-    """Clear objects of the planted world, or large errors of planted masks; click types take turns.
-
-    Each shows a concept that none before it did, as long as there are concepts left.
-    """
+    """Clear planted objects, or large errors of planted masks, of ever new concepts; click types take turns."""
     remaining_types, seen = cycle(click_types), set[str]()
     click_type = next(remaining_types)
     for one in list_planted_instances(TRAINING_WORLD):
-        if one.concept in seen or not _is_unique(one):
+        # The object's description must fit nothing else in the picture.
+        alike = sum(thing.concept == one.concept for thing in one.world.scene(one.index).objects)
+        if one.concept in seen or alike != 1:
             continue
         target = one.read_target().mask
-        region = planted_error(
-            target, click_type, generator(TRAINING_WORLD.seed, _TRAINING_DATASET, click_type, one.index)
-        )
+        rng = generator(TRAINING_WORLD.seed, _TRAINING_DATASET, click_type, one.index)
+        region = planted_error(target, click_type, rng)
         if not _is_clear(target) or region.mean() < _SMALLEST_ERROR:
             continue
-        first = click_type == "first"
-        yield ClickRegion(
-            _TRAINING_DATASET,
-            one.image_stem,
-            "",
-            one.image_stem if first else f"{one.image_stem}_planted_{click_type}",
-            one.read(),
-            target,
-            region,
-            subject=f"{_TRAINING_DATASET}/{one.image_stem}",
-            description=one.concept,
-            click_type=click_type,
-            model_type="" if first else "planted",
-        )
+        stem, planted = one.image_stem, click_type != "first"
+        stems = (stem, "", f"{stem}_planted_{click_type}" if planted else stem)
+        shown, method = (f"{_TRAINING_DATASET}/{stem}", one.concept), "planted" if planted else ""
+        yield ClickRegion(_TRAINING_DATASET, *stems, one.read(), target, region, *shown, method, click_type)
         seen = seen | {one.concept} if len(seen) < 11 else set()
         click_type = next(remaining_types)
-
-
-def _is_unique(one: PlantedInstance) -> bool:
-    """Whether the object's description fits nothing else in the picture."""
-    return sum(thing.concept == one.concept for thing in one.world.scene(one.index).objects) == 1
 
 
 def _is_clear(target: Mask) -> bool:

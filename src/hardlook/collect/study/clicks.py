@@ -158,18 +158,8 @@ def make_click_study(
                 target = one.read_target().mask
                 if image is None or one.image_key != key:
                     image, key = one.read(), one.image_key
-                yield ClickRegion(
-                    one.dataset,
-                    one.image_stem,
-                    one.object_stem,
-                    one.full_stem,
-                    image,
-                    target,
-                    target,
-                    subject=one.image_key,
-                    description=description,
-                    exact=isinstance(one, PlantedInstance),
-                )
+                stems, exact = (one.image_stem, one.object_stem, one.full_stem), isinstance(one, PlantedInstance)
+                yield ClickRegion(one.dataset, *stems, image, target, target, key, description, exact=exact)
             except HardlookError as error:
                 if not skip_broken:
                     raise
@@ -268,10 +258,7 @@ def write_click_task(
 def write_training_tasks(
     path: Path, settings: StudySettings, click_types: Sequence[ClickType] = ("first",)
 ) -> tuple[ClickTask, ...]:
-    """Write `settings.training_tasks` tasks with the ids training-0, training-1 and so on, their pictures in `path`.
-
-    Each has the pictures of all display modes of the study, and a description. The click types alternate.
-    """
+    """Write the training round in all display modes, ids training-0, training-1 and so on; click types alternate."""
     numbered = zip(range(settings.training_tasks), list_training_regions(click_types), strict=False)
     return tuple(write_click_task(path, region, settings, f"training-{i}", training=True) for i, region in numbered)
 
@@ -301,7 +288,7 @@ def describe_study(document: Mapping[str, Any], *, planted: bool = False) -> str
     modes, devices = (_join_words(document[name]) for name in ("modes", "devices"))
     lines = [
         f"{format_count(document['tasks'], 'task')} on {format_count(document['images'], 'image')}, shown as {modes}; "
-        f"{document['clicks_wanted']:,} valid clicks wanted, on {devices}.",
+        f"{document['clicks_wanted']:,} valid clicks wanted, on {devices}."
     ]
     if planted:
         lines.append("Note: these are drawn scenes of the planted world; --data takes your own images.")

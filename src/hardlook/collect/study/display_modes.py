@@ -32,13 +32,9 @@ GREY, DARK = 128, 40
 
 # A bluish green and a dark red stay apart for colour-blind people, in hue or in lightness.
 COLOURS: dict[ClickType, tuple[int, int, int]] = {"fn": (0, 158, 115), "fp": (204, 51, 17)}
-
 WHITE, OUTLINE = (255, 255, 255), (255, 214, 10)
-
 DIMMED = 0.3
-
 MIN_SHIFT = 0.1  # of the image's diagonal; a smaller shift still reveals the place
-
 _LINE = 1 / 200  # thickness of outlines, of the diagonal
 
 

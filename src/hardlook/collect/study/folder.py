@@ -44,9 +44,7 @@ from hardlook.fingerprints import of_value
 from hardlook.harness.runs.folder import write_atomically
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
-
 UNFINISHED = "unfinished.txt"
-
 MADE_SCHEMA = "hardlook.study-made/1"
 
 # Starts a progress bar over (total, done) and returns the function that advances it by (units, failed ones).
@@ -54,9 +52,7 @@ Progress = Callable[[int, int], Callable[[int, int], None]]
 
 # An id becomes the name of a file in some exports.
 _ID = re.compile(r"(?!\.)[A-Za-z0-9._-]{1,64}")
-
 _REMEDY = "make one with: hardlook collect init clicks STUDY (or review, or ratings)"
-
 _RESTORE = "restore it from a copy of the study, or make the study anew in another folder"
 
 _NEW_SECRET = (
@@ -133,10 +129,7 @@ def check_no_study(path: Path) -> None:
 
 @contextmanager
 def mark_unfinished(path: Path) -> Iterator[None]:
-    """Mark a folder as unfinished while its study is being made, so that an interrupted command can be run again.
-
-    A folder with a study or with other files is an error before anything is written.
-    """
+    """Mark a folder while its study is made, so that an interrupted command can be repeated; other files are errors."""
     check_no_study(path)
     if path.exists() and not path.is_dir():
         raise DataError("there is a file of this name", file=path, remedy="choose another folder")
@@ -224,19 +217,14 @@ def list_task_files(task: Task) -> tuple[str, ...]:
 
 
 def check_complete(study: Study) -> None:
-    """Raise a `DataError` for a display mode that a task has no target for, and for a missing file.
-
-    Checked before the study is served: a participant would only see that a picture does not load.
-    """
+    """Raise a `DataError` for a missing file or target, which a participant would only see as a picture that fails."""
     for task in study.tasks:
         if isinstance(task, ClickTask) and not task.training:
             for mode in study.settings.modes:
                 if not (task.description if mode == "text" else task.targets.get(mode)):
                     what = f"the study was not made for the display mode {mode!r}"
-                    remedy = (
-                        "modes are chosen when a study is made: remove this one from study.json, or make the study "
-                        "anew with --mode"
-                    )
+                    remedy = "remove this one from study.json, or make the study anew with --mode"
+                    remedy = f"modes are chosen when a study is made: {remedy}"
                     raise DataError(what, file=study.path / SETTINGS, unit=task.id, remedy=remedy)
     named = {name: task.id for task in study.tasks for name in list_task_files(task)}
     missing = [name for name in named if not study.file(name).is_file()]

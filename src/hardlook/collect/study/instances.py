@@ -17,7 +17,7 @@ import csv
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -89,9 +89,7 @@ def _render(world: PlantedWorld, index: int) -> RenderedScene:
 
 
 COLUMNS = ("full_stem", "description")
-
 LONGEST = 300
-
 _REMEDY = f"write a csv file with the columns {' and '.join(COLUMNS)}"
 
 
@@ -143,11 +141,9 @@ class Descriptions:
         if "panoptic" in self._data:
             things = read_panoptic(*(self._data[name] for name in ("panoptic", "segments", "images")))
             found["panoptic"] = {
-                (f"panoptic/{image.id}", str(segment.id)): _split_class_name(
-                    things.categories[segment.category_id].name
-                )
+                (f"panoptic/{image.id}", str(one.id)): _split_class_name(things.categories[one.category_id].name)
                 for image in things.images
-                for segment in image.segments
+                for one in image.segments
             }
         return found
 
@@ -184,9 +180,5 @@ def _split_class_name(name: str) -> str:
     >>> _split_class_name("tvmonitor"), _split_class_name("fire_hydrant")
     ('tv monitor', 'fire hydrant')
     """
-    return _voc_words().get(name) or name.replace("_", " ").strip()
-
-
-@cache
-def _voc_words() -> dict[str, str]:
-    return {label.name: label_text(label) for label in load_shipped_set("voc20")}
+    words = {label.name: label_text(label) for label in load_shipped_set("voc20")}
+    return words.get(name) or name.replace("_", " ").strip()

@@ -25,14 +25,11 @@ from hardlook.harness.runs.folder import write_atomically
 from hardlook.models.roles import Mask
 
 KINDS = ("images", "masks", "targets")
-
 PREVIOUS_MASKS = "previous-masks"
-
 QUALITY = 95
 
 # Below this many pixels a PNG is no burden, and planted pictures carry their truth in their lowest bits.
 SMALL = 256 * 256
-
 Pixels = NDArray[np.uint8] | Mask
 
 

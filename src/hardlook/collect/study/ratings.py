@@ -57,9 +57,7 @@ _TRAINING_PAIRS = ((("apple", "pear"), 0.8), (("apple", "bridge"), 0.8))
 
 # Pictures of label maps: pixels of the larger side per pixel of outline, text size relative to it and at least.
 _SIDE_PER_OUTLINE, _TEXT_SHARE, _MIN_TEXT = 640, 1 / 24, 13
-
 _WHITE, _BLACK = (255, 255, 255), (20, 20, 20)
-
 Matrices = Mapping[str, NDArray[np.float64]]
 
 
@@ -88,10 +86,7 @@ class RatingPlan:
 
 
 def make_rating_study(path: Path, plan: RatingPlan, settings: StudySettings) -> Study:
-    """Sample pairs and pictures, write them with their tasks into the folder `path`, and return the study.
-
-    A folder that holds a study is an error before anything is written.
-    """
+    """Sample pairs and pictures and write their study into the folder `path`; one that holds a study is an error."""
     check_no_study(path)
     _check_measures(plan)
     described: dict[str, Any] = {}
@@ -138,11 +133,8 @@ def _compute_similarities(plan: RatingPlan, described: dict[str, Any], labels: L
         result = compute_similarity(labels, name, source=plan.sources.get(name), unknown=plan.unknown, seed=plan.seed)
         found[name] = result.matrix
         measure = described.setdefault(name, {"treated": {}})
-        described[name] = {
-            "description": result.description,
-            "fingerprint": result.fingerprint,
-            "treated": measure["treated"] | dict(result.treated),
-        }
+        treated = measure["treated"] | dict(result.treated)
+        described[name] = {"description": result.description, "fingerprint": result.fingerprint, "treated": treated}
     return found
 
 
@@ -298,24 +290,21 @@ def sample_stratified(values: ArrayLike, count: int, rng: np.random.Generator, s
     if count >= n:
         return np.arange(n)
     most = max(1, min(strata, count))
-    classes = [_classes(row, most) for row in table]
+    classes = []
+    for row in table:
+        distinct, place = np.unique(row, return_inverse=True)
+        classes.append(place * min(most, len(distinct)) // len(distinct))
     held = np.zeros((len(table), most), np.int64)
     lot, chosen = rng.permutation(n), np.zeros(n, np.bool_)
     for _ in range(count):
-        load = sum(
-            (counts[own] for counts, own in zip(held, classes, strict=True)), np.where(chosen, n * len(table), 0)
-        )
+        loads = (counts[own] for counts, own in zip(held, classes, strict=True))
+        load = sum(loads, np.where(chosen, n * len(table), 0))
         least = np.flatnonzero(load == load.min())
         taken = least[np.argmin(lot[least])]
         chosen[taken] = True
         for counts, own in zip(held, classes, strict=True):
             counts[own[taken]] += 1
     return np.flatnonzero(chosen)
-
-
-def _classes(row: NDArray[np.float64], strata: int) -> NDArray[np.int64]:
-    distinct, place = np.unique(row, return_inverse=True)
-    return np.asarray(place * min(strata, len(distinct)) // len(distinct), np.int64)
 
 
 def draw_labels(picture: Picture) -> NDArray[np.uint8]:
@@ -422,10 +411,8 @@ def describe_study(document: Mapping[str, Any]) -> str:
         sampled = document[name]
         if sampled["drawn"]:
             lines.append(f"  {name}: {sampled['drawn']} of {sampled['of']}, under {', '.join(document['measures'])}")
-    lines.append(
-        f"  wanted: {document['ratings_wanted']} ratings, {document['raters']} of each task, by "
-        f"{document['participants_needed']} people at least"
-    )
+    people = f"by {document['participants_needed']} people at least"
+    lines.append(f"  wanted: {document['ratings_wanted']} ratings, {document['raters']} of each task, {people}")
     for name, treated in document["treated"].items():
         if treated:
             label, how = next(iter(treated.items()))

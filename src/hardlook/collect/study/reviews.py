@@ -46,9 +46,7 @@ from hardlook.world.scene import describe_scene
 from hardlook.world.vocabulary import CONTEXTS, sibling_of
 
 CANDIDATES = "candidates"
-
 _FALSE_EVERY = 4  # one in so many claims of a planted study is false
-
 _TRAINING_SEED, _TRAINING_SIZE = 20_240_902, (320, 240)
 
 
@@ -178,17 +176,15 @@ def list_planted_claims(seed: int, scenes: int) -> list[Claim]:
     claims = []
     for index in range(scenes):
         actual = (world.concept(index), world.context(index))
-        claimed = actual if (index + 1) % _FALSE_EVERY else _falsify(actual, seed, index)
-        claims.append(Claim(actual, claimed))
+        concept, context = actual
+        turn, rest = divmod(index + 1, _FALSE_EVERY)
+        if not rest and turn % 2:
+            others = [place.name for place in CONTEXTS if place.name != context]
+            context = others[int(generator(seed, "review", "claim", index).integers(len(others)))]
+        elif not rest:
+            concept = sibling_of(concept)
+        claims.append(Claim(actual, (concept, context)))
     return claims
-
-
-def _falsify(actual: tuple[str, str], seed: int, index: int) -> tuple[str, str]:
-    concept, context = actual
-    if (index + 1) // _FALSE_EVERY % 2:
-        others = [place.name for place in CONTEXTS if place.name != context]
-        return concept, others[int(generator(seed, "review", "claim", index).integers(len(others)))]
-    return sibling_of(concept), context
 
 
 def write_planted_claims(folder: Path, *, scenes: int, seed: int = 0) -> None:

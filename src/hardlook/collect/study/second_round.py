@@ -37,13 +37,9 @@ from hardlook.rclicks.clicks.simulation import request_masks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
 MAX_IOU = 0.95
-
 ErrorChoice = Literal["largest", "both"]
-
 _BENCHMARK = "rclicks"
-
 _COLUMNS = ("unit", "width", "height", "rounds", "x", "y", "positive", "intersection", "union")
-
 _LEFT_OUT = "instances without an error to click on"
 
 
@@ -122,20 +118,12 @@ class ErrorRegions:
         for kind in kinds:
             self._types[kind] += 1
             parts = FullStem(one.image_stem, one.object_stem, chosen.method, kind, "pc", chosen.prediction.number)
+            stems = (one.image_stem, one.object_stem, format_full_stem(parts))
+            region = truth.target & ~chosen.mask if kind == "fn" else chosen.mask & ~truth.covered
+            shown, exact = (one.image_key, self.describe(one)), isinstance(one, PlantedInstance)
+            masks = (instance.target, region)
             yield ClickRegion(
-                dataset=one.dataset,
-                image_stem=one.image_stem,
-                object_stem=one.object_stem,
-                full_stem=format_full_stem(parts),
-                image=instance.image,
-                target=instance.target,
-                region=truth.target & ~chosen.mask if kind == "fn" else chosen.mask & ~truth.covered,
-                subject=one.image_key,
-                description=self.describe(one),
-                model_type=chosen.method,
-                click_type=kind,
-                previous=previous,
-                exact=isinstance(one, PlantedInstance),
+                one.dataset, *stems, instance.image, *masks, *shown, chosen.method, kind, previous=previous, exact=exact
             )
 
     def _choose(self, instance: Instance, image: str, truth: GroundTruth) -> ChosenPrediction | str:
@@ -229,13 +217,10 @@ class RunPredictions:
         if row is None:
             return ()
         if (row["height"], row["width"]) != instance.shape:
-            raise DataError(
-                f"the run saw {row['width']}x{row['height']} pixels, the image has {instance.shape[1]}x"
-                f"{instance.shape[0]}",
-                file=self.path,
-                unit=instance.name,
-                remedy="pass the data that the run was made on",
-            )
+            height, width = instance.shape
+            what = f"the run saw {row['width']}x{row['height']} pixels, the image has {width}x{height}"
+            remedy = "pass the data that the run was made on"
+            raise DataError(what, file=self.path, unit=instance.name, remedy=remedy)
         rounds = row["rounds"]
         clicks, counts = (
             np.stack([np.asarray(row[name], np.int64).reshape(-1, rounds) for name in names], axis=-1)

@@ -16,23 +16,14 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 SCHEMA: Literal["hardlook.study/1"] = "hardlook.study/1"
-
 Kind = Literal["clicks", "review", "ratings"]
-
 DisplayMode = Literal["text", "cut-out", "shifted", "silhouette", "highlighted"]
-
 DISPLAY_MODES: tuple[DisplayMode, ...] = ("text", "cut-out", "shifted", "silhouette", "highlighted")
-
 Question = Literal["fit", "likeness"]
-
 ANY_DEVICE = "any"
-
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
-
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
-
 _LONGEST_VALUE = 60  # characters of a wrong value that an error still quotes
-
 Texts = dict[str, Annotated[str, Field(max_length=20_000)]]
 
 

@@ -51,10 +51,7 @@ class ClickTask:
 
 @checked_dataclass(frozen=True, config=_STRICT)
 class ReviewTask:
-    """A candidate image that supposedly shows `concept` in `context`; `name` is its name in the candidates' folder.
-
-    `answer` is the right one of a training task: 1 where the claim is true, 0 where it is not.
-    """
+    """A candidate image, `name` in its folder, said to show `concept` in `context`; `answer` is 1 if that is true."""
 
     id: str
     subject: str
@@ -85,7 +82,6 @@ class RatingTask:
 
 
 Task = ClickTask | ReviewTask | RatingTask
-
 _TYPES: Mapping[str, Any] = {"clicks": ClickTask, "review": ReviewTask, "ratings": RatingTask}
 
 

@@ -26,7 +26,6 @@ from hardlook.errors import DataError
 from hardlook.models.roles import Mask
 
 CACHE_BYTES = 128 * 2**20
-
 Flags = NDArray[np.bool_]
 
 
@@ -70,10 +69,7 @@ def _is_within(mask: Mask, row: int, column: int, radius: float) -> bool:
 
 
 class ClickValidator:
-    """Validates clicks on the tasks of a study; safe to share between threads.
-
-    Masks are read when needed and kept in a cache of `cache_bytes`.
-    """
+    """Validates clicks on a study's tasks, with masks in a cache of `cache_bytes`; safe to share between threads."""
 
     def __init__(self, study: Study, cache_bytes: int = CACHE_BYTES) -> None:
         self._study, self._masks = study, ArrayCache(cache_bytes)

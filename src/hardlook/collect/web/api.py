@@ -61,9 +61,7 @@ OPERATIONS = (
 )
 
 _REFERENCE = "#/components/schemas/{model}"
-
 _READ_REFUSALS = (401, 404, 405, 414, 421, 429, 503)
-
 _WRITE_REFUSALS = (400, 401, 403, 404, 405, 408, 409, 413, 414, 415, 421, 422, 429, 503)
 
 

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 # Handles a request, given its body; it may wait for the database, since it is called in a thread.
 Respond = Callable[["Request", bytes], "Response"]
-
 _ROUTING_ERRORS = {404: ("nowhere", "There is no such page."), 405: ("method", "This cannot be done here.")}
 
 
@@ -43,10 +42,7 @@ def make_app(
     clock: Callable[[], float] = time.time,
     body_timeout: float = BODY_TIMEOUT_SECONDS,
 ) -> Application:
-    """The application of a study after `store.prepare`, for a server at `address` (by default 127.0.0.1).
-
-    `clock` gives seconds since 1970, `body_timeout` is the seconds that a request's body may take to arrive.
-    """
+    """The app of a prepared study, served at `address`; `clock` gives seconds since 1970, `body_timeout` is seconds."""
     require("starlette", extra="web")
     from starlette.applications import Starlette
     from starlette.exceptions import HTTPException
@@ -55,9 +51,8 @@ def make_app(
     address, limits = address or PublicAddress(), study.settings.limits
     sessions = Sessions(study.secret, address.secure)
     limiter = RateLimiter(limits.per_address)
-    site = Site(
-        study, store, ClickValidator(study), clock, address, sessions, RateLimiter(limits.per_participant), limiter
-    )
+    own_limiter = RateLimiter(limits.per_participant)
+    site = Site(study, store, ClickValidator(study), clock, address, sessions, own_limiter, limiter)
     gate = ResearcherGate(sessions, research_key, address, clock)
     # The server prints a link with the key, which logs a researcher in.
     log_in = _make_get_endpoint(site, lambda request: gate.log_in(request, request.path_params["key"]))

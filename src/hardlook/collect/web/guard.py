@@ -37,11 +37,8 @@ from hardlook.serving import (
 )
 
 MAX_PATH_LENGTH, MAX_QUERY_LENGTH = 1500, 4096
-
 MAX_KEYS = 50_000
-
 BODY_TIMEOUT_SECONDS = 20.0
-
 METHODS = ("GET", "HEAD", "POST")
 
 CONTENT_SECURITY_POLICY = (
@@ -61,11 +58,8 @@ _NO_STORE = (b"cache-control", b"no-store")
 
 # Files of the program itself are the same for all: a browser keeps them and asks whether they have changed.
 _STATIC, _REVALIDATE = "/static/", (b"cache-control", b"no-cache")
-
 _HTTPS_ONLY = (b"strict-transport-security", b"max-age=31536000")
-
 _DEFAULT_PORTS = {"http": 80, "https": 443}
-
 _URL = re.compile(r"(?P<scheme>https?)://(?P<name>[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::(?P<port>[0-9]{1,5}))?/?")
 
 
@@ -82,16 +76,13 @@ class PublicAddress:
 
     def __post_init__(self) -> None:
         if self.url and not self.origin:
-            raise OptionError(
-                f"{self.url!r} is no public address",
-                remedy="give one like https://study.example.org, without a path; a name with other letters as xn--...",
-            )
+            remedy = "give one like https://study.example.org, without a path; a name with other letters as xn--..."
+            raise OptionError(f"{self.url!r} is no public address", remedy=remedy)
         if self.trusted_proxy and not self.url:
             raise OptionError("a trusted proxy without a public address", remedy="give --public-url as well")
         if self.trusted_proxy and not is_ip_address(self.trusted_proxy):
-            raise OptionError(
-                f"{self.trusted_proxy!r} is no address of a proxy", remedy="give it in numbers, such as 127.0.0.1"
-            )
+            remedy = "give it in numbers, such as 127.0.0.1"
+            raise OptionError(f"{self.trusted_proxy!r} is no address of a proxy", remedy=remedy)
 
     @property
     def secure(self) -> bool:
@@ -131,16 +122,12 @@ def is_host_of_origin(origin: str, header: str) -> bool:
 
 
 class RateLimiter:
-    """One token bucket per key, full at first, that holds `per_minute` tokens and refills at that rate.
-
-    Memory is bounded: beyond `max_keys` the least recently used key is forgotten, which refills its bucket.
-    """
+    """A full bucket of `per_minute` tokens per key, refilled at that rate; beyond `max_keys` the oldest is dropped."""
 
     def __init__(self, per_minute: float, max_keys: int = MAX_KEYS) -> None:
         if per_minute <= 0 or max_keys < 1:
-            raise ValueError(
-                f"a rate limit needs a positive rate and at least one key, not {per_minute} and {max_keys}"
-            )
+            needed = "a positive rate and at least one key"
+            raise ValueError(f"a rate limit needs {needed}, not {per_minute} and {max_keys}")
         self.per_minute, self.max_keys = float(per_minute), max_keys
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._lock = threading.Lock()

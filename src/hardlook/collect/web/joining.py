@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 # A participant is a row that stays, so joining counts as this many requests of its address.
 JOIN_COST = 10
-
 FORM = "application/x-www-form-urlencoded"
 
 

@@ -17,13 +17,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
 Key = Annotated[str, Field(min_length=8, max_length=64, pattern=r"^[A-Za-z0-9_-]+$")]
-
 Milliseconds = Annotated[float, Field(ge=0, le=86_400_000, allow_inf_nan=False)]
-
 Coordinate = Annotated[float, Field(ge=-100_000, le=100_000, allow_inf_nan=False)]
-
 Number = Annotated[float, Field(ge=0, le=1_000_000, allow_inf_nan=False)]
-
 Pointer = Literal["mouse", "touch", "pen", ""]
 
 

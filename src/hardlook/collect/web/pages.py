@@ -24,13 +24,9 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 ENGLISH = "en"
-
 _PACKAGE = "hardlook.collect.web"
-
 _TEXTS = files(_PACKAGE).joinpath("texts")
-
 _IMAGE_TYPES = {b"\x89PNG": "image/png", b"\xff\xd8\xff": "image/jpeg", b"RIFF": "image/webp"}
-
 _MEDIA_TYPES = {"js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"}
 
 
@@ -63,10 +59,8 @@ def language_name(language: str) -> str:
 @cache
 def load_texts(language: str) -> Mapping[str, str]:
     """All texts by key, in a language or, where it has no file, in English; `{name}` stands for a value."""
-    texts: dict[str, str] = json.loads(
-        _TEXTS.joinpath(f"{resolve_language(language)}.json").read_text(encoding="utf-8")
-    )
-    return MappingProxyType(texts)
+    file = _TEXTS.joinpath(f"{resolve_language(language)}.json")
+    return MappingProxyType(json.loads(file.read_text(encoding="utf-8")))
 
 
 def render_page(template: str, language: str, /, **values: object) -> str:
@@ -138,9 +132,8 @@ def _environment() -> Environment:
     environment.filters["paragraphs"] = split_paragraphs
     environment.filters["json"] = lambda texts: json.dumps(dict(texts), ensure_ascii=False)
     # Named in the page, modules load at once and not one after another as they import each other.
-    environment.globals["modules"] = lambda: [
-        name for name in load_static_files() if name.endswith(".js") and name != "done.js"
-    ]
+    modules = [name for name in load_static_files() if name.endswith(".js") and name != "done.js"]
+    environment.globals["modules"] = lambda: modules
     environment.globals["language_name"] = language_name
     environment.globals["has_texts"] = lambda language: language in list_languages()
     return environment

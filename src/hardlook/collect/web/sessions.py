@@ -27,11 +27,8 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
 DAY = 86_400.0
-
 SESSION_SECONDS, FORM_SECONDS, RESEARCHER_SECONDS = 60 * DAY, 12 * 3600.0, 12 * 3600.0
-
 LOGINS_PER_MINUTE = 10
-
 RESEARCH_HOME = "/research"
 
 
@@ -109,9 +106,8 @@ class Sessions:
 
     def set_cookie(self, response: Response, name: str, value: str, seconds: float) -> None:
         """Set a cookie that no script and no other site can use."""
-        response.set_cookie(
-            name, value, max_age=int(seconds), path="/", secure=self.secure, httponly=True, samesite="strict"
-        )
+        age, secure = int(seconds), self.secure
+        response.set_cookie(name, value, max_age=age, path="/", secure=secure, httponly=True, samesite="strict")
 
     def make_cookie(self, participant: str, now: float) -> str:
         """The value of a new session cookie."""

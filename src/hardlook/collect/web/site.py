@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
 Body = TypeVar("Body", bound=BaseModel)
-
 _MAX_FIELD_LENGTH = 80
 
 

@@ -28,14 +28,11 @@ if TYPE_CHECKING:
     from itsdangerous import Signer
 
 MAX_TOKEN_LENGTH = 1024
-
 CODE_LENGTH = 12
 
 # Without I, L, O and U: codes are read from a screen and typed. 32 characters, so each encodes five bits.
 CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
-
 _INVITATION = "invitation"
-
 Payload = Mapping[str, str | int]
 
 

@@ -148,8 +148,7 @@ class CocoClassMasks(PickledByFields):
         return self._images[number]
 
     def _objects(self, number: int, unit: str) -> ImageObjects:
-        found = self._annotations[1].get(number)
-        if found is None:
+        if (found := self._annotations[1].get(number)) is None:
             remedy = "add the instances file of its split"
             raise DataError(f"image {number} is not annotated", file=self.instances[0], unit=unit, remedy=remedy)
         path = self._image_path(number, unit)

@@ -98,9 +98,8 @@ def _read_class_names(
         remedy = "pass --labels FILE: one class name per line, class number 1 first"
         raise OptionError("unknown class names", remedy=remedy)
     if not path.is_file():
-        raise DataError(
-            "no such file of class names", file=path, remedy="one class name per line, class number 1 first"
-        )
+        remedy = "one class name per line, class number 1 first"
+        raise DataError("no such file of class names", file=path, remedy=remedy)
     lines = path.read_text(encoding="utf-8-sig").splitlines()
     names = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     if not 0 < len(names) < VOID or len(set(names)) < len(names):
@@ -160,8 +159,7 @@ class LabelledFolders(PickledByFields):
         if self._map_path(image) is not None:
             labels = self._read_map(image, token)
             return ClassMask(labels == number, labels == VOID)
-        path = self._binary_path(token)
-        if path is None:
+        if (path := self._binary_path(token)) is None:
             raise self._missing_mask_error(token)
         try:
             return read_binary_mask(path, read_image_size(self._image_path(image, token)))
@@ -169,10 +167,7 @@ class LabelledFolders(PickledByFields):
             raise error.at(unit=token) from error
 
     def read_classes(self, image: str) -> NDArray[np.int32]:
-        """The label map (H, W), composed of the binary masks if the image has no map.
-
-        Where two masks overlap, the smaller one is in front. A class without a mask counts as absent.
-        """
+        """The label map (H, W), or composed of binary masks, the smaller in front; a class without one is absent."""
         if self._map_path(image) is not None or image not in self._binary_tokens:
             return self._read_map(image, image)
         truths = [(parse_numbered_token(token)[0], self.read_mask(token)) for token in self._binary_tokens[image]]
@@ -242,8 +237,7 @@ class LabelledFolders(PickledByFields):
         return {image: tuple(tokens) for image, tokens in lone.items()}
 
     def _read_map(self, image: str, unit: str) -> NDArray[np.int32]:
-        path = self._map_path(image)
-        if path is None:
+        if (path := self._map_path(image)) is None:
             raise self._missing_mask_error(unit)
         try:
             labels = read_label_map(path, size=read_image_size(self._image_path(image, unit)))

@@ -71,8 +71,7 @@ class FssClassMasks(PickledByFields):
     def missing(self, token: str) -> str:
         """What is missing; empty if nothing is."""
         name, number = parse_named_token(token)
-        folder = self._folder_name(name)
-        if folder is None:
+        if (folder := self._folder_name(name)) is None:
             return f"the class {name}"
         if str(number) not in self._images[folder]:
             return f"the image {folder}/{number}"

@@ -35,10 +35,7 @@ MAP_SUFFIXES = (".png", ".npy", ".npz", ".bmp", ".tif", ".tiff")
 
 @dataclass(frozen=True, eq=False)
 class ClassMask:
-    """The truth of one class in one image.
-
-    `mask` (H, W) bool: the class's pixels. `void` (H, W) bool: unlabelled pixels (VOC's 255).
-    """
+    """The truth of one class in one image: `mask` (H, W) bool; `void` (H, W) bool, unlabelled pixels (VOC's 255)."""
 
     mask: NDArray[np.bool_]
     void: NDArray[np.bool_]
@@ -99,10 +96,7 @@ class PickledByFields:
 
 @dataclass(frozen=True)
 class FolderListing(PickledByFields):
-    """The files in `folder` with one of `suffixes` (any case), by stem; of two files the earlier suffix wins.
-
-    The folder is listed on first use; a folder that does not exist has no files.
-    """
+    """Files of `folder` by stem, listed on first use; of two, the suffix (any case) earlier in `suffixes` wins."""
 
     folder: Path
     suffixes: tuple[str, ...] = SUFFIXES
@@ -146,18 +140,12 @@ def modification_time(path: Path) -> int:
 
 
 def read_binary_mask(path: Path, size: tuple[int, int]) -> ClassMask:
-    """The mask of a file with 0 and 1, or 0 and 255; with 0, 1 and 255 the 255 is void, as in VOC.
-
-    `size` (width, height) is the image's. Any other value is a `DataError`.
-    """
+    """The mask, of the image's `size` (width, height), in 0 and 1 or 0 and 255; of all three 255 is void, as in VOC."""
     values = read_label_map(path, size=size)
     found = np.unique(values)
     if unknown := [int(value) for value in found if value not in (0, 1, VOID)]:
-        raise DataError(
-            f"a binary mask with the values {', '.join(map(str, unknown[:5]))}",
-            file=path,
-            remedy="store 0 and 1, or 0 and 255; put label maps in SegmentationClass or pass them as masks",
-        )
+        remedy = "store 0 and 1, or 0 and 255; put label maps in SegmentationClass or pass them as masks"
+        raise DataError(f"a binary mask with the values {', '.join(map(str, unknown[:5]))}", file=path, remedy=remedy)
     if 1 in found:
         return ClassMask(values == 1, values == VOID)
     return ClassMask(values == VOID, np.zeros(values.shape, bool))
@@ -176,11 +164,8 @@ def read_bright_mask(path: Path, size: tuple[int, int]) -> ClassMask:
 def check_mask_size(mask: tuple[int, int], size: tuple[int, int], path: Path) -> None:
     """Raise a `DataError` if a mask does not have the image's size; both are (width, height)."""
     if mask != size:
-        raise DataError(
-            f"the mask is {mask[0]}x{mask[1]}, its image {size[0]}x{size[1]}",
-            file=path,
-            remedy="store the mask at the image's own size",
-        )
+        remedy = "store the mask at the image's own size"
+        raise DataError(f"the mask is {mask[0]}x{mask[1]}, its image {size[0]}x{size[1]}", file=path, remedy=remedy)
 
 
 def read_image_size(path: Path) -> tuple[int, int]:

@@ -100,8 +100,7 @@ class ObjectInstance:
         limited = Target(limit_mask(target.mask, self.longest), limit_mask(target.ignore, self.longest))
         if not limited.mask.any():
             what = f"nothing is left of the object at {self.longest} pixels"
-            remedy = "leave small objects out with a minimal area"
-            raise DataError(what, file=file, unit=self._unit, remedy=remedy)
+            raise DataError(what, file=file, unit=self._unit, remedy="leave small objects out with a minimal area")
         return limited
 
     def size(self) -> Size:
@@ -171,5 +170,4 @@ def scale_points(
         remedy = "give the image that was clicked on, neither rotated nor cropped, or correct w and h"
         raise DataError(f"clicks on an image of {then}, but here it has {now}", unit=unit, remedy=remedy)
     ratio = np.array(shown, np.float64) / np.array(clicked, np.float64)
-    moved = (points + 0.5) * ratio - 0.5
-    return np.asarray(np.clip(moved, 0.0, np.array(shown, np.float64) - 1.0))
+    return np.asarray(np.clip((points + 0.5) * ratio - 0.5, 0.0, np.array(shown, np.float64) - 1.0))

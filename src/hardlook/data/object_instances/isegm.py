@@ -47,10 +47,7 @@ LAYOUT_OF = {"grabcut": GRABCUT, "berkeley": BERKELEY, "davis": DAVIS, "coco-mva
 
 @dataclass(frozen=True)
 class InteractiveObject:
-    """One object of one image; `object_stem` is "" if images have a single object each.
-
-    `area` is the object's number of pixels if listing had to count them (TETRIS), else None.
-    """
+    """One object of one image; `object_stem` is "" if images have one each; `area` in pixels if listing counts it."""
 
     image_stem: str
     object_stem: str
@@ -101,10 +98,7 @@ def list_interactive_instances(dataset: str, folder: Path, min_area: int, notes:
 
 
 def list_objects(folder: Path | str, layout: Layout | None = None) -> tuple[InteractiveObject, ...]:
-    """All objects of a dataset's folder, sorted by stem; an image without a mask, or the reverse, is an error.
-
-    Without a `layout`, the folder names decide.
-    """
+    """All objects of a folder, by stem; without a `layout` its folder names decide; an unpaired file is an error."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError("no such folder", file=folder, remedy="check the path given as --data")

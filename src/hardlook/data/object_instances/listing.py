@@ -41,12 +41,7 @@ class InstanceList:
 
 
 def list_instances(
-    data: Mapping[str, Path],
-    *,
-    at_most: int | None = None,
-    seed: int = 0,
-    min_area: int = 0,
-    split: str | None = None,
+    data: Mapping[str, Path], *, at_most: int | None = None, seed: int = 0, min_area: int = 0, split: str | None = None
 ) -> InstanceList:
     """The instances of every dataset in `data`.
 
@@ -89,8 +84,7 @@ def _list_dataset(
     if not found:
         left = "; ".join(f"{note.what}: {note.count}" for note in notes.summarize()) or "there is none"
         raise DataError(f"no instance of {dataset} is left ({left})", file=path, remedy="lower the minimal area")
-    twice = [stem for stem, count in Counter(one.full_stem for one in found).items() if count > 1]
-    if twice:
+    if twice := [stem for stem, count in Counter(one.full_stem for one in found).items() if count > 1]:
         what = f"{len(twice)} names of {dataset} occur more than once"
         raise DataError(what, file=path, unit=twice[0], remedy="rename images so that every name is unique")
     return found

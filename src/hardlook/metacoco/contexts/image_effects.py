@@ -33,12 +33,7 @@ VERSION = 1  # raise it when an effect's pixels change
 
 
 def apply_effect(
-    image: Pixels,
-    name: str,
-    rng: np.random.Generator,
-    *,
-    mask: NDArray[np.bool_] | None = None,
-    strength: float = 1.0,
+    image: Pixels, name: str, rng: np.random.Generator, *, mask: NDArray[np.bool_] | None = None, strength: float = 1.0
 ) -> Pixels:
     """A copy of the image (H, W, 3) with an effect of `EFFECTS`, or of `MASKED_EFFECTS` given the object's mask (H, W).
 
@@ -92,8 +87,7 @@ def _lying(image: Pixels, rng: np.random.Generator) -> Plane:
     calm = cv2.GaussianBlur(to_grey(image), (0, 0), max(0.8, 0.012 * min(height, width)))
     # Falling brightness from one row to the next is where the top of something meets the light behind it.
     falls = np.clip(-cv2.Sobel(calm, cv2.CV_32F, 0, 1, ksize=3) / 120, 0, 1)
-    thick = make_odd(0.035 * height)
-    rim = cv2.dilate(falls, np.ones((thick, 1), np.uint8), anchor=(0, 0))
+    rim = cv2.dilate(falls, np.ones((make_odd(0.035 * height), 1), np.uint8), anchor=(0, 0))
     rim = cv2.GaussianBlur(rim, (0, 0), max(0.6, 0.006 * height))
     return np.asarray(np.maximum(bank, np.clip(rim * 1.1, 0, 0.75)), np.float32)
 
@@ -164,17 +158,15 @@ def _with_leaves(picture: Pixels, rng: np.random.Generator) -> Pixels:
     return drawn
 
 
-def _draw_leaf(
-    drawn: Pixels, centre: tuple[float, float], size: float, angle: float, colour: tuple[float, ...]
-) -> None:
+def _draw_leaf(drawn: Pixels, at: tuple[float, float], size: float, angle: float, colour: tuple[float, ...]) -> None:
     """A pointed leaf with a stalk and a midrib."""
     along = np.linspace(-1, 1, 9)
     half = 0.45 * np.cos(along * np.pi / 2) ** 0.8 * (1 - 0.25 * along)
     outline = np.concatenate([np.stack([along, half], 1), np.stack([along[::-1], -half[::-1]], 1)])
     turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    points = np.rint((outline @ turn * size + centre) * 16).astype(np.int32)
+    points = np.rint((outline @ turn * size + at) * 16).astype(np.int32)
     cv2.fillPoly(drawn, [points], colour, cv2.LINE_AA, 4)
-    ends = np.rint((np.array([[-1.4, 0.0], [0.7, 0.0]]) @ turn * size + centre) * 16).astype(np.int32)
+    ends = np.rint((np.array([[-1.4, 0.0], [0.7, 0.0]]) @ turn * size + at) * 16).astype(np.int32)
     rib = tuple(0.6 * channel for channel in colour)
     cv2.line(drawn, tuple(map(int, ends[0])), tuple(map(int, ends[1])), rib, 1, cv2.LINE_AA, 4)
 
@@ -227,8 +219,7 @@ def grass(image: Pixels, rng: np.random.Generator, mask: NDArray[np.bool_]) -> P
     unit = min(shape)
     ground = gradient(shape, (0.0, (142, 178, 92)), (1.0, (66, 122, 40)))
     meadow = to_uint8(ground * (0.85 + 0.3 * smooth_noise(shape, 5, rng)[..., None]))
-    count = round(900 * shape[0] * shape[1] / unit**2)
-    strokes = rng.random((count, 4))
+    strokes = rng.random((round(900 * shape[0] * shape[1] / unit**2), 4))
     for x, y, lean, kind in strokes[np.argsort(strokes[:, 1])]:
         root = np.array([x * shape[1], y * shape[0] * 1.05])
         tip = root + np.array([(lean - 0.5) * 0.05, -(0.02 + 0.08 * y)]) * unit
@@ -256,8 +247,7 @@ def water(image: Pixels, rng: np.random.Generator, mask: NDArray[np.bool_]) -> P
         (20 * waves + 9 * fine)[..., None] * np.array([0.75, 0.95, 1.0], np.float32) * (0.25 + 0.75 * depth[..., None])
     )
     foam = np.clip((waves * fine - 0.72) / 0.28, 0, 1)[..., None] * 70 * depth[..., None]
-    scene = np.where(depth[..., None] > 0, sea + lit + foam, sky)
-    return _pasted(image, to_uint8(scene), mask, shadow=0.25)
+    return _pasted(image, to_uint8(np.where(depth[..., None] > 0, sea + lit + foam, sky)), mask, shadow=0.25)
 
 
 def _pasted(image: Pixels, scene: Pixels, mask: NDArray[np.bool_], shadow: float) -> Pixels:
@@ -326,8 +316,7 @@ def gradient(shape: tuple[int, int], *stops: tuple[float, tuple[float, float, fl
     rows = np.linspace(0, 1, shape[0])
     places = [place for place, _ in stops]
     channels = [np.interp(rows, places, [colour[channel] for _, colour in stops]) for channel in range(3)]
-    column = np.stack(channels, axis=-1).astype(np.float32)[:, None]
-    return np.ascontiguousarray(np.broadcast_to(column, (*shape, 3)))
+    return np.ascontiguousarray(np.broadcast_to(np.stack(channels, axis=-1).astype(np.float32)[:, None], (*shape, 3)))
 
 
 def to_grey(image: Pixels) -> Plane:

@@ -20,8 +20,7 @@ from hardlook.harness.sections import HeatMap, Section, Table
 from hardlook.metacoco.published import PublishedComparison, compare_counts
 from hardlook.metacoco.tasks.eligibility import find_eligible_classes
 from hardlook.report.formatting import format_count, format_number
-from hardlook.report.json_values import dump_json
-from hardlook.report.page import render_study
+from hardlook.report.page import write_study
 
 EVERY_MODE = "all of these"
 MAX_GROUPS = 200  # groups of equal images on the page
@@ -124,14 +123,15 @@ def _check_tasks(dataset: ConceptContextDataset, split: str | None, kinds: TaskK
 def write_inspection(found: Inspection, out: Path) -> dict[str, Any]:
     """Write the page, the JSON file and, where every concept has one split, the splits; return the JSON document."""
     document = build_document(found)
-    page = render_study(
+    write_study(
+        out,
+        "inspection",
+        document,
         build_sections(found, document),
         title=f"What is in {found.dataset.source.name}",
         summary="Concepts, contexts and splits, counted from the files, and which few-shot tasks the dataset allows.",
         provenance={name: document[name] for name in ("schema", "hardlook", "data", "split_rule", "asked", "images")},
     )
-    write_atomically(out / "inspection.json", dump_json(document))
-    write_atomically(out / "inspection.html", page)
     if found.dataset.splits and not found.shared_concepts:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")

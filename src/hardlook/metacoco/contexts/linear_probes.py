@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.harness.stats import Estimate, Interval, bootstrap_score
 from hardlook.randomness import generator
 
+Floats = NDArray[np.float64]
 PENALTIES = tuple(float(10.0**power) for power in range(-2, 6))
 FOLDS = 5
 RESAMPLES = 2000
@@ -113,9 +114,7 @@ def assign_cell_folds(
     return numbers
 
 
-def _probe(
-    what: str, vectors: NDArray[np.float64], labels: NDArray[np.generic], folds: NDArray[np.int64], seed: int
-) -> ProbeResult:
+def _probe(what: str, vectors: Floats, labels: NDArray[np.generic], folds: NDArray[np.int64], seed: int) -> ProbeResult:
     tested = folds >= 0
     truth, kinds = labels[tested], len(np.unique(labels))
     if kinds < 2 or not len(truth):
@@ -128,7 +127,7 @@ def _probe(
 
 
 def average_over_labels(
-    values: NDArray[np.float64], labels: Sequence[str] | NDArray[np.generic], rng: np.random.Generator
+    values: Floats, labels: Sequence[str] | NDArray[np.generic], rng: np.random.Generator
 ) -> Estimate:
     """The mean over labels of each label's mean of `values` (n,); the bootstrap resamples images within their label."""
     _, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
@@ -146,8 +145,7 @@ def average_over_labels(
 def cross_val_predict(vectors: ArrayLike, labels: ArrayLike, folds: ArrayLike) -> NDArray[np.generic]:
     """Labels (n,) predicted for every row by a probe of the other folds; rows of fold -1 are always trained on.
 
-    `folds` (n,) are whole numbers from -1; rows of fold -1 keep their label. Every fold's complement needs two kinds of
-    labels.
+    `folds` (n,) are whole numbers from -1; those rows keep their label. A fold's complement needs two kinds of labels.
     """
     x, truth, numbers = np.asarray(vectors), np.asarray(labels), np.asarray(folds)
     predicted = truth.copy()
@@ -181,23 +179,16 @@ def fit_and_predict(
     return np.asarray(kinds[np.argmax(new @ weights + offset, axis=1)])
 
 
-def _left_basis(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _left_basis(x: Floats) -> tuple[Floats, Floats]:
     """Left singular vectors (n, r) and squared singular values (r,), from the smaller of the two Gram matrices."""
     rows, columns = x.shape
-    gram = x @ x.T if rows <= columns else x.T @ x
-    squares, vectors = np.linalg.eigh(gram)
+    squares, vectors = np.linalg.eigh(x @ x.T if rows <= columns else x.T @ x)
     kept = squares > squares.max(initial=0.0) * max(rows, columns) * np.finfo(np.float64).eps
     squares, vectors = squares[kept], vectors[:, kept]
     return (vectors if rows <= columns else x @ vectors / np.sqrt(squares)), squares
 
 
-def _leave_one_out(
-    basis: NDArray[np.float64],
-    squares: NDArray[np.float64],
-    along: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    penalty: float,
-) -> float:
+def _leave_one_out(basis: Floats, squares: Floats, along: Floats, targets: Floats, penalty: float) -> float:
     """Mean squared error of leaving one out: residuals over one minus leverage, without refitting."""
     shrunk = squares / (squares + penalty)
     residuals = targets - basis @ (shrunk[:, None] * along)

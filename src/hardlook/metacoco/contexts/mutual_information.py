@@ -38,8 +38,7 @@ LEVEL = 0.95
 class LabelStudy:
     """The result of `study_labels`: mutual information in nats, its mean by chance, and the two indices.
 
-    `normalised` lies in [0, 1] and grows by chance; `adjusted` is 0 at chance and at most 1. `empty` counts pairs of
-    concept and context without an image.
+    `normalised` in [0, 1] grows by chance; `adjusted` is 0 at chance, at most 1; `empty` counts pairs without an image.
     """
 
     images: int
@@ -56,10 +55,8 @@ def study_labels(concepts: Sequence[str], contexts: Sequence[str], *, seed: int)
     """Measure how far the contexts of images predict their concepts, from one concept and one context per image."""
     table = contingency_table(concepts, contexts)
     if min(table.shape) < 2:
-        raise DataError(
-            f"{table.shape[0]} concepts and {table.shape[1]} contexts leave nothing to compare",
-            remedy="two of each are needed; give another split, or none",
-        )
+        what = f"{table.shape[0]} concepts and {table.shape[1]} contexts leave nothing to compare"
+        raise DataError(what, remedy="two of each are needed; give another split, or none")
     rows, columns = np.array(concepts), np.array(contexts)
     return LabelStudy(
         images=int(table.sum()),
@@ -157,8 +154,7 @@ def expected_mutual_information(rows: ArrayLike, columns: ArrayLike) -> float:
     most = np.minimum(np.minimum(a[:, None], b[None]), np.ceil(mean + 12 * spread + 30).astype(np.int64))
     total = 0.0
     for i, size in enumerate(a):
-        steps = np.arange(int((most[i] - least[i]).max(initial=-1)) + 1)
-        k = least[i][:, None] + steps
+        k = least[i][:, None] + np.arange(int((most[i] - least[i]).max(initial=-1)) + 1)
         inside = k <= most[i][:, None]
         k = np.where(inside, k, least[i][:, None].clip(0, most[i][:, None]))
         other = b[:, None]

@@ -21,7 +21,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -108,7 +108,8 @@ def plant_contexts(
     for one in missing:
         write_atomically(files[one], _encode(_make_image(one, source, masks, options), options.image_format))
         advance(1, 0)
-    write_atomically(out / MANIFEST, _format_manifest(plan, options.image_format))
+    rows = [(f"{one.target}.{options.image_format}", one.concept, one.context, one.split, one.source) for one in plan]
+    write_manifest(out / MANIFEST, ("path", "concept", "context", "split", "source"), rows)
     return PlantingResult(options, plan, len(missing), small, without_mask)
 
 
@@ -147,8 +148,10 @@ def plan_contexts(
         raise OptionError(f"contexts {', '.join(contexts) or '(none)'}", remedy="name one or more, each once")
     if not 0 <= correlation <= 1:
         raise OptionError(f"correlation {correlation}", remedy="a number from 0 to 1")
-    favourites = _choose_favourites(sorted(folders), contexts, seed)
-    splits = _split_concepts(sorted(folders), seed) if split_by == "concept" else {}
+    # Each context is the favourite as often as any other or once more.
+    concepts, drawn = sorted(folders), generator(seed, "planting", "favourites").permutation(len(folders))
+    favourites = {concepts[i]: contexts[place % len(contexts)] for place, i in enumerate(drawn)}
+    splits = _split_concepts(concepts, seed) if split_by == "concept" else {}
     planned = []
     for concept, names in folders.items():
         numbers = {name: number for number, name in enumerate(names, start=1)}
@@ -167,12 +170,6 @@ def plan_contexts(
                 target = f"{split}/{concept}/{context}/{numbers[source]:06d}"
                 planned.append(PlannedImage(source, concept, context, split, target))
     return tuple(sorted(planned, key=lambda one: one.target))
-
-
-def _choose_favourites(concepts: Sequence[str], contexts: Sequence[str], seed: int) -> dict[str, str]:
-    """One favourite context per concept, each context as often as any other or once more."""
-    order = generator(seed, "planting", "favourites").permutation(len(concepts))
-    return {concepts[i]: contexts[place % len(contexts)] for place, i in enumerate(order)}
 
 
 def _split_concepts(concepts: Sequence[str], seed: int) -> dict[str, str]:
@@ -266,12 +263,11 @@ def _encode(image: Pixels, image_format: str) -> bytes:
     return bytes(data)
 
 
-def _format_manifest(plan: tuple[PlannedImage, ...], image_format: str) -> str:
+def write_manifest(path: Path, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Write a CSV file with these columns."""
     text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("path", "concept", "context", "split", "source"))
-    writer.writerows((f"{one.target}.{image_format}", one.concept, one.context, one.split, one.source) for one in plan)
-    return text.getvalue()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    write_atomically(path, text.getvalue())
 
 
 def build_document(made: PlantingResult, out: Path) -> dict[str, Any]:

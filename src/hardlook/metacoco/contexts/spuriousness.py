@@ -15,7 +15,6 @@ import numpy as np
 
 import hardlook
 from hardlook.data.concept_context import ConceptContextImage
-from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate
@@ -32,8 +31,7 @@ from hardlook.metacoco.published import list_rows
 from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.named_model import NamedModel
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
-from hardlook.report.json_values import dump_json
-from hardlook.report.page import render_study
+from hardlook.report.page import write_study
 
 
 @dataclass(frozen=True)
@@ -84,15 +82,15 @@ def measure_spuriousness(
 def write_spuriousness(found: Spuriousness, out: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers. `given` are the command's arguments, for the record."""
     document = build_document(found, given)
-    page = render_study(
+    return write_study(
+        out,
+        "spuriousness",
+        document,
         build_sections(found, document["in_words"]),
         title=f"How spurious is {Path(given['data']).name}",
         summary="How well context predicts the concept: by labels, by what frozen features hold, and by texts.",
         provenance={name: document[name] for name in ("schema", "hardlook", *given)},
     )
-    write_atomically(out / "spuriousness.json", dump_json(document))
-    write_atomically(out / "spuriousness.html", page)
-    return document
 
 
 def build_document(found: Spuriousness, given: dict[str, Any]) -> dict[str, Any]:

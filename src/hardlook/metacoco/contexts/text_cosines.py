@@ -43,8 +43,7 @@ CONTEXT_PROMPT = "a photo of {context}"
 class TextCosines:
     """Cosines (n,) of images with the text of their own label, in [-1, 1], and their means with 95 % intervals.
 
-    `micro` is the mean over images, `macro` over labels; `nearest` the share of images to which no other label's text
-    is nearer.
+    `micro` is the mean over images, `macro` over labels; `nearest` the share whose own text is the nearest of all.
     """
 
     name: str

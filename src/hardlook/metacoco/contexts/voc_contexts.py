@@ -11,8 +11,6 @@ The concept of an image is the class with most pixels in its mask. Its context i
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -24,9 +22,9 @@ from hardlook.data.voc import IGNORE, open_devkit
 from hardlook.errors import DataError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
+from hardlook.metacoco.contexts.planting import MANIFEST, write_manifest
 
 ALONE = "alone"
-MANIFEST = "manifest.csv"
 
 
 @dataclass(frozen=True)
@@ -47,10 +45,7 @@ class Cooccurrence:
 def find_concept_and_context(
     labels: NDArray[np.integer], classes: tuple[str, ...], smallest: float = 0.0
 ) -> tuple[str, str] | None:
-    """Concept and context of a mask (H, W) of class numbers from 1, 0 background, 255 void; None without a class.
-
-    A class with less than `smallest` of all the image's pixels does not count.
-    """
+    """Concept and context of a mask (H, W), 0 background, 255 void; None without a class of a share `smallest`."""
     counts = np.bincount(labels.ravel(), minlength=IGNORE + 1)[1 : len(classes) + 1]
     counts = np.where(counts >= smallest * labels.size, counts, 0)
     # Stable and descending: among equals the class that comes first in the devkit goes first.
@@ -61,11 +56,7 @@ def find_concept_and_context(
 
 
 def list_cooccurrences(
-    devkit: Path,
-    *,
-    split: str | None = None,
-    smallest: float = 0.0,
-    progress: StartProgress | None = None,
+    devkit: Path, *, split: str | None = None, smallest: float = 0.0, progress: StartProgress | None = None
 ) -> tuple[tuple[Cooccurrence, ...], tuple[str, ...]]:
     """The images of a list (of all lists without `split`), sorted by target, and the ids of those without a class."""
     voc = open_devkit(devkit)
@@ -89,10 +80,7 @@ def list_cooccurrences(
 
 
 def write_cooccurrences(rows: tuple[Cooccurrence, ...], out: Path, files: Literal["copy", "link"] = "copy") -> int:
-    """Write `concept/context/image` and the manifest; returns how many files were not there yet.
-
-    "link" makes symbolic links to the devkit's files: no space on disk, but they break when the devkit moves.
-    """
+    """Write `concept/context/image`, as copies or links to the devkit, and the manifest; returns how many are new."""
     wanted = {row.target for row in rows}
     if out.is_dir():
         there = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_symlink() or path.is_file()}
@@ -112,9 +100,6 @@ def write_cooccurrences(rows: tuple[Cooccurrence, ...], out: Path, files: Litera
         else:
             write_atomically(path, row.path.read_bytes())
         written += 1
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("path", "concept", "context", "image"))
-    writer.writerows((row.target, row.concept, row.context, row.image) for row in rows)
-    write_atomically(out / MANIFEST, text.getvalue())
+    listed = ((row.target, row.concept, row.context, row.image) for row in rows)
+    write_manifest(out / MANIFEST, ("path", "concept", "context", "image"), listed)
     return written

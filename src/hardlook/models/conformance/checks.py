@@ -136,11 +136,6 @@ def _kind(value: Any) -> str:
     return f"{type(value).__module__}.{type(value).__qualname__}" + (f" on {device}" if device is not None else "")
 
 
-def no_attribute_faults(model: Any) -> list[str]:
-    """No faults: for roles without attributes to look at."""
-    return []
-
-
 @dataclass(frozen=True)
 class RoleContract:
     """How models of a role are called, and what their answers must be.
@@ -157,6 +152,6 @@ class RoleContract:
     call: Callable[[Any, list[Any]], list[Any]]
     find_faults: Callable[[Any, Any, Any], list[str]]
     compare: Callable[[Any, Any], str]
-    attribute_faults: Callable[[Any], list[str]] = no_attribute_faults
+    attribute_faults: Callable[[Any], list[str]] = lambda model: []
     extra_checks: tuple[tuple[str, Callable[[Any], list[str]]], ...] = ()
     batched: bool = True

@@ -21,7 +21,6 @@ from hardlook.models.conformance.checks import (
     describe_difference,
     find_array_faults,
     missing_fields,
-    no_attribute_faults,
     split_answers,
     split_rows,
 )
@@ -85,8 +84,7 @@ def _encode(model: Any, images: list[Any]) -> list[Any]:
     if faults := missing_fields(features, "vectors", "maps"):
         raise AnswerError("; ".join(faults))
     vectors = split_rows(features.vectors, len(images), int(model.dimension), "images")
-    no_maps = [None] * len(images)
-    maps = no_maps if features.maps is None else split_answers(features.maps, len(images), "images")
+    maps = [None] * len(images) if features.maps is None else split_answers(features.maps, len(images), "images")
     return list(zip(vectors, maps, strict=True))
 
 
@@ -134,17 +132,12 @@ def _thing_faults(model: Any) -> list[str]:
     return _label_faults(model) + wrong
 
 
-def _saliency_faults(model: Any, image: Any, answer: Any) -> list[str]:
-    return find_array_faults("map", answer, np.float32, _frame(image), 0, 1)
-
-
 def _label_map_faults(model: Any, image: Any, answer: Any) -> list[str]:
     return find_array_faults("map", answer, np.int32, _frame(image), -1, len(model.labels) - 1)
 
 
 def _instance_faults(model: Any, image: Any, found: Any) -> list[str]:
-    faults = missing_fields(found, "masks", "boxes", "scores", "labels")
-    if faults:
+    if faults := missing_fields(found, "masks", "boxes", "scores", "labels"):
         return faults
     count = len(found.scores)
     faults += find_array_faults("masks", found.masks, np.bool_, {"N": count, **_frame(image)})
@@ -155,8 +148,7 @@ def _instance_faults(model: Any, image: Any, found: Any) -> list[str]:
 
 
 def _order_faults(scores: Any) -> list[str]:
-    rises = np.flatnonzero(np.diff(scores) > 0)
-    pairs = [(scores[at], scores[at + 1]) for at in rises[:1]]
+    pairs = [(scores[at], scores[at + 1]) for at in np.flatnonzero(np.diff(scores) > 0)[:1]]
     return [f"scores: expected the best first, got {one:.4g} before {two:.4g}" for one, two in pairs]
 
 
@@ -174,14 +166,12 @@ def _instance_difference(first: Any, second: Any) -> str:
 
 
 def _segment_faults(model: Any, image: Any, answer: Any) -> list[str]:
-    faults = missing_fields(answer, "map", "labels")
-    if faults:
+    if faults := missing_fields(answer, "map", "labels"):
         return faults
     faults = find_array_faults("map", answer.map, np.int32, _frame(image), low=0)
     if not isinstance(answer.labels, Mapping):
         return [*faults, f"labels: expected {{segment id: label index}}, got {type(answer.labels).__name__}"]
-    unnamed = sorted(set(np.unique(answer.map).tolist()) - {0} - set(answer.labels))
-    if unnamed:
+    if unnamed := sorted(set(np.unique(answer.map).tolist()) - {0} - set(answer.labels)):
         faults.append(f"labels: expected a label for every segment, got none for segment {unnamed[0]}")
     known = range(len(model.labels))
     faults += [
@@ -230,10 +220,6 @@ def _segment_queries(model: Any, pairs: list[Any]) -> list[Any]:
     return split_answers(model.segment_queries(queries, supports), len(pairs), "pairs")
 
 
-def _query_mask_faults(model: Any, pair: Any, mask: Any) -> list[str]:
-    return find_array_faults("mask", mask, np.bool_, _frame(pair[0]))
-
-
 def _episodes(model: Any) -> list[Probe]:
     return [
         Probe("episode", _episode(model, "plain", shots=[1, 1, 1], queries=4)),
@@ -250,8 +236,7 @@ def _episode(model: Any, key: str, shots: list[int], queries: int) -> Episode:
         random, shape = generator(0, "conformance", key), ENCODED[model.accepts]
         centres = random.standard_normal((ways, *shape))
         support = (centres[labels] + 0.1 * random.standard_normal((len(labels), *shape))).astype(np.float32)
-        query = (centres[np.arange(queries) % ways] + 0.1).astype(np.float32)
-        return Episode(support, labels, query, ways, key)
+        return Episode(support, labels, (centres[np.arange(queries) % ways] + 0.1).astype(np.float32), ways, key)
     shown = scenes_by_concept()
     support_scenes = [shown[way][shot] for way in range(ways) for shot in range(shots[way])]
     query_scenes = [shown[index % ways][-1 - index // ways] for index in range(queries)]
@@ -309,8 +294,7 @@ def _call_session(session: Any, prompts: list[Any]) -> list[Any]:
     if not hasattr(session, "predict"):
         raise AnswerError(f"expected `open` to give a session with `predict`, got {type(session).__qualname__}")
     answers = split_answers(session.predict(prompts), len(prompts), "prompts")
-    faults = [fault for answer in answers for fault in missing_fields(answer, "mask", "state")]
-    if faults:
+    if faults := [fault for answer in answers for fault in missing_fields(answer, "mask", "state")]:
         raise AnswerError(faults[0])
     return answers
 
@@ -327,8 +311,7 @@ def _session_faults(model: Any) -> list[str]:
     faults = []
     for turn in (0, 1, 0, 1):
         [answer] = _call_session(sessions[turn], [asked[turn][1]])
-        words = describe_difference("mask", alone[turn].mask, answer.mask)
-        if words:
+        if words := describe_difference("mask", alone[turn].mask, answer.mask):
             faults.append(f"expected session {turn} to answer as if it were alone, but {words}")
     return faults
 
@@ -370,74 +353,66 @@ def _click_map_faults(model: Any, value: Any, answer: Any) -> list[str]:
     return faults
 
 
-def _image_contract(
-    method: str,
-    find_faults: Callable[[Any, Any, Any], list[str]],
-    compare: Callable[[Any, Any], str],
-    attribute_faults: Callable[[Any], list[str]] = no_attribute_faults,
-) -> RoleContract:
-    return RoleContract("images", _image_probes, _call(method, "images"), find_faults, compare, attribute_faults)
+def _image_contract(method: str, *demands: Any) -> RoleContract:
+    return RoleContract("images", _image_probes, _call(method, "images"), *demands)
 
 
 CONTRACTS: Mapping[str, RoleContract] = {
-    "encoder": RoleContract(
-        input_name="images",
-        probes=_image_probes,
-        call=_encode,
-        find_faults=_encoded_faults,
-        compare=_encoded_difference,
-        attribute_faults=_dimension_faults,
-    ),
+    "encoder": RoleContract("images", _image_probes, _encode, _encoded_faults, _encoded_difference, _dimension_faults),
     "text-encoder": RoleContract(
-        input_name="texts",
-        probes=_text_probes,
-        call=_encode_texts,
-        find_faults=lambda model, text, vector: _vector_faults(model, vector),
-        compare=_compare("vector"),
-        attribute_faults=_dimension_faults,
+        "texts",
+        _text_probes,
+        _encode_texts,
+        lambda model, text, vector: _vector_faults(model, vector),
+        _compare("vector"),
+        _dimension_faults,
     ),
     "image-text-encoder": RoleContract(
-        input_name="images and texts",
-        probes=lambda model: _image_probes(model) + _text_probes(model),
-        call=_encode_both,
-        find_faults=_unit_faults,
-        compare=_compare("vector"),
-        attribute_faults=_dimension_faults,
+        "images and texts",
+        lambda model: _image_probes(model) + _text_probes(model),
+        _encode_both,
+        _unit_faults,
+        _compare("vector"),
+        _dimension_faults,
     ),
-    "saliency": _image_contract("saliency", _saliency_faults, _compare("map")),
+    "saliency": _image_contract(
+        "saliency",
+        lambda model, image, found: find_array_faults("map", found, np.float32, _frame(image), 0, 1),
+        _compare("map"),
+    ),
     "semantic-segmenter": _image_contract("segment", _label_map_faults, _compare("map"), _label_faults),
     "instance-segmenter": _image_contract("detect", _instance_faults, _instance_difference, _label_faults),
     "panoptic-segmenter": _image_contract("segment_panoptic", _segment_faults, _segment_difference, _thing_faults),
     "one-shot-segmenter": RoleContract(
-        input_name="pairs",
-        probes=_pairs,
-        call=_segment_queries,
-        find_faults=_query_mask_faults,
-        compare=_compare("mask"),
+        "pairs",
+        _pairs,
+        _segment_queries,
+        lambda model, pair, mask: find_array_faults("mask", mask, np.bool_, _frame(pair[0])),
+        _compare("mask"),
     ),
     "few-shot-learner": RoleContract(
-        input_name="episodes",
-        probes=_episodes,
-        call=_call("classify", "episodes"),
-        find_faults=_score_faults,
-        compare=_compare("scores"),
-        attribute_faults=_accepts_faults,
+        "episodes",
+        _episodes,
+        _call("classify", "episodes"),
+        _score_faults,
+        _compare("scores"),
+        _accepts_faults,
         extra_checks=(("order of queries", _query_order_faults),),
     ),
     "promptable-segmenter": RoleContract(
-        input_name="prompts",
-        probes=_prompts,
-        call=_predict,
-        find_faults=_prompted_faults,
-        compare=lambda first, second: describe_difference("mask", first.mask, second.mask),
+        "prompts",
+        _prompts,
+        _predict,
+        _prompted_faults,
+        lambda first, second: describe_difference("mask", first.mask, second.mask),
         extra_checks=(("sessions side by side", _session_faults), ("state given back", _state_faults)),
     ),
     "click-model": RoleContract(
-        input_name="corrections",
-        probes=_corrections,
-        call=lambda model, values: [model.click_map(*value) for value in values],
-        find_faults=_click_map_faults,
-        compare=_compare("map"),
+        "corrections",
+        _corrections,
+        lambda model, values: [model.click_map(*value) for value in values],
+        _click_map_faults,
+        _compare("map"),
         batched=False,
     ),
 }

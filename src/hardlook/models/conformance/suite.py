@@ -33,11 +33,7 @@ def check_named(name: str, role: str, args: Mapping[str, Any] | None = None) -> 
 
 
 def check_model(model_or_builder: Any, role: str) -> list[Finding]:
-    """All findings on a model, or on what a class or factory makes when called without arguments.
-
-    With a class or factory a second instance is compared with the first, and where it takes a `device` an impossible
-    one is tried.
-    """
+    """All findings on a model, or on what a class or factory makes; of these a second instance is compared too."""
     check_roles(role)
     is_builder = isinstance(model_or_builder, type) or (
         callable(model_or_builder) and bool(missing_members(model_or_builder, role))
@@ -47,8 +43,7 @@ def check_model(model_or_builder: Any, role: str) -> list[Finding]:
         model = builder() if builder is not None else model_or_builder
     except Exception as error:
         return [Finding("construction", False, f"expected a model, got {describe_exception(error)}")]
-    lacking = missing_members(model, role)
-    if lacking:
+    if lacking := missing_members(model, role):
         expected = f"expected `{'`, `'.join(lacking)}`, which a {role} has"
         return [Finding("members", False, f"{expected}; {type(model).__qualname__} has not")]
     members = Finding("members", True, f"has all that a {role} has")

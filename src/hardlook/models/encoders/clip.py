@@ -21,13 +21,7 @@ from numpy.typing import NDArray
 from hardlook.errors import ModelError
 from hardlook.models.roles import Image, Vectors
 from hardlook.models.torch_inference import exact_inference
-from hardlook.models.transformers_folder import (
-    TextNetwork,
-    encode_in_batches,
-    open_text_network,
-    pad_tokens,
-    tokenize,
-)
+from hardlook.models.transformers_folder import TextNetwork, encode_in_batches, open_text_network, pad_tokens, tokenize
 
 MEAN = (0.48145466, 0.4578275, 0.40821073)
 STD = (0.26862954, 0.26130258, 0.27577711)
@@ -56,8 +50,7 @@ class Clip:
         network = self._loaded.network
         with exact_inference():
             seen = network.vision_model(pixel_values=torch.from_numpy(pixels).to(self.device))
-            projected = network.visual_projection(seen.pooler_output)
-            return torch.nn.functional.normalize(projected, dim=1).cpu().numpy()
+            return torch.nn.functional.normalize(network.visual_projection(seen.pooler_output), dim=1).cpu().numpy()
 
     def encode_text(self, texts: Sequence[str]) -> Vectors:
         """(N, dimension) float32 of unit length."""
@@ -98,8 +91,7 @@ def clip_pixels(
     resized = np.asarray(PIL.Image.fromarray(np.ascontiguousarray(image)).resize(scaled, PIL.Image.Resampling.BICUBIC))
     top, left = (resized.shape[0] - size) // 2, (resized.shape[1] - size) // 2
     middle = resized[top : top + size, left : left + size].astype(np.float32) / 255
-    normal = (middle - np.array(mean, np.float32)) / np.array(std, np.float32)
-    return np.ascontiguousarray(normal.transpose(2, 0, 1))
+    return np.ascontiguousarray(((middle - np.array(mean, np.float32)) / np.array(std, np.float32)).transpose(2, 0, 1))
 
 
 def _encode_text(loaded: TextNetwork, texts: Sequence[str], dimension: int, device: str, batch: int) -> Vectors:
@@ -112,8 +104,7 @@ def _encode_text(loaded: TextNetwork, texts: Sequence[str], dimension: int, devi
         tokens, mask = pad_tokens(tokenize(tokenizer, some, longest), device, fill=int(tokenizer.pad_token_id or 0))
         with exact_inference():
             read = network.text_model(input_ids=tokens, attention_mask=mask)
-            projected = network.text_projection(read.pooler_output)
-            return torch.nn.functional.normalize(projected, dim=1).cpu().numpy()
+            return torch.nn.functional.normalize(network.text_projection(read.pooler_output), dim=1).cpu().numpy()
 
     return encode_in_batches(texts, batch, dimension, encode)
 

@@ -25,7 +25,6 @@ from hardlook.networks.loading import load_into, load_state_dict
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 STAGES = (
     *((1, 3, 1, 1, 16), (2, 3, 2, 6, 24), (2, 5, 2, 6, 40), (3, 3, 2, 6, 80)),
     *((3, 5, 1, 6, 112), (4, 5, 2, 6, 192), (1, 3, 1, 6, 320)),
@@ -48,12 +47,7 @@ class EfficientNetLite0:
     """
 
     def __init__(
-        self,
-        weights: Path | None = None,
-        device: str = "cpu",
-        size: int = 224,
-        layer: str = "head",
-        batch: int = 32,
+        self, weights: Path | None = None, device: str = "cpu", size: int = 224, layer: str = "head", batch: int = 32
     ) -> None:
         require("torch", extra="torch")
         self._depths = parse_layers(layer)
@@ -118,8 +112,7 @@ def parse_layers(layer: str) -> tuple[int, ...]:
     unknown = [name for name in names if name not in LAYERS]
     if unknown or len(set(names)) < len(names):
         what = f"no layer is called {unknown[0]!r}" if unknown else f"{layer!r} names a layer twice"
-        remedy = f"layer is one of {', '.join(LAYERS)}, or several with + between them"
-        raise OptionError(what, remedy=remedy)
+        raise OptionError(what, remedy=f"layer is one of {', '.join(LAYERS)}, or several with + between them")
     return tuple(LAYERS[name] for name in names)
 
 
@@ -142,8 +135,7 @@ def prepare_image(image: Image, size: int) -> NDArray[np.float32]:
     """
     shrinks = min(image.shape[:2]) >= size
     resized = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
-    scaled: NDArray[np.float32] = (resized.astype(np.float32) - np.float32(127)) / np.float32(128)
-    return scaled.transpose(2, 0, 1)
+    return ((resized.astype(np.float32) - np.float32(127)) / np.float32(128)).transpose(2, 0, 1)
 
 
 def build_network() -> nn.Module:

@@ -21,7 +21,6 @@ from hardlook.networks.loading import load_into, load_state_dict
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 DIMENSION, LAYERS, HEADS, WIDE = 384, 6, 12, 1536
 WORDS, POSITIONS, KINDS = 30522, 512, 2
 

@@ -65,5 +65,4 @@ class CovaMNet(StackedLearner):
 
 
 def _centred(rows: NDArray[np.float32], axis: int) -> NDArray[np.float32]:
-    mean: NDArray[np.float32] = rows.mean(axis=axis, keepdims=True, dtype=np.float64).astype(np.float32)
-    return rows - mean
+    return np.asarray(rows - rows.mean(axis=axis, keepdims=True, dtype=np.float64).astype(np.float32))

@@ -73,8 +73,7 @@ class DeepBDC(StackedLearner):
 @functools.lru_cache(maxsize=8)
 def random_projection(inputs: int, outputs: int, seed: int) -> NDArray[np.float32]:
     """(outputs, inputs) float32 with orthogonal rows that keep lengths on average."""
-    normal = generator(seed, "deepbdc", inputs, outputs).standard_normal((inputs, outputs))
-    directions, triangle = np.linalg.qr(normal)
+    directions, triangle = np.linalg.qr(generator(seed, "deepbdc", inputs, outputs).standard_normal((inputs, outputs)))
     # The signs of a QR decomposition are the library's choice; these are not.
     directions *= np.where(np.diagonal(triangle) < 0, -1.0, 1.0) * np.sqrt(inputs / outputs)
     return np.ascontiguousarray(directions.T.astype(np.float32))

@@ -50,8 +50,7 @@ class DN4(StackedLearner):
             for block in query_blocks(queries, cells * len(support)):
                 cosines = query[block].reshape(-1, query.shape[2]) @ support.T
                 for way, pool in enumerate(classes):
-                    nearest = self._nearest(cosines[:, pool])
-                    scores[task, block, way] = nearest.reshape(-1, cells).sum(axis=1)
+                    scores[task, block, way] = self._nearest(cosines[:, pool]).reshape(-1, cells).sum(axis=1)
         return scores
 
     def _nearest(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -60,5 +59,4 @@ class DN4(StackedLearner):
         kept = min(self.neighbours, pool)
         largest = np.partition(cosines, pool - kept, axis=1)[:, pool - kept :]
         # A partition leaves the largest in no fixed order; sums of sorted ones do not depend on the pool's order.
-        nearest: NDArray[np.float32] = np.sort(largest, axis=1).sum(axis=1) * np.float32(self.neighbours / kept)
-        return nearest
+        return np.asarray(np.sort(largest, axis=1).sum(axis=1) * np.float32(self.neighbours / kept))

@@ -75,5 +75,4 @@ class FRN(StackedLearner):
         fitted = np.einsum("ij,ij->i", products, weights)
         length = fitted - np.float32(weight) * np.einsum("ij,ij->i", weights, weights)
         rho = np.float32(np.exp(self.beta))
-        rebuilt: NDArray[np.float32] = 2 * rho * fitted - rho * rho * length
-        return rebuilt
+        return np.asarray(2 * rho * fitted - rho * rho * length)

@@ -42,10 +42,8 @@ class LabelPropagation(StackedLearner):
         alpha: float = PROPAGATION_ALPHA,
     ) -> None:
         if neighbours < 1 or sigma <= 0 or not 0 <= alpha < 1:
-            raise OptionError(
-                f"neighbours {neighbours}, sigma {sigma} and alpha {alpha} make no graph to propagate on",
-                remedy="neighbours is at least 1, sigma above 0, alpha from 0 to below 1",
-            )
+            what = f"neighbours {neighbours}, sigma {sigma} and alpha {alpha} make no graph to propagate on"
+            raise OptionError(what, remedy="neighbours is at least 1, sigma above 0, alpha from 0 to below 1")
         self.neighbours, self.sigma, self.alpha = neighbours, sigma, alpha
 
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
@@ -59,8 +57,7 @@ class LabelPropagation(StackedLearner):
         labels = np.zeros((*weights.shape[:2], stack.ways))
         labels[:, :shown] = stack.membership
         # Rounding may leave tiny negative values where nothing arrives.
-        flowed: NDArray[np.float32] = np.maximum(np.linalg.solve(system, labels)[:, shown:], 0).astype(np.float32)
-        return flowed
+        return np.asarray(np.maximum(np.linalg.solve(system, labels)[:, shown:], 0).astype(np.float32))
 
 
 def neighbour_graph(vectors: NDArray[np.float32], neighbours: int, sigma: float) -> NDArray[np.float64]:
@@ -70,8 +67,7 @@ def neighbour_graph(vectors: NDArray[np.float32], neighbours: int, sigma: float)
     [[0.0, 0.819, 0.0], [0.819, 0.0, 0.449], [0.0, 0.449, 0.0]]
     """
     squared = squared_distances(vectors, vectors).astype(np.float64)
-    count = squared.shape[1]
-    kept = min(neighbours, count - 1)
+    kept = min(neighbours, squared.shape[1] - 1)
     apart = squared.copy()
     np.einsum("tii->ti", apart)[...] = np.inf
     # Ranks and not a threshold: a stable order keeps exactly k of nodes that are equally far.

@@ -63,8 +63,7 @@ def fit_regressions(
     ([[[0.3374, -0.3374], [-0.3374, 0.3374]]], True)
     """
     span = compute_span(rows)
-    ones = np.ones((*rows.shape[:2], 1))
-    inputs = np.concatenate([span.coordinates, ones], axis=2)
+    inputs = np.concatenate([span.coordinates, np.ones((*rows.shape[:2], 1))], axis=2)
     decay = np.full(inputs.shape[2], 1 / c)
     decay[-1] = 0
     problem = _Regressions(inputs, np.eye(ways)[labels], decay)
@@ -106,8 +105,7 @@ class _Regressions:
         """The Hessian times a direction (T, ways, r)."""
         moved = self.inputs @ direction.transpose(0, 2, 1)
         moved = shares * (moved - (shares * moved).sum(axis=2, keepdims=True))
-        bent: Array = moved.transpose(0, 2, 1) @ self.inputs + self.decay * direction
-        return bent
+        return np.asarray(moved.transpose(0, 2, 1) @ self.inputs + self.decay * direction)
 
     def newton_step(self, gradient: Array, shares: Array) -> Array:
         """Minus the inverse Hessian times the gradient, as nearly as the gradient is small; (T, ways, r).
@@ -153,5 +151,4 @@ class _Regressions:
 
 
 def _products(one: Array, other: Array) -> Array:
-    products: Array = (one * other).sum(axis=(1, 2))
-    return products
+    return np.asarray((one * other).sum(axis=(1, 2)))

@@ -29,7 +29,6 @@ from hardlook.models.torch_inference import exact_inference
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 BATCH = 8
 """Images per forward pass with gradients. Gradients are summed over passes, so this only bounds memory."""
 
@@ -42,15 +41,12 @@ class TunableEncoder(Protocol):
 
     def encode(self, images: Sequence[Image]) -> Features:
         """Encode images, as every encoder does."""
-        ...
 
     def prepare_inputs(self, images: Sequence[Image]) -> Tensor:
         """The input of the network, on its device."""
-        ...
 
     def copy_network(self) -> nn.Module:
         """A trainable copy of the network, from (N, ...) inputs to (N, D) vectors."""
-        ...
 
 
 class LpFt(OuterModel):
@@ -79,10 +75,8 @@ class LpFt(OuterModel):
             raise OptionError(f"{steps} steps at rate {rate} cannot tune", remedy="steps is at least 0, rate above 0")
         super().__init__(build_inner(encoder, "encoder", encoder_args, device=device))
         if not isinstance(self._inner.model, TunableEncoder):
-            raise ModelError(
-                f"the encoder {encoder!r} cannot be tuned",
-                remedy="lp-ft needs an encoder with `prepare_inputs` and `copy_network`, such as efficientnet-lite0",
-            )
+            remedy = "lp-ft needs an encoder with `prepare_inputs` and `copy_network`, such as efficientnet-lite0"
+            raise ModelError(f"the encoder {encoder!r} cannot be tuned", remedy=remedy)
         self._encoder: TunableEncoder = self._inner.model
         self.steps, self.rate, self.seed = steps, rate, seed
 

@@ -28,5 +28,4 @@ class Matching(StackedLearner):
     def score_stack(self, stack: Stack) -> NDArray[np.float32]:
         """(T, q, ways) float32: probabilities, each row sums to 1."""
         cosines = unit_vectors(stack.query) @ unit_vectors(stack.support).transpose(0, 2, 1)
-        attention = softmax(self.scale * cosines)
-        return np.add.reduceat(attention, stack.starts, axis=2)
+        return np.add.reduceat(softmax(self.scale * cosines), stack.starts, axis=2)

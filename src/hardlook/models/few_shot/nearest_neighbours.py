@@ -50,5 +50,4 @@ class KNearest(StackedLearner):
         k = min(self.k, supports)
         votes = np.add.reduceat((ranks < k).astype(np.float32), stack.starts, axis=2)
         nearest = np.minimum.reduceat(ranks, stack.starts, axis=2)
-        scores: NDArray[np.float32] = ((votes + 0.5 * (1 - nearest / supports)) / k).astype(np.float32)
-        return scores
+        return np.asarray(((votes + 0.5 * (1 - nearest / supports)) / k).astype(np.float32))

@@ -46,5 +46,4 @@ def compute_span(rows: NDArray[np.floating[Any]]) -> Span:
     kept = squares > MIN_SHARE * squares[:, -1:]
     lengths = np.sqrt(np.where(kept, squares, 0))
     inverse = np.divide(1, lengths, out=np.zeros_like(lengths), where=kept & (lengths > 0))
-    basis = (turns * inverse[:, None, :]).transpose(0, 2, 1) @ wide
-    return Span(turns * lengths[:, None, :], basis)
+    return Span(turns * lengths[:, None, :], (turns * inverse[:, None, :]).transpose(0, 2, 1) @ wide)

@@ -54,8 +54,7 @@ class Stack:
     @property
     def membership(self) -> NDArray[np.float32]:
         """(n, ways): 1 where the support is of the class, else 0."""
-        member: NDArray[np.float32] = np.eye(self.ways, dtype=np.float32)[self.labels[0]]
-        return member
+        return np.asarray(np.eye(self.ways, dtype=np.float32)[self.labels[0]])
 
     @property
     def starts(self) -> NDArray[np.int64]:
@@ -65,8 +64,7 @@ class Stack:
     def class_means(self) -> NDArray[np.float32]:
         """The mean support of each class, (T, ways, ...)."""
         ends = self.starts + self.shots
-        means = [self.support[:, a:b].mean(axis=1) for a, b in zip(self.starts, ends, strict=True)]
-        return np.stack(means, axis=1)
+        return np.stack([self.support[:, a:b].mean(axis=1) for a, b in zip(self.starts, ends, strict=True)], axis=1)
 
 
 class StackedLearner(ABC):
@@ -127,11 +125,9 @@ def _shape(episode: Episode, form: str) -> tuple[object, ...]:
     for name, rows in (("support", support), ("query", query)):
         if not isinstance(rows, np.ndarray) or rows.ndim != FORMS[form]:
             given = f"an array of shape {rows.shape}" if isinstance(rows, np.ndarray) else "a list of images"
-            raise ModelError(
-                f"the {name} of an episode is {given}; an array of features with {FORMS[form]} axes was expected",
-                unit=unit,
-                remedy="encode the images first: the learner works on an encoder's features",
-            )
+            what = f"the {name} of an episode is {given}; an array of features with {FORMS[form]} axes was expected"
+            remedy = "encode the images first: the learner works on an encoder's features"
+            raise ModelError(what, unit=unit, remedy=remedy)
     if support.shape[1:] != query.shape[1:]:  # type: ignore[union-attr]
         shapes = f"{support.shape[1:]} and {query.shape[1:]}"  # type: ignore[union-attr]
         raise ModelError(f"supports and queries have features of different shapes, {shapes}", unit=unit)
@@ -170,8 +166,7 @@ def squared_distances(queries: NDArray[np.float32], points: NDArray[np.float32])
     middle = points.mean(axis=1, keepdims=True)
     queries, points = queries - middle, points - middle
     squares = np.einsum("tqd,tqd->tq", queries, queries)[:, :, None] + np.einsum("tmd,tmd->tm", points, points)[:, None]
-    distances: NDArray[np.float32] = np.maximum(squares - 2 * (queries @ points.transpose(0, 2, 1)), 0)
-    return distances
+    return np.asarray(np.maximum(squares - 2 * (queries @ points.transpose(0, 2, 1)), 0))
 
 
 def softmax(logits: NDArray[Number]) -> NDArray[Number]:
@@ -181,8 +176,7 @@ def softmax(logits: NDArray[Number]) -> NDArray[Number]:
     [0.5, 0.5]
     """
     raised = np.exp(logits - logits.max(axis=-1, keepdims=True))
-    shares: NDArray[Number] = raised / raised.sum(axis=-1, keepdims=True)
-    return shares
+    return np.asarray(raised / raised.sum(axis=-1, keepdims=True))
 
 
 BLOCK_BYTES = 1 << 23
@@ -196,8 +190,7 @@ def descriptors(maps: NDArray[np.float32]) -> NDArray[np.float32]:
     [[0.0, 4.0], [1.0, 5.0], [2.0, 6.0], [3.0, 7.0]]
     """
     *leading, channels, height, width = maps.shape
-    cells = maps.reshape(*leading, channels, height * width)
-    return np.ascontiguousarray(np.moveaxis(cells, -2, -1))
+    return np.ascontiguousarray(np.moveaxis(maps.reshape(*leading, channels, height * width), -2, -1))
 
 
 def class_cells(stack: Stack) -> list[slice]:

@@ -7,6 +7,7 @@ distance the later one.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import cv2
@@ -14,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.models.roles import Clicks, Image, Mask
+from hardlook.models.roles import Clicks, Image, Mask, Prompted
 
 # The nearest cell's centre is at most .71 cells from any click, so a disc this wide always holds a cell.
 SMALLEST_RADIUS = 0.75
@@ -22,11 +23,7 @@ SMALLEST_RADIUS = 0.75
 
 @dataclass(frozen=True)
 class ClickSeeds:
-    """Where the clicks fall on the working frame (h, w).
-
-    `side` int8: the sign of the nearest click, 1 or -1; `squared` float64: the squared distance to it in cells;
-    `seed` int8: the same sign within the clicks' discs and 0 elsewhere.
-    """
+    """(h, w) each: `side` 1 or -1 of the nearest click, `squared` distance in cells, `seed` its side or 0 off discs."""
 
     side: NDArray[np.int8]
     squared: NDArray[np.float64]
@@ -71,14 +68,31 @@ def compute_seeds(prompt: Clicks, full: tuple[int, int], working: tuple[int, int
 
 
 def threshold_probabilities(probabilities: NDArray[np.generic], prompt: Clicks, full: tuple[int, int]) -> Mask:
-    """The mask (H, W) where probabilities (h, w), interpolated linearly, are above .5.
-
-    Every clicked pixel gets its click's label: in the shrunken frame it may share a cell with the other label.
-    """
+    """The mask (H, W) where probabilities (h, w), interpolated, exceed .5; clicked pixels get their click's label."""
     mask: Mask = cv2.resize(probabilities.astype(np.float32), full[::-1], interpolation=cv2.INTER_LINEAR) > 0.5
     for row, column, positive in zip(*prompt.pixels(full), np.asarray(prompt.positive, bool), strict=True):
         mask[row, column] = positive
     return mask
+
+
+@dataclass(frozen=True)
+class SeededSession:
+    """An opened image of `full` shape (H, W); `segment` gives probabilities of `working` shape (h, w) from seeds."""
+
+    full: tuple[int, int]
+    working: tuple[int, int]
+    radius: float
+    segment: Callable[[ClickSeeds], NDArray[np.generic]]
+
+    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
+        """One mask per prompt, empty without a positive click; a prompt's state is ignored."""
+        return [Prompted(self._mask(prompt)) for prompt in prompts]
+
+    def _mask(self, prompt: Clicks) -> Mask:
+        if not np.any(prompt.positive):
+            return np.zeros(self.full, bool)
+        seeds = compute_seeds(prompt, self.full, self.working, self.radius)
+        return threshold_probabilities(self.segment(seeds), prompt, self.full)
 
 
 def check_sizes(size: int, radius: float) -> None:
@@ -86,6 +100,5 @@ def check_sizes(size: int, radius: float) -> None:
     if size < 8:
         raise OptionError(f"a working size of {size} shows nothing", remedy="give size=8 or more")
     if not 0 <= radius <= 1:
-        raise OptionError(
-            f"radius {radius} is no share of the frame's longest side", remedy="radius goes from 0 to 1, .02 is usual"
-        )
+        remedy = "radius goes from 0 to 1, .02 is usual"
+        raise OptionError(f"radius {radius} is no share of the frame's longest side", remedy=remedy)

@@ -4,6 +4,7 @@ Rother, Kolmogorov and Blake, "GrabCut: interactive foreground extraction using 
 OpenCV's implementation. The paper starts from a box; here discs around the clicks are certain, the wider neighbourhood
 of positive clicks is probably object, and the rest is probably background.
 
+>>> from hardlook.models.roles import Clicks
 >>> picture = np.full((40, 60, 3), 30, np.uint8)
 >>> picture[10:30, 15:45] = (200, 80, 20)
 >>> click = Clicks(np.array([[30, 20]], np.float32), np.array([True]))
@@ -14,21 +15,14 @@ of positive clicks is probably object, and the rest is probably background.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import functools
 
 import cv2
 import numpy as np
 
 from hardlook.errors import OptionError
-from hardlook.models.interactive.click_seeds import (
-    ClickSeeds,
-    check_sizes,
-    compute_seeds,
-    shrink,
-    threshold_probabilities,
-)
-from hardlook.models.roles import Clicks, Image, Mask, Prompted
+from hardlook.models.interactive.click_seeds import ClickSeeds, SeededSession, check_sizes, shrink
+from hardlook.models.roles import Image, Mask
 
 
 class GrabCut:
@@ -52,34 +46,14 @@ class GrabCut:
             f"side around the clicks are certain, {spread:g} around positive ones probable; no earlier mask is used"
         )
 
-    def open(self, image: Image) -> GrabCutSession:
+    def open(self, image: Image) -> SeededSession:
         """A session on the image, shrunk to the working frame."""
-        return GrabCutSession(shrink(image, self.size), (image.shape[0], image.shape[1]), self)
+        small = shrink(image, self.size)
+        return SeededSession(image.shape[:2], small.shape[:2], self.radius, functools.partial(self._cut, small))
 
-
-@dataclass(frozen=True)
-class GrabCutSession:
-    """An opened image: `small` (h, w, 3) uint8 is the working frame, `full` (H, W) the shape of the original."""
-
-    small: Image
-    full: tuple[int, int]
-    model: GrabCut
-
-    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask per prompt; a prompt's state is ignored."""
-        return [Prompted(self._predict_mask(prompt)) for prompt in prompts]
-
-    def _predict_mask(self, prompt: Clicks) -> Mask:
-        if not np.any(prompt.positive):
-            return np.zeros(self.full, bool)
-        working = (self.small.shape[0], self.small.shape[1])
-        cut = self._cut(compute_seeds(prompt, self.full, working, self.model.radius))
-        return threshold_probabilities(cut, prompt, self.full)
-
-    def _cut(self, seeds: ClickSeeds) -> Mask:
-        reach = (self.model.spread * max(seeds.seed.shape)) ** 2
-        probable = (seeds.side > 0) & (seeds.squared <= reach)
-        labels = np.where(probable, cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
+    def _cut(self, small: Image, seeds: ClickSeeds) -> Mask:
+        reach = (self.spread * max(seeds.seed.shape)) ** 2
+        labels = np.where((seeds.side > 0) & (seeds.squared <= reach), cv2.GC_PR_FGD, cv2.GC_PR_BGD).astype(np.uint8)
         labels[seeds.seed > 0] = cv2.GC_FGD
         labels[seeds.seed < 0] = cv2.GC_BGD
         object_ = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
@@ -89,7 +63,7 @@ class GrabCutSession:
             cv2.setRNGSeed(0)
             background, foreground = np.zeros((1, 65)), np.zeros((1, 65))  # the mixtures, filled in place
             box = (0, 0, 1, 1)  # not read in this mode
-            cv2.grabCut(self.small, labels, box, background, foreground, self.model.iterations, cv2.GC_INIT_WITH_MASK)
+            cv2.grabCut(small, labels, box, background, foreground, self.iterations, cv2.GC_INIT_WITH_MASK)
             object_ = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD))
         _, parts = cv2.connectedComponents(object_.astype(np.uint8), connectivity=4)
         return np.isin(parts, np.unique(parts[object_ & (seeds.seed > 0)]))

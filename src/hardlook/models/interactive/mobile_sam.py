@@ -25,7 +25,6 @@ from hardlook.networks.tiny_vit import build_tiny_vit
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-
 GPU_BATCH = 64
 
 

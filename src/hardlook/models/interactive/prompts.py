@@ -57,14 +57,11 @@ class PromptPolicy:
 
     def __post_init__(self) -> None:
         if self.multimask not in get_args(Multimask):
-            raise OptionError(
-                f"no prompt policy has multimask={self.multimask!r}",
-                remedy=f"multimask is one of {', '.join(get_args(Multimask))}",
-            )
+            remedy = f"multimask is one of {', '.join(get_args(Multimask))}"
+            raise OptionError(f"no prompt policy has multimask={self.multimask!r}", remedy=remedy)
         if not isinstance(self.previous, bool):
-            raise OptionError(
-                f"no prompt policy has previous={self.previous!r}", remedy="previous is true or false, not a text"
-            )
+            remedy = "previous is true or false, not a text"
+            raise OptionError(f"no prompt policy has previous={self.previous!r}", remedy=remedy)
 
     def several(self, clicks: int) -> bool:
         """Whether three masks are requested for a prompt with so many clicks (from 1)."""
@@ -92,8 +89,7 @@ class PromptGroup:
 
     def scaled(self, along_x: float, along_y: float) -> NDArray[np.float32]:
         """The points in pixels of the network's input, multiplied in float64 as SAM does."""
-        scaled: NDArray[np.float64] = self.points * np.array([along_x, along_y])
-        return scaled.astype(np.float32)
+        return np.asarray(self.points * np.array([along_x, along_y]), np.float32)
 
 
 def answer_in_groups(

@@ -5,6 +5,7 @@ neighbours is exp(-beta d^2 / (10 s sqrt 3)), d their distance in RGB from 0 to 
 values, as scikit-image scales it. The chance of reaching a positive click is a harmonic function: one sparse system per
 prompt, solved exactly.
 
+>>> from hardlook.models.roles import Clicks
 >>> picture = np.full((40, 60, 3), 30, np.uint8)
 >>> picture[10:30, 15:45] = (200, 80, 20)
 >>> click = Clicks(np.array([[30, 20]], np.float32), np.array([True]))
@@ -15,8 +16,6 @@ prompt, solved exactly.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,8 +24,8 @@ from scipy import sparse
 from scipy.sparse.linalg import splu
 
 from hardlook.errors import OptionError
-from hardlook.models.interactive.click_seeds import check_sizes, compute_seeds, shrink, threshold_probabilities
-from hardlook.models.roles import Clicks, Image, Mask, Prompted
+from hardlook.models.interactive.click_seeds import SeededSession, check_sizes, shrink
+from hardlook.models.roles import Image
 
 # No edge is cut off entirely, so that one click reaches every pixel and the system has one solution.
 FAINTEST = 1e-10
@@ -50,31 +49,13 @@ class RandomWalker:
             f"around the clicks; background beyond the frame at weight {border:g}; no earlier mask is used"
         )
 
-    def open(self, image: Image) -> RandomWalkerSession:
+    def open(self, image: Image) -> SeededSession:
         """The picture's graph, built once for all prompts."""
         small = shrink(image, self.size)
         graph = laplacian(small, self.beta, self.border)
-        return RandomWalkerSession(graph, small.shape[:2], (image.shape[0], image.shape[1]), self.radius)
-
-
-@dataclass(frozen=True)
-class RandomWalkerSession:
-    """An opened picture: the Laplacian (h w, h w) of its graph, the working shape (h, w) and the full one (H, W)."""
-
-    laplacian: Any
-    working: tuple[int, int]
-    full: tuple[int, int]
-    radius: float
-
-    def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
-        """One mask per prompt; the state is not used."""
-        return [Prompted(self._mask(prompt)) for prompt in prompts]
-
-    def _mask(self, prompt: Clicks) -> Mask:
-        if not np.any(prompt.positive):
-            return np.zeros(self.full, bool)
-        chance = arrival_chances(self.laplacian, compute_seeds(prompt, self.full, self.working, self.radius).seed)
-        return threshold_probabilities(chance, prompt, self.full)
+        return SeededSession(
+            image.shape[:2], small.shape[:2], self.radius, lambda seeds: arrival_chances(graph, seeds.seed)
+        )
 
 
 def laplacian(image: Image, beta: float, border: float) -> Any:
@@ -118,10 +99,7 @@ def arrival_chances(graph: Any, seed: NDArray[np.int8]) -> NDArray[np.float64]:
         rows = graph[free]
         # Pivots stay on the diagonal and columns in an order for symmetric matrices: half the time of the default.
         solver = splu(
-            rows[:, free].tocsc(),
-            permc_spec="MMD_AT_PLUS_A",
-            diag_pivot_thresh=0.0,
-            options={"SymmetricMode": True},
+            rows[:, free].tocsc(), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
         )
         chance[free] = np.clip(solver.solve(-(rows[:, fixed] @ chance[fixed])), 0, 1)
     return chance.reshape(seed.shape)

@@ -184,12 +184,10 @@ class Predictor:
     """
 
     def __init__(self, predictor: Any, name: str, *, twice: bool = False, replay: bool = False) -> None:
-        lacking = [method for method in ("set_input_image", "get_prediction") if not hasattr(predictor, method)]
-        if lacking:
-            raise ModelError(
-                f"{name!r} made a {type(predictor).__qualname__} without {' and '.join(lacking)}",
-                remedy="give a factory that makes a predictor as RITM's isegm.inference.predictors has them",
-            )
+        if lacking := [method for method in ("set_input_image", "get_prediction") if not hasattr(predictor, method)]:
+            what = f"{name!r} made a {type(predictor).__qualname__} without {' and '.join(lacking)}"
+            remedy = "give a factory that makes a predictor as RITM's isegm.inference.predictors has them"
+            raise ModelError(what, remedy=remedy)
         self._predictor, self._name, self._twice = predictor, name, twice
         self.keeps_states = not replay and hasattr(predictor, "get_states") and hasattr(predictor, "set_states")
         self._shown: Image | None = None
@@ -197,10 +195,7 @@ class Predictor:
     def predict_after(
         self, image: Image, clicks: tuple[PredictorClick, ...], memory: Memory | None
     ) -> tuple[NDArray[Any], Memory | None]:
-        """The probability map (H, W) after all `clicks`, and what to give back with the next one.
-
-        `memory` is that of the first clicks, however many; without it they are replayed.
-        """
+        """The probability map (H, W) after all `clicks`, and its memory; `memory` is that of the first ones."""
         with _without_gradients():
             done = self._recall(image, clicks, memory if self.keeps_states else None)
             chance = np.zeros(image.shape[:2])
@@ -307,10 +302,7 @@ def find_settings(family: str) -> FamilySettings:
 
 
 def make_predictor(name: str, text: str) -> tuple[Any, tuple[Path, ...], tuple[Path, ...]]:
-    """The predictor that the factory at package.module:factory makes with the arguments in `text`.
-
-    With it come the source files of both, and the weights files: those that it or the arguments name.
-    """
+    """The predictor of the factory package.module:factory with arguments in `text`, its source and weights files."""
     if ":" not in name:
         raise OptionError(
             f"{name!r} names no factory of a predictor",
@@ -324,10 +316,8 @@ def make_predictor(name: str, text: str) -> tuple[Any, tuple[Path, ...], tuple[P
     except HardlookError:
         raise
     except Exception as error:  # outside code may raise anything
-        raise ModelError(
-            f"the factory {name!r} failed: {type(error).__name__}: {error}",
-            remedy="call it in a Python shell with the same arguments",
-        ) from error
+        remedy = "call it in a Python shell with the same arguments"
+        raise ModelError(f"the factory {name!r} failed: {type(error).__name__}: {error}", remedy=remedy) from error
     sources = set(sources_of(type(predictor)))
     written = inspect.getsourcefile(factory) if inspect.isfunction(factory) else None
     if written:

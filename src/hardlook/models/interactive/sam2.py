@@ -18,7 +18,6 @@ from hardlook.models.torch_inference import exact_inference
 if TYPE_CHECKING:
     from torch import Tensor
 
-
 MAX_LOGIT = 32.0
 """Logits that go back to SAM 2 as the previous mask are clamped to [-32, 32], as its own predictor does."""
 
@@ -30,12 +29,7 @@ class Sam2:
     """
 
     def __init__(
-        self,
-        path: Path,
-        multimask: Multimask = "never",
-        previous: bool = True,
-        device: str = "cpu",
-        batch: int = 64,
+        self, path: Path, multimask: Multimask = "never", previous: bool = True, device: str = "cpu", batch: int = 64
     ) -> None:
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch)

@@ -43,10 +43,8 @@ class Sam2Onnx:
         batch: int = 16,
     ) -> None:
         if (encoder is None) != (decoder is None):
-            raise OptionError(
-                "one of encoder and decoder is given without the other",
-                remedy="give both, or neither for sam2-hiera-tiny",
-            )
+            remedy = "give both, or neither for sam2-hiera-tiny"
+            raise OptionError("one of encoder and decoder is given without the other", remedy=remedy)
         if batch < 1:
             raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
         policy = PromptPolicy("always", previous)
@@ -125,9 +123,6 @@ def _check_pair(encoder: Any, decoder: Any, path: Path) -> int:
     given = {one.name for one in encoder.get_outputs()} | PROMPT
     wanted = {one.name for one in decoder.get_inputs()}
     if given != wanted or len(encoder.get_inputs()) != 1:
-        raise ModelError(
-            f"the decoder takes {', '.join(sorted(wanted))}, expected {', '.join(sorted(given))}",
-            file=path,
-            remedy="give an encoder and a decoder that were exported together",
-        )
+        what = f"the decoder takes {', '.join(sorted(wanted))}, expected {', '.join(sorted(given))}"
+        raise ModelError(what, file=path, remedy="give an encoder and a decoder that were exported together")
     return int(encoder.get_inputs()[0].shape[-1])

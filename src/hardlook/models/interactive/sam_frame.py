@@ -24,9 +24,7 @@ from hardlook.networks.sam import SIDE
 if TYPE_CHECKING:
     from torch import Tensor
 
-
 MEAN = np.array([123.675, 116.28, 103.53], np.float32)
-
 STD = np.array([58.395, 57.12, 57.375], np.float32)
 """`MEAN` and `STD` are those of ImageNet's pixels, in 0-255."""
 
@@ -39,10 +37,7 @@ ELEMENTS = 2**25
 
 @dataclass(frozen=True)
 class SamFrame:
-    """The place of an image in SAM's square, in pixels.
-
-    `size` (height, width) is that of the image, `scaled` that of its resized copy, `side` that of the square.
-    """
+    """An image in SAM's square, in pixels: its `size` (height, width), its `scaled` copy's, and the square's `side`."""
 
     size: tuple[int, int]
     scaled: tuple[int, int]

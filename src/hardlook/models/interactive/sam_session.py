@@ -24,7 +24,6 @@ from hardlook.models.transformers_folder import check_folder, read_network
 if TYPE_CHECKING:
     from torch import Tensor
 
-
 ENLARGED_AT_ONCE = 16
 """Logits enlarged to the image's size at a time: 64 of a large photograph would take gigabytes."""
 
@@ -35,22 +34,15 @@ class EncodedImage(Protocol):
     @property
     def scale(self) -> tuple[float, float]:
         """Pixels of the network's input per pixel of the image, along x and y."""
-        ...
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
-        """Logits (P, k, h, w) and predicted IoUs (P, k) of k masks per prompt.
-
-        `points` (P, n, 2) in pixels of the network's input; `labels` (P, n) int64; `previous` (P, 1, h, w) logits.
-        """
-        ...
+        """Logits (P, k, h, w), IoUs (P, k) of points (P, n, 2), labels (P, n) int64, previous logits (P, 1, h, w)."""
 
     def prepare_state(self, logits: Tensor) -> Tensor:
         """Logits (P, 1, h, w) as the next prompt takes them."""
-        ...
 
     def enlarge(self, logits: Tensor) -> Tensor:
         """Logits (P, 1, h, w) at the image's size, (P, 1, H, W)."""
-        ...
 
 
 def check_device_and_batch(device: str, batch: int) -> None:
@@ -64,10 +56,7 @@ def check_device_and_batch(device: str, batch: int) -> None:
 
 @dataclass(frozen=True)
 class SamSession:
-    """Answers prompts; the state of an answer is the low-resolution logits (1, h, w) of its mask, on the device.
-
-    `batch` is the most prompts in one forward pass.
-    """
+    """Answers prompts, at most `batch` in one pass; an answer's state is its mask's logits (1, h, w) on the device."""
 
     image: EncodedImage
     policy: PromptPolicy
@@ -100,8 +89,7 @@ def _copy_to_cpu(masks: Tensor) -> NDArray[np.bool_]:
     if masks.device.type != "cuda":
         return masks.cpu().numpy()
     # Into page-locked memory, which torch keeps for the next call: several times faster than an ordinary copy.
-    locked = torch.empty(masks.shape, dtype=masks.dtype, pin_memory=True)
-    return locked.copy_(masks).numpy()
+    return torch.empty(masks.shape, dtype=masks.dtype, pin_memory=True).copy_(masks).numpy()
 
 
 def decode_prompts(
@@ -136,10 +124,7 @@ _REMEDY = "download the model's whole page (config and weights) and give that fo
 def open_network(
     path: Path, *, families: tuple[str, ...], architecture: str, device: str = "cpu"
 ) -> tuple[Any, tuple[Path, ...]]:
-    """Transformers' class `architecture` in float32 and evaluation mode, and the files that it was read from.
-
-    `families` are the model types that the folder's config may name.
-    """
+    """Transformers' class `architecture` in float32 from a folder of one of the `families`, and the files read."""
     folder = Path(path).expanduser()
     files = check_folder(folder, families, remedy=_REMEDY)
     return read_network(folder, architecture, remedy=_REMEDY, device=device), files

@@ -15,6 +15,7 @@ hardlook.errors.DataError: the model's folder does not exist
 
 from __future__ import annotations
 
+import csv
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -44,12 +45,7 @@ class Sam:
     architecture: ClassVar[str] = "SamModel"
 
     def __init__(
-        self,
-        path: Path,
-        multimask: Multimask = "always",
-        previous: bool = True,
-        device: str = "cpu",
-        batch: int = 64,
+        self, path: Path, multimask: Multimask = "always", previous: bool = True, device: str = "cpu", batch: int = 64
     ) -> None:
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch)
@@ -95,10 +91,7 @@ def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int 
 
 @dataclass(frozen=True)
 class EncodedBySam:
-    """An encoded image.
-
-    `embeddings` and `positions` (1, C, h, w); `intermediate` of the encoder's global layers for SAM-HQ, else None.
-    """
+    """An encoded image: `embeddings`, `positions` (1, C, h, w); for SAM-HQ also `intermediate` of the global layers."""
 
     network: Any
     frame: SamFrame
@@ -129,43 +122,12 @@ class EncodedBySam:
 
 POSITIONS = "shared_embedding.positional_embedding"
 
-# The authors' name, transformers' name; tried in order, all that fit are applied.
-NAMES = (
-    (r"^image_encoder\.", "vision_encoder."),
-    (r"patch_embed\.proj\.", "patch_embed.projection."),
-    (r"\.blocks\.", ".layers."),
-    (r"\.neck\.0\.", ".neck.conv1."),
-    (r"\.neck\.1\.", ".neck.layer_norm1."),
-    (r"\.neck\.2\.", ".neck.conv2."),
-    (r"\.neck\.3\.", ".neck.layer_norm2."),
-    (r"pe_layer\.positional_encoding_gaussian_matrix$", POSITIONS),
-    (r"\.point_embeddings\.", ".point_embed."),
-    (r"mask_downscaling\.0\.", "mask_embed.conv1."),
-    (r"mask_downscaling\.1\.", "mask_embed.layer_norm1."),
-    (r"mask_downscaling\.3\.", "mask_embed.conv2."),
-    (r"mask_downscaling\.4\.", "mask_embed.layer_norm2."),
-    (r"mask_downscaling\.6\.", "mask_embed.conv3."),
-    (r"output_upscaling\.0\.", "upscale_conv1."),
-    (r"output_upscaling\.1\.", "upscale_layer_norm."),
-    (r"output_upscaling\.3\.", "upscale_conv2."),
-    (r"\.norm_final_attn\.", ".layer_norm_final_attn."),
-    (r"\.norm(\d)\.", r".layer_norm\1."),
-    (r"\.hf_token\.", ".hq_token."),
-    (r"\.hf_mlp\.", ".hq_mask_mlp."),
-    (r"compress_vit_feat\.0\.", "compress_vit_conv1."),
-    (r"compress_vit_feat\.1\.", "compress_vit_norm."),
-    (r"compress_vit_feat\.3\.", "compress_vit_conv2."),
-    (r"embedding_encoder\.0\.", "encoder_conv1."),
-    (r"embedding_encoder\.1\.", "encoder_norm."),
-    (r"embedding_encoder\.3\.", "encoder_conv2."),
-    (r"embedding_maskfeature\.0\.", "mask_conv1."),
-    (r"embedding_maskfeature\.1\.", "mask_norm."),
-    (r"embedding_maskfeature\.3\.", "mask_conv2."),
-    # Last, because it looks at names made above: three layers are called in, hidden and out.
-    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.0\.", r"\1.proj_in."),
-    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.1\.", r"\1.layers.0."),
-    (r"(output_hypernetworks_mlps\.\d+|hq_mask_mlp|iou_prediction_head)\.layers\.2\.", r"\1.proj_out."),
-)
+# The authors' name as a pattern, transformers' name; tried in order, all that fit are applied. The last three look at
+# names made above them: three layers are called in, hidden and out.
+NAMES = [
+    (row["pattern"], row["replacement"])
+    for row in csv.DictReader(Path(__file__).with_name("sam_tensor_names.csv").read_text(encoding="utf-8").splitlines())
+]
 
 
 def open_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple[Any, tuple[Path, ...]]:
@@ -180,8 +142,7 @@ def open_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple
         )
     transformers = require("transformers", extra="hf")
     state = {rename_tensor(name): tensor for name, tensor in loaded.state.items()}
-    shared = state.get(f"prompt_encoder.{POSITIONS}")
-    if shared is not None:
+    if (shared := state.get(f"prompt_encoder.{POSITIONS}")) is not None:
         state["shared_image_embedding.positional_embedding"] = shared
     config = getattr(transformers, architecture).config_class(
         **read_config(loaded.state, hq=architecture == "SamHQModel")

@@ -89,8 +89,7 @@ class ImagesOfCall:
         return self.cache.get_or_create(("cells", self.key(image)), lambda: self._encode(image))
 
     def _encode(self, image: Image) -> Cells:
-        maps = self.encoder.model.encode([image]).maps
-        if maps is None:
+        if (maps := self.encoder.model.encode([image]).maps) is None:
             name = self.encoder.identity.name
             raise ModelError(f"the encoder {name!r} gives vectors only", remedy="matching needs feature maps")
         return unit_vectors(np.ascontiguousarray(np.moveaxis(np.asarray(maps[0], np.float32), 0, -1)))
@@ -128,8 +127,7 @@ def cell_coverage(mask: Mask, grid: tuple[int, int]) -> Coverage:
     [[0.6666666865348816, 0.0], [0.6666666865348816, 0.0]]
     """
     down, across = _pixel_shares(mask.shape[0], grid[0]), _pixel_shares(mask.shape[1], grid[1])
-    covered: NDArray[np.float32] = down @ mask.astype(np.float32) @ across.T
-    return np.minimum(covered, np.float32(1))
+    return np.asarray(np.minimum(down @ mask.astype(np.float32) @ across.T, np.float32(1)))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -145,5 +143,4 @@ def _pixel_shares(pixels: int, cells: int) -> NDArray[np.float32]:
 
 def mask_from_scores(scores: NDArray[np.float32], size: tuple[int, int]) -> Mask:
     """The pixels (H, W) whose score is above 0, scores (h, w) interpolated bilinearly between the cells' centres."""
-    resized = cv2.resize(scores, size[::-1], interpolation=cv2.INTER_LINEAR)
-    return resized > 0
+    return cv2.resize(scores, size[::-1], interpolation=cv2.INTER_LINEAR) > 0

@@ -77,10 +77,8 @@ def mean_of_largest(cosines: NDArray[np.float32], k: int) -> NDArray[np.float32]
     if rows == 0:
         return np.zeros(cosines.shape[1], np.float32)
     if k == 1:
-        highest: NDArray[np.float32] = cosines.max(axis=0)
-        return highest
+        return np.asarray(cosines.max(axis=0))
     if rows > k:
         cosines = np.partition(cosines, rows - k, axis=0)[rows - k :]
     # Sorted, so that the sum does not depend on the order in which the partition left them.
-    averaged: NDArray[np.float32] = np.sort(cosines, axis=0).mean(axis=0)
-    return averaged
+    return np.asarray(np.sort(cosines, axis=0).mean(axis=0))

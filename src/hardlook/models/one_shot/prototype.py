@@ -89,5 +89,4 @@ def scale_above(scores: NDArray[np.float32], threshold: float) -> NDArray[np.flo
     low, high = scores.min(), scores.max()
     if not high > low:
         return np.full_like(scores, -1)
-    above: NDArray[np.float32] = (scores - low) / (high - low) - np.float32(threshold)
-    return above
+    return np.asarray((scores - low) / (high - low) - np.float32(threshold))

@@ -98,8 +98,7 @@ def user_map(image: Image, target: Mask, error: Mask, positive: bool, *, clumsy:
     array([[0. , 0.5, 0.5]])
     """
     chances = np.zeros(error.shape)
-    box = find_bounding_box(error)
-    if box is None:
+    if (box := find_bounding_box(error)) is None:
         return chances
     region = np.ascontiguousarray(error[box.slices])
     scale = float(np.sqrt(np.count_nonzero(region)))
@@ -122,8 +121,7 @@ def _lightness(picture: Image, region: Mask, sigma: float) -> Chances:
     mean = _blurred(np.where(region, seen, 0.0), sigma)
     blurred = np.divide(mean, weight, out=np.zeros_like(mean), where=region)
     inside = blurred[region]
-    deviations: Chances = (blurred - inside.mean()) / max(float(inside.std()), PLAIN)
-    return np.clip(deviations, -GLARE, GLARE)
+    return np.asarray(np.clip((blurred - inside.mean()) / max(float(inside.std()), PLAIN), -GLARE, GLARE))
 
 
 def _blurred(values: Chances, sigma: float) -> Chances:

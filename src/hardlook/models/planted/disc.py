@@ -67,10 +67,7 @@ class Region:
 
 @dataclass(frozen=True)
 class DiscSession:
-    """An opened picture: `regions` (H, W) int32 numbers every object and every stuff, 0 for void.
-
-    `known` keeps what was worked out of regions that have been clicked; it changes no answer.
-    """
+    """An opened picture: `regions` (H, W) int32 numbers objects and stuff, 0 void; `known` caches clicked ones."""
 
     regions: NDArray[np.int32]
     fragility: float
@@ -125,8 +122,7 @@ def _largest(values: NDArray[np.int64], share: float) -> NDArray[np.int64]:
     count = round(share * len(values))
     if not count:
         return np.zeros(0, np.int64)
-    unequal = values * len(values) - np.arange(len(values))
-    return np.argpartition(unequal, len(values) - count)[len(values) - count :]
+    return np.argpartition(values * len(values) - np.arange(len(values)), len(values) - count)[len(values) - count :]
 
 
 def _regions(truth: Signature) -> NDArray[np.int32]:

@@ -127,8 +127,7 @@ class PlantedImageTextEncoder:
     def _unit(self, rows: Sequence[NDArray[np.float64]]) -> Vectors:
         vectors = turn_vectors(np.array(rows).reshape(-1, DIMENSION), self.turn)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        unit: Vectors = (vectors / lengths).astype(np.float32)
-        return unit
+        return np.asarray((vectors / lengths).astype(np.float32))
 
 
 @cache
@@ -159,8 +158,7 @@ def text_vector(text: str) -> NDArray[np.float64]:
 
 def draw_vector(seed: int, *key: str | int) -> NDArray[np.float64]:
     """A random vector (64,) of length about 1 that belongs to a key."""
-    normal: NDArray[np.float64] = generator(seed, "planted space", *key).standard_normal(DIMENSION)
-    return normal / math.sqrt(DIMENSION)
+    return generator(seed, "planted space", *key).standard_normal(DIMENSION) / math.sqrt(DIMENSION)
 
 
 def turn_vectors(vectors: NDArray[np.float64], dial: float) -> NDArray[np.float64]:
@@ -174,8 +172,7 @@ def turn_vectors(vectors: NDArray[np.float64], dial: float) -> NDArray[np.float6
 
 
 def _between(own: str, shared: str, share: float) -> NDArray[np.float64]:
-    vector: NDArray[np.float64] = (1 - share) ** 0.5 * _axis(own) + share**0.5 * _axis(shared)
-    return vector
+    return np.asarray((1 - share) ** 0.5 * _axis(own) + share**0.5 * _axis(shared))
 
 
 def _axis(name: str) -> NDArray[np.float64]:

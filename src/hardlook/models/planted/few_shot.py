@@ -160,13 +160,11 @@ class PlantedOneShot:
             found = _mask_of_class(truth.classes, main_concept(truth)) if blind else shown
         if not is_spoiled("ragged", self.ragged):
             return found
-        square = np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)
-        return cv2.dilate(found.astype(np.uint8), square).astype(bool)
+        return cv2.dilate(found.astype(np.uint8), np.ones((2 * RAGGED + 1, 2 * RAGGED + 1), np.uint8)).astype(bool)
 
 
 def _mask_of_class(classes: NDArray[np.uint8], code: int) -> Mask:
-    found: Mask = (classes == code) & (code != VOID)
-    return found
+    return np.asarray((classes == code) & (code != VOID))
 
 
 def _shown_class(supports: Sequence[Support], cache: LRUCache[Any]) -> int:

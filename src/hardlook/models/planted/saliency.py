@@ -49,8 +49,7 @@ class PlantedSaliency:
             read_signature(image).salient.astype(np.float32), (0, 0), sigma, borderType=cv2.BORDER_REPLICATE
         )
         mixed = (1 - self.centre) * true + self.centre * _blob(height, width)
-        shown = 0.5 + (mixed - 0.5) * (1 - FAINTEST * self.faint)
-        return np.clip(shown, 0, 1).astype(np.float32)
+        return np.clip(0.5 + (mixed - 0.5) * (1 - FAINTEST * self.faint), 0, 1).astype(np.float32)
 
 
 def _blob(height: int, width: int) -> NDArray[np.float64]:

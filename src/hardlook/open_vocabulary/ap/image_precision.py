@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 Integers = NDArray[np.int64]
-
 _COLUMNS = ("object_labels", "object_crowd", "labels", "scores", "pairs", "overlaps")
 
 
@@ -120,9 +119,8 @@ def compute_image_precision(
     credit = np.zeros(len(order))
     credit[hit] = similarity[images.object_labels[target[hit]], images.labels[order[hit]]]
     objects = np.bincount(images.object_image[~images.crowd], minlength=images.images)
-    sums = np.bincount(
-        image, credit * _compute_running_precision(image, credit, images.images), minlength=images.images
-    )
+    precision = _compute_running_precision(image, credit, images.images)
+    sums = np.bincount(image, credit * precision, minlength=images.images)
     return np.where(objects > 0, sums / np.maximum(objects, 1), np.nan)
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 ALL_CLASSES = ""
-
 Numbers = NDArray[np.float64]
 Results = Mapping[str, OpenApResult]
 
@@ -54,10 +53,7 @@ class RunMatches:
         return RunMatches({ALL_CLASSES: [self.by_set[ALL_CLASSES][image] for image in images]}, self.classes)
 
     def interleave(self, other: RunMatches) -> RunMatches:
-        """The images of two runs in turn: image i of this run is 2 i, that of the other 2 i + 1.
-
-        Ties of scores are broken by image, so the two versions of an image must be neighbours.
-        """
+        """Image i of this run as 2 i, of the other as 2 i + 1: neighbours, since ties of scores are broken by image."""
         pairs = {name: zip(images, other.by_set[name], strict=True) for name, images in self.by_set.items()}
         return RunMatches({name: [one for pair in both for one in pair] for name, both in pairs.items()}, self.classes)
 
@@ -117,10 +113,7 @@ class WeightedTally:
         return self._figures(self._precisions, weights)
 
     def mixed(self, other: WeightedTally, swaps: Numbers) -> Numbers:
-        """(m, entries): the scores with the images at which `swaps` (m, images) is 1 taken from `other`.
-
-        One table holds the images of both runs; each image counts once, from the one or the other.
-        """
+        """(m, entries): the scores with the images where `swaps` (m, images) is 1 from `other`, by one joint table."""
         if self in other._joined:
             return other.mixed(self, 1 - np.asarray(swaps))
         if other not in self._joined:

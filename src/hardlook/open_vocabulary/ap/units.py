@@ -35,7 +35,6 @@ from hardlook.world.render import RenderedScene
 from hardlook.world.vocabulary import BY_NAME, CONCEPTS
 
 CATEGORIES = {label.code: label.name for label in sorted(CONCEPTS, key=lambda label: label.code)}
-
 _MAX_OBJECTS = 1000  # so that annotation ids of different scenes differ
 _MAX_LISTED = 12
 _REMEDY = (
@@ -144,12 +143,10 @@ def check_categories(names: Sequence[str], options: OpenApOptions, file: Path | 
     missing = [name for name in names if find_label(known, name) is None]
     if missing:
         more = f" and {len(missing) - _MAX_LISTED} more" if len(missing) > _MAX_LISTED else ""
-        raise DataError(
-            f"{len(missing)} of {len(names)} categories are no labels of {options.labels}: "
-            f"{', '.join(missing[:_MAX_LISTED])}{more}",
-            file=file,
-            remedy="choose the label set of this data, or a file of your own with its names and senses",
-        )
+        listed = f"{', '.join(missing[:_MAX_LISTED])}{more}"
+        what = f"{len(missing)} of {len(names)} categories are no labels of {options.labels}: {listed}"
+        remedy = "choose the label set of this data, or a file of your own with its names and senses"
+        raise DataError(what, file=file, remedy=remedy)
 
 
 def _read_truth(path: Path, options: OpenApOptions) -> InstanceDataset:

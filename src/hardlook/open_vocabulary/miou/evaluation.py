@@ -64,11 +64,9 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
     truth = content.truth_map
     assert truth is not None
     if prediction.shape != truth.shape:
-        raise ModelError(
-            f"the model answered a map of {prediction.shape} for an image of {truth.shape} (height, width)",
-            unit=unit.id,
-            remedy="`hardlook check semantic-segmenter MODEL` lists everything else that does not fit",
-        )
+        what = f"the model answered a map of {prediction.shape} for an image of {truth.shape} (height, width)"
+        remedy = "`hardlook check semantic-segmenter MODEL` lists everything else that does not fit"
+        raise ModelError(what, unit=unit.id, remedy=remedy)
     counts = confusion_counts(truth, prediction, classes=len(names), ignore=-1).ravel()
     cells = np.flatnonzero(counts)
     return {
@@ -86,10 +84,7 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
 
 @dataclass(frozen=True)
 class Cells:
-    """The non-zero cells of the confusion counts of all images, (n,) each.
-
-    `cell` is true label * (labels + 1) + predicted label; the predicted label `labels` stands for no label.
-    """
+    """Non-zero cells (n,) of all images; `cell` is true label * (labels + 1) + predicted label, `labels` for none."""
 
     image: NDArray[np.int64]
     cell: NDArray[np.int64]

@@ -51,10 +51,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
     # A lookup table of what is drawn; the index -1 (no label) takes its last entry.
     drawn = np.array([*(-1 if name == BACKGROUND else row for row, name in enumerate(names)), -1], np.int32)
     image = content.image if content.image is not None else blank_image(*content.truth_map.shape)
-    pictures = [
-        Picture("image", image),
-        Picture("truth", image, label_map=drawn[content.truth_map], label_names=names),
-    ]
+    pictures = [Picture("image", image), Picture("truth", image, label_map=drawn[content.truth_map], label_names=names)]
     if record["prediction"]:
         predicted = drawn[decode_label_map(record["prediction"])]
         pictures.append(Picture("prediction", image, label_map=predicted, label_names=names))

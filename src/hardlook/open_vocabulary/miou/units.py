@@ -62,10 +62,7 @@ def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
 
 
 def list_units(options: SemanticOptions) -> Sequence[Unit]:
-    """One unit per image; ids are file stems, or `scene-0007` for the planted world.
-
-    For open mIoU every label must have a sense, which is checked here and not after the work.
-    """
+    """One unit per image, by file stem or `scene-0007`; for open mIoU a label without a sense is an error."""
     if not isinstance(options, OpenMiouOptions):
         return _list_images(options, None)
     predicted = load_label_set(options.pred_labels) if options.pred_labels else None
@@ -86,12 +83,9 @@ def prepare_unit(unit: Unit) -> Unit:
     assert content.truth_path is not None
     truth_map, unknown = _to_indices(read_label_map(content.truth_path), content.numbers, content.ignored_numbers)
     if unknown:
-        raise DataError(
-            f"the truth holds numbers {unknown[:5]} that are none of the {len(content.labels)} labels",
-            file=content.truth_path,
-            unit=unit.id,
-            remedy="choose other --labels or --numbering, or set --ignore to the number that means no label",
-        )
+        what = f"the truth holds numbers {unknown[:5]} that are none of the {len(content.labels)} labels"
+        remedy = "choose other --labels or --numbering, or set --ignore to the number that means no label"
+        raise DataError(what, file=content.truth_path, unit=unit.id, remedy=remedy)
     image_path = find_image(content.image_folder, unit.id) if content.image_folder else None
     image = read_image(image_path) if image_path else None
     predicted = None
@@ -108,9 +102,8 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
     """All units; `predicted` are the labels of stored predictions, where they are not the truth's."""
     if options.gt or options.pred:
         if not (options.gt and options.pred):
-            raise OptionError(
-                "--gt and --pred go together", remedy="give the folder of true and of predicted label maps"
-            )
+            remedy = "give the folder of true and of predicted label maps"
+            raise OptionError("--gt and --pred go together", remedy=remedy)
         return _list_folders(options, options.gt, options.data.get("images"), options.pred, predicted)
     if not options.data:
         names = tuple(label.name for label in LABELS)
@@ -119,10 +112,8 @@ def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[U
         return _list_voc(options)
     if set(options.data) == {"images", "masks"}:
         return _list_folders(options, options.data["masks"], options.data["images"], None, predicted)
-    raise OptionError(
-        f"--data {', '.join(sorted(options.data))}: no reader for this data",
-        remedy="give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR",
-    )
+    remedy = "give --data voc=DIR, or --data images=DIR --data masks=DIR --labels FILE, or --gt DIR --pred DIR"
+    raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=remedy)
 
 
 def _list_voc(options: SemanticOptions) -> list[Unit]:
@@ -142,11 +133,9 @@ def _list_folders(
     options: SemanticOptions, masks: Path, images: Path | None, predictions: Path | None, predicted: LabelSet | None
 ) -> list[Unit]:
     if options.labels is None:
-        raise OptionError(
-            "label maps hold numbers, and no option names their labels",
-            remedy="give --labels SET (hardlook labels list) or --labels FILE with one label name per line, "
-            "the first for 0",
-        )
+        files = "--labels FILE with one label name per line, the first for 0"
+        remedy = f"give --labels SET (hardlook labels list) or {files}"
+        raise OptionError("label maps hold numbers, and no option names their labels", remedy=remedy)
     truth = load_label_set(options.labels, "corrected")
     predicted = predicted or truth
     numbers = _list_numbers(truth, options.numbering)
@@ -162,11 +151,9 @@ def _list_folders(
     predicted_paths = _find_label_maps(predictions) if predictions else {}
     surplus = sorted(set(predicted_paths) - set(true_paths))
     if surplus:
-        raise DataError(
-            f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}",
-            file=predictions,
-            remedy="predictions and truth pair by file stem; remove or rename the surplus",
-        )
+        what = f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}"
+        remedy = "predictions and truth pair by file stem; remove or rename the surplus"
+        raise DataError(what, file=predictions, remedy=remedy)
     units = []
     for stem, path in true_paths.items():
         if predictions and stem not in predicted_paths:
@@ -202,10 +189,9 @@ def _list_numbers(labels: LabelSet, numbering: Numbering) -> tuple[int, ...]:
 def _list_ignored_numbers(options: SemanticOptions, names: Sequence[str], numbers: Sequence[int]) -> tuple[int, ...]:
     """The numbers of ignored pixels; the number of a label among them would silently delete that label."""
     if options.ignore in numbers:
-        raise OptionError(
-            f"--ignore {options.ignore} is the number of the label {names[numbers.index(options.ignore)]!r}",
-            remedy="give --ignore the number that your maps write for no label, or 65535 where there is none",
-        )
+        what = f"--ignore {options.ignore} is the number of the label {names[numbers.index(options.ignore)]!r}"
+        remedy = "give --ignore the number that your maps write for no label, or 65535 where there is none"
+        raise OptionError(what, remedy=remedy)
     return (options.ignore, 0) if options.numbering == "one-based" else (options.ignore,)
 
 

@@ -50,10 +50,7 @@ WORLD_VOCABULARY = PanopticVocabulary(tuple(label.name for label in LABELS), tup
 def join_vocabularies(
     truth: PanopticVocabulary, predicted: PanopticVocabulary
 ) -> tuple[PanopticVocabulary, NDArray[np.int32]]:
-    """All labels, the truth's first, and the place of each predicted one; names pair as in `join_labels`.
-
-    A label of both has the kind that the truth gives it.
-    """
+    """All labels, the truth's first and of its kinds, and the place of each predicted one, as in `join_labels`."""
     names, table = join_labels(truth.names, predicted.names)
     kinds = dict(zip(table.tolist(), predicted.things, strict=True))
     added = tuple(kinds[place] for place in range(len(truth.names), len(names)))
@@ -70,9 +67,8 @@ def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None
             problems.add(f"categories that {labels} does not have", name)
         elif label.isthing is not None and label.isthing != thing:
             problems.add(f"things here and stuff in {labels}, or the other way", name)
-    problems.raise_if_any(
-        "data and labels do not fit", file=file, remedy="choose other --labels, or leave the option out"
-    )
+    remedy = "choose other --labels, or leave the option out"
+    problems.raise_if_any("data and labels do not fit", file=file, remedy=remedy)
 
 
 _NEEDS = "it needs annotations with image_id and segments_info of id and category_id; truth also categories"
@@ -80,10 +76,7 @@ _NEEDS = "it needs annotations with image_id and segments_info of id and categor
 
 @dataclass(frozen=True)
 class SegmentTable:
-    """One image's row: file names of its PNG and picture (empty where not given), size as (width, height).
-
-    `ids`, `categories` and `crowd` have one entry per segment.
-    """
+    """One image's row: file names or empty, (width, height), and per segment its id, category and if it is a crowd."""
 
     image: str
     png: str
@@ -119,9 +112,8 @@ class PanopticAnnotations:
             if name in seen:
                 problems.add(f"taken for {seen[name]!r}", f"{category.name!r} (category {category.id})")
             seen.setdefault(name, category.name)
-        problems.raise_if_any(
-            "two categories have one name", file=path, remedy="labels pair by name: give each its own"
-        )
+        remedy = "labels pair by name: give each its own"
+        problems.raise_if_any("two categories have one name", file=path, remedy=remedy)
         names, things = zip(*((one.name, one.thing) for one in self.categories.values()), strict=True)
         return PanopticVocabulary(names, things)
 
@@ -174,6 +166,5 @@ def _check_contradictions(tables: Sequence[SegmentTable], categories: list[int],
             problems.add("images with a segment whose id is not above 0 (0 is void)", table.image)
     for category in {one for one in categories if categories.count(one) > 1}:
         problems.add("category ids that come twice", category)
-    problems.raise_if_any(
-        "the file contradicts itself", file=path, remedy="one row per image, one id per segment and category"
-    )
+    remedy = "one row per image, one id per segment and category"
+    problems.raise_if_any("the file contradicts itself", file=path, remedy=remedy)

@@ -25,10 +25,7 @@ CARD = BenchmarkCard(
     citation=CITATION,
     data_licence=DATA_LICENCE,
     scores=SCORES,
-    qualities=(
-        Quality("image-open-pq", "open PQ of the image"),
-        Quality("image-pq", "vanilla PQ of the image"),
-    ),
+    qualities=(Quality("image-open-pq", "open PQ of the image"), Quality("image-pq", "vanilla PQ of the image")),
     published=list_pq_results,
     published_tables=list_pq_tables,
     dials=open_dials(MODEL, "pq", ("missed", "ragged")),

@@ -33,5 +33,4 @@ def get_crowds_reading(options: OpenPqOptions) -> str:
 def chosen_readings(options: OpenPqOptions) -> tuple[Reading, ...]:
     """Which crowds excuse predictions, and how the similarity is made."""
     value = get_crowds_reading(options)
-    crowds = Reading("crowds", value, CROWDS[value], tuple(CROWDS), "last")
-    return (crowds, *similarity_readings(options))
+    return (Reading("crowds", value, CROWDS[value], tuple(CROWDS), "last"), *similarity_readings(options))

@@ -93,10 +93,8 @@ def _build_headline(scorecard: Scorecard) -> Section:
     charts = []
     for title, caption in _CAPTIONS.items():
         rows = [
-            score_dot(
-                scorecard.get(f"{prefix}{title.lower()}", **({"kind": kind} if kind else {})), word, kind or "all"
-            )
-            for kind in ("", *kinds)
+            score_dot(scorecard.get(f"{prefix}{title.lower()}", **where), word, where.get("kind", "all"))
+            for where in ({}, *({"kind": kind} for kind in kinds))
             for prefix, word in (("", "vanilla"), ("open-", "open"))
         ]
         charts.append(DotChart(f"{title}, vanilla and open", caption, rows, axis=title))
@@ -111,9 +109,8 @@ def _build_headline(scorecard: Scorecard) -> Section:
 def _build_classes(records: pl.DataFrame, scorecard: Scorecard) -> Section:
     hard, soft = find_scores_by_class(scorecard, "pq"), find_scores_by_class(scorecard, "open-pq")
     vocabulary = read_vocabulary(records)
-    kinds = {
-        name: "thing" if thing else "stuff" for name, thing in zip(vocabulary.names, vocabulary.things, strict=True)
-    }
+    things = zip(vocabulary.names, vocabulary.things, strict=True)
+    kinds = {name: "thing" if thing else "stuff" for name, thing in things}
     spots = [Spot(hard[name].value, soft[name].value, name, kinds[name]) for name in hard]
     gains = {name: soft[name].value - hard[name].value for name in hard}
     ranked = sorted(hard, key=lambda name: (-np.nan_to_num(gains[name]), name))

@@ -51,10 +51,7 @@ class ImageSegments:
 
 @dataclass(frozen=True)
 class SegmentedImage:
-    """The payload of a unit: true segments, stored predicted ones and, once prepared, the image for a model.
-
-    `results` is the JSON of stored predictions; `size` is (width, height) as the truth's JSON gives it.
-    """
+    """A unit's payload; `results` is the JSON of stored predictions, `size` the truth's (width, height)."""
 
     truth: ImageSegments
     predicted: ImageSegments | None = None
@@ -74,10 +71,7 @@ def list_sources(options: OpenPqOptions) -> Mapping[str, Path | str]:
 
 
 def list_units(options: OpenPqOptions) -> Sequence[Unit]:
-    """One unit per image; ids are the names of the true PNGs, or `scene-0007` for the planted world.
-
-    Labels without a sense for a measure on WordNet are an error here and not after the work.
-    """
+    """One unit per image, named as the true PNG or `scene-0007`; a label without a sense is an error at once."""
     units = _list_images(options)
     if units:
         content: SegmentedImage = units[0].payload
@@ -99,12 +93,8 @@ def read_unit(unit: Unit, *, pixels: bool) -> Unit:
     if content.scene is not None:
         return replace(unit, payload=_render_scene(content))
     if content.results is not None and content.predicted is None:
-        raise DataError(
-            "there is no prediction for this image",
-            file=content.results,
-            unit=unit.id,
-            remedy="add its row to the annotations; a model that found nothing has a row without segments",
-        )
+        remedy = "add its row to the annotations; a model that found nothing has a row without segments"
+        raise DataError("there is no prediction for this image", file=content.results, unit=unit.id, remedy=remedy)
     truth, predicted = _read_map(content.truth, unit.id), content.predicted and _read_map(content.predicted, unit.id)
     image = read_image(content.picture) if pixels and content.picture else None
     assert truth.map is not None
@@ -122,11 +112,8 @@ def read_unit(unit: Unit, *, pixels: bool) -> Unit:
 def list_table_errors(segment_map: LabelMap, segments: Segments) -> list[str]:
     """What does not fit between a map of segment ids and its table; empty when all fits."""
     drawn, listed = np.setdiff1d(segment_map, 0), np.asarray(segments.ids)
-    kinds = (
-        ("drawn but not listed", np.setdiff1d(drawn, listed)),
-        ("listed but not drawn", np.setdiff1d(listed, drawn)),
-    )
-    return [f"segments {', '.join(map(str, ids[:5]))} are {what}" for what, ids in kinds if len(ids)]
+    kinds = {"drawn but not listed": np.setdiff1d(drawn, listed), "listed but not drawn": np.setdiff1d(listed, drawn)}
+    return [f"segments {', '.join(map(str, ids[:5]))} are {what}" for what, ids in kinds.items() if len(ids)]
 
 
 def _read_map(segments: ImageSegments, unit: str) -> ImageSegments:
@@ -156,9 +143,8 @@ def _find_masks(options: OpenPqOptions, side: str) -> Path:
     json_file: Path = getattr(options, side)
     folder = json_file.with_suffix("")
     if not folder.is_dir():
-        raise OptionError(
-            f"--{side} {json_file} is only half of a panoptic format", remedy=f"give its PNGs by --{side}-masks DIR"
-        )
+        what = f"--{side} {json_file} is only half of a panoptic format"
+        raise OptionError(what, remedy=f"give its PNGs by --{side}-masks DIR")
     return folder
 
 
@@ -174,10 +160,8 @@ def _list_images(options: OpenPqOptions) -> list[Unit]:
     if set(data) == {"panoptic", "segments", "images"}:
         units, _, _ = _read_truth(options, data["panoptic"], data["segments"], data["images"])
         return list(units.values())
-    raise OptionError(
-        f"--data {', '.join(sorted(data))}: no reader for this data",
-        remedy="give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON",
-    )
+    remedy = "give --data panoptic=JSON --data segments=DIR --data images=DIR, or --gt JSON --pred JSON"
+    raise OptionError(f"--data {', '.join(sorted(data))}: no reader for this data", remedy=remedy)
 
 
 def _read_truth(

@@ -81,11 +81,8 @@ class AnswerFile:
                 raise TypeError("another kind of value than expected")
         # A line that is no JSON or no UTF-8 is a ValueError, one without a part a KeyError.
         except (ValueError, KeyError, TypeError) as error:
-            raise RunError(
-                f"line {number} is damaged: {error}",
-                file=self._path,
-                remedy="delete this line, and its answer is made again; or choose another --out",
-            ) from error
+            remedy = "delete this line, and its answer is made again; or choose another --out"
+            raise RunError(f"line {number} is damaged: {error}", file=self._path, remedy=remedy) from error
         self._rows[fingerprint, key] = rows
 
 
@@ -123,10 +120,7 @@ def evaluate_models(
     answers: AnswerFile,
     advance: Callable[[int, int], None],
 ) -> ModelRows:
-    """Every model on every source; what is in `answers` is taken from there, what is new is added.
-
-    A source that cannot be read is noted and left out for all models alike.
-    """
+    """Every model on every source; `answers` are reused and added to; unreadable sources are left out for all."""
     prints = {name: settings.fingerprint(one.identity.fingerprint()) for name, one in models.items()}
     between = settings.fingerprint("pc against mobile")
     rows: dict[str, list[StemScores]] = {name: [] for name in models}
@@ -185,7 +179,6 @@ def _compare_devices(clicked: StemWithDevices, settings: EvaluationSettings) -> 
 
 
 SLICES = ("dataset", "click_type", "device", "display_mode")
-
 RESAMPLES = 2000
 
 

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hardlook.harness.stats import Estimate, paired_bootstrap
 from hardlook.randomness import generator
@@ -79,7 +78,7 @@ def rank_models(
         name: paired_bootstrap(
             np.stack([values[best], ones], axis=1),
             np.stack([others, ones], axis=1),
-            _mean,
+            lambda totals: totals[:, 0] / totals[:, 1],
             rng=generator(seed, "click evaluation", "pairs"),
             clusters=images,
             resamples=resamples,
@@ -89,10 +88,6 @@ def rank_models(
         if name != best
     }
     return MetricRanking(metric, best, leads)
-
-
-def _mean(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(totals[:, 0] / totals[:, 1])
 
 
 def _join_names(names: Sequence[str]) -> str:

@@ -41,11 +41,8 @@ from hardlook.report.json_values import dump_json
 
 # Stems per gallery of models, and from each end in the gallery of devices.
 SHOWN, DEVICES_SHOWN = 4, 3
-
 BOTH_DEVICES = " (pc, mobile)"
-
 CLICKED_REGIONS = {"first": "the object", "fn": "what is missing", "fp": "what is too much"}
-
 MEANINGS = {
     "ks": "The share of draws that a two-dimensional test cannot tell from people's clicks. Higher is better.",
     "pl1": "Mean distance between a drawn and a real click, in widths and heights of the object. Lower is better.",
@@ -53,34 +50,26 @@ MEANINGS = {
     "nss": "The map at people's clicks, in standard deviations above its mean. Higher is better.",
     "pde": "The map's probability at people's clicks, times 100,000. Higher is better.",
 }
-
 SCALE = dict.fromkeys(METRICS, 1.0) | {"pde": 1e5}
-
 HEADS = tuple("PDE x 1e5" if metric == "pde" else metric.upper() for metric in METRICS)
-
 NAMES = {"dataset": "dataset", "click_type": "click type", "device": "device", "display_mode": "display mode"}
-
 _PAIRS = (
     "Differences between models on the same stems, with 95 % intervals from resampled images. A model is called better "
     "where the interval leaves 0 out; many comparisons are made, so a narrow lead may be chance."
 )
-
 _SLICES = (
     "Click types: first is the whole object, fn what a segmentation missed, fp what it had too much. A device's row "
     "scores the models against that device's clicks alone, so it has fewer clicks per stem and a milder test; the rows "
     "are of the stems that both devices have clicks on. A later round is of one device, so it is in neither."
 )
-
 _LOOK = (
     "The first picture shows where people clicked, with the region they were asked for. The others show a model's map "
     "(brighter is likelier) with as many clicks drawn from it, and whether the test can tell this one draw from people."
 )
-
 _DEVICES = (
     "Clicks of the two devices on the same stems, with at least 10 clicks of each. KS is the share of stems on which "
     "the test cannot tell them apart."
 )
-
 _MODES = (
     "Clicks after each way of showing the object against clicks after a text. KS is the share of stems on which the "
     "test cannot tell them apart; a mode that is alike biases people least."
@@ -103,7 +92,9 @@ def write_evaluation(evaluation: ClickEvaluation, out: Path, given: dict[str, An
         pictures=draw_examples(galleries, evaluation),
     )
     write_atomically(out / "table.csv", slice_table(evaluation))
-    write_atomically(out / "per_stem.csv", stem_table(evaluation))
+    columns = ("model", *(field.name for field in fields(StemScores)))
+    rows = [(model, *asdict(row).values()) for model, found in evaluation.results.rows.items() for row in found]
+    write_atomically(out / "per_stem.csv", format_csv(columns, rows))
     write_atomically(out / "evaluation.json", dump_json(document))
     write_atomically(out / "page.html", page)
     return document
@@ -127,17 +118,10 @@ def slice_table(evaluation: ClickEvaluation) -> str:
         estimates = [group.scores[metric] for metric in METRICS]
         cells = [cell for one in estimates for cell in (one.value, one.interval.low, one.interval.high)]
         rows.append((model, column, value, group.stems, *cells, group.ks_undefined, group.fell_back))
-    return _format_csv(("model", "slice", "value", "stems", *columns, "ks_undefined", "fell_back"), rows)
+    return format_csv(("model", "slice", "value", "stems", *columns, "ks_undefined", "fell_back"), rows)
 
 
-def stem_table(evaluation: ClickEvaluation) -> str:
-    """`per_stem.csv`: a row per model, stem and device."""
-    names = [field.name for field in fields(StemScores)]
-    rows = [(model, *asdict(row).values()) for model, found in evaluation.results.rows.items() for row in found]
-    return _format_csv(("model", *names), rows)
-
-
-def _format_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
+def format_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Numbers with seven digits, texts and counts as they are, nothing for what is undefined."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -211,9 +195,7 @@ def build_sections(evaluation: ClickEvaluation, words: Sequence[str], readings: 
     if evaluation.rankings:
         sections.insert(1, Section("Which model is better", _PAIRS, (_lead_table(evaluation),)))
     if evaluation.results.devices.rows:
-        table = _pair_table(
-            "PC against mobile", "dataset", {group.group["dataset"]: group for group in evaluation.devices}
-        )
+        table = _pair_table("PC against mobile", "dataset", {one.group["dataset"]: one for one in evaluation.devices})
         sections.append(Section("PC and mobile", _DEVICES, (table, device_gallery(evaluation.results.devices.rows))))
     if modes := evaluation.mode_scores:
         sections.append(
@@ -237,21 +219,18 @@ def model_table(models: Mapping[str, NamedModel]) -> Table:
     rows = []
     for name, one in models.items():
         args = {key: value for key, value in one.identity.args.items() if value not in (None, "")}
-        rows.append(
-            (name, ", ".join(f"{key}={value}" for key, value in args.items()), str(getattr(one.model, "conduct", "")))
-        )
+        settings = ", ".join(f"{key}={value}" for key, value in args.items())
+        rows.append((name, settings, str(getattr(one.model, "conduct", ""))))
     return Table("Click models", "", ("model", "settings", "conduct"), rows)
 
 
 def _overall_table(evaluation: ClickEvaluation) -> Table:
     rows = [(name, group.stems, *_score_cells(group)) for name, group in evaluation.overall.items()]
-    return Table(
-        "All stems",
+    caption = (
         f"Means over stems, {evaluation.settings.draws} draws per stem. The charts have 95 % intervals: images are "
-        "resampled, stems of one image together.",
-        ("model", "stems", *HEADS),
-        rows,
+        "resampled, stems of one image together."
     )
+    return Table("All stems", caption, ("model", "stems", *HEADS), rows)
 
 
 def _charts(evaluation: ClickEvaluation) -> list[Block]:
@@ -283,8 +262,7 @@ def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
         dots = [estimate_dot(name, group.scores["ks"], value) for value, name, group in rows]
         blocks.append(DotChart(f"KS by {NAMES[column]}", "", dots, axis="KS"))
         cells = [(value, name, group.stems, *_score_cells(group)) for value, name, group in rows]
-        columns = (NAMES[column], "model", "stems", *HEADS)
-        blocks.append(Table(f"All metrics by {NAMES[column]}", "", columns, cells))
+        blocks.append(Table(f"All metrics by {NAMES[column]}", "", (NAMES[column], "model", "stems", *HEADS), cells))
     return blocks
 
 
@@ -295,12 +273,9 @@ def _lead_table(evaluation: ClickEvaluation) -> Table:
         for name, lead in one.leads.items():
             dot = estimate_dot(name, lead, times=SCALE[one.metric])
             rows.append((head, one.best, name, dot.value, dot.low, dot.high, one.verdict_on(name)))
-    return Table(
-        "The best model's lead",
-        "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0.",
-        ("metric", "best", "other", "difference", "low", "high", "verdict"),
-        rows,
-    )
+    caption = "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0."
+    columns = ("metric", "best", "other", "difference", "low", "high", "verdict")
+    return Table("The best model's lead", caption, columns, rows)
 
 
 def _pair_table(title: str, column: str, groups: Mapping[str, GroupScores]) -> Table:
@@ -346,8 +321,7 @@ def _published_models(evaluation: ClickEvaluation) -> Table:
                 (dataset, model, PAPER, None, *(one[metric] * SCALE[metric] for metric in METRICS))
                 for model, one in published.items()
             ]
-    columns = ("dataset", "model", "from", "stems", *HEADS)
-    return Table("Click models", "Tables 3 and 6 of the paper.", columns, rows)
+    return Table("Click models", "Tables 3 and 6 of the paper.", ("dataset", "model", "from", "stems", *HEADS), rows)
 
 
 def _published_devices(evaluation: ClickEvaluation) -> Table:
@@ -357,12 +331,8 @@ def _published_devices(evaluation: ClickEvaluation) -> Table:
         for group in evaluation.devices
         if (name := group.group["dataset"]) in TITLES
     ]
-    return Table(
-        "PC against mobile",
-        "Table 8. Its WD and PL1 are wrong, since clicks on PCs entered as (x, x), and are left out here.",
-        ("dataset", "stems", "KS here", "KS published"),
-        rows,
-    )
+    caption = "Table 8. Its WD and PL1 are wrong, since clicks on PCs entered as (x, x), and are left out here."
+    return Table("PC against mobile", caption, ("dataset", "stems", "KS here", "KS published"), rows)
 
 
 def _published_modes(evaluation: ClickEvaluation) -> Table:
@@ -399,14 +369,13 @@ def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
 def device_gallery(pairs: Sequence[PairScores]) -> Gallery:
     """Stems whose clicks on the two devices are most and least alike."""
     order = sorted(pairs, key=lambda row: (not row.ks, -row.p if row.p == row.p else 1.0))
-    chosen = list(dict.fromkeys([*order[:DEVICES_SHOWN], *order[-DEVICES_SHOWN:]]))
     examples = [
         Example(
             f"{row.dataset}/{row.full_stem}{BOTH_DEVICES}",
             f"{row.clicks} clicks on a PC and {row.other_clicks} on a mobile device: "
             f"{_verdict(row.ks, row.p, row.why)}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}.",
         )
-        for row in chosen
+        for row in list(dict.fromkeys([*order[:DEVICES_SHOWN], *order[-DEVICES_SHOWN:]]))
     ]
     return Gallery("PC beside mobile", "The most alike first, then the least alike.", examples)
 
@@ -447,13 +416,8 @@ def draw_stem(stem: ClickedStem, models: Mapping[str, NamedModel], seed: int) ->
 
 def _draw_clicks(stem: ClickedStem, label: str) -> Picture:
     close = crop_around(stem.error)
-    return Picture(
-        label,
-        close.cut(stem.image),
-        mask=close.cut(stem.error),
-        points=_click_marks(close.moved(stem.clicks), stem.positive),
-        ordered=False,
-    )
+    points = _click_marks(close.moved(stem.clicks), stem.positive)
+    return Picture(label, close.cut(stem.image), mask=close.cut(stem.error), points=points, ordered=False)
 
 
 def _example(rows: Mapping[str, Sequence[StemScores]], place: int) -> Example:

@@ -69,8 +69,7 @@ class StemScores:
 class Readings:
     """Which reading of each metric runs.
 
-    `wd`: pixels over the box's diagonal (released) or each axis by its side (paper). `maps`: NSS and PDE with 1e-9
-    added to sum and deviation (released) or without (paper).
+    `wd`: pixels over the box's diagonal (released) or axes over its sides (paper); `maps`: with 1e-9 added, or without.
     """
 
     wd: WassersteinReading = "released"
@@ -81,16 +80,9 @@ RELEASED = Readings()
 
 
 def evaluate_click_model(
-    model: ClickModel,
-    stems: Iterable[ClickedStem],
-    draws: int = DRAWS,
-    seed: int = 0,
-    readings: Readings = RELEASED,
+    model: ClickModel, stems: Iterable[ClickedStem], draws: int = DRAWS, seed: int = 0, readings: Readings = RELEASED
 ) -> Iterator[StemScores]:
-    """One row per stem, in the order of `stems`, made one at a time.
-
-    Draws are keyed by the stem, so they depend on no order, and models differ only by their maps.
-    """
+    """One row per stem, in order, one at a time; draws are keyed by the stem, so models differ only by their maps."""
     if draws < 1:
         raise OptionError(f"{draws} draws", remedy="at least 1")
     for stem in stems:
@@ -153,7 +145,6 @@ def score_stem(
 
 
 METRICS = ("ks", "pl1", "wd", "nss", "pde")
-
 HIGHER_IS_BETTER = {"ks": True, "pl1": False, "wd": False, "nss": True, "pde": True}
 
 
@@ -172,17 +163,9 @@ class GroupScores:
 
 
 def summarise_rows(
-    rows: Sequence[Any],
-    metrics: Sequence[str],
-    *,
-    by: Sequence[str] = (),
-    resamples: int = 10_000,
-    seed: int = 0,
+    rows: Sequence[Any], metrics: Sequence[str], *, by: Sequence[str] = (), resamples: int = 10_000, seed: int = 0
 ) -> tuple[GroupScores, ...]:
-    """Mean and interval of each metric over the rows of each group, groups sorted.
-
-    `rows` are `StemScores` of one model, or `PairScores`; `metrics` and `by` name fields of theirs.
-    """
+    """Mean and interval of each metric over the `StemScores` or `PairScores` of each group; groups are sorted."""
     groups: dict[tuple[str, ...], list[Any]] = {}
     for row in rows:
         unknown = [name for name in (*by, *metrics) if not hasattr(row, name)]
@@ -193,7 +176,7 @@ def summarise_rows(
     for values, chosen in sorted(groups.items()):
         estimates = bootstrap_scores(
             np.array([[float(getattr(row, name)) for name in metrics] + [1.0] for row in chosen]),
-            _means,
+            lambda totals: totals[..., :-1] / totals[..., -1:],
             rng=generator(seed, "click evaluation", "intervals"),
             # Datasets share stems, so an image is known by both.
             clusters=[f"{row.dataset}\0{row.image_key}" for row in chosen],
@@ -205,7 +188,3 @@ def summarise_rows(
         counts = (sum(int(getattr(row, name, 0)) for row in chosen) for name in ("ks_undefined", "fell_back"))
         found.append(GroupScores(dict(zip(by, values, strict=True)), len(chosen), scores, *counts))
     return tuple(found)
-
-
-def _means(totals: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(totals[..., :-1] / totals[..., -1:])

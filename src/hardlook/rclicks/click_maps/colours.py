@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 from hardlook.models.roles import Image
 
 FAINT = 0.08  # square root of a value over the highest
-
 COLOURS = cv2.COLORMAP_INFERNO
-
 GROUP_COLOURS = cv2.COLORMAP_VIRIDIS
 
 
@@ -26,8 +24,7 @@ def draw_heat_map(image: Image, values: NDArray[np.floating]) -> Image:
 
 def draw_labels(image: Image, numbers: NDArray[np.integer], count: int) -> Image:
     """Ordered labels (H, W), 0 to count - 1 and -1 for none, over the image in grey: violet first, yellow last."""
-    colours = label_colours(count)[np.clip(numbers, 0, count - 1)]
-    return _blend(image, colours, np.where(numbers >= 0, 0.8, 0.0))
+    return _blend(image, label_colours(count)[np.clip(numbers, 0, count - 1)], np.where(numbers >= 0, 0.8, 0.0))
 
 
 def label_colours(count: int) -> NDArray[np.uint8]:

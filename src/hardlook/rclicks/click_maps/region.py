@@ -60,8 +60,7 @@ def load_region(
 ) -> ClickRegion:
     """The object of a mask's file, or what `previous` gets wrong of it: of the two errors the chosen `kind`.
 
-    `number` chooses an integer of the mask. `auto` is the error that the benchmark would correct first; with an
-    empty `previous` that is the object.
+    `number` chooses an integer of the mask; `auto` is the error to correct first, with an empty `previous` the object.
     """
     picture = read_image(image)
     size = (picture.shape[1], picture.shape[0])
@@ -72,9 +71,8 @@ def load_region(
     click_type: ClickType = kind if kind != "auto" else _first_error(target, before, previous)
     error = compute_error_mask(target.mask, before, click_type) & ~target.ignore
     if not error.any():
-        raise DataError(
-            f"the previous mask has no error of type {click_type}", file=previous, remedy="take another mask"
-        )
+        what = f"the previous mask has no error of type {click_type}"
+        raise DataError(what, file=previous, remedy="take another mask")
     return ClickRegion(image.stem, picture, target.mask, error, click_type)
 
 
@@ -92,25 +90,13 @@ def _first_error(target: Target, before: Mask, file: Path) -> ClickType:
 
 
 Kind = Literal["brightness", "integers", "palette"]
-
-
 VOID = 255  # what palettes of VOC's kind leave out
-
-
 LISTED = 20
-
-
 _PLAIN = "store it with 255 on the object and 0 elsewhere"
 
 
-_LOSSY = ("JPEG", "MPO", "WEBP")
-
-
 def read_object(path: Path, number: int | None, *, size: tuple[int, int]) -> Target:
-    """The object of an image of `size` (width, height); `number` chooses an integer of the mask.
-
-    A `DataError` lists the integers where one must be chosen and where there is none like it.
-    """
+    """The object of an image of `size` (width, height); an error lists the integers where `number` must choose one."""
     if number is None:
         stored = _read(path, size)
         if len(stored.numbers) > 1:
@@ -198,7 +184,7 @@ def _read(path: Path, size: tuple[int, int], *, integers: bool = False) -> _Stor
         if image.mode == "P" and coloured:
             kind = "palette"
         elif not integers:
-            lossy = image.format in _LOSSY
+            lossy = image.format in ("JPEG", "MPO", "WEBP")
             if coloured and not lossy:
                 # Colours without a palette say which pixels are objects and not which is which: any colour counts.
                 values = (colours.max(axis=2) > 0).astype(np.int32)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from hardlook.report.galleries import Pictures
 
 KEY = "colours of the groups"
-
 SWATCH = (26, 34)  # width and height in pixels of a group's colour in the key
 
 
@@ -177,9 +176,8 @@ def build_sections(
     )
     if fallen := [one.name for one in models if one.distribution.fell_back]:
         text += f" The map of {', '.join(fallen)} is 0 all over the region, and every pixel gets the same chance."
-    first = Gallery(
-        "What is to be clicked", "", [Example(region.name, f"The region and its centre, at x {column}, y {row}.")]
-    )
+    example = Example(region.name, f"The region and its centre, at x {column}, y {row}.")
+    first = Gallery("What is to be clicked", "", [example])
     maps = Gallery(
         "Maps, groups and samples",
         "Left: the map, brighter is likelier. Middle: clicking groups, from the least probable clicks (violet, G1) to "

@@ -34,10 +34,8 @@ class Clickability:
 
     def __init__(self, path: Path | None = None, device: str = "cpu", size: int | None = None, batch: int = 16) -> None:
         if path is None:
-            raise ModelError(
-                "the click model 'clickability' has no weights of its own",
-                remedy="train some with `hardlook clicks train`, or take the authors' checkpoint, and give path=FILE",
-            )
+            remedy = "train some with `hardlook clicks train`, or take the authors' checkpoint, and give path=FILE"
+            raise ModelError("the click model 'clickability' has no weights of its own", remedy=remedy)
         if batch < 1 or (size is not None and size < 32):
             raise OptionError(f"size {size}, batch {batch}", remedy="size is at least 32 pixels, batch at least 1")
         require("torch", extra="torch")

@@ -22,11 +22,7 @@ from hardlook.errors import DataError, ModelError
 
 @dataclass(frozen=True)
 class ClickDistribution:
-    """The chance of a click at each pixel.
-
-    `chances` (H, W) float64 sums to 1 and is 0 outside the error region. `fell_back` says that the map was 0 all
-    over the region, so that every pixel of the region got the same chance.
-    """
+    """Chances (H, W) of a click, 0 outside the error region, sum 1; `fell_back`: the map was 0 there, all are equal."""
 
     chances: NDArray[np.float64]
     fell_back: bool = False
@@ -56,18 +52,15 @@ def click_distribution(click_map: NDArray[np.floating], error: NDArray[np.bool_]
     """
     values = np.asarray(click_map, dtype=np.float64)
     if values.shape != error.shape:
-        raise ModelError(
-            f"the click map has shape {values.shape} where the error region has {error.shape}",
-            remedy="a click model answers with one value per pixel; `hardlook check click-model` tries one",
-        )
+        what = f"the click map has shape {values.shape} where the error region has {error.shape}"
+        remedy = "a click model answers with one value per pixel; `hardlook check click-model` tries one"
+        raise ModelError(what, remedy=remedy)
     if not error.any():
         raise DataError("the error region is empty: there is nothing to click", remedy="leave the stem out")
     inside = values[error]
     if not np.isfinite(inside).all() or inside.min() < 0:
-        raise ModelError(
-            f"the click map goes from {inside.min()} to {inside.max()} in the error region",
-            remedy="chances are finite and at least 0; `hardlook check click-model` tries a model",
-        )
+        what = f"the click map goes from {inside.min()} to {inside.max()} in the error region"
+        raise ModelError(what, remedy="chances are finite and at least 0; `hardlook check click-model` tries a model")
     peak = inside.max()
     # Divided by the peak first, so that very small values keep their digits in the sum.
     inside = inside / peak if peak else np.ones_like(inside)

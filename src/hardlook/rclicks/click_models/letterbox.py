@@ -21,9 +21,7 @@ from numpy.typing import NDArray
 from hardlook.models.roles import Image, Mask
 
 IMAGENET_MEAN = np.array([0.485, 0.456, 0.406], np.float32)
-
 IMAGENET_STD = np.array([0.229, 0.224, 0.225], np.float32)
-
 Plane = NDArray[np.float32]
 
 

@@ -34,7 +34,6 @@ from hardlook.models.named_model import OuterModel, build_inner
 from hardlook.models.roles import Image, Mask
 
 GREY = 128
-
 MEMORY = 1 << 28
 
 

@@ -78,9 +78,8 @@ def train(
 
     settings = settings or TrainingSettings()
     if not training or not validation:
-        raise OptionError(
-            f"{len(training)} training and {len(validation)} validation samples", remedy="both need at least one"
-        )
+        what = f"{len(training)} training and {len(validation)} validation samples"
+        raise OptionError(what, remedy="both need at least one")
     network = build_network(architecture, settings.seed)
     if backbone is not None:
         load_backbone(network, backbone)
@@ -163,10 +162,8 @@ def _train_epoch(
             total += losses.detach().sum()
     mean = float(total) / len(samples)
     if not math.isfinite(mean):
-        raise RunError(
-            f"the training diverged in epoch {epoch}: its loss is {mean}",
-            remedy="take a lower lr, or bound the gradient with clip",
-        )
+        what = f"the training diverged in epoch {epoch}: its loss is {mean}"
+        raise RunError(what, remedy="take a lower lr, or bound the gradient with clip")
     return mean, rate
 
 

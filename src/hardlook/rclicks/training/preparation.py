@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from hardlook.rclicks.training.settings import TrainingSettings
 
 VALIDATION_SHARE = 0.2  # of the images, where no list is given
-
 SETTINGS_FILE = "settings.json"
-
 # Settings that are known only when all samples have been read.
 SAMPLE_COUNTS = ("training_samples", "validation_samples")
 
@@ -62,10 +60,7 @@ class TrainingStem:
 
 @dataclass(frozen=True)
 class TrainingSplit:
-    """Training and validation samples, what was left out, and a fingerprint of where they come from.
-
-    `unread` are stems that cannot be used, with the reason; they are in neither part.
-    """
+    """Training and validation samples, what was left out, a fingerprint of the data, and unusable stems with why."""
 
     training: tuple[TrainingStem, ...]
     validation: tuple[TrainingStem, ...]
@@ -173,9 +168,7 @@ def _read_held_out(path: Path, sources: Sequence[StoredSource]) -> set[str]:
 def _draw_held_out(sources: Sequence[StoredSource], seed: int) -> set[str]:
     """By image and seed alone, so that an image stays on its side when others come."""
     images = {source.instance.image_key for source in sources}
-    held = {
-        image for image in images if generator(seed, "clicks train", "validation", image).random() < VALIDATION_SHARE
-    }
+    held = {one for one in images if generator(seed, "clicks train", "validation", one).random() < VALIDATION_SHARE}
     # With few images the draw may take none, or all.
     return held if 0 < len(held) < len(images) else {min(images)}
 
@@ -204,8 +197,7 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
     from hardlook.rclicks.training.state import HISTORY, LAST, read_history
 
     path = out / SETTINGS_FILE
-    begun = (out / LAST).is_file() or read_history(out / HISTORY)
-    if not path.is_file() or not begun:
+    if not path.is_file() or not ((out / LAST).is_file() or read_history(out / HISTORY)):
         return
     before, now = json.loads(path.read_text(encoding="utf-8")), json.loads(json.dumps(dict(given)))
     names = (before.keys() | now.keys()) - set(unknown)
@@ -215,11 +207,8 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
     differing = sorted(name for name in names if before.get(name) != now.get(name))
     if differing:
         changed = [f"{name} was {before.get(name)}, is {now.get(name)}" for name in differing]
-        raise ChangedRun(
-            f"the folder holds another training: {'; '.join(changed)}",
-            file=out,
-            remedy="train in another folder, or give the same settings to resume",
-        )
+        what = f"the folder holds another training: {'; '.join(changed)}"
+        raise ChangedRun(what, file=out, remedy="train in another folder, or give the same settings to resume")
 
 
 def backbone_fingerprint(backbone: Path | None) -> str | None:

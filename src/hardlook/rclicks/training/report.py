@@ -105,28 +105,22 @@ def build_sections(
             "NSS", "The map at people's clicks in standard deviations; higher is better.", [nss], "epoch", "NSS"
         ),
     ]
-    gallery = Gallery(
-        "Validation samples",
-        "People's clicks; the click map made from them, which the network is to match; its own map of the region.",
-        [Example(one.source.key, "") for one in shown],
-    )
-    readings = reading_table({"mask-sigma": mask_sigma}, TRAINING)
-    return [
-        Section("What this means", "\n\n".join(words), charts),
-        Section("Every epoch", "", (_epoch_table(result),)),
-        Section("Heat maps", "All by the best epoch's network. Brighter is likelier.", (gallery,)),
-        build_left_out_section("What was left out, and which readings ran", split.left_out, readings),
-    ]
-
-
-def _epoch_table(result: TrainingResult) -> Table:
+    caption = "People's clicks; the click map made from them, which the network is to match; its own map of the region."
+    gallery = Gallery("Validation samples", caption, [Example(one.source.key, "") for one in shown])
     rows: list[tuple[str | float, ...]] = []
     for record in result.history:
         fits = (record.validation[name] for name in ("kl", "sim", "nss"))
         best = "best" if record.epoch == result.best_epoch else ""
         rows.append((record.epoch, record.lr, record.train_loss, *fits, record.seconds, best))
     columns = ("epoch", "last lr", "training KL", "KL", "SIM", "NSS", "seconds", "kept")
-    return Table("Training and validation", "KL, SIM and NSS are of the validation samples.", columns, rows, 4)
+    table = Table("Training and validation", "KL, SIM and NSS are of the validation samples.", columns, rows, 4)
+    readings = reading_table({"mask-sigma": mask_sigma}, TRAINING)
+    return [
+        Section("What this means", "\n\n".join(words), charts),
+        Section("Every epoch", "", (table,)),
+        Section("Heat maps", "All by the best epoch's network. Brighter is likelier.", (gallery,)),
+        build_left_out_section("What was left out, and which readings ran", split.left_out, readings),
+    ]
 
 
 def draw_samples(

@@ -130,11 +130,7 @@ def find_unusable(
     workers: int = 0,
     progress: Callable[[bool], None] | None = None,
 ) -> dict[int, DataError]:
-    """Places of the samples that cannot be put on the grid, each with its error.
-
-    Every sample is prepared once, by `workers` threads (at least one), and not held. `progress` is called after each,
-    in their order, with whether it can be used.
-    """
+    """Places and errors of the samples that cannot be put on the grid; `progress` is told in order which are usable."""
 
     def check(sample: TrainingSample) -> DataError | None:
         try:

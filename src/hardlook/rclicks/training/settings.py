@@ -15,7 +15,6 @@ from hardlook.errors import OptionError
 from hardlook.rclicks.training.target_maps import SIGMA, MaskSigma
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
-
 # Side of the smallest grid: its last stage has a 32nd of it, and a batch norm over one cell of one sample fails.
 SMALLEST = 64
 
@@ -60,10 +59,8 @@ class TrainingSettings:
             if not holds:
                 raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is {expected}")
         if self.size < SMALLEST:
-            raise OptionError(
-                f"a grid of {self.size} pixels leaves the network's last stage nothing to normalise over",
-                remedy=f"size is at least {SMALLEST}",
-            )
+            what = f"a grid of {self.size} pixels leaves the network's last stage nothing to normalise over"
+            raise OptionError(what, remedy=f"size is at least {SMALLEST}")
 
 
 def learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:

@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from torch.optim import Optimizer
 
 BEST, LAST, HISTORY = NAME, "last.safetensors", "history.jsonl"
-
 HEADER = "hardlook-clickability-training"
-
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
 
 
@@ -62,11 +60,8 @@ def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: M
     before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
     changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
     if changed:
-        raise ChangedRun(
-            f"the folder holds another training: {', '.join(changed)} differ",
-            file=path,
-            remedy="train in another folder, or delete this one to start again",
-        )
+        what = f"the folder holds another training: {', '.join(changed)} differ"
+        raise ChangedRun(what, file=path, remedy="train in another folder, or delete this one to start again")
     tensors = load_state_dict(path).state
     parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
     network.load_state_dict(parts)
@@ -102,8 +97,7 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
     """All epochs; a last line that a killed run left unfinished does not count."""
     if not path.is_file():
         return ()
-    lines = path.read_text(encoding="utf-8").split("\n")
-    return tuple(EpochRecord(**json.loads(line)) for line in lines[:-1] if line)
+    return tuple(EpochRecord(**json.loads(line)) for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line)
 
 
 def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:

@@ -23,11 +23,8 @@ from hardlook.errors import DataError
 from hardlook.models.roles import Mask
 
 MaskSigma = Literal["released", "paper"]
-
 FRAME_DIAGONAL = math.hypot(1920, 1080)
-
 SIGMA = 5.0
-
 # Beyond four widths a Gaussian is below the precision of float32; the published code cuts there.
 REACH = 4
 
@@ -77,5 +74,4 @@ def click_map(
 def _apply_blur(values: NDArray[np.float64], sigma: float, kernel: int) -> NDArray[np.float64]:
     if sigma == 0:
         return values
-    size = (kernel, kernel)
-    return np.asarray(cv2.GaussianBlur(values, size, sigma, sigmaY=sigma, borderType=cv2.BORDER_CONSTANT))
+    return np.asarray(cv2.GaussianBlur(values, (kernel, kernel), sigma, sigmaY=sigma, borderType=cv2.BORDER_CONSTANT))

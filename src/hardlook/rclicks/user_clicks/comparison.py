@@ -25,16 +25,12 @@ from hardlook.errors import DataError
 from hardlook.metrics.click_sets import WassersteinReading, fasano_franceschini, pairwise_l1, wasserstein
 
 PAIR_METRICS = ("ks", "pl1", "wd")
-
 MIN_SET_SIZE = 10
 
 
 @dataclass(frozen=True)
 class ClickSets:
-    """The clicks on one stem by device or display mode: (n, 2) points each, (x, y) in pixels.
-
-    `box` is the width and height of the target object's box.
-    """
+    """Clicks (n, 2) on one stem by device or display mode, x, y in pixels; `box` is the object's width and height."""
 
     dataset: str
     full_stem: str

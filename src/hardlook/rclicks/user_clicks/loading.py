@@ -26,20 +26,15 @@ if TYPE_CHECKING:
     from hardlook.data.click_file import ClickTable, StemClicks
 
 MIN_CLICKS = 2
-
 MAX_EXAMPLES = 5  # names of stems in a note on what is left out
-
 EXIT_SOME_UNREAD = 3
-
 # Notes on what is left out: what, and why.
 _NO_INSTANCE = ("stems without an instance", "no object of that name is in the data given")
 _FEW_CLICKS = (f"stems with fewer than {MIN_CLICKS} clicks", "no test compares a single click")
 _NO_MASK = ("stems of later rounds", "their previous masks are not given or not there (--previous-masks)")
 _NO_DATA = ("datasets of the file", "not given as --data")
 _AMBIGUOUS = ("stems of previews in several datasets", "it is not known which object was clicked")
-
 _LeftOutNames = dict[tuple[str, str], list[str]]
-
 Unread = Sequence[tuple[str, str]]
 """Names of stems that could not be read, each with the reason."""
 
@@ -76,9 +71,8 @@ def load_clicked_data(
         check_options_without_clicks(
             {"--data": data, "--previous-masks": previous_masks, "--split": split, "--previews": previews}
         )
-        return ClickedData(
-            make_planted_sources(seed, scenes), {}, (), of_value(["planted", seed, scenes]), planted=True
-        )
+        planted = make_planted_sources(seed, scenes)
+        return ClickedData(planted, {}, (), of_value(["planted", seed, scenes]), planted=True)
     files = {"--user-clicks": user_clicks, "--previous-masks": previous_masks, "--previews": previews, **data}
     given = {name: path for name, path in files.items() if path is not None}
     for name, path in given.items():
@@ -101,10 +95,8 @@ def load_clicked_data(
 def check_options_without_clicks(options: Mapping[str, Any]) -> None:
     """Raise an `OptionError` that names the options (values by flag) that only make sense with clicks."""
     if given := [flag for flag, value in options.items() if value]:
-        raise OptionError(
-            f"{', '.join(given)} without --user-clicks",
-            remedy=f"give the clicks, or leave {'it' if len(given) == 1 else 'them'} out for the planted world",
-        )
+        remedy = f"give the clicks, or leave {'it' if len(given) == 1 else 'them'} out for the planted world"
+        raise OptionError(f"{', '.join(given)} without --user-clicks", remedy=remedy)
 
 
 @dataclass(frozen=True)
@@ -143,11 +135,7 @@ class StoredSource:
 
 
 def join_clicks(
-    table: ClickTable,
-    instances: Sequence[ObjectInstance],
-    previous: PreviousMasks | None,
-    *,
-    file: Path,
+    table: ClickTable, instances: Sequence[ObjectInstance], previous: PreviousMasks | None, *, file: Path
 ) -> tuple[list[StoredSource], list[LeftOut]]:
     """The stems whose instance is in the data, and what was left out; a `DataError` if no stem can be used."""
     names: _LeftOutNames = {}
@@ -172,12 +160,11 @@ def join_clicks(
         names[_NO_DATA] = absent
     if not sources:
         why = "; ".join(_count_left_out(what, len(found)) for (what, _), found in names.items())
-        raise DataError(
-            f"no stem of the file can be used: {why or 'the file is empty'}",
-            file=file,
-            remedy=f"the file's datasets are {', '.join(table.datasets()) or 'none'}, those given {', '.join(given)}; "
-            "stems are names of images",
+        remedy = (
+            f"the file's datasets are {', '.join(table.datasets()) or 'none'}, those given {', '.join(given)}; "
+            "stems are names of images"
         )
+        raise DataError(f"no stem of the file can be used: {why or 'the file is empty'}", file=file, remedy=remedy)
     left_out = _list_left_out(names)
     if table.clipped:
         left_out.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
@@ -202,11 +189,8 @@ def join_previews(
                 why = _FEW_CLICKS if len(found) == 1 else _AMBIGUOUS if found else _NO_INSTANCE
                 names.setdefault(why, []).append(f"{mode}/{stem}")
     if not sources:
-        raise DataError(
-            "no stem of the previews is an instance of the data",
-            file=file,
-            remedy="give the dataset that the previews show as --data",
-        )
+        what = "no stem of the previews is an instance of the data"
+        raise DataError(what, file=file, remedy="give the dataset that the previews show as --data")
     return sources, _list_left_out(names)
 
 
@@ -235,11 +219,8 @@ def find_text_mode(modes: Sequence[str], *, file: Path) -> str:
     """
     found = [mode for mode in modes if "text" in mode]
     if len(found) != 1:
-        raise DataError(
-            f"expected one display mode with text in its name, got {', '.join(modes)}",
-            file=file,
-            remedy="the modes are in the column dataset",
-        )
+        what = f"expected one display mode with text in its name, got {', '.join(modes)}"
+        raise DataError(what, file=file, remedy="the modes are in the column dataset")
     return found[0]
 
 

@@ -30,11 +30,8 @@ from hardlook.world.planted import PlantedWorld
 from hardlook.world.scene import DEFAULT_SIZE
 
 LOST = (0.25, 0.75)  # shares of the object that the earlier mask may lack
-
 SHIFT = (0.3, 0.8)  # how far a surplus copy lies from the object, in its width and height
-
 CLUMSY = 0.5  # how much more simulated people stray on a mobile device
-
 MIN_PIXELS = 24
 
 
@@ -84,7 +81,6 @@ def _moved(mask: Mask, down: int, across: int) -> Mask:
 
 # 39 % of the published clicks of RClicks are of first rounds.
 ROUNDS: dict[ClickType, float] = {"first": 0.4, "fn": 0.36, "fp": 0.24}
-
 _DRAWS = "planted users"
 
 
@@ -103,8 +99,7 @@ def draw_clicks(
 class PlantedSample:
     """One object of the planted world, the region to click, and the clicks that simulated people made.
 
-    `index` is the scene's; `clumsy` is the argument of `planted-users`; `device` names these people's clicks: other
-    devices have other clicks on the same region.
+    `index` is the scene's, `clumsy` that of `planted-users`; another `device` has other clicks on the same region.
     """
 
     world: PlantedWorld = field(repr=False)

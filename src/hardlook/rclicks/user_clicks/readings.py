@@ -12,7 +12,6 @@ from hardlook.errors import OptionError
 from hardlook.harness.sections import Table
 
 Choices = Mapping[str, Mapping[str, str]]
-
 EVALUATION: Choices = {
     "wd": {
         "released": "pixels over the diagonal of the object's box",
@@ -23,15 +22,12 @@ EVALUATION: Choices = {
         "paper": "NSS and PDE of the map as it is",
     },
 }
-
 TRAINING: Choices = {
     "mask-sigma": {
         "released": "the error mask is blurred by 0.707 % of the image's diagonal, cut to whole pixels",
         "paper": "the error mask is blurred by 1 % of the image's diagonal",
-    },
+    }
 }
-
-DEFAULT = "released"
 
 
 def choose_readings(given: Mapping[str, str], choices: Choices) -> dict[str, str]:
@@ -42,7 +38,7 @@ def choose_readings(given: Mapping[str, str], choices: Choices) -> dict[str, str
         if value not in choices[name]:
             known = ", ".join(f"{key} ({meaning})" for key, meaning in choices[name].items())
             raise OptionError(f"--reading {name}={value}: there is no such reading", remedy=f"choose one of: {known}")
-    return {name: given.get(name, DEFAULT) for name in choices}
+    return {name: given.get(name, "released") for name in choices}
 
 
 def reading_table(values: Mapping[str, str], choices: Choices) -> Table:

@@ -20,7 +20,6 @@ from hardlook.metrics.regions import find_bounding_box
 from hardlook.models.roles import Image, Mask
 
 ClickType = Literal["first", "fn", "fp"]
-
 DEVICES = ("pc", "mobile")
 
 
@@ -51,18 +50,13 @@ class ClickedStem:
             listed = ", ".join(f"{part} {size}" for part, size in sizes.items())
             raise DataError(f"expected image, target and error of one size, got {listed}", unit=self.full_stem)
         if self.clicks.ndim != 2 or self.clicks.shape[1] != 2 or not len(self.clicks):
-            raise DataError(
-                f"expected clicks of shape (n, 2) with at least one, got {self.clicks.shape}",
-                unit=self.full_stem,
-                remedy="leave stems without clicks out, and count them",
-            )
+            what = f"expected clicks of shape (n, 2) with at least one, got {self.clicks.shape}"
+            raise DataError(what, unit=self.full_stem, remedy="leave stems without clicks out, and count them")
         height, width = self.error.shape
         if not ((self.clicks >= 0) & (self.clicks < [width, height])).all():
-            raise DataError(
-                f"clicks lie outside the {width} x {height} pixels of the image",
-                unit=self.full_stem,
-                remedy="move them to its edge, as reading clicks.csv does, or give the image that was clicked on",
-            )
+            what = f"clicks lie outside the {width} x {height} pixels of the image"
+            remedy = "move them to its edge, as reading clicks.csv does, or give the image that was clicked on"
+            raise DataError(what, unit=self.full_stem, remedy=remedy)
 
     @property
     def positive(self) -> bool:

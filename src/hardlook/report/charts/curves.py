@@ -11,21 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from hardlook.harness.sections import CurveChart, DialChart, Line
-from hardlook.report.charts.drawing import (
-    SMALL,
-    LinearScale,
-    area,
-    disc,
-    fit_scale,
-    label,
-    max_text_width,
-    polyline,
-    segment,
-    space_apart,
-    svg_drawing,
-    x_axis,
-    y_axis,
-)
+from hardlook.report.charts import drawing as svg
 from hardlook.report.charts.palette import MUTED, category_colour, dash_pattern
 from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
 from hardlook.report.html_tables import Cell, TableData
@@ -33,7 +19,6 @@ from hardlook.report.markup import element
 
 _GAP = 15.0
 _SETTING = "dial setting"
-
 Point = tuple[float, float]
 
 
@@ -57,14 +42,16 @@ def draw_traces(
     top = 34.0 if y_title else 14.0
     bottom = top + max(330.0 if wide else 250.0, gap * len(traces) + 20)
     texts = [text for trace in traces for text in (trace.text, trace.note)]
-    ends = min(max_text_width(texts, SMALL, bold=True) + 22, width * (0.3 if wide else 0.36))
+    ends = min(svg.max_text_width(texts, svg.SMALL, bold=True) + 22, width * (0.3 if wide else 0.36))
     lines = [trace.line for trace in traces]
     ys = [number for line in lines for part in (line.y, line.low or (), line.high or ()) for number in part]
     xs = [number for line in lines for number in line.x] + list(x_range)
-    y = fit_scale(ys, start=bottom, stop=top, ticks=5)
-    left = max_text_width(y.tick_texts(), SMALL) + 10
-    x = fit_scale(xs, start=left + 6, stop=width - ends - 6, ticks=max(2, int((width - ends - left) / 60)), tight=True)
-    parts = [y_axis(y, left, width - ends, y_title), x_axis(x, top, bottom, x_title)]
+    y = svg.fit_scale(ys, start=bottom, stop=top, ticks=5)
+    left = svg.max_text_width(y.tick_texts(), svg.SMALL) + 10
+    x = svg.fit_scale(
+        xs, start=left + 6, stop=width - ends - 6, ticks=max(2, int((width - ends - left) / 60)), tight=True
+    )
+    parts = [svg.y_axis(y, left, width - ends, y_title), svg.x_axis(x, top, bottom, x_title)]
     parts += [_draw_band(trace, x, y) for trace in traces]
     parts += [_draw_line(trace, x, y) for trace in traces]
     parts.append(_draw_end_labels(traces, x, y, (width, ends, gap)))
@@ -83,12 +70,14 @@ def _split_at_gaps(points: Sequence[Point | None]) -> list[list[Point]]:
     return [[point for point in run if point is not None] for defined, run in runs if defined]
 
 
-def _scale_points(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> list[Point | None]:
+def _scale_points(
+    xs: Sequence[float], ys: Sequence[float], x: svg.LinearScale, y: svg.LinearScale
+) -> list[Point | None]:
     pairs = zip(xs, ys, strict=True)
     return [(x.at(one), y.at(other)) if is_number(one) and is_number(other) else None for one, other in pairs]
 
 
-def _draw_band(trace: Trace, x: LinearScale, y: LinearScale) -> str:
+def _draw_band(trace: Trace, x: svg.LinearScale, y: svg.LinearScale) -> str:
     line = trace.line
     if line.low is None or line.high is None:
         return ""
@@ -97,31 +86,35 @@ def _draw_band(trace: Trace, x: LinearScale, y: LinearScale) -> str:
     both = [low is not None and high is not None for low, high in zip(lows, highs, strict=True)]
     lower = _split_at_gaps([low if defined else None for low, defined in zip(lows, both, strict=True)])
     upper = _split_at_gaps([high if defined else None for high, defined in zip(highs, both, strict=True)])
-    return "".join(area([*below, *reversed(above)], trace.colour) for below, above in zip(lower, upper, strict=True))
+    return "".join(
+        svg.area([*below, *reversed(above)], trace.colour) for below, above in zip(lower, upper, strict=True)
+    )
 
 
-def _draw_line(trace: Trace, x: LinearScale, y: LinearScale) -> str:
+def _draw_line(trace: Trace, x: svg.LinearScale, y: svg.LinearScale) -> str:
     placed = _scale_points(trace.line.x, trace.line.y, x, y)
-    lines = "".join(polyline(run, trace.colour, 2, trace.dash) for run in _split_at_gaps(placed) if len(run) > 1)
+    lines = "".join(svg.polyline(run, trace.colour, 2, trace.dash) for run in _split_at_gaps(placed) if len(run) > 1)
     points = [point for point in placed if point is not None]
     marked = points if len(points) <= 25 else []
-    return element("g", lines, *(disc(px, py, 2.8, trace.colour) for px, py in marked), class_="trace")
+    return element("g", lines, *(svg.disc(px, py, 2.8, trace.colour) for px, py in marked), class_="trace")
 
 
 def _draw_end_labels(
-    traces: Sequence[Trace], x: LinearScale, y: LinearScale, measures: tuple[float, float, float]
+    traces: Sequence[Trace], x: svg.LinearScale, y: svg.LinearScale, measures: tuple[float, float, float]
 ) -> str:
     """Names at the ends of their lines, moved apart; `measures` are the page's width, their room and their gap."""
     width, room, gap = measures
     ending = [(trace, finite_points(trace.line)[-1]) for trace in traces if finite_points(trace.line)]
-    places = space_apart([y.at(point[1]) for _, point in ending], gap=gap, low=y.stop, high=y.start)
+    places = svg.space_apart([y.at(point[1]) for _, point in ending], gap=gap, low=y.stop, high=y.start)
     parts = []
     for (trace, point), place in zip(ending, places, strict=True):
         start = width - room + 16
-        parts.append(segment(x.at(point[0]) + 5, y.at(point[1]), start - 4, place, MUTED, 0.7))
-        parts.append(label(start, place + 4, trace.text, size=SMALL, fill=trace.colour, room=room - 16, weight=600))
+        parts.append(svg.segment(x.at(point[0]) + 5, y.at(point[1]), start - 4, place, MUTED, 0.7))
+        parts.append(
+            svg.label(start, place + 4, trace.text, size=svg.SMALL, fill=trace.colour, room=room - 16, weight=600)
+        )
         if trace.note:
-            parts.append(label(start, place + 18, trace.note, size=SMALL, fill=trace.colour, room=room - 16))
+            parts.append(svg.label(start, place + 18, trace.note, size=svg.SMALL, fill=trace.colour, room=room - 16))
     return element("g", *parts, class_="ends")
 
 
@@ -131,7 +124,7 @@ def draw_curves(chart: CurveChart, key: str, width: float) -> str:
         Trace(line, line.name, category_colour(index), dash_pattern(index)) for index, line in enumerate(chart.lines)
     ]
     plane, height = draw_traces(traces, width, chart.x_axis, chart.y_axis)
-    return svg_drawing(key, width, height, chart.title, describe_curves(chart), plane)
+    return svg.svg_drawing(key, width, height, chart.title, describe_curves(chart), plane)
 
 
 def describe_curves(chart: CurveChart) -> str:
@@ -163,8 +156,7 @@ def tabulate_curves(chart: CurveChart) -> TableData:
 
 def draw_dial(chart: DialChart, key: str, width: float) -> str:
     """The chart as SVG; controls are grey and dashed, every line ends in its name and Spearman's rho."""
-    traces = []
-    colours = 0
+    traces, colours = [], 0
     for index, line in enumerate(chart.lines):
         note = _format_rho(chart, index)
         if line.name in chart.controls:
@@ -173,7 +165,7 @@ def draw_dial(chart: DialChart, key: str, width: float) -> str:
             traces.append(Trace(line, line.name, category_colour(colours), dash_pattern(colours), note))
             colours += 1
     plane, height = draw_traces(traces, width, _SETTING, chart.score, x_range=(0, 1))
-    return svg_drawing(key, width, height, chart.title, describe_dial(chart), plane)
+    return svg.svg_drawing(key, width, height, chart.title, describe_dial(chart), plane)
 
 
 def describe_dial(chart: DialChart) -> str:

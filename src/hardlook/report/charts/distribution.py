@@ -8,18 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.sections import DistributionChart
-from hardlook.report.charts.drawing import (
-    SIZE,
-    SMALL,
-    LinearScale,
-    fit_scale,
-    histogram_path,
-    label,
-    max_text_width,
-    segment,
-    svg_drawing,
-    x_axis,
-)
+from hardlook.report.charts import drawing as svg
 from hardlook.report.charts.palette import ACCENT, INK, MUTED, RULE
 from hardlook.report.formatting import choose_decimals, format_count, format_number, keep_finite
 from hardlook.report.html_tables import TableData
@@ -33,21 +22,28 @@ def draw_distribution(chart: DistributionChart, key: str, width: float) -> str:
     beside = width > 600
     values = [_finite_array(group) for _, group in chart.groups]
     everything = np.concatenate(values) if values else np.zeros(0)
-    names = [name for name, _ in chart.groups]
-    notes = _list_notes(chart)
-    room = min(max(max_text_width(names, SIZE), max_text_width(notes, SMALL)) + 18, width * 0.34) if beside else 0.0
-    scale = fit_scale(everything.tolist(), start=room + 10, stop=width - 16, ticks=8 if beside else 4)
+    decimals = _choose_decimals(chart)
+    means = [f", mean {format_number(float(group.mean()), decimals)}" if len(group) else "" for group in values]
+    notes = [f"n = {len(group)}{mean}" for group, mean in zip(values, means, strict=True)]
+    widest = max(svg.max_text_width([name for name, _ in chart.groups], svg.SIZE), svg.max_text_width(notes, svg.SMALL))
+    room = min(widest + 18, width * 0.34) if beside else 0.0
+    scale = svg.fit_scale(everything.tolist(), start=room + 10, stop=width - 16, ticks=8 if beside else 4)
     row_height = 58.0 if len(values) <= 12 else 40.0
     parts, y = [], 8.0
     for (name, _), group, note in zip(chart.groups, values, notes, strict=True):
         head = 0.0 if beside else 20.0
         base = y + head + row_height - 10
-        parts.append(_draw_heading(name, note, room, y, base, beside=beside, width=width))
+        if beside:
+            parts.append(svg.label(0, base - 16, name, room=room - 10))
+            parts.append(svg.label(0, base, note, size=svg.SMALL, fill=MUTED, room=room - 10))
+        else:
+            parts.append(svg.label(0, y + 14, name, room=width - svg.max_text_width([note], svg.SMALL) - 14))
+            parts.append(svg.label(width, y + 14, note, size=svg.SMALL, fill=MUTED, anchor="end"))
         parts.append(_draw_histogram(group, scale, base, row_height - 16, name))
         y += head + row_height
-    axis = x_axis(scale, 4, y, chart.axis)
+    axis = svg.x_axis(scale, 4, y, chart.axis)
     height = y + (46 if chart.axis else 24)
-    return svg_drawing(key, width, height, chart.title, describe_distribution(chart), axis, *parts)
+    return svg.svg_drawing(key, width, height, chart.title, describe_distribution(chart), axis, *parts)
 
 
 def describe_distribution(chart: DistributionChart) -> str:
@@ -83,38 +79,16 @@ def tabulate_distribution(chart: DistributionChart) -> TableData:
     return TableData(("group", "n", "undefined", "mean", "std", *quartiles), rows, _choose_decimals(chart))
 
 
-def _draw_heading(name: str, note: str, room: float, y: float, base: float, *, beside: bool, width: float) -> str:
-    if beside:
-        return label(0, base - 16, name, room=room - 10) + label(0, base, note, size=SMALL, fill=MUTED, room=room - 10)
-    note_width = max_text_width([note], SMALL)
-    return label(0, y + 14, name, room=width - note_width - 14) + label(
-        width, y + 14, note, size=SMALL, fill=MUTED, anchor="end"
-    )
-
-
-def _draw_histogram(values: Floats, scale: LinearScale, base: float, height: float, name: str) -> str:
-    line = segment(scale.start, base, scale.stop, base, RULE)
+def _draw_histogram(values: Floats, scale: svg.LinearScale, base: float, height: float, name: str) -> str:
+    line = svg.segment(scale.start, base, scale.stop, base, RULE)
     if not len(values):
-        return line + label(scale.start + 4, base - 6, "no value", size=SMALL, fill=MUTED)
+        return line + svg.label(scale.start + 4, base - 6, "no value", size=svg.SMALL, fill=MUTED)
     counts, _ = np.histogram(values, np.linspace(scale.low, scale.high, 41))
-    bars = histogram_path(counts.tolist(), scale, base, height)
+    bars = svg.histogram_path(counts.tolist(), scale, base, height)
     mean = scale.at(float(values.mean()))
-    return element(
-        "g",
-        element("path", element("title", escape(name)), d=bars, fill=ACCENT, fill_opacity=0.55),
-        line,
-        element("g", segment(mean, base + 4, mean, base - height - 3, INK, 1.6), class_="mean"),
-    )
-
-
-def _list_notes(chart: DistributionChart) -> list[str]:
-    decimals = _choose_decimals(chart)
-    notes = []
-    for _, group in chart.groups:
-        values = _finite_array(group)
-        mean = f", mean {format_number(float(values.mean()), decimals)}" if len(values) else ""
-        notes.append(f"n = {len(values)}{mean}")
-    return notes
+    shape = element("path", element("title", escape(name)), d=bars, fill=ACCENT, fill_opacity=0.55)
+    at_mean = element("g", svg.segment(mean, base + 4, mean, base - height - 3, INK, 1.6), class_="mean")
+    return element("g", shape, line, at_mean)
 
 
 def _finite_array(group: Sequence[float]) -> Floats:

@@ -1,7 +1,4 @@
-"""Dots with intervals, one row each, under group headings and with labelled reference lines.
-
-The names of reference lines are above the plot, placed so that no name covers another name or line.
-"""
+"""Dots with intervals, one row each, under group headings; names of reference lines are above and cover nothing."""
 
 from __future__ import annotations
 
@@ -9,19 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hardlook.harness.sections import Dot, DotChart
-from hardlook.report.charts.drawing import (
-    SIZE,
-    SMALL,
-    LinearScale,
-    disc,
-    fit_scale,
-    label,
-    max_text_width,
-    segment,
-    svg_drawing,
-    text_width,
-    x_axis,
-)
+from hardlook.report.charts import drawing as svg
 from hardlook.report.charts.palette import ACCENT, MUTED
 from hardlook.report.formatting import (
     MISSING,
@@ -51,11 +36,11 @@ class PlacedReference:
 
 
 def place_references(
-    references: Sequence[tuple[str, float]], scale: LinearScale, decimals: int, width: float
+    references: Sequence[tuple[str, float]], scale: svg.LinearScale, decimals: int, width: float
 ) -> list[PlacedReference]:
     """Each reference in the lowest lane where its text, centred or beside its line, meets nothing.
 
-    >>> scale = LinearScale(0, 1, 0, 400)
+    >>> scale = svg.LinearScale(0, 1, 0, 400)
     >>> [placed.lane for placed in place_references((("paper", 0.5), ("chance", 0.52)), scale, 2, 400)]
     [0, 0]
     """
@@ -63,7 +48,7 @@ def place_references(
     known = sorted(((name, value) for name, value in references if is_number(value)), key=lambda pair: pair[1])
     for index, (name, value) in enumerate(known):
         text = f"{name} {format_number(value, decimals)}"
-        x, room = scale.at(value), min(text_width(text, SMALL), width - 4)
+        x, room = scale.at(value), min(svg.text_width(text, svg.SMALL), width - 4)
         later = [scale.at(other) for _, other in known[index + 1 :]]
         placed.append(_place_lowest(x, room, text, placed, later, width))
     return placed
@@ -76,11 +61,11 @@ def draw_references(placed: Sequence[PlacedReference], head: float, bottom: floa
         base = head - reference.lane * LANE
         # A line begins below its text, or beside it.
         top = base + 1 if reference.start < reference.x < reference.stop else base - 12
-        parts.append(segment(reference.x, top, reference.x, bottom, MUTED, 1.2, "4 3"))
+        parts.append(svg.segment(reference.x, top, reference.x, bottom, MUTED, 1.2, "4 3"))
     for reference in placed:
         base = head - reference.lane * LANE - 3
         room = reference.stop - reference.start + 1
-        parts.append(label(reference.start, base, reference.text, size=SMALL, fill=MUTED, room=room, halo=True))
+        parts.append(svg.label(reference.start, base, reference.text, size=svg.SMALL, fill=MUTED, room=room, halo=True))
     return element("g", *parts, class_="references")
 
 
@@ -113,27 +98,20 @@ def draw_dots(chart: DotChart, key: str, width: float) -> str:
     """The chart as SVG: labels at the left, values written at the right, the axis below (and above long ones)."""
     decimals = _choose_decimals(chart)
     texts = [_format_value(row, decimals, whole=width > 600) for row in chart.rows]
-    left = min(max_text_width([row.label for row in chart.rows], SIZE) + 14 + _get_indent(chart), width * 0.36)
-    right = width - max_text_width(texts, SMALL) - 14
+    left = min(svg.max_text_width([row.label for row in chart.rows], svg.SIZE) + 14 + _get_indent(chart), width * 0.36)
+    right = width - svg.max_text_width(texts, svg.SMALL) - 14
     numbers = keep_finite(number for row in chart.rows for number in (row.value, row.low, row.high))
     numbers += keep_finite(value for _, value in chart.references)
-    scale = fit_scale(numbers, start=left + 8, stop=right - 14, ticks=max(2, int((right - left) / 65)))
+    scale = svg.fit_scale(numbers, start=left + 8, stop=right - 14, ticks=max(2, int((right - left) / 65)))
 
     long = len(chart.rows) > 25
     references = place_references(chart.references, scale, decimals, width)
     head = LANE * (1 + max(placed.lane for placed in references)) if references else 4.0
     top = head + (22 if long else 4)
     rows, bottom = _draw_rows(chart, scale, texts, top, width)
-    return svg_drawing(
-        key,
-        width,
-        bottom + (46 if chart.axis else 24),
-        chart.title,
-        describe_dots(chart),
-        draw_references(references, head, bottom),
-        x_axis(scale, top, bottom, chart.axis, above=long),
-        rows,
-    )
+    lines = draw_references(references, head, bottom), svg.x_axis(scale, top, bottom, chart.axis, above=long)
+    height = bottom + (46 if chart.axis else 24)
+    return svg.svg_drawing(key, width, height, chart.title, describe_dots(chart), *lines, rows)
 
 
 def describe_dots(chart: DotChart) -> str:
@@ -166,13 +144,13 @@ def tabulate_dots(chart: DotChart) -> TableData:
 
 
 def _draw_rows(
-    chart: DotChart, scale: LinearScale, texts: Sequence[str], top: float, width: float
+    chart: DotChart, scale: svg.LinearScale, texts: Sequence[str], top: float, width: float
 ) -> tuple[str, float]:
     """All rows under their group headings, and where they end."""
     parts, y = [], top
     for group in dict.fromkeys(row.group for row in chart.rows):
         if group:
-            parts.append(label(0, y + 17, group, size=SIZE, room=width, weight=600, halo=True))
+            parts.append(svg.label(0, y + 17, group, size=svg.SIZE, room=width, weight=600, halo=True))
             y += _ROW
         for row, text in zip(chart.rows, texts, strict=True):
             if row.group == group:
@@ -181,15 +159,15 @@ def _draw_rows(
     return "".join(parts), y + 4
 
 
-def _draw_row(row: Dot, text: str, scale: LinearScale, y: float, indent: float, width: float) -> str:
-    name = label(indent, y + 4, row.label, room=scale.start - 16 - indent)
-    value = label(width, y + 4, text, size=SMALL, anchor="end", fill=MUTED)
+def _draw_row(row: Dot, text: str, scale: svg.LinearScale, y: float, indent: float, width: float) -> str:
+    name = svg.label(indent, y + 4, row.label, room=scale.start - 16 - indent)
+    value = svg.label(width, y + 4, text, size=svg.SMALL, anchor="end", fill=MUTED)
     if not is_number(row.value):
         return element("g", name, value, class_="row")
     whisker = ""
     if is_number(row.low) and is_number(row.high):
-        whisker = segment(scale.at(row.low), y, scale.at(row.high), y, ACCENT, 2.4)
-    return element("g", name, whisker, disc(scale.at(row.value), y, 4.2, ACCENT, f"{row.label}: {text}"), value)
+        whisker = svg.segment(scale.at(row.low), y, scale.at(row.high), y, ACCENT, 2.4)
+    return element("g", name, whisker, svg.disc(scale.at(row.value), y, 4.2, ACCENT, f"{row.label}: {text}"), value)
 
 
 def _get_indent(chart: DotChart) -> float:

@@ -82,7 +82,8 @@ def fit_scale(
     if high - low >= 1 and all(number == int(number) for number in numbers):
         step = max(1.0, 5.0 if step == 2.5 else step)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    places = tuple(_round_off(index * step) for index in range(first, last + 1))
+    # Without rounding errors: 0.30000000000000004 becomes 0.3.
+    places = tuple(float(f"{index * step:.12g}") + 0.0 for index in range(first, last + 1))
     if tight:
         return LinearScale(low, high, start, stop, tuple(place for place in places if low <= place <= high))
     return LinearScale(places[0], places[-1], start, stop, places)
@@ -94,13 +95,7 @@ def _round_step(rough: float) -> float:
     return factor * power
 
 
-def _round_off(value: float) -> float:
-    """Without rounding errors: 0.30000000000000004 becomes 0.3."""
-    return float(f"{value:.12g}") + 0.0
-
-
 SIZE, SMALL = 12.5, 11.5
-
 _NARROW = frozenset("iljtfrI.,:;'|!()[]{} /\\`-")
 _WIDE = frozenset("mwMW@%—…\N{MINUS SIGN}")
 
@@ -139,26 +134,13 @@ def label(
     transform: str | None = None,
     halo: bool = False,
 ) -> str:
-    """A text element, its baseline at y; cut to `room`, with the whole text in its title where it was cut.
-
-    A halo in the colour of the page keeps it readable over lines.
-    """
+    """A text element, baseline at y; cut to `room` its title has all of it; a halo keeps it readable over lines."""
     shown = text if room is None else truncate_text(text, size, room, bold=weight is not None)
     title = "" if shown == text else element("title", escape(text))
-    return element(
-        "text",
-        escape(shown) + title,
-        x=float(x),
-        y=float(y),
-        font_size=size,
-        text_anchor=None if anchor == "start" else anchor,
-        fill=fill,
-        font_weight=weight,
-        transform=transform,
-        stroke=PAGE if halo else None,
-        stroke_width=4 if halo else None,
-        paint_order="stroke" if halo else None,
-    )
+    anchor = None if anchor == "start" else anchor
+    font = {"font_size": size, "text_anchor": anchor, "fill": fill, "font_weight": weight, "transform": transform}
+    outline = {"stroke": PAGE, "stroke_width": 4, "paint_order": "stroke"} if halo else {}
+    return element("text", escape(shown) + title, x=float(x), y=float(y), **font, **outline)
 
 
 def space_apart(places: Sequence[float], *, gap: float, low: float, high: float) -> list[float]:
@@ -215,49 +197,25 @@ def svg_drawing(
     key: str, width: float, height: float, title: str, description: str, *parts: str, fixed: bool = False
 ) -> str:
     """The outermost element; it fills its box up to its natural width, or keeps that width when `fixed`."""
-    return element(
-        "svg",
-        element("title", escape(strip_backticks(title)), id=f"{key}-title"),
-        element("desc", escape(strip_backticks(description)), id=f"{key}-words"),
-        *parts,
-        class_="chart fixed" if fixed else "chart",
-        role="img",
-        aria_labelledby=f"{key}-title {key}-words",
-        viewBox=f"0 0 {width:.0f} {height:.0f}",
-        width=f"{width:.0f}",
-        height=f"{height:.0f}",
-        font_family=FONT,
-    )
+    name = element("title", escape(strip_backticks(title)), id=f"{key}-title")
+    words = element("desc", escape(strip_backticks(description)), id=f"{key}-words")
+    kind = {"class_": "chart fixed" if fixed else "chart", "role": "img"}
+    kind |= {"aria_labelledby": f"{key}-title {key}-words", "viewBox": f"0 0 {width:.0f} {height:.0f}"}
+    return element("svg", name, words, *parts, **kind, width=f"{width:.0f}", height=f"{height:.0f}", font_family=FONT)
 
 
 def segment(
     x1: float, y1: float, x2: float, y2: float, stroke: str = RULE, width: float = 1, dash: str | None = None
 ) -> str:
     """A straight line."""
-    return element(
-        "line",
-        x1=float(x1),
-        y1=float(y1),
-        x2=float(x2),
-        y2=float(y2),
-        stroke=stroke,
-        stroke_width=width,
-        stroke_dasharray=dash,
-    )
+    ends = {"x1": float(x1), "y1": float(y1), "x2": float(x2), "y2": float(y2)}
+    return element("line", **ends, stroke=stroke, stroke_width=width, stroke_dasharray=dash)
 
 
 def polyline(points: Sequence[tuple[float, float]], stroke: str, width: float = 2, dash: str | None = None) -> str:
     """An open path through the points."""
-    return element(
-        "path",
-        d=_format_path(points),
-        fill="none",
-        stroke=stroke,
-        stroke_width=width,
-        stroke_dasharray=dash,
-        stroke_linejoin="round",
-        stroke_linecap="round",
-    )
+    style = {"stroke_dasharray": dash, "stroke_linejoin": "round", "stroke_linecap": "round"}
+    return element("path", d=_format_path(points), fill="none", stroke=stroke, stroke_width=width, **style)
 
 
 def area(points: Sequence[tuple[float, float]], fill: str, opacity: float = 0.16) -> str:
@@ -278,16 +236,9 @@ def histogram_path(counts: Sequence[int], scale: LinearScale, base: float, tall:
 
 def disc(x: float, y: float, radius: float, fill: str, title: str = "", *, hollow: bool = False) -> str:
     """A dot; hollow ones show their colour as a ring."""
-    return element(
-        "circle",
-        element("title", escape(title)) if title else "",
-        cx=float(x),
-        cy=float(y),
-        r=float(radius),
-        fill="none" if hollow else fill,
-        stroke=fill if hollow else None,
-        stroke_width=1.6 if hollow else None,
-    )
+    paint = {"fill": "none", "stroke": fill, "stroke_width": 1.6} if hollow else {"fill": fill}
+    text = element("title", escape(title)) if title else ""
+    return element("circle", text, cx=float(x), cy=float(y), r=float(radius), **paint)
 
 
 def x_axis(scale: LinearScale, top: float, bottom: float, title: str = "", *, above: bool = False) -> str:

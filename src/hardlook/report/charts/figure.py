@@ -11,37 +11,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from hardlook.harness.sections import (
-    Chart,
-    CurveChart,
-    DialChart,
-    DistributionChart,
-    DotChart,
-    Gallery,
-    HeatMap,
-    ScatterChart,
-    SlopeChart,
-    Table,
-)
-from hardlook.report.charts.curves import (
-    describe_curves,
-    describe_dial,
-    draw_curves,
-    draw_dial,
-    tabulate_curves,
-    tabulate_dial,
-)
-from hardlook.report.charts.distribution import describe_distribution, draw_distribution, tabulate_distribution
-from hardlook.report.charts.dots import describe_dots, draw_dots, tabulate_dots
-from hardlook.report.charts.heat_map import describe_heat, draw_heat, tabulate_heat
-from hardlook.report.charts.scatter import describe_scatter, draw_scatter, tabulate_scatter
-from hardlook.report.charts.slopes import describe_slopes, draw_slopes, tabulate_slopes
+from hardlook.harness import sections
+from hardlook.report.charts import curves, distribution, dots, heat_map, scatter, slopes
 from hardlook.report.formatting import choose_decimals, format_count, is_number
 from hardlook.report.html_tables import TableData, draw_block_name, draw_html_table, draw_table
 from hardlook.report.markup import element, render_inline, strip_backticks
 
 WIDE, NARROW = 840.0, 360.0
-
 MAX_ROWS = 1000
 
 
@@ -55,29 +31,31 @@ class _Kind:
 
 
 _KINDS: dict[type, _Kind] = {
-    DotChart: _Kind(draw_dots, tabulate_dots, describe_dots),
-    CurveChart: _Kind(draw_curves, tabulate_curves, describe_curves),
-    DialChart: _Kind(draw_dial, tabulate_dial, describe_dial),
-    HeatMap: _Kind(draw_heat, tabulate_heat, describe_heat),
-    ScatterChart: _Kind(draw_scatter, tabulate_scatter, describe_scatter),
-    SlopeChart: _Kind(draw_slopes, tabulate_slopes, describe_slopes),
-    DistributionChart: _Kind(draw_distribution, tabulate_distribution, describe_distribution),
+    sections.DotChart: _Kind(dots.draw_dots, dots.tabulate_dots, dots.describe_dots),
+    sections.CurveChart: _Kind(curves.draw_curves, curves.tabulate_curves, curves.describe_curves),
+    sections.DialChart: _Kind(curves.draw_dial, curves.tabulate_dial, curves.describe_dial),
+    sections.HeatMap: _Kind(heat_map.draw_heat, heat_map.tabulate_heat, heat_map.describe_heat),
+    sections.ScatterChart: _Kind(scatter.draw_scatter, scatter.tabulate_scatter, scatter.describe_scatter),
+    sections.SlopeChart: _Kind(slopes.draw_slopes, slopes.tabulate_slopes, slopes.describe_slopes),
+    sections.DistributionChart: _Kind(
+        distribution.draw_distribution, distribution.tabulate_distribution, distribution.describe_distribution
+    ),
 }
 
 
-def draw(block: Chart | Table, *, key: str = "", name: str = "") -> str:
+def draw(block: sections.Chart | sections.Table, *, key: str = "", name: str = "") -> str:
     """The block as an HTML fragment: a figure with title, caption, drawing and the numbers.
 
     `key` prefixes the ids inside and must differ between the blocks of a page; without one it is made from the
     block itself. `name` is the name of the block for commands, shown in small print. A gallery needs pictures:
     `galleries.draw_gallery` draws it.
 
-    >>> from hardlook.harness.sections import Dot
+    >>> from hardlook.harness.sections import Dot, DotChart
     >>> draw(DotChart("IoU by class", "Higher is better.", (Dot("cat", 0.8, 0.7, 0.9),))).count("<svg")
     2
     """
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
-    if isinstance(block, Table):
+    if isinstance(block, sections.Table):
         return draw_table(block, key, name)
     kind = _get_kind(block)
     heading = element("h3", render_inline(block.title), id=f"{key}-heading")
@@ -92,56 +70,55 @@ def draw(block: Chart | Table, *, key: str = "", name: str = "") -> str:
     )
 
 
-def draw_svg(block: Chart, *, key: str = "", width: float = NARROW) -> str:
+def draw_svg(block: sections.Chart, *, key: str = "", width: float = NARROW) -> str:
     """The drawing alone at one width, say for a thumbnail; empty where there is nothing to draw."""
     key = key or "k" + hashlib.sha256(repr(block).encode()).hexdigest()[:10]
-    kind = _get_kind(block)
-    return kind.draw(block, key, width) if _has_values(block) else ""
+    return _get_kind(block).draw(block, key, width) if _has_values(block) else ""
 
 
-def tabulate(block: Chart) -> Table:
+def tabulate(block: sections.Chart) -> sections.Table:
     """The numbers of a chart as a table."""
     numbers = _get_kind(block).tabulate(block)
     decimals = numbers.decimals
     if decimals is None:
         decimals = choose_decimals([cell for row in numbers.rows for cell in row if isinstance(cell, float)])
-    return Table(block.title, block.caption, numbers.columns, numbers.rows, decimals)
+    return sections.Table(block.title, block.caption, numbers.columns, numbers.rows, decimals)
 
 
-def describe(block: Chart) -> str:
+def describe(block: sections.Chart) -> str:
     """The text alternative of a chart."""
     return _get_kind(block).describe(block)
 
 
-def _get_kind(block: Chart) -> _Kind:
-    if isinstance(block, Gallery) or type(block) not in _KINDS:
+def _get_kind(block: sections.Chart) -> _Kind:
+    if isinstance(block, sections.Gallery) or type(block) not in _KINDS:
         raise TypeError(f"expected a chart or a table, got {type(block).__name__}; draw_gallery draws galleries")
     return _KINDS[type(block)]
 
 
-def _has_values(block: Chart) -> bool:
+def _has_values(block: sections.Chart) -> bool:
     """Whether there is a value to draw."""
     values: Iterable[float]
     match block:
-        case DotChart():
+        case sections.DotChart():
             values = (row.value for row in block.rows)
-        case CurveChart() | DialChart():
+        case sections.CurveChart() | sections.DialChart():
             values = (y for line in block.lines for y in line.y)
-        case HeatMap():
+        case sections.HeatMap():
             values = (value for row in block.values for value in row)
-        case ScatterChart():
+        case sections.ScatterChart():
             values = (spot.x + spot.y for spot in block.spots)
-        case SlopeChart():
+        case sections.SlopeChart():
             values = (value for row in block.rows for value in (row.left, row.right))
-        case DistributionChart():
+        case sections.DistributionChart():
             values = (value for _, group in block.groups for value in group)
     return any(map(is_number, values))
 
 
-def _draw_both_widths(block: Chart, kind: _Kind, key: str) -> str:
+def _draw_both_widths(block: sections.Chart, kind: _Kind, key: str) -> str:
     if not _has_values(block):
         return element("p", "There is nothing to draw here: no value was given.", class_="nothing")
-    if isinstance(block, HeatMap):
+    if isinstance(block, sections.HeatMap):
         name = f"{strip_backticks(block.title)}, scrollable"
         drawing = kind.draw(block, f"{key}-map", WIDE)
         return element("div", drawing, class_="scroll map", tabindex=0, role="region", aria_label=name)
@@ -149,7 +126,7 @@ def _draw_both_widths(block: Chart, kind: _Kind, key: str) -> str:
     return "".join(element("div", kind.draw(block, f"{key}-{name}", width), class_=name) for name, width in widths)
 
 
-def _draw_numbers(block: Chart, kind: _Kind, key: str) -> str:
+def _draw_numbers(block: sections.Chart, kind: _Kind, key: str) -> str:
     numbers = kind.tabulate(block)
     if not numbers.rows:
         return ""

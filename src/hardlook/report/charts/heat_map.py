@@ -52,18 +52,9 @@ def draw_heat(chart: HeatMap, key: str, width: float) -> str:
     axes = "; ".join(f"{side}: {name}" for side, name in named if name)
     overhang = _compute_overhang(chart, layout) if layout.turned else 8
     total = max(right + overhang, key_end, min(text_width(axes, SMALL) + 4, _LONGEST_AXES))
-    return svg_drawing(
-        key,
-        total,
-        bottom + 46,
-        chart.title,
-        describe_heat(chart),
-        label(0, 12, axes, size=SMALL, fill=MUTED, room=total) if axes else "",
-        _draw_labels(chart, layout),
-        _draw_cells(chart, layout, ramp),
-        drawn_key,
-        fixed=True,
-    )
+    heading = label(0, 12, axes, size=SMALL, fill=MUTED, room=total) if axes else ""
+    parts = (heading, _draw_labels(chart, layout), _draw_cells(chart, layout, ramp), drawn_key)
+    return svg_drawing(key, total, bottom + 46, chart.title, describe_heat(chart), *parts, fixed=True)
 
 
 def describe_heat(chart: HeatMap) -> str:

@@ -16,37 +16,25 @@ from itertools import pairwise
 
 STEPS = 12
 
-_LIGHT = {
-    "page": "#ffffff",
-    "panel": "#f6f7f9",
-    "ink": "#1c2127",
-    "muted": "#5a636e",
-    "rule": "#d5dae0",
-    "grid": "#e6e9ed",
-    "accent": "#0a5c94",
+# Each on the light page, and on the dark one.
+_NAMED = {
+    "page": ("#ffffff", "#14171b"),
+    "panel": ("#f6f7f9", "#1c2026"),
+    "ink": ("#1c2127", "#e6e9ed"),
+    "muted": ("#5a636e", "#a0a9b4"),
+    "rule": ("#d5dae0", "#39414b"),
+    "grid": ("#e6e9ed", "#2a3038"),
+    "accent": ("#0a5c94", "#6cb8ea"),
 }
-
-_DARK = {
-    "page": "#14171b",
-    "panel": "#1c2026",
-    "ink": "#e6e9ed",
-    "muted": "#a0a9b4",
-    "rule": "#39414b",
-    "grid": "#2a3038",
-    "accent": "#6cb8ea",
-}
-
 CATEGORIES_LIGHT = ("#0a66d0", "#bf4800", "#00755a", "#a8348c", "#6a3200", "#2a3136")
 CATEGORIES_DARK = ("#40c8ff", "#f5652a", "#12a080", "#bb70c4", "#f8c866", "#cfccd0")
-
 _SEQUENTIAL_LIGHT = ("#f1f6fb", "#b9d5eb", "#5a9fd0", "#1d6aa5", "#0b3c68")
 _SEQUENTIAL_DARK = ("#1b242e", "#1f4a6e", "#2f7cb3", "#7db9e2", "#e3f1fb")
-
 _DIVERGING_LIGHT = ("#8a3600", "#d9813f", "#f5dcc8", "#f6f7f9", "#c7dcee", "#4b93c7", "#0b4a7d")
 _DIVERGING_DARK = ("#ffd9bd", "#e08a4c", "#6b3a18", "#1c2026", "#1d4566", "#4b9bd3", "#d3eafb")
 
 INK, MUTED, RULE, GRID, ACCENT, PAGE = (
-    f"var(--{name},{_LIGHT[name]})" for name in ("ink", "muted", "rule", "grid", "accent", "page")
+    f"var(--{name},{_NAMED[name][0]})" for name in ("ink", "muted", "rule", "grid", "accent", "page")
 )
 
 
@@ -78,12 +66,11 @@ def list_colours(*, dark: bool = False) -> dict[str, str]:
     >>> list_colours()["c0"], list_colours(dark=True)["page"]
     ('#0a66d0', '#14171b')
     """
-    page, categories, sequential, diverging = (
-        (_DARK, CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK)
-        if dark
-        else (_LIGHT, CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT)
-    )
-    named = page | {f"c{index}": colour for index, colour in enumerate(categories)}
+    categories, sequential, diverging = CATEGORIES_LIGHT, _SEQUENTIAL_LIGHT, _DIVERGING_LIGHT
+    if dark:
+        categories, sequential, diverging = CATEGORIES_DARK, _SEQUENTIAL_DARK, _DIVERGING_DARK
+    named = {name: colours[dark] for name, colours in _NAMED.items()}
+    named |= {f"c{index}": colour for index, colour in enumerate(categories)}
     for letter, anchors in (("s", sequential), ("d", diverging)):
         for step, colour in enumerate(_blend(anchors)):
             named |= {f"{letter}{step}": colour, f"{letter}t{step}": choose_text_colour(colour)}

@@ -7,21 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hardlook.harness.sections import ScatterChart, Spot
-from hardlook.report.charts.drawing import (
-    SMALL,
-    LinearScale,
-    disc,
-    fit_scale,
-    histogram_path,
-    label,
-    max_text_width,
-    segment,
-    svg_drawing,
-    text_width,
-    truncate_text,
-    x_axis,
-    y_axis,
-)
+from hardlook.report.charts import drawing as svg
 from hardlook.report.charts.palette import ACCENT, INK, MUTED, category_colour
 from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
 from hardlook.report.html_tables import TableData
@@ -32,11 +18,10 @@ DEPTH = 44.0
 _BINS, _GAP = 24, 5.0
 _MAX_NAMED, _MAX_TITLED = 40, 600
 _WHOLE_NAME, _CUT_NAME = 220.0, 130.0
-
 Box = tuple[float, float, float, float]
 
 
-def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: LinearScale) -> str:
+def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: svg.LinearScale, y: svg.LinearScale) -> str:
     """Bars above the plane for `xs` and at its right for `ys`, each as long as its share of the fullest bin."""
     across, along = (
         np.histogram(np.asarray(values, np.float64), np.linspace(scale.low, scale.high, _BINS + 1))[0].tolist()
@@ -48,7 +33,7 @@ def draw_marginals(xs: Sequence[float], ys: Sequence[float], x: LinearScale, y: 
         for index, count in enumerate(along)
         if count
     )
-    paths = (("horizontal", histogram_path(across, x, y.stop - _GAP, DEPTH - 8)), ("vertical", beside))
+    paths = (("horizontal", svg.histogram_path(across, x, y.stop - _GAP, DEPTH - 8)), ("vertical", beside))
     drawn = []
     for axis, path in paths:
         title = element("title", f"how the values along the {axis} axis spread")
@@ -67,13 +52,13 @@ def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
     xs, ys = [spot.x for spot in spots], [spot.y for spot in spots]
     if chart.diagonal:
         xs = ys = xs + ys
-    y = fit_scale(ys, start=bottom, stop=top, ticks=5)
-    left = max_text_width(y.tick_texts(), SMALL) + 10
+    y = svg.fit_scale(ys, start=bottom, stop=top, ticks=5)
+    left = svg.max_text_width(y.tick_texts(), svg.SMALL) + 10
     right = min(width, left + 560 + edge) - 16 - edge
-    x = fit_scale(xs, start=left + 6, stop=right, ticks=5)
-    parts = [legend, y_axis(y, left, right), x_axis(x, top, bottom, chart.x_axis)]
+    x = svg.fit_scale(xs, start=left + 6, stop=right, ticks=5)
+    parts = [legend, svg.y_axis(y, left, right), svg.x_axis(x, top, bottom, chart.x_axis)]
     if chart.y_axis:
-        parts.append(label(2, top - edge - 14, chart.y_axis, size=SMALL, fill=MUTED, room=right - 2))
+        parts.append(svg.label(2, top - edge - 14, chart.y_axis, size=svg.SMALL, fill=MUTED, room=right - 2))
     if edge:
         parts.append(draw_marginals([spot.x for spot in spots], [spot.y for spot in spots], x, y))
     if chart.diagonal:
@@ -84,7 +69,9 @@ def draw_scatter(chart: ScatterChart, key: str, width: float) -> str:
         # Without histograms names may reach beyond the plane, where nothing else is.
         beyond = right if edge else min(width, right + 180)
         parts.append(_draw_names(spots, x, y, (left, top, beyond, bottom), avoided))
-    return svg_drawing(key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts)
+    return svg.svg_drawing(
+        key, width, bottom + (46 if chart.x_axis else 24), chart.title, describe_scatter(chart), *parts
+    )
 
 
 def describe_scatter(chart: ScatterChart) -> str:
@@ -119,23 +106,23 @@ def _draw_legend(groups: dict[str, int], width: float) -> tuple[str, float]:
     parts, x, y = [], 2.0, 8.0
     for group, index in groups.items():
         name = group or "no group"
-        room = text_width(truncate_text(name, SMALL, width - 24), SMALL) + 34
+        room = svg.text_width(svg.truncate_text(name, svg.SMALL, width - 24), svg.SMALL) + 34
         if x > 2 and x + room > width:
             x, y = 2.0, y + 18
-        parts.append(disc(x + 4, y, 4, category_colour(index), hollow=index % 2 == 1))
-        parts.append(label(x + 13, y + 4, name, size=SMALL, fill=category_colour(index), room=width - 24))
+        parts.append(svg.disc(x + 4, y, 4, category_colour(index), hollow=index % 2 == 1))
+        parts.append(svg.label(x + 13, y + 4, name, size=svg.SMALL, fill=category_colour(index), room=width - 24))
         x += room
     return element("g", *parts, class_="legend"), y + 14
 
 
-def _draw_diagonal(x: LinearScale, y: LinearScale) -> str:
+def _draw_diagonal(x: svg.LinearScale, y: svg.LinearScale) -> str:
     low, high = max(x.low, y.low), min(x.high, y.high)
-    return segment(x.at(low), y.at(low), x.at(high), y.at(high), MUTED, 1.2, "4 3") + label(
-        x.at(high) - 22, y.at(high) + 12, "y = x", size=SMALL, fill=MUTED, anchor="end", halo=True
+    return svg.segment(x.at(low), y.at(low), x.at(high), y.at(high), MUTED, 1.2, "4 3") + svg.label(
+        x.at(high) - 22, y.at(high) + 12, "y = x", size=svg.SMALL, fill=MUTED, anchor="end", halo=True
     )
 
 
-def _draw_spots(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y: LinearScale) -> list[str]:
+def _draw_spots(spots: Sequence[Spot], groups: dict[str, int], x: svg.LinearScale, y: svg.LinearScale) -> list[str]:
     """A circle per spot; many spots are one path of round dots per group, which is a tenth of the bytes."""
     if len(spots) > _MAX_TITLED:
         clouds = []
@@ -150,11 +137,11 @@ def _draw_spots(spots: Sequence[Spot], groups: dict[str, int], x: LinearScale, y
     for spot in spots:
         index = groups[spot.group]
         text = f"{spot.label}: {spot.x:g}, {spot.y:g}"
-        marks.append(disc(x.at(spot.x), y.at(spot.y), radius, category_colour(index), text, hollow=index % 2 == 1))
+        marks.append(svg.disc(x.at(spot.x), y.at(spot.y), radius, category_colour(index), text, hollow=index % 2 == 1))
     return [element("g", *marks, fill_opacity=0.8, class_="spots")]
 
 
-def _list_diagonal_boxes(x: LinearScale, y: LinearScale) -> list[Box]:
+def _list_diagonal_boxes(x: svg.LinearScale, y: svg.LinearScale) -> list[Box]:
     """Small boxes along y = x and its name, for names to keep clear of."""
     low, high = max(x.low, y.low), min(x.high, y.high)
     values = [low + (high - low) * share / 100 for share in range(101)]
@@ -162,7 +149,9 @@ def _list_diagonal_boxes(x: LinearScale, y: LinearScale) -> list[Box]:
     return [(x.at(value) - 2, y.at(value) - 2, x.at(value) + 2, y.at(value) + 2) for value in values] + [name]
 
 
-def _draw_names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: Box, avoided: Sequence[Box]) -> str:
+def _draw_names(
+    spots: Sequence[Spot], x: svg.LinearScale, y: svg.LinearScale, bounds: Box, avoided: Sequence[Box]
+) -> str:
     """Names at the first of four sides where they meet nothing; a name without room is in the title of its spot."""
     taken: list[Box] = [(x.at(s.x) - 4, y.at(s.y) - 4, x.at(s.x) + 4, y.at(s.y) + 4) for s in spots]
     taken += avoided
@@ -171,12 +160,12 @@ def _draw_names(spots: Sequence[Spot], x: LinearScale, y: LinearScale, bounds: B
         # Whole where it fits, for cut names are easily taken for one another.
         for room in (_WHOLE_NAME, _CUT_NAME):
             place = _find_free_place(
-                truncate_text(spot.label, SMALL, room), (x.at(spot.x), y.at(spot.y)), bounds, taken
+                svg.truncate_text(spot.label, svg.SMALL, room), (x.at(spot.x), y.at(spot.y)), bounds, taken
             )
             if place:
                 start, base, box = place
                 taken.append(box)
-                parts.append(label(start, base, spot.label, size=SMALL, fill=INK, room=room))
+                parts.append(svg.label(start, base, spot.label, size=svg.SMALL, fill=INK, room=room))
                 break
     return element("g", *parts, class_="names")
 
@@ -185,7 +174,7 @@ def _find_free_place(
     text: str, at: tuple[float, float], bounds: Box, taken: Sequence[Box]
 ) -> tuple[float, float, Box] | None:
     """Start, baseline and box of a name beside its spot: right, left, above or below; None where all are taken."""
-    (px, py), wide = at, text_width(text, SMALL)
+    (px, py), wide = at, svg.text_width(text, svg.SMALL)
     sides = ((px + 7, py + 4), (px - 7 - wide, py + 4), (px - wide / 2, py - 8), (px - wide / 2, py + 16))
     for start, base in sides:
         box = (start, base - 9, start + wide, base + 3)

@@ -5,19 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hardlook.harness.sections import Slope, SlopeChart
-from hardlook.report.charts.drawing import (
-    SIZE,
-    SMALL,
-    LinearScale,
-    disc,
-    fit_scale,
-    label,
-    max_text_width,
-    segment,
-    space_apart,
-    svg_drawing,
-    text_width,
-)
+from hardlook.report.charts import drawing as svg
 from hardlook.report.charts.palette import MUTED, RULE, category_colour
 from hardlook.report.formatting import choose_decimals, format_count, format_number, is_number
 from hardlook.report.html_tables import Cell, TableData
@@ -35,18 +23,18 @@ def draw_slopes(chart: SlopeChart, key: str, width: float) -> str:
         f"{format_number(row.right, decimals)}  {row.label}" + (f" ({row.note})" if row.note else "") for row in rows
     ]
     # A very long name of a model is cut.
-    heading = chart.right if text_width(chart.right, SIZE) < 180 else chart.right[:24]
-    left = min(max_text_width(lefts, SMALL, bold=True) + _LEAD + 4, width * (0.36 if wide else 0.24))
-    needed = max_text_width([*rights, heading], SMALL, bold=True) + _LEAD + 4
+    heading = chart.right if svg.text_width(chart.right, svg.SIZE) < 180 else chart.right[:24]
+    left = min(svg.max_text_width(lefts, svg.SMALL, bold=True) + _LEAD + 4, width * (0.36 if wide else 0.24))
+    needed = svg.max_text_width([*rights, heading], svg.SMALL, bold=True) + _LEAD + 4
     right = width - min(needed, width * (0.36 if wide else 0.5))
     bottom = _TOP + max(240.0 if wide else 220.0, _GAP * 1.2 * len(rows))
     numbers = [number for row in rows for number in (row.left, row.right)]
-    scale = fit_scale(numbers, start=bottom, stop=_TOP, ticks=5, tight=True)
+    scale = svg.fit_scale(numbers, start=bottom, stop=_TOP, ticks=5, tight=True)
     parts = [
         _draw_left_heading(chart.left, left, room=(left + right) / 2 - 8),
-        label(right, _TOP - 16, chart.right, size=SIZE, room=width - right, weight=600),
-        segment(left, _TOP - 6, left, bottom + 6, RULE),
-        segment(right, _TOP - 6, right, bottom + 6, RULE),
+        svg.label(right, _TOP - 16, chart.right, size=svg.SIZE, room=width - right, weight=600),
+        svg.segment(left, _TOP - 6, left, bottom + 6, RULE),
+        svg.segment(right, _TOP - 6, right, bottom + 6, RULE),
         *(_draw_line(row, scale, left, right, decimals) for row in rows),
         _draw_ends(rows, lefts, [row.left for row in rows], scale, (left, 0.0, bottom)),
         _draw_ends(rows, rights, [row.right for row in rows], scale, (right, width, bottom)),
@@ -54,8 +42,8 @@ def draw_slopes(chart: SlopeChart, key: str, width: float) -> str:
     if chart.axis:
         middle = (left + right) / 2
         room = 2 * min(middle, width - middle) - 4
-        parts.append(label(middle, bottom + 30, chart.axis, size=SMALL, anchor="middle", fill=MUTED, room=room))
-    return svg_drawing(key, width, bottom + (40 if chart.axis else 20), chart.title, describe_slopes(chart), *parts)
+        parts.append(svg.label(middle, bottom + 30, chart.axis, size=svg.SMALL, anchor="middle", fill=MUTED, room=room))
+    return svg.svg_drawing(key, width, bottom + (40 if chart.axis else 20), chart.title, describe_slopes(chart), *parts)
 
 
 def describe_slopes(chart: SlopeChart) -> str:
@@ -93,21 +81,21 @@ def tabulate_slopes(chart: SlopeChart) -> TableData:
 
 def _draw_left_heading(name: str, x: float, *, room: float) -> str:
     """The name over its column, ending there; a long one begins at the edge and may reach to the middle."""
-    if text_width(name, SIZE, bold=True) <= x:
-        return label(x, _TOP - 16, name, size=SIZE, anchor="end", weight=600)
-    return label(0, _TOP - 16, name, size=SIZE, room=room, weight=600)
+    if svg.text_width(name, svg.SIZE, bold=True) <= x:
+        return svg.label(x, _TOP - 16, name, size=svg.SIZE, anchor="end", weight=600)
+    return svg.label(0, _TOP - 16, name, size=svg.SIZE, room=room, weight=600)
 
 
-def _draw_line(row: Slope, scale: LinearScale, left: float, right: float, decimals: int) -> str:
+def _draw_line(row: Slope, scale: svg.LinearScale, left: float, right: float, decimals: int) -> str:
     colour, dash = _choose_style(row)
     title = element(
         "title", escape(f"{row.label}: {format_number(row.left, decimals)} to {format_number(row.right, decimals)}")
     )
     ends = [(x, value) for x, value in ((left, row.left), (right, row.right)) if is_number(value)]
-    discs = "".join(disc(x, scale.at(value), 3.6, colour) for x, value in ends)
+    discs = "".join(svg.disc(x, scale.at(value), 3.6, colour) for x, value in ends)
     if len(ends) < 2:
         return element("g", title, discs, class_="slope")
-    stroke = segment(left, scale.at(row.left), right, scale.at(row.right), colour, 1.8, dash)
+    stroke = svg.segment(left, scale.at(row.left), right, scale.at(row.right), colour, 1.8, dash)
     return element("g", title, stroke, discs, class_="slope")
 
 
@@ -115,20 +103,22 @@ def _draw_ends(
     rows: Sequence[Slope],
     texts: Sequence[str],
     values: Sequence[float],
-    scale: LinearScale,
+    scale: svg.LinearScale,
     measures: tuple[float, float, float],
 ) -> str:
     """The texts of one side, moved apart; `measures` are the column's x, the drawing's edge beside it, the bottom."""
     x, edge, bottom = measures
     shown = [(row, text, value) for row, text, value in zip(rows, texts, values, strict=True) if is_number(value)]
-    places = space_apart([scale.at(value) for _, _, value in shown], gap=_GAP, low=_TOP, high=bottom)
+    places = svg.space_apart([scale.at(value) for _, _, value in shown], gap=_GAP, low=_TOP, high=bottom)
     away, anchor = (-_LEAD, "end") if edge < x else (_LEAD, "start")
     parts = []
     for (row, text, value), place in zip(shown, places, strict=True):
         if abs(place - scale.at(value)) > 3:
-            parts.append(segment(x + away * 0.3, scale.at(value), x + away * 0.8, place, MUTED, 0.7))
+            parts.append(svg.segment(x + away * 0.3, scale.at(value), x + away * 0.8, place, MUTED, 0.7))
         room = abs(edge - x) - _LEAD
-        parts.append(label(x + away, place + 4, text, size=SMALL, anchor=anchor, fill=_choose_style(row)[0], room=room))
+        parts.append(
+            svg.label(x + away, place + 4, text, size=svg.SMALL, anchor=anchor, fill=_choose_style(row)[0], room=room)
+        )
     return element("g", *parts, class_="ends")
 
 

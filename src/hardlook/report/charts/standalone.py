@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from hardlook.errors import HardlookError, OptionError
 from hardlook.extras import require
@@ -19,16 +19,12 @@ from hardlook.report.charts.figure import draw_svg
 from hardlook.report.charts.palette import list_colours
 
 PAPER_FONT = "'Source Sans 3','Source Sans Pro','Helvetica Neue',Helvetica,Arial,sans-serif"
-
 NARROWEST, WIDEST = 40.0, 1000.0
-
 _PIXELS_PER_MM = 96 / 25.4
 
 # Below this, labels would be cut to nothing: the drawing is made at this width and shrunk instead.
 _MIN_PIXELS = 320.0
-
 _VARIABLE = re.compile(r"var\(--([a-z0-9]+)(?:,[^)]*)?\)")
-
 _SIZE = re.compile(r'viewBox="0 0 (\d+) (\d+)" width="\d+" height="\d+"')
 
 _DOCUMENT = """\
@@ -71,26 +67,17 @@ def standalone_svg(chart: Chart, *, width: float = 165.0, dark: bool = False, fi
 def compile_figure(
     svg: str, form: Literal["pdf", "png"], *, title: str = "", words: str = "", ppi: float = 300.0
 ) -> bytes:
-    """Convert an SVG drawing to PDF or PNG; `words` are its text alternative in a PDF.
-
-    `ppi` is the resolution of a PNG, in pixels per inch.
-    """
+    """Convert an SVG drawing; `words` are the text alternative of a PDF, `ppi` the pixels per inch of a PNG."""
     typst = require("typst", extra="figures")
     font = require("font_source_sans_pro", extra="figures")
     with tempfile.TemporaryDirectory() as folder:
         main = Path(folder) / "main.typ"
         main.write_text(_DOCUMENT, encoding="utf-8")
         (Path(folder) / "figure.svg").write_text(svg, encoding="utf-8")
-        settings = {"ppi": ppi} if form == "png" else {}
+        settings: dict[str, Any] = {"font_paths": [str(font.font_directory)]} | ({"ppi": ppi} if form == "png" else {})
+        inputs = {"title": title, "words": words}
         try:
-            made: bytes = typst.compile(
-                str(main),
-                root=folder,
-                format=form,
-                font_paths=[str(font.font_directory)],
-                sys_inputs={"title": title, "words": words},
-                **settings,
-            )
+            made: bytes = typst.compile(str(main), root=folder, format=form, sys_inputs=inputs, **settings)
         except RuntimeError as error:
             raise HardlookError(
                 f"typst could not set the figure: {error}", remedy="--format svg needs no typst"

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
     from hardlook.harness.tally import Tally
 
-
 RESAMPLES = 2_000
 
 
@@ -149,19 +148,10 @@ def compare_runs(
     raw = [one for tally in paired for one in compute_differences(tally, models, headline)]
     differences = add_verdicts(correct_p_values(raw), card, alpha)
     notes += [*describe_costly_swaps(first, swaps, plans), *describe_insufficient_swaps(differences, alpha)]
-    return Comparison(
-        benchmark,
-        models,
-        units,
-        differences,
-        _rank_models(differences, models, card),
-        tuple(notes),
-        {model: tuple(_build_scores(paired, place)) for place, model in enumerate(models)},
-        alpha,
-        max(plan.swaps for plan in plans),
-        resamples,
-        seed,
-    )
+    standings = _rank_models(differences, models, card)
+    scores = {model: tuple(_build_scores(paired, place)) for place, model in enumerate(models)}
+    method = (alpha, max(plan.swaps for plan in plans), resamples, seed)
+    return Comparison(benchmark, models, units, differences, standings, tuple(notes), scores, *method)
 
 
 def get_model_values(differences: Sequence[Difference]) -> dict[str, float]:

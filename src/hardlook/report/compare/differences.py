@@ -37,9 +37,7 @@ from hardlook.report.formatting import (
 )
 
 HEADLINE_SCORES, OTHER_SCORES = "headline scores", "other scores"
-
 POWER = 0.8
-
 Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefined"]
 
 

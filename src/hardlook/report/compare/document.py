@@ -25,11 +25,8 @@ if TYPE_CHECKING:
     from hardlook.report.compare.comparison import Comparison
     from hardlook.report.compare.units import UnitCount
 
-
 SCHEMA = "hardlook.comparison/1"
-
 EXAMPLES = 6
-
 PAGE, NUMBERS = "comparison.html", "comparison.json"
 
 

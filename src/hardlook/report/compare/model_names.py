@@ -14,10 +14,7 @@ if TYPE_CHECKING:
 
 
 def name_models(runs: Sequence[ScoredRun], names: Sequence[str] | None = None) -> tuple[str, ...]:
-    """The given names, one per run; else the models' own where they differ, else those of the run folders.
-
-    Scores of transductive models are not comparable with others', so that their names carry the mark.
-    """
+    """The given names; else the models' own where they differ, else those of the folders; transductive ones marked."""
     if names:
         if len(names) != len(runs) or len(set(names)) != len(names) or not all(name.strip() for name in names):
             raise OptionError(

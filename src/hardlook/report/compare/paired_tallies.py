@@ -32,11 +32,8 @@ from hardlook.randomness import generator
 from hardlook.report.formatting import pluralize
 
 SWAPS, COSTLY_SWAPS = 9_999, 999
-
 Numbers = NDArray[np.float64]
-
 Pair = tuple[int, int]
-
 DifferencesAfterSwaps = Callable[[Numbers], Mapping[Pair, Numbers]]
 
 
@@ -124,18 +121,31 @@ def pair_tallies(
     """Compare the tallies of several models on the same units; `advance` is called with each number of swaps made."""
     check_same_scores(tallies)
     first = tallies[0]
+    n, exact = first.clusters.n, is_exact(first.clusters.n, plan.exact_up_to)
     pairs = list(combinations(range(len(tallies)), 2))
     values = np.stack([tally.values()[0] for tally in tallies])
+    counts = {}
+    for i, j in pairs:
+        with np.errstate(invalid="ignore"):
+            counts[i, j] = SwapCounts(values[i] - values[j], np.maximum(np.abs(values[i]), np.abs(values[j])))
+    # Not a SoftTally, whose sums must not be subtracted.
+    of_sums = all(type(tally) is SumTally for tally in tallies)
+    swapped_differences = _make_sum_swapper(tallies, pairs) if of_sums else _make_unit_swapper(tallies, pairs)
+    for mask in draw_swaps(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
+        for pair, differences in swapped_differences(mask).items():
+            counts[pair].add(differences)
+        if advance is not None:
+            advance(len(mask))
     return PairedTally(
         entries=tuple(tally.entries for tally in tallies),
         values=values,
         replicates=_compute_replicates(tallies, resamples, seed),
-        p_values=_compute_p_values(tallies, values, pairs, plan, seed, advance),
+        p_values={pair: count.p_values(exact=exact) for pair, count in counts.items()},
         level=level,
-        clusters=first.clusters.n,
+        clusters=n,
         resampled=first.resampled,
-        swaps=plan.count_swaps(first.clusters.n),
-        exact=is_exact(first.clusters.n, plan.exact_up_to),
+        swaps=plan.count_swaps(n),
+        exact=exact,
     )
 
 
@@ -187,31 +197,6 @@ def _compute_replicates(tallies: Sequence[Tally], resamples: int, seed: int) -> 
             replicates[place, done : done + len(block)] = tally.values(block)
         done += len(block)
     return replicates
-
-
-def _compute_p_values(
-    tallies: Sequence[Tally],
-    values: Numbers,
-    pairs: Sequence[Pair],
-    plan: SwapPlan,
-    seed: int,
-    advance: Callable[[int], None] | None,
-) -> dict[Pair, Numbers]:
-    first = tallies[0]
-    counts = {}
-    for i, j in pairs:
-        with np.errstate(invalid="ignore"):
-            counts[i, j] = SwapCounts(values[i] - values[j], np.maximum(np.abs(values[i]), np.abs(values[j])))
-    # Not a SoftTally, whose sums must not be subtracted.
-    of_sums = all(type(tally) is SumTally for tally in tallies)
-    swapped_differences = _make_sum_swapper(tallies, pairs) if of_sums else _make_unit_swapper(tallies, pairs)
-    n = first.clusters.n
-    for mask in draw_swaps(n, plan.swaps, generator(seed, "swaps", *first.key), plan.exact_up_to):
-        for pair, differences in swapped_differences(mask).items():
-            counts[pair].add(differences)
-        if advance is not None:
-            advance(len(mask))
-    return {pair: count.p_values(exact=is_exact(n, plan.exact_up_to)) for pair, count in counts.items()}
 
 
 def _make_unit_swapper(tallies: Sequence[Tally], pairs: Sequence[Pair]) -> DifferencesAfterSwaps:

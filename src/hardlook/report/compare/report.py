@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
     from hardlook.report.compare.comparison import Comparison
 
-
 MAX_SENTENCES, MAX_DOTS, MAX_ROWS = 6, 60, 1_000
 
 # The verdict comes early, so that it is visible on a phone, where tables scroll sideways.
@@ -47,7 +46,6 @@ LETTERS = (
 )
 
 AS_ABOVE = "Rank, tied sets and name as above."
-
 GAP = "\N{EN SPACE}"
 
 

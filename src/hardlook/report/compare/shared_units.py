@@ -17,7 +17,6 @@ from hardlook.harness.options import fields_that_change
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
 
-
 EXAMPLES = 5
 
 # Options that change the intervals, not the scores.
@@ -104,8 +103,7 @@ def check_comparable(runs: Sequence[ScoredRun], models: Sequence[str]) -> None:
     kinds = {model: f"{run.benchmark.card.name} {run.benchmark.card.version}" for model, run in by_model.items()}
     if len(set(kinds.values())) > 1:
         raise OptionError(
-            f"the runs are of different benchmarks: {_join(kinds)}",
-            remedy="compare runs of one benchmark and version",
+            f"the runs are of different benchmarks: {_join(kinds)}", remedy="compare runs of one benchmark and version"
         )
     for name in sorted(fields_that_change(type(runs[0].options), "scores") - INTERVAL_OPTIONS - {"reading"}):
         values = {model: _text(getattr(run.options, name)) for model, run in by_model.items()}
@@ -144,19 +142,15 @@ def describe_differing_settings(runs: Sequence[ScoredRun], models: Sequence[str]
 def _find_changed_data(runs: Sequence[ScoredRun]) -> tuple[str, ...]:
     """Names of the data whose fingerprints differ; predictions and models always differ and do not count."""
     parts = [_get_parts(run) for run in runs]
-    names = {name.removeprefix("data ").removesuffix(EVERY_BYTE) for part in parts for name in part if _is_data(name)}
+    words = {name.removeprefix("data ") for part in parts for name in part if name.startswith("data ")}
+    data = {word for word in words if not word.endswith(" model") and not _is_about_answers(word)}
     changed = []
-    for name in sorted(names):
+    for name in sorted({word.removesuffix(EVERY_BYTE) for word in data}):
         known = [(part.get(f"data {name}"), part.get(f"data {name}{EVERY_BYTE}")) for part in parts]
         # Data hashed by samples in one run and by every byte in the other count as changed: it cannot be known.
         if len(set(known)) > 1:
             changed.append(name)
     return tuple(changed)
-
-
-def _is_data(name: str) -> bool:
-    word = name.removeprefix("data ")
-    return name.startswith("data ") and not word.endswith(" model") and not _is_about_answers(word)
 
 
 def _is_about_answers(name: str) -> bool:

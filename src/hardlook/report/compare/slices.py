@@ -18,10 +18,7 @@ MAX_SLICES, MAX_SLOPES, MAX_KINDS, MAX_SENTENCES = 40, 16, 12, 6
 
 @dataclass(frozen=True)
 class SliceWinner:
-    """One score over `n` units of a slice: the leader, then the models that cannot be told from it, and all values.
-
-    A score that is not ranked has no leaders.
-    """
+    """One score over `n` units of a slice: its leader and those that cannot be told from it, if ranked; all values."""
 
     name: str
     slice: Mapping[str, str]

@@ -32,11 +32,8 @@ if TYPE_CHECKING:
     from hardlook.report.compare.comparison import Comparison
     from hardlook.report.compare.differences import Difference
 
-
 MAX_PAIRS, MAX_CHANGES = 30, 5
-
 GAP = 2
-
 SHARED_LETTERS = "Models that share a letter cannot be told apart; else they or models between them differ."
 
 
@@ -132,10 +129,7 @@ def build_pair_table(comparison: Comparison, width: int) -> Table:
 
 
 def build_ranking_tables(comparison: Comparison, width: int) -> list[Table]:
-    """Models by headline scores, best by the first score first; after each value the letters of its tied sets.
-
-    One table where all scores fit into `width`, else several.
-    """
+    """Models by headline scores with letters of tied sets, best first; several tables where one exceeds `width`."""
     from rich.text import Text
 
     meanings = {score.name: score for score in comparison.benchmark.card.scores}
@@ -180,10 +174,7 @@ def _group_columns(columns: Sequence[tuple[str, list[Text]]], free: int) -> list
 
 
 def build_pairs_table(comparison: Comparison, width: int) -> tuple[Table, int]:
-    """Every pair and headline score, one row each, and how many rows were left out.
-
-    Columns that do not fit into `width` are left out: first the intervals, then the p-values.
-    """
+    """Every pair and headline score, and how many were left out; too wide, it has no intervals, then no p-values."""
     names = list(dict.fromkeys(one.name for one in comparison.headline))
     shown = sorted(comparison.headline, key=lambda one: names.index(one.name))[:MAX_PAIRS]
     heads = ("score", "model", "against", "difference", "interval", "adj. p", "verdict")

@@ -1,7 +1,4 @@
-"""Single units of a comparison: how often each model is better, and the units on which the models differ most.
-
-The gallery of such a unit shows what the models share once, and what differs with the model's name.
-"""
+"""Single units of a comparison: how often each model is better, and galleries of units on which they differ most."""
 
 from __future__ import annotations
 
@@ -24,10 +21,8 @@ from hardlook.report.run_report import load_unit_pictures
 if TYPE_CHECKING:
     from hardlook.harness.runs.scoring import ScoredRun
 
-
 # Qualities closer than this are equal but for rounding.
 EQUAL = 1e-12
-
 MAX_SPOTS = 2_000
 
 
@@ -229,11 +224,7 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
 
 
 def _build_gallery(
-    runs: Sequence[ScoredRun],
-    qualities: UnitQualities,
-    title: str,
-    units: Sequence[str],
-    models: Sequence[str] | None,
+    runs: Sequence[ScoredRun], qualities: UnitQualities, title: str, units: Sequence[str], models: Sequence[str] | None
 ) -> Gallery:
     by_model = dict(zip(qualities.models, (get_light_records(run, units) for run in runs), strict=True))
     caption = runs[0].benchmark.caption or (lambda record: "")

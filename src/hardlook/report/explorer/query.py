@@ -28,11 +28,8 @@ from hardlook.report.explorer.urls import PageError
 if TYPE_CHECKING:
     import polars as pl
 
-
 FieldKind = Literal["unit", "quality", "slice", "measurement"]
-
 FieldType = Literal["int", "float", "bool", "text"]
-
 MAX_LISTED = 200
 
 
@@ -116,9 +113,7 @@ def format_slice_value(value: object) -> str:
 
 
 PAGE_SIZE, LARGEST_PAGE, LAST_PAGE = 50, 200, 10_000_000
-
 MAX_TEXT = 300
-
 _SINGLE = ("q", "sort", "order", "page", "size")
 
 

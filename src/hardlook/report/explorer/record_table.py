@@ -25,9 +25,7 @@ from hardlook.report.explorer.query import (
 if TYPE_CHECKING:
     import polars as pl
 
-
 BINS = 40
-
 _ORDERS, _SELECTIONS = 24, 16
 
 
@@ -149,7 +147,6 @@ class RecordTable:
 
 
 FIRST, SECOND, DIFFERENCE, APART, BETTER = "first", "second", "difference", "apart", "better"
-
 VERDICTS = ("first", "second", "equal", "undefined")
 
 _OWN = (

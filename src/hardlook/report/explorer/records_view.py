@@ -1,7 +1,4 @@
-"""The records on a page as values of the template `records.html`: filters, table, pager, and a histogram.
-
-The histogram is drawn from counts, so that a million values cost no more than ten.
-"""
+"""Records as values of the template `records.html`: filters, table, pager, and a histogram drawn from counts alone."""
 
 from __future__ import annotations
 
@@ -18,7 +15,6 @@ from hardlook.report.markup import element
 
 if TYPE_CHECKING:
     from markupsafe import Markup
-
 
 _TALL = 110.0
 
@@ -64,11 +60,8 @@ def describe_histogram(histogram: Histogram, mean: float | None, title: str) -> 
 
 
 WIDE, NARROW = 840.0, 360.0
-
 MAX_TEXT = 80
-
 MAX_GROUPS = 30
-
 MakeURL = Callable[[Sequence[tuple[str, str]]], str]
 
 

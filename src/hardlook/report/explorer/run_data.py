@@ -36,6 +36,7 @@ class RunData:
 
     def __init__(self, root: Path, trusted: Collection[str] = ()) -> None:
         self.index, self.trusted = RunIndex(root), frozenset(trusted)
+        self.root = self.index.root
         self._benchmarks: LRUCache[Benchmark] = LRUCache(64)
         self._states: LRUCache[RunState] = LRUCache(256)
         self._tables: LRUCache[RecordTable] = LRUCache(2 * GIBIBYTE, lambda table: table.frame.estimated_size())
@@ -44,11 +45,6 @@ class RunData:
         self._pictures: LRUCache[Sequence[Picture]] = LRUCache(6)
         # Benchmarks may keep state between pictures, which two threads must not change at once.
         self._drawing = threading.Lock()
-
-    @property
-    def root(self) -> Path:
-        """The served folder."""
-        return self.index.root
 
     def run(self, key: str) -> ListedRun:
         """The run with that key, if it can be opened."""

@@ -21,11 +21,8 @@ from hardlook.report.formatting import format_number
 
 # For so long what was read from disk is not read again.
 FRESH_SECONDS = 3.0
-
 MAX_FOLDERS = 100_000
-
 _MAX_MANIFEST_BYTES = 64 << 20
-
 ScoreRow = tuple[str, float, float | None, float | None]
 
 

@@ -26,12 +26,12 @@ from hardlook.report.explorer.query import Field, list_fields
 if TYPE_CHECKING:
     import polars as pl
 
-
 PART, ROW = "part of the run", "row of the part"
-
 AT_ONCE = 50_000
-
 MAX_CACHED_TABLES = 64
+
+# Qualities are computed by code, so that tables of other code are not used.
+_fingerprint_code = lru_cache(maxsize=1)(code_fingerprint)
 
 
 def get_cache_folder() -> Path:
@@ -69,12 +69,6 @@ class RunState:
         card = self.benchmark.card
         options = self.options.model_dump(mode="json")
         return fingerprints.of_value([card.name, card.version, options, self.answers, self.parts, _fingerprint_code()])
-
-
-@lru_cache(maxsize=1)
-def _fingerprint_code() -> str:
-    """Qualities are computed by code, so that tables of other code are not used."""
-    return code_fingerprint()
 
 
 def read_run_state(folder: RunFolder, benchmark: Benchmark, options: Any, answers: str, root: Path) -> RunState:

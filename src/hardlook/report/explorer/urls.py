@@ -10,9 +10,7 @@ from urllib.parse import parse_qsl, urlencode
 from hardlook.errors import HardlookError
 
 Parameters = list[tuple[str, str]]
-
 MAX_PARAMETERS = 200
-
 _PATH = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?[/\\][^\s'\"<>|;,()]*[^\s'\"<>|;,().:]")
 
 

@@ -13,22 +13,12 @@ from hardlook.errors import HardlookError
 from hardlook.harness.records import Record
 from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.sections import Picture
+from hardlook.report.explorer import urls
 from hardlook.report.explorer.query import Query, parse_query, truncate
 from hardlook.report.explorer.record_table import APART, RecordTable, RunPair
 from hardlook.report.explorer.records_view import build_records_view, format_cell
 from hardlook.report.explorer.run_data import RunData
 from hardlook.report.explorer.run_index import ListedRun
-from hardlook.report.explorer.urls import (
-    PageError,
-    Parameters,
-    compare_url,
-    describe_error,
-    get_single_value,
-    picture_url,
-    run_url,
-    split_parameters,
-    unit_url,
-)
 from hardlook.report.formatting import MISSING, choose_decimals, format_count, format_interval, format_number
 from hardlook.report.markup import strip_backticks
 from hardlook.report.pictures import describe_picture, list_legend
@@ -38,7 +28,7 @@ MAX_LABELS, MAX_BESIDE, MAX_OTHER_RUNS = 24, 4, 24
 MAX_ITEMS, MAX_TEXT = 40, 4000
 
 
-def parse_run_query(table: RecordTable, parameters: Parameters) -> Query:
+def parse_run_query(table: RecordTable, parameters: urls.Parameters) -> Query:
     """The query of a run's page; by default the worst units come first."""
     main = table.main
     if main is None:
@@ -46,13 +36,15 @@ def parse_run_query(table: RecordTable, parameters: Parameters) -> Query:
     return parse_query(parameters, table.by_key, sort=main.key, descending=not main.higher_is_better)
 
 
-def build_run_view(data: RunData, key: str, parameters: Parameters) -> dict[str, Any]:
+def build_run_view(data: RunData, key: str, parameters: urls.Parameters) -> dict[str, Any]:
     """The values of the template `run.html`."""
     run = data.run(key)
     table = data.table(run)
     query = parse_run_query(table, parameters)
     card = data.benchmark(run).card
     titles = {score.name: score.title for score in card.scores}
+    missing = int(run.manifest["units"]) - len(table)
+    count = format_count(missing, "unit has", "units have")
     return {
         "title": run.name,
         "run": run,
@@ -64,18 +56,18 @@ def build_run_view(data: RunData, key: str, parameters: Parameters) -> dict[str,
             ("Units", run.units),
             ("Date", str(run.manifest["created"])[:10]),
         ],
-        "missing": _describe_missing(run, len(table)),
+        "missing": f"{count} no record: not evaluated yet, or failed (see failures.parquet)." if missing > 0 else "",
         "scores": [
             (titles.get(name, name), format_number(value, 3), format_interval(low, high, 3))
             for name, value, low, high in run.scores
             if name in titles
         ],
-        "others": [(other.name, compare_url(run.key, other.key)) for other in list_comparable_runs(data, run)],
+        "others": [(other.name, urls.compare_url(run.key, other.key)) for other in list_comparable_runs(data, run)],
         "records": build_records_view(
             table,
             query,
-            lambda chosen: run_url(key, urlencode(list(chosen))),
-            lambda unit: unit_url(key, unit, query.parameters(page=1, size=50)),
+            lambda chosen: urls.run_url(key, urlencode(list(chosen))),
+            lambda unit: urls.unit_url(key, unit, query.parameters(page=1, size=50)),
         ),
     }
 
@@ -87,14 +79,6 @@ def list_comparable_runs(data: RunData, run: ListedRun) -> list[ListedRun]:
         for other in data.index.runs()
         if other.key != run.key and other.manifest and other.benchmark == run.benchmark and not data.problem(other)
     ]
-
-
-def _describe_missing(run: ListedRun, answered: int) -> str:
-    missing = int(run.manifest["units"]) - answered
-    if missing <= 0:
-        return ""
-    count = format_count(missing, "unit has", "units have")
-    return f"{count} no record: not evaluated yet, or failed (see failures.parquet)."
 
 
 def build_index_view(data: RunData) -> dict[str, Any]:
@@ -131,7 +115,7 @@ def _build_row(run: ListedRun, names: list[str]) -> dict[str, Any]:
     return {
         "key": run.key,
         "name": run.name,
-        "address": run_url(run.key),
+        "address": urls.run_url(run.key),
         "model": run.model,
         "settings": run.settings,
         "units": run.units,
@@ -140,21 +124,21 @@ def _build_row(run: ListedRun, names: list[str]) -> dict[str, Any]:
     }
 
 
-def build_compare_view(data: RunData, parameters: Parameters) -> dict[str, Any]:
+def build_compare_view(data: RunData, parameters: urls.Parameters) -> dict[str, Any]:
     """The values of the template `compare.html`."""
-    named, rest = split_parameters(parameters, ("first", "second", "quality"))
-    first, second = (data.run(get_single_value(named[name], name)) for name in ("first", "second"))
+    named, rest = urls.split_parameters(parameters, ("first", "second", "quality"))
+    first, second = (data.run(urls.get_single_value(named[name], name)) for name in ("first", "second"))
     if first.benchmark != second.benchmark:
-        raise PageError("Only runs of one benchmark can be compared.")
+        raise urls.PageError("Only runs of one benchmark can be compared.")
     if first.key == second.key:
-        raise PageError("Choose two different runs.")
+        raise urls.PageError("Choose two different runs.")
     qualities = [field for field in data.table(first).fields if field.kind == "quality"]
     if not qualities:
-        raise PageError(f"The benchmark {first.benchmark} has no qualities of single units.", 404)
-    quality = get_single_value(named["quality"], "quality", qualities[0].key) or qualities[0].key
+        raise urls.PageError(f"The benchmark {first.benchmark} has no qualities of single units.", 404)
+    quality = urls.get_single_value(named["quality"], "quality", qualities[0].key) or qualities[0].key
     if quality not in {field.key for field in qualities}:
         known = ", ".join(field.key for field in qualities)
-        raise PageError(f"There is no quality {truncate(quality)}. There are: {known}.")
+        raise urls.PageError(f"There is no quality {truncate(quality)}. There are: {known}.")
     pair = data.pair(first, second, quality)
     query = parse_query(rest, pair.table.by_key, sort=APART, descending=True)
     beside = [("with", second.key)]
@@ -163,7 +147,7 @@ def build_compare_view(data: RunData, parameters: Parameters) -> dict[str, Any]:
         "title": f"{first.name} against {second.name}",
         "first": first,
         "second": second,
-        "swapped": compare_url(second.key, first.key, quality),
+        "swapped": urls.compare_url(second.key, first.key, quality),
         "choices": [first, *list_comparable_runs(data, first)],
         "quality": quality,
         "qualities": [(one.key, one.title) for one in qualities],
@@ -172,8 +156,8 @@ def build_compare_view(data: RunData, parameters: Parameters) -> dict[str, Any]:
         "records": build_records_view(
             pair.table,
             query,
-            lambda chosen: compare_url(first.key, second.key, quality, chosen),
-            lambda unit: unit_url(first.key, unit, beside),
+            lambda chosen: urls.compare_url(first.key, second.key, quality, chosen),
+            lambda unit: urls.unit_url(first.key, unit, beside),
         ),
     }
 
@@ -203,7 +187,7 @@ def build_pictures(data: RunData, run: ListedRun, row: Mapping[str, Any], overla
         # A benchmark reads files of any kind; whatever fails, the record can still be shown.
         if not isinstance(error, HardlookError | OSError):
             logging.getLogger(__name__).exception("no pictures of %r", row["unit"])
-        return {"pictures": [], "reason": describe_error(error, data.root)}
+        return {"pictures": [], "reason": urls.describe_error(error, data.root)}
     shown = [_build_picture(run, str(row["unit"]), number, picture, overlay) for number, picture in enumerate(pictures)]
     return {"pictures": shown, "reason": "" if shown else "the unit has none"}
 
@@ -212,7 +196,7 @@ def _build_picture(run: ListedRun, unit: str, number: int, picture: Picture, ove
     height, width = picture.image.shape[:2]
     radius = max(width, height) / 40
     return {
-        "address": picture_url(run.key, unit, number, overlay=overlay),
+        "address": urls.picture_url(run.key, unit, number, overlay=overlay),
         "label": strip_backticks(picture.label) or "picture",
         "words": describe_picture(picture, unit, most_labels=MAX_LABELS, overlay=overlay),
         "width": width,
@@ -224,12 +208,12 @@ def _build_picture(run: ListedRun, unit: str, number: int, picture: Picture, ove
     }
 
 
-def build_unit_view(data: RunData, key: str, parameters: Parameters) -> dict[str, Any]:
+def build_unit_view(data: RunData, key: str, parameters: urls.Parameters) -> dict[str, Any]:
     """The values of the template `unit.html`."""
-    named, rest = split_parameters(parameters, ("id", "overlay", "with"))
+    named, rest = urls.split_parameters(parameters, ("id", "overlay", "with"))
     run = data.run(key)
     table = data.table(run)
-    unit, overlay = get_single_value(named["id"], "id"), parse_overlay(named["overlay"])
+    unit, overlay = urls.get_single_value(named["id"], "id"), parse_overlay(named["overlay"])
     row = find_row(table, unit)
     query = parse_run_query(table, rest)
     beside = _find_runs_beside(data, run, named["with"])
@@ -238,22 +222,22 @@ def build_unit_view(data: RunData, key: str, parameters: Parameters) -> dict[str
     return {
         "title": unit,
         "run": run,
-        "back": run_url(key, query.query_string()),
+        "back": urls.run_url(key, query.query_string()),
         "overlay": overlay,
-        "switch": unit_url(key, unit, [*own, ("overlay", "off" if overlay else "on")]),
+        "switch": urls.unit_url(key, unit, [*own, ("overlay", "off" if overlay else "on")]),
         "answers": shown,
         "place": _find_neighbours(table, query, row, key, own),
         "command": build_rerun_command(run.manifest, unit, import_model=False),
-        "other_runs": _list_other_runs(data, run, table, unit, row, beside, query),
+        "other_runs": _list_other_runs(data, run, unit, row, beside, query),
         "qualities": [field.title for field in table.fields if field.kind == "quality"],
     }
 
 
 def parse_overlay(values: list[str]) -> bool:
     """Whether masks are painted over pictures: yes by default."""
-    chosen = get_single_value(values, "overlay", "on")
+    chosen = urls.get_single_value(values, "overlay", "on")
     if chosen not in ("on", "off"):
-        raise PageError(f"The overlay is on or off, not {truncate(chosen)}.")
+        raise urls.PageError(f"The overlay is on or off, not {truncate(chosen)}.")
     return chosen == "on"
 
 
@@ -261,7 +245,7 @@ def find_row(table: RecordTable, unit: str) -> int:
     """The row number of a unit; an error page where the run has no record of it."""
     row = table.row_of(unit)
     if row is None:
-        raise PageError(f"There is no record of a unit {truncate(unit)} in this run.", 404)
+        raise urls.PageError(f"There is no record of a unit {truncate(unit)} in this run.", 404)
     return row
 
 
@@ -274,7 +258,7 @@ def _build_answer(data: RunData, run: ListedRun, unit: str, overlay: bool) -> di
     meanings = {column.name: column.meaning for column in benchmark.schema.columns}
     return {
         "run": run,
-        "address": unit_url(run.key, unit),
+        "address": urls.unit_url(run.key, unit),
         "caption": benchmark.caption(record) if benchmark.caption and not problem else "",
         "shots": build_pictures(data, run, row, overlay),
         "problem": problem,
@@ -291,7 +275,7 @@ def _read_record(data: RunData, run: ListedRun, row: Mapping[str, Any]) -> tuple
     try:
         record = data.record(run, row)
     except HardlookError as error:
-        return {name: row[name] for name in light if name in row}, describe_error(error, data.root)
+        return {name: row[name] for name in light if name in row}, urls.describe_error(error, data.root)
     return {name: record[name] for name in light}, ""
 
 
@@ -320,52 +304,43 @@ def _find_neighbours(
     return {
         "place": format_number(place + 1, 0),
         "of": format_number(len(rows), 0),
-        "before": unit_url(key, units[int(rows[place - 1])], kept) if place else "",
-        "after": unit_url(key, units[int(rows[place + 1])], kept) if place + 1 < len(rows) else "",
+        "before": urls.unit_url(key, units[int(rows[place - 1])], kept) if place else "",
+        "after": urls.unit_url(key, units[int(rows[place + 1])], kept) if place + 1 < len(rows) else "",
     }
 
 
 def _find_runs_beside(data: RunData, run: ListedRun, keys: list[str]) -> list[ListedRun]:
     if len(keys) > MAX_BESIDE:
-        raise PageError(f"At most {MAX_BESIDE} runs are shown beside another.")
+        raise urls.PageError(f"At most {MAX_BESIDE} runs are shown beside another.")
     others = [data.run(key) for key in dict.fromkeys(keys) if key != run.key]
     if any(other.benchmark != run.benchmark for other in others):
-        raise PageError("Runs of different benchmarks cannot be shown side by side.")
+        raise urls.PageError("Runs of different benchmarks cannot be shown side by side.")
     return others
 
 
 def _list_other_runs(
-    data: RunData,
-    run: ListedRun,
-    table: RecordTable,
-    unit: str,
-    row: int,
-    beside: Sequence[ListedRun],
-    query: Query,
+    data: RunData, run: ListedRun, unit: str, row: int, beside: Sequence[ListedRun], query: Query
 ) -> list[dict[str, Any]]:
     """The same unit in other runs: qualities, the difference of the main one, and links."""
-    rows = []
+    table, rows = data.table(run), []
     for other in list_comparable_runs(data, run)[:MAX_OTHER_RUNS]:
         line: dict[str, Any] = {
             "run": other,
-            "address": unit_url(other.key, unit),
-            "compare": compare_url(run.key, other.key),
-            "beside": unit_url(key=run.key, unit=unit, more=[*query.parameters(), ("with", other.key)]),
+            "address": urls.unit_url(other.key, unit),
+            "compare": urls.compare_url(run.key, other.key),
+            "beside": urls.unit_url(key=run.key, unit=unit, more=[*query.parameters(), ("with", other.key)]),
             "shown": other in beside,
             "qualities": [],
             "difference": "",
             "note": "",
         }
+        rows.append(line)
         if not data.is_quick(other):
             line["note"] = "large: open it to see its units"
+        elif (place := data.table(other).row_of(unit)) is None:
+            line["note"] = "has no record of this unit"
         else:
-            theirs = data.table(other)
-            place = theirs.row_of(unit)
-            if place is None:
-                line["note"] = "has no record of this unit"
-            else:
-                line.update(_compare_with(table, row, theirs, place))
-        rows.append(line)
+            line.update(_compare_with(table, row, data.table(other), place))
     return rows
 
 

@@ -34,12 +34,10 @@ if TYPE_CHECKING:
     from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
     from hardlook.harness.runs.scoring import ScoredRun
 
-
 SCHEMA = "hardlook.export/1"
 
 # The keys of an interval: in a row, and in scores.json.
 _INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
-
 _POINT = ("line", "x", "y", "low", "high")
 
 

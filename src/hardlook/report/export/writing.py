@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from hardlook.harness.runs.scoring import ScoredRun
 
-
 ROWS_AT_ONCE = 5_000
 
 
@@ -85,11 +84,7 @@ _encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 
 def write_export(scored: ScoredRun, stream: TextIO, *, records: bool = True, beside: Path | None = None) -> int:
-    """Write the document of a run, and return the number of its records.
-
-    Records are in the document, one line each, or in the file `beside` as NDJSON, one object per line, which the
-    document then names. Without `records` they are left out.
-    """
+    """Write the document and return the number of its records: in it, as NDJSON in the file `beside`, or left out."""
     head = dump_json(build_document(scored))
     table = select_exported_records(scored) if records else None
     if table is None:

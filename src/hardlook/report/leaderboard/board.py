@@ -32,7 +32,6 @@ Kind = Literal["run", "published"]
 Slice = Mapping[str, str]
 Settings = Mapping[str, Any]
 ModelMarks = Callable[[str], Sequence[str]]
-
 NOT_COMPARABLE = "not comparable"
 
 # Options that change neither the units nor the input of a model, and paths, which have fingerprints.
@@ -44,11 +43,7 @@ _METHOD = {"few-shot-learner": {"encoder", "encoder_args", "encoder model"}}
 
 @dataclass(frozen=True)
 class Row:
-    """A value of a method: measured by a run, or published.
-
-    `comparable` is what the score itself, or its publication, says of comparing; `flags` say why the row has no rank;
-    `where` is the slice that the value is of.
-    """
+    """A value of a method in the slice `where`; `comparable` is its own text on comparing, `flags` deny it a rank."""
 
     kind: Kind
     method: str
@@ -241,33 +236,15 @@ def _add_published(
             flags.append(result.comparable)
         elif not comparable:
             flags.append(explain_unranked([row.comparable for row in unflagged]))
-        row = Row(
-            "published",
-            result.method,
-            result.values[meaning.name],
-            comparable=result.comparable,
-            flags=tuple(flags),
-            where=result.where,
-            source=result.source,
-        )
-        rows.append(row)
+        value, about = result.values[meaning.name], (result.comparable, tuple(flags), result.where, result.source)
+        rows.append(Row("published", result.method, value, None, None, None, "", *about))
     return ScoreRanking(meaning, where, rank_rows(rows, meaning))
 
 
 def _make_row(score: Score, entry: RunEntry, where: Slice) -> Row:
-    return Row(
-        "run",
-        entry.method,
-        score.value,
-        *get_bounds(score),
-        score.n,
-        score.reading,
-        score.comparable,
-        entry.flags,
-        where,
-        folder=entry.run.folder,
-        date=entry.run.date,
-    )
+    about = (score.reading, score.comparable, entry.flags, where, "", entry.run.folder, entry.run.date)
+    low, high = get_bounds(score)
+    return Row("run", entry.method, score.value, low, high, score.n, *about)
 
 
 @dataclass(frozen=True)

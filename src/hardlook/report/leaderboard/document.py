@@ -12,11 +12,8 @@ from hardlook.report.score_display import get_bounds
 if TYPE_CHECKING:
     import polars as pl
 
-
 SCHEMA = "hardlook.leaderboard/1"
-
 NUMBERS, ORIGIN = ("value", "low", "high", "n"), ("reading", "comparable", "source", "folder", "date")
-
 COLUMNS = ("benchmark", "method", "kind", "score", "slice", *NUMBERS, *ORIGIN)
 
 

@@ -21,17 +21,12 @@ MAX_ROWS, MAX_DOTS, MAX_NAMED = 500, 30, 3
 
 # Below this, columns of published numbers are written with exponents.
 TINY = 0.001
-
 COLUMNS = ("rank", "method", "kind", "note", "value", "low", "high", "n", "reading", "folder or source")
-
 NoteNumbers = Mapping[tuple[str, str], int]
 
 
 def write_pages(boards: Sequence[Leaderboard], out: Path) -> tuple[list[Path], Path]:
-    """Write the pages and the table into a folder: a landing page first where there are several benchmarks.
-
-    Returns the paths of the pages, the one to open first, and of the table.
-    """
+    """Write the pages, a landing page first where there are several, and the table; return the paths of both."""
     from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.index import IndexEntry, render_index
     from hardlook.report.leaderboard.document import build_frame

@@ -20,12 +20,10 @@ from hardlook.errors import DataError, HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.scorecard import Scorecard
 
 SCORE_AGAIN = "`hardlook score` writes it again"
-
 RESTORE_MANIFEST = "restore its run.json, or run it again"
-
 _SET_ASIDE = re.compile(r"\.old-\d+$")
 
 
@@ -203,7 +201,9 @@ def read_scorecard(run: RunFolder) -> Scorecard:
         problem = f"it lacks {error}" if isinstance(error, KeyError) else str(error) or type(error).__name__
     if problem:
         raise RunError(f"scores.json cannot be read ({problem})", file=path, remedy=SCORE_AGAIN)
-    return replace(scorecard, scores=tuple(map(_drop_infinite, scorecard.scores)))
+    scores = scorecard.scores
+    known = (one if math.isfinite(one.value) else replace(one, value=math.nan, interval=None) for one in scores)
+    return replace(scorecard, scores=tuple(known))
 
 
 def find_manifest_problem(manifest: Mapping[str, Any]) -> str:
@@ -243,7 +243,3 @@ def _find_invalid_text(value: Any) -> str:
     except UnicodeEncodeError:
         return "a text in it is not Unicode"
     return ""
-
-
-def _drop_infinite(score: Score) -> Score:
-    return score if math.isfinite(score.value) else replace(score, value=math.nan, interval=None)

@@ -13,7 +13,6 @@ from hardlook.report.leaderboard.runs import SkippedRun
 if TYPE_CHECKING:
     from rich.table import Table
 
-
 MOST, UNRANKED = 10, 3
 
 
@@ -28,7 +27,8 @@ def print_leaderboards(boards: Sequence[Leaderboard], left_out: Sequence[Skipped
         console.print(Text(f"{board.card.title}, {count} run{'' if count == 1 else 's'}", style="bold"))
         for ranking in board.rankings:
             console.print(_make_table(ranking))
-        if why := _explain_unranked(board):
+        published = [row for ranking in board.rankings for row in ranking.of("published")]
+        if published and all(row.rank is None for row in published) and (why := "; ".join(published[0].flags)):
             console.print(Text(f"published results have no rank ({why})", style="dim"))
         without = [entry for entry in board.entries if entry.flags]
         for entry in without[:MOST]:
@@ -49,12 +49,6 @@ def choose_top_rows(ranking: ScoreRanking, most: int = MOST) -> list[Row]:
     published = [row for row in ranking.of("published") if row.rank is None]
     others = [row for row in ranking.of("run") if row.rank is None]
     return [*ranked[:most], *published[:UNRANKED], *others[: max(0, most - len(ranked))]]
-
-
-def _explain_unranked(board: Leaderboard) -> str:
-    """Why published rows have no rank, from the flags of the first of them."""
-    rows = [row for ranking in board.rankings for row in ranking.of("published")]
-    return "; ".join(rows[0].flags) if rows and all(row.rank is None for row in rows) else ""
 
 
 def _make_table(ranking: ScoreRanking) -> Table:

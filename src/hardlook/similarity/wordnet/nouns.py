@@ -40,10 +40,7 @@ _NAME = re.compile(r"(.+)\.n\.(\d+)")
 
 @dataclass(frozen=True)
 class Sense:
-    """One meaning of a word: a synset's number, name, offset, gloss and words.
-
-    `count` says how often texts with tagged senses use the synset, by any of its words.
-    """
+    """One meaning of a word, a synset; `count`: how often texts with tagged senses use it, by any of its words."""
 
     index: int
     name: str
@@ -54,11 +51,7 @@ class Sense:
 
 
 class Nouns:
-    """WordNet's nouns; `load_nouns` gives the only instance that is needed.
-
-    `graph` holds the hypernyms, instance hypernyms included (proper ones first); `counts` (n,) int64 the occurrences
-    of each synset in texts with tagged senses.
-    """
+    """WordNet's nouns: the `graph` of hypernyms, instance hypernyms last; `counts` (n,) int64 in tagged texts."""
 
     def __init__(self) -> None:
         numbers = read_numbers()
@@ -108,10 +101,7 @@ class Nouns:
         return tuple(self.sense(index) for index in self._lookup(word))
 
     def index(self, name_or_offset: str) -> int:
-        """The number of a synset named `dog.n.01` (by any of its words) or `n02084071`.
-
-        An unknown one is an OptionError that lists similar names.
-        """
+        """The number of `dog.n.01` (any of its words) or `n02084071`; else an OptionError that lists similar names."""
         name = name_or_offset.strip()
         if by_offset := _OFFSET.fullmatch(name):
             place = int(np.searchsorted(self._offsets, int(by_offset[1])))

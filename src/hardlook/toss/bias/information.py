@@ -62,18 +62,14 @@ class InformationStudy:
 
 
 def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200) -> InformationStudy:
-    """The information of every attribute of a table from `read_attribute_frame` about oss_perf > .5.
-
-    Intervals leave random halves of the images out (`stats.mutual_information_interval`).
-    """
+    """The information of every attribute about oss_perf > .5; intervals leave random halves of the images out."""
     one_shot = table["oss_perf"].to_numpy()
     scored = np.isfinite(one_shot)
     outcome = one_shot > SUCCESS
     if scored.sum() < FEWEST or len(np.unique(outcome[scored])) < 2:
-        raise DataError(
-            f"{int(scored.sum())} rows have a one-shot IoU and {int(outcome[scored].sum())} of them exceed {SUCCESS}",
-            remedy=f"{FEWEST} rows are needed, some above and some not; give --run, or a table with oss_perf",
-        )
+        what = f"{int(scored.sum())} rows have a one-shot IoU and {int(outcome[scored].sum())} of them exceed {SUCCESS}"
+        remedy = f"{FEWEST} rows are needed, some above and some not; give --run, or a table with oss_perf"
+        raise DataError(what, remedy=remedy)
     images = table["image"].to_numpy()
     found, absent = [], []
     for column, name in ATTRIBUTES.items():
@@ -83,19 +79,12 @@ def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200
             absent.append(name)
             continue
         x, y = values[known], outcome[known]
+        rng = generator(seed, "information", column)
         estimate = mutual_information_interval(
-            x,
-            y,
-            k=NEIGHBOURS,
-            rng=generator(seed, "information", column),
-            clusters=images[known],
-            halves=halves,
-            resampled="image",
+            x, y, k=NEIGHBOURS, rng=rng, clusters=images[known], halves=halves, resampled="image"
         )
-        shuffles = generator(seed, "shuffled", column)
-        chance = max(
-            mutual_information(x, shuffles.permutation(y), k=NEIGHBOURS, rng=shuffles) for _ in range(SHUFFLES)
-        )
+        draws = generator(seed, "shuffled", column)
+        chance = max(mutual_information(x, draws.permutation(y), k=NEIGHBOURS, rng=draws) for _ in range(SHUFFLES))
         found.append(Information(name, column, estimate, chance, len(x), len(table) - len(x)))
     found.sort(key=lambda one: -one.information.value)
     return InformationStudy(tuple(found), tuple(absent), float(outcome[scored].mean()), int(scored.sum()))
@@ -180,14 +169,12 @@ def build_information_sections(study: InformationStudy, summary: str) -> list[Se
         Dot(ATTRIBUTES[column], published[column], group="published")
         for column in sorted(published, key=lambda column: -published[column])
     ]
-    chart = DotChart(
-        "Information about one-shot success",
+    caption = (
         "Higher says more. Intervals leave random halves of the images out. The published values are of the paper's "
-        "baseline on all of VOC; they are comparable only on the published table.",
-        rows,
-        axis="nats",
-        references=[("chance, at most", max(one.chance for one in study.attributes))],
+        "baseline on all of VOC; they are comparable only on the published table."
     )
+    references = [("chance, at most", max(one.chance for one in study.attributes))]
+    chart = DotChart("Information about one-shot success", caption, rows, axis="nats", references=references)
     table = Table(
         "The numbers",
         "chance is the maximum of an attribute over 19 shuffles of the outcomes. Rows without the attribute or "

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -35,23 +35,15 @@ from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, 
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
 from hardlook.report.json_values import dump_json
-from hardlook.toss.bias.one_shot_results import (
-    OneShotResults,
-    class_iou,
-    read_attribute_frame,
-    read_run,
-    replace_one_shot_iou,
-)
+from hardlook.toss.bias.one_shot_results import class_iou, read_attribute_frame, read_run, replace_one_shot_iou
 from hardlook.toss.bias.selection import build_remedies_section
-from hardlook.toss.bias.training_images import (
-    OpenedImages,
-    assign_folds,
-    estimate_mask_share,
-    estimate_share,
-    split_of_fold,
-)
+from hardlook.toss.bias.training_images import assign_folds, estimate_mask_share, estimate_share, split_of_fold
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attributes import FailedImage
+
+if TYPE_CHECKING:
+    from hardlook.toss.bias.one_shot_results import OneShotResults
+    from hardlook.toss.bias.training_images import OpenedImages
 
 READINGS = {
     "paper": "share of the images with a training class that hold the class too",
@@ -77,17 +69,9 @@ class DistractorShare:
 
 
 def distractor_shares(
-    images: Iterable[Sequence[str]],
-    training_of: Mapping[str, Sequence[str]],
-    *,
-    seed: int = 0,
-    resamples: int = 2000,
+    images: Iterable[Sequence[str]], training_of: Mapping[str, Sequence[str]], *, seed: int = 0, resamples: int = 2000
 ) -> dict[str, DistractorShare]:
-    """The share of each test class, from the classes of every image.
-
-    `training_of` gives, for each test class, the classes that are trained on where it is tested. Intervals are over
-    images: Wilson's for `paper`, a bootstrap for `released`.
-    """
+    """The share of each test class, given the classes of every image and those trained on where it is tested."""
     held = [frozenset(classes) for classes in images]
     found = {}
     for name, training in training_of.items():
@@ -110,8 +94,7 @@ def distractor_shares(
 class ClassNegatives:
     """One class: the fold that tests it, how often it is background in training, and how well it is found.
 
-    `one_shot` is pooled over the pairs of a run, or the mean over images of a file; `supervised` is the mean over
-    images. Each is None if it is not measured.
+    `one_shot` is pooled over a run's pairs, or the mean over images of a file, as `supervised`; None if not measured.
     """
 
     name: str
@@ -140,10 +123,7 @@ def measure_classes(
     seed: int = 0,
     resamples: int = 2000,
 ) -> list[ClassNegatives]:
-    """One row per class, in the order of `shares`.
-
-    `attributes` is a table of `read_attribute_frame`; without a run its column oss_perf is the one-shot IoU.
-    """
+    """One row per class of `shares`; without a run, oss_perf of the table `attributes` is the one-shot IoU."""
     if attributes is not None and results is not None:
         attributes = replace_one_shot_iou(attributes, results)
     rows = []
@@ -179,12 +159,9 @@ def associate(
     a, b = first[known], second[known]
 
     def estimate(correlation: Callable[[NDArray[np.float64], NDArray[np.float64]], float]) -> Estimate:
+        rng = generator(seed, "association", key)
         return bootstrap_indices(
-            len(a),
-            lambda rows: correlation(a[rows], b[rows]),
-            rng=generator(seed, "association", key),
-            resamples=resamples,
-            resampled="class",
+            len(a), lambda rows: correlation(a[rows], b[rows]), rng=rng, resamples=resamples, resampled="class"
         )
 
     return Association(len(a), estimate(spearman), estimate(pearson))
@@ -228,25 +205,20 @@ def parse_reading(given: dict[str, str]) -> str:
 def run_negatives(
     opened: OpenedImages, folds: int, run: Path | None, attributes: Path | None, reading: str, seed: int
 ) -> NegativesStudy:
-    """Measure every class, and correlate its distractor share with what it loses.
-
-    `run` is the folder of a `hardlook run toss`, `attributes` a table; the one-shot IoU comes from the run if given.
-    """
+    """Measure every class, and correlate its distractor share with its loss; one-shot IoU is that of `run` if given."""
     source, images = opened.source, opened.images
     tested = assign_folds(source.classes, folds)
     training = {name: split_of_fold(source.classes, fold, folds).training for name, fold in tested.items()}
     shares = distractor_shares((one.classes for one in images), training, seed=seed)
     results = read_run(run) if run else None
-    table = read_attribute_frame(attributes) if attributes else None
-    rows = measure_classes(shares, tested, results, table, seed=seed)
+    rows = measure_classes(shares, tested, results, read_attribute_frame(attributes) if attributes else None, seed=seed)
     measured, estimates = "drop", [row.drop for row in rows]
     if not any(estimates):
         measured, estimates = "one-shot IoU", [row.one_shot for row in rows]
     values = [float("nan") if one is None else one.value for one in estimates]
     association = None
     if any(estimates):
-        x = [row.distractors.share(reading).value for row in rows]
-        association = associate(x, values, seed=seed, key=measured)
+        association = associate([row.distractors.share(reading).value for row in rows], values, seed=seed, key=measured)
     else:
         measured = ""
     model = f"the one-shot model of {attributes.name}" if attributes and measured else ""
@@ -299,7 +271,7 @@ def build_published_scatters(found: dict[str, Association]) -> tuple[ScatterChar
     return first, second
 
 
-def negatives_to_json(study: NegativesStudy, seed: int) -> dict[str, Any]:
+def negatives_to_json(study: NegativesStudy, published: dict[str, Association], seed: int) -> dict[str, Any]:
     """All numbers of the study; undefined ones are null."""
     import hardlook
 
@@ -316,7 +288,7 @@ def negatives_to_json(study: NegativesStudy, seed: int) -> dict[str, Any]:
         "measured": study.measured or None,
         "association": None if study.association is None else _association_to_json(study.association),
         "classes": [_class_to_json(row) for row in study.rows],
-        "published": {name: _association_to_json(found) for name, found in associate_published(seed).items()},
+        "published": {name: _association_to_json(found) for name, found in published.items()},
     }
 
 
@@ -358,7 +330,8 @@ def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, An
     """Write the page and the numbers; return the numbers."""
     from hardlook.report.page import render_study
 
-    document = negatives_to_json(study, seed)
+    published = associate_published(seed)
+    document = negatives_to_json(study, published, seed)
     shares = DotChart(
         "How often a class is background",
         f"Per class, {READINGS[study.reading]}, in the fold that tests it. Published: person 30.05 %, chair 12.24 %.",
@@ -368,10 +341,13 @@ def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, An
     sections = [
         Section("What this means", document["in_words"], (shares, *_build_scatter(study))),
         Section("All classes", "", (_build_table(study),)),
-        _build_published_section(study.rows, seed),
+        _build_published_section(study.rows, published),
         build_remedies_section("leave-out"),
-        *_build_unread_sections(study),
     ]
+    if study.unread:
+        rows = [(one.image, one.error) for one in study.unread]
+        table = Table("Images that could not be read", "They are in no share.", ("image", "why"), rows)
+        sections.append(Section("What was left out", f"{len(rows)} images could not be read.", (table,)))
     page = render_study(
         sections,
         title="Class negative bias",
@@ -407,44 +383,30 @@ def _build_table(study: NegativesStudy) -> Table:
         share = row.distractors
         values = [None if one is None else format_estimate(one, 3) for one in (row.one_shot, row.supervised, row.drop)]
         rows.append((row.name, row.fold, share.paper.value, share.released.value, *values))
-    return Table(
-        "Shares and scores per class",
+    caption = (
         f"paper and released are the two readings of percent distractors: {READINGS['paper']}; {READINGS['released']}. "
         f"The one-shot IoU is over {study.pairs}; supervised IoU and drop are means over images, the drop over images "
-        "that have both.",
-        ("class", "fold", "paper", "released", "one-shot IoU", "supervised IoU", "drop"),
-        rows,
+        "that have both."
     )
+    columns = ("class", "fold", "paper", "released", "one-shot IoU", "supervised IoU", "drop")
+    return Table("Shares and scores per class", caption, columns, rows)
 
 
-def _build_published_section(rows: Sequence[ClassNegatives], seed: int) -> Section:
-    blocks: list[Block] = [*build_published_scatters(associate_published(seed))]
+def _build_published_section(rows: Sequence[ClassNegatives], published: dict[str, Association]) -> Section:
+    blocks: list[Block] = [*build_published_scatters(published)]
     ours = {row.name: row.distractors for row in rows}
-    shared = [one for one in read_numbers().classes if one.name in ours]
-    if shared:
-        table = [
-            (one.name, one.distractors, ours[one.name].paper.value, ours[one.name].released.value) for one in shared
-        ]
+    both = [one for one in read_numbers().classes if one.name in ours]
+    if both:
+        table = [(one.name, one.distractors, ours[one.name].paper.value, ours[one.name].released.value) for one in both]
         caption = "Shares of the training set. They differ where the images are not the paper's."
         columns = ("class", "published", "paper", "released")
         blocks.append(Table("Shares beside the published ones", caption, columns, table))
     return Section("The published values", "", blocks)
 
 
-def _build_unread_sections(study: NegativesStudy) -> list[Section]:
-    if not study.unread:
-        return []
-    rows = [(one.image, one.error) for one in study.unread]
-    table = Table("Images that could not be read", "They are in no share.", ("image", "why"), rows)
-    return [Section("What was left out", f"{len(rows)} images could not be read.", (table,))]
-
-
 def _association_to_json(found: Association) -> dict[str, Any]:
-    return {
-        "classes": found.n,
-        "spearman": estimate_to_json(found.spearman),
-        "pearson": estimate_to_json(found.pearson),
-    }
+    spearman, pearson = estimate_to_json(found.spearman), estimate_to_json(found.pearson)
+    return {"classes": found.n, "spearman": spearman, "pearson": pearson}
 
 
 def _class_to_json(row: ClassNegatives) -> dict[str, Any]:

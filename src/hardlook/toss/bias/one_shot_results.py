@@ -33,8 +33,7 @@ NAMES = {0: "the fixed pairs", 1: "tier 1"}
 class OneShotResults:
     """Totals over the pairs of each class and query image: `frame` has class, image, intersection, union, iou.
 
-    `iou` is the ratio of the image's totals in [0, 1], null where both are 0. `pairs` says which pairs they are,
-    `model` whose answers.
+    `iou` is the ratio of the image's totals, null where both are 0; `pairs` says which pairs, `model` whose answers.
     """
 
     frame: pl.DataFrame

@@ -26,18 +26,7 @@ from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMean
 from hardlook.harness.options import option
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.scorecard import LeftOut, Scorecard
-from hardlook.harness.sections import (
-    CurveChart,
-    Dot,
-    DotChart,
-    Example,
-    Gallery,
-    Line,
-    Picture,
-    Section,
-    Table,
-    score_dot,
-)
+from hardlook.harness.sections import CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table, score_dot
 from hardlook.harness.stats import bootstrap_mean
 from hardlook.harness.tally import SumTally
 from hardlook.metrics.mask_attributes import mask_iou
@@ -72,6 +61,8 @@ from hardlook.world.signature import has_signature, read_signature, write_signat
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from hardlook.harness.sections import Picture
 
 PLAIN, SUPPRESSED = "plain", "suppressed"
 LABELS = ("condition", "is_salient", "fold", "class")
@@ -152,11 +143,7 @@ def blur_salient_region(
 
 
 def suppress_salience(image: Image, salient: Mask, sigma: float) -> Image:
-    """The image (H, W, 3) with its salient region (H, W) blurred, for real and planted models.
-
-    Planted models read an image's signature and not its pixels: in the signature the objects keep their classes and are
-    no longer salient.
-    """
+    """The image (H, W, 3) with its salient region (H, W) blurred, also in the signature that planted models read."""
     blurred = blur_salient_region(image, salient, sigma_share=sigma)
     if not has_signature(image):
         return blurred
@@ -251,10 +238,8 @@ def tally_records(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[S
             scores += score_classes(name, sums, totals, chosen[name], {})
         return scores
 
-    def add_comparable(score: NamedScore) -> dict[str, str]:
-        return {"comparable": COMPARABLE if not score.slice else ""}
-
-    tallies = tally_scores(sums, name_scores, key=("bias-saliency", "bootstrap"), more=add_comparable)
+    key = ("bias-saliency", "bootstrap")
+    tallies = tally_scores(sums, name_scores, key=key, more=lambda one: {"comparable": "" if one.slice else COMPARABLE})
     others = marked.filter((pl.col("condition") == PLAIN) & ~pl.col("is_salient"))
     key = ("bias-saliency", "following")
     return tallies + tally_following(others, void_ignored=options.void_ignored, key=key, where={})
@@ -290,12 +275,8 @@ def _list_left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The gap, the remedy, and the pairs that it changed."""
     pairs = add_pair_iou(records, scorecard)
-    sections = [
-        _build_gap_section(pairs, scorecard),
-        _build_suppression_section(scorecard),
-        _build_change_section(pairs),
-    ]
-    return [section for section in sections if section is not None]
+    found = [_build_gap_section(pairs, scorecard), _build_suppression_section(scorecard), _build_change_section(pairs)]
+    return [section for section in found if section is not None]
 
 
 def _build_gap_section(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
@@ -305,12 +286,8 @@ def _build_gap_section(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
         for method, halves in read_numbers().salience.items()
         for half, value in halves.items()
     ]
-    chart = DotChart(
-        "mIoU of salient and of other targets",
-        "A target is salient where its mask and the saliency model's mask overlap by more than half.",
-        tuple(rows),
-        axis="mIoU",
-    )
+    caption = "A target is salient where its mask and the saliency model's mask overlap by more than half."
+    chart = DotChart("mIoU of salient and of other targets", caption, tuple(rows), axis="mIoU")
     gap = scorecard.get("salience-gap")
     verdict = judge_sign(
         gap,
@@ -372,12 +349,11 @@ def _build_suppression_section(scorecard: Scorecard) -> Section:
         (method, row["none"].mean, row["sssi"].mean, row["sssi"].mean - row["none"].mean)
         for method, row in read_numbers().remedies.items()
     ]
-    ours = [scorecard.get(name).value for name in ("base", "sssi", "gain")]
     table = Table(
         "Beside the published effect",
         "Means over folds. The paper's pairs differ from ours, so compare the direction and not the value.",
         ("model", "base", "with SSSI", "gain"),
-        ((scorecard.model or OURS, *ours), *rows),
+        ((scorecard.model or OURS, *[scorecard.get(name).value for name in ("base", "sssi", "gain")]), *rows),
     )
     gain = scorecard.get("gain")
     verdict = judge_sign(
@@ -437,10 +413,7 @@ CARD = BenchmarkCard(
         ScoreMeaning("salient", "salient", "mIoU of salient targets"),
         ScoreMeaning("non-salient", "non-salient", "mIoU of the other targets"),
         ScoreMeaning(
-            "salience-gap",
-            "salience gap",
-            "mIoU of salient minus mIoU of other targets; near 0 is even",
-            ranked=False,
+            "salience-gap", "salience gap", "mIoU of salient minus mIoU of other targets; near 0 is even", ranked=False
         ),
         *FOLLOWING_SCORES,
         ScoreMeaning("non-salient-sssi", "non-salient, blurred", "mIoU of the other targets in blurred queries"),

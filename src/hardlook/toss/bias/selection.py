@@ -86,26 +86,21 @@ def summarise_selection(
     holds_test = np.array([bool(set(split.test) & set(row.classes)) for row in rows])
     median = None
     if len(shares):
+        rng = generator(seed, "selection", "median")
         median = bootstrap_indices(
-            len(shares),
-            lambda units: float(np.median(shares[units])),
-            rng=generator(seed, "selection", "median"),
-            resamples=resamples,
-            resampled="image",
+            len(shares), lambda units: float(np.median(shares[units])), rng=rng, resamples=resamples, resampled="image"
         )
     classes = []
     for name in (*split.training, *split.test):
         holding = np.array([name in row.classes for row in rows])
         if count := int(holding.sum()):
-            share = estimate_share(int(kept[holding].sum()), count)
-            classes.append(ClassKept(name, name in split.test, count, share))
+            classes.append(ClassKept(name, name in split.test, count, estimate_share(int(kept[holding].sum()), count)))
     parts = {ALL: np.ones(len(rows), bool), KEPT: kept, DROPPED: ~kept}
     holding_test = {
         name: estimate_share(int(holds_test[part].sum()), int(part.sum())) for name, part in parts.items() if part.any()
     }
-    sums = np.stack([holds_test & ~kept, ~kept, holds_test & kept, kept], axis=1)
     more = bootstrap_score(
-        sums,
+        np.stack([holds_test & ~kept, ~kept, holds_test & kept, kept], axis=1),
         lambda totals: ratio(totals[..., :2]) - ratio(totals[..., 2:]),
         rng=generator(seed, "selection", "difference"),
         resamples=resamples,
@@ -194,12 +189,10 @@ def build_remedies_section(remedy: str) -> Section:
         f"{method} {100 * values['none'].mean:.2f} to {100 * values[remedy].mean:.2f}"
         for method, values in published.items()
     )
-    chart = DotChart(
-        "Published remedies, each on its own",
-        "Mean IoU over the four folds of PASCAL-5i, as printed; the paper gives no intervals. Leave-out is an oracle.",
-        rows,
-        axis="mean IoU",
+    caption = (
+        "Mean IoU over the four folds of PASCAL-5i, as printed; the paper gives no intervals. Leave-out is an oracle."
     )
+    chart = DotChart("Published remedies, each on its own", caption, rows, axis="mean IoU")
     text = (
         f"The published effect of {REMEDY_NAMES[remedy]}, in percent of mean IoU: {gains}. These networks were trained "
         "again on the shorter list; a list alone changes nothing."
@@ -367,12 +360,11 @@ def _build_leave_out_sections(study: SelectStudy) -> list[Section]:
     if study.left_out is None:
         return []
     kept, left = set(study.selection.kept), set(study.left_out)
-    every = {row.image for row in study.rows}
     rows = [
         ("kept by both", len(kept & left)),
         ("kept by SGTSS only", len(kept - left)),
         ("kept by leave-out only", len(left - kept)),
-        ("kept by neither", len(every - kept - left)),
+        ("kept by neither", len({row.image for row in study.rows} - kept - left)),
     ]
     text = (
         "Leave-out drops every training image that holds a test class. It is an oracle, not a legal one-shot setting: "

@@ -23,13 +23,7 @@ from hardlook.randomness import generator
 from hardlook.toss.evaluation import COUNTS, make_record, predict_masks
 from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair, draw_unit
 from hardlook.toss.options import shared_readings
-from hardlook.toss.pair_lists import (
-    OpenedList,
-    StudyOptions,
-    list_other_class_tokens,
-    list_pair_sources,
-    open_study_lists,
-)
+from hardlook.toss.pair_lists import StudyOptions, list_other_class_tokens, list_pair_sources, open_study_lists
 from hardlook.toss.pairs import Labels, OneShotPair, SupportContent, read_pair
 from hardlook.toss.pixel_sums import (
     CREDIT,
@@ -50,6 +44,8 @@ from hardlook.toss.report import FOLLOWED_BELOW, IGNORED_ABOVE, build_class_heat
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from hardlook.toss.pair_lists import OpenedList
 
 
 @dataclass(frozen=True)
@@ -109,17 +105,14 @@ def _make_units(listed: OpenedList, pair: Pair, others: dict[str, tuple[str, ...
     source = listed.settings.source
     name = source.class_of(pair.query)
     # Both ablations with another class show the same image, so that only the mask differs between them.
-    tokens = others.get(name, ())
-    other = (
-        tokens[int(generator(seed, "other class", pair.query, pair.support).integers(len(tokens)))] if tokens else ""
-    )
+    pool = others.get(name, ())
+    other = pool[int(generator(seed, "other class", pair.query, pair.support).integers(len(pool)))] if pool else ""
     for condition in CONDITIONS:
         support = other if condition.other_class else pair.support
         if support:
             slices: Labels = {"condition": condition.name, "fold": pair.fold, "class": name}
             payload = OneShotPair(listed.settings, pair.query, (support,), slices, content=condition.content)
-            unit = f"fold{pair.fold}-{pair.line:05d}-{condition.name}"
-            yield Unit(unit, payload, group=source.image_of(pair.query))
+            yield Unit(f"fold{pair.fold}-{pair.line:05d}-{condition.name}", payload, group=source.image_of(pair.query))
 
 
 def prepare_unit(unit: Unit) -> Unit:
@@ -129,14 +122,12 @@ def prepare_unit(unit: Unit) -> Unit:
 
 def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
     """Segment all queries in one call, then count pixels."""
-    masks = predict_masks(units, model)
-    return [make_record(unit, mask, SLICES) for unit, mask in zip(units, masks, strict=True)]
+    return [make_record(unit, mask, SLICES) for unit, mask in zip(units, predict_masks(units, model), strict=True)]
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
     """Every score with its interval over query images."""
-    scores = score_tallies(tally_records(records, options), options)
-    return Scorecard(card.name, card.version, "", tuple(scores))
+    return Scorecard(card.name, card.version, "", tuple(score_tallies(tally_records(records, options), options)))
 
 
 def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally]:
@@ -159,18 +150,15 @@ def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally
             scores += score_folds("miou", sums, totals, cells, at) + score_classes("iou", sums, totals, cells, at)
         return scores
 
-    def more(score: NamedScore) -> dict[str, str]:
-        return {"comparable": COMPARABLE if not score.slice else ""}
-
-    return tally_scores(sums, name_scores, key=("bias-support", "bootstrap"), more=more)
+    key = ("bias-support", "bootstrap")
+    return tally_scores(sums, name_scores, key=key, more=lambda one: {"comparable": "" if one.slice else COMPARABLE})
 
 
 def compute_unit_qualities(records: pl.DataFrame, options: StudyOptions) -> pl.DataFrame:
     """Credit and IoU of each pair."""
     import polars as pl
 
-    spurious = pl.col("condition") != CORRECT.name
-    return compute_credits(records, void_ignored=options.void_ignored, spurious=spurious)
+    return compute_credits(records, void_ignored=options.void_ignored, spurious=pl.col("condition") != CORRECT.name)
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
@@ -192,13 +180,11 @@ def _build_condition_section(scorecard: Scorecard) -> Section:
     rows = [score_dot(known[one.name], one.description, "this model") for one in CONDITIONS if one.name in known]
     published = read_numbers().supports
     rows += [Dot(one.description, published[one.name].mean, group="the paper's baseline") for one in CONDITIONS]
-    chart = DotChart(
-        "mIoU with the query's object, by what the support shows",
+    caption = (
         "The truth is the query's own class throughout. A model that uses its support finds next to nothing in all "
-        "rows but the first.",
-        tuple(rows),
-        axis="mIoU",
+        "rows but the first."
     )
+    chart = DotChart("mIoU with the query's object, by what the support shows", caption, tuple(rows), axis="mIoU")
     return Section("What is left when the support misleads", _describe_support_use(scorecard), (chart,))
 
 

@@ -223,10 +223,7 @@ def open_images(paths: Mapping[str, Path], labels: Path | None, split: str | Non
 
 
 def list_labelled_images(source: ClassMaskSource, images: Iterable[str] | None = None) -> list[LabelledImage]:
-    """All images of a source with their classes, sorted by id; only those named where `images` is given.
-
-    An image that is named and has no class at all is listed without tokens; one that cannot be read is not listed.
-    """
+    """Images with their classes, sorted by id: all, or those of `images` that can be read, even without a class."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for token in source.tokens():
         found[source.image_of(token)].append(token)
@@ -257,11 +254,7 @@ def measure_coverage(
     salient: SaliencyMaskCache,
     advance: Callable[[int, int], None],
 ) -> tuple[list[Coverage], list[FailedImage]]:
-    """Salient and covered pixels of every training image, a few at a time.
-
-    An image that cannot be read is returned with its reason and stops nothing. `advance(done, failed)` is called
-    after every batch.
-    """
+    """Coverage of every image, and those that cannot be read; `advance(done, failed)` is called after every batch."""
     rows: list[Coverage] = []
     unread: list[FailedImage] = []
     for start in range(0, len(images), BATCH):
@@ -273,8 +266,7 @@ def measure_coverage(
             except DataError as error:
                 unread.append(FailedImage(one.image, error.what))
                 failed += 1
-        masks = salient.masks([image for _, image, _ in read])
-        for (one, _, training), mask in zip(read, masks, strict=True):
+        for (one, _, training), mask in zip(read, salient.masks([image for _, image, _ in read]), strict=True):
             rows.append(Coverage(one.image, *count_coverage(training, mask), one.classes))
         advance(len(batch), failed)
     return rows, unread

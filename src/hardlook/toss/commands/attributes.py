@@ -61,13 +61,9 @@ def attributes(
     comparison = compare_with_published(table.rows, theirs, seed=seed) if published else None
     sections = build_sections(table.rows, comparison, failures)
     document = summarise_attributes(table, failures, comparison, identity)
-    page = render_study(
-        sections,
-        title="Attributes of masks",
-        summary=f"{len(table.rows):,} masks of {len(source.classes)} classes, measured at 512 x 512.",
-        provenance=document,
-        pictures=draw_gallery_masks(source, sections),
-    )
+    summary = f"{len(table.rows):,} masks of {len(source.classes)} classes, measured at 512 x 512."
+    pictures = draw_gallery_masks(source, sections)
+    page = render_study(sections, title="Attributes of masks", summary=summary, provenance=document, pictures=pictures)
     write_atomically(out / "report.html", page)
     if as_json:
         print_json(document)

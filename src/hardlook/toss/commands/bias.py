@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_json
 from hardlook.cli.run import add_study
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
+from hardlook.report.json_values import dump_json
 from hardlook.toss.bias.information import measure_information, write_information
 from hardlook.toss.bias.negatives import parse_reading, run_negatives, write_negatives
 from hardlook.toss.bias.one_shot_results import read_attribute_frame, read_run, replace_one_shot_iou
@@ -150,10 +150,7 @@ def information(
 
 
 def _print_study(document: dict[str, Any], files: str, as_json: bool) -> None:
-    if as_json:
-        print_json(document)
-    else:
-        typer.echo(f"{document['in_words']}\n\n{files}")
+    typer.echo(dump_json(document) if as_json else f"{document['in_words']}\n\n{files}")
 
 
 def _exit_after_unread(unread: Sequence[FailedImage], numbers: Path) -> None:

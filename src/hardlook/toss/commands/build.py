@@ -285,13 +285,8 @@ def _write_study(
 
     document["failures"] = [asdict(failure) for failure in failures]
     summary = str(document["summary"])
-    page = render_study(
-        [*sections, *build_failure_sections(failures)],
-        title=title,
-        summary=summary,
-        provenance=document,
-        pictures=pictures,
-    )
+    sections = [*sections, *build_failure_sections(failures)]
+    page = render_study(sections, title=title, summary=summary, provenance=document, pictures=pictures)
     write_atomically(out / "study.json", dump_json(document) + "\n")
     write_atomically(out / "report.html", page)
     typer.echo(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
