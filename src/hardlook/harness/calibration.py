@@ -1,7 +1,7 @@
 """Calibration: vary the faults of planted models, and check that a benchmark's scores follow them.
 
-A dial that should move a score must do so monotonically: the absolute Spearman correlation of dial and score is at
-least .9. A control must leave it flat: its range is at most a fifth of that of the weakest moving dial.
+A dial sets the strength of one fault, 0 to 1. One that should move a score must do so monotonically (absolute Spearman
+correlation of at least .9). A control must leave it flat: its range is at most a fifth of the weakest moving dial's.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class DialCurve:
 
 @dataclass(frozen=True)
 class Calibration:
-    """All dials of a benchmark."""
+    """The curves of all dials of a benchmark, and whether each is as it should be."""
 
     benchmark: str
     curves: Sequence[DialCurve]
@@ -62,13 +62,13 @@ class Calibration:
 def calibrate(
     benchmark: str, given: Mapping[str, Any] | None = None, settings: Sequence[float] = SETTINGS
 ) -> Calibration:
-    """Vary every dial of the benchmark's card, on the planted world."""
+    """Score every setting of every dial of the benchmark's card, on the planted world."""
     run = InMemoryRun(benchmark, given)
     curves = []
     scorecards: dict[str, Scorecard] = {}
 
     def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
-        """Score a model once, though several dials may have equal arguments (all without a fault, say)."""
+        """Score a model, or return the cached scorecard: several dials may have equal arguments, such as no fault."""
         key = fingerprints.of_value([model, {name: value for name, value in arguments.items() if value}])
         if key not in scorecards:
             scorecards[key] = run.score(model, arguments)

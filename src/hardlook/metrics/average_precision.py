@@ -1,9 +1,9 @@
 """Average precision and recall as COCO defines them, from a table of matches: hard, or soft under a similarity.
 
-For each class with ground truth, in descending score: a detection that found an object of the class is a true
-positive by the similarity of its label; one that has the label but found another class is a false positive by one
-minus the similarity; one that found nothing is a whole false positive. Recall is over all objects of the class;
-precision is interpolated at 101 levels of recall.
+For each class with ground truth, in descending score: a detection matched to an object of the class is a true positive
+with the similarity of its label as weight; a detection of this label is a false positive with weight 1 - similarity
+if it is matched to another class, and with weight 1 if unmatched. Recall is over all objects of the class; precision
+is interpolated at 101 levels of recall.
 
 The table holds the matches of many images, sorted once by score. A resample of images changes only how often an image
 counts, so it costs one pass over the table and no sorting.
@@ -76,7 +76,7 @@ class MatchTable:
         return np.array(counts).astype(np.int64)
 
     def label_counts(self, setting: int = 0) -> NDArray[np.int64]:
-        """(K, K) objects of a class (row) found under a label (column), by one row of `pooled`: IoU .5, all areas."""
+        """(K, K) matched objects by class and predicted label, by row `setting` of `pooled` (0: IoU .5, all areas)."""
         found = self.pooled[setting]
         hit = found >= 0
         pairs = found[hit].astype(np.int64) * self.classes + self.labels[hit]
@@ -98,7 +98,7 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
     order = np.lexsort((labels, image, -scores))
     return MatchTable(
         classes, labels[order], image[order], _ranks(labels, image, scores)[order],
-        # take, and not an index, keeps each row in one piece of memory.
+        # np.take, unlike indexing, keeps each row contiguous in memory.
         np.take(_classes_found([(m.by_class, m.object_classes) for m in images]), order, axis=1),
         np.take(_classes_found([(m.pooled, m.object_classes) for m in images]), order, axis=1),
         object_classes, object_image,
@@ -109,7 +109,7 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
 
 @dataclass(frozen=True, eq=False)
 class ApTable:
-    """Every AP of one kind.
+    """AP and recall of every area range, IoU threshold and class.
 
     `precision` and `recall` (4 area ranges, 10 thresholds, K), NaN for a class without objects in the range;
     `few_recall` maps a number of detections per image and class to recall (10, K).
@@ -142,7 +142,7 @@ def vanilla_precision(table: MatchTable) -> ApTable:
 
 
 def soft_precision(table: MatchTable, similarity: Values | None = None) -> ApTable:
-    """Open AP under a similarity (K, K), row true and column given, or AP-dagger without one: classes pooled."""
+    """Open AP under a similarity (K, K), rows true and columns predicted; AP-dagger without one. Both pool classes."""
     alike = np.eye(table.classes) if similarity is None else checked_similarity(similarity, table.classes)
     return ApTable(*_accumulated(table, table.pooled, alike))
 

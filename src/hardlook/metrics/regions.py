@@ -1,8 +1,8 @@
 """Regions of masks: bounding boxes, exact squared distances, the innermost pixel, and crops around objects.
 
-Distances are whole numbers, squared, so that equal ones compare equal: OpenCV's precise transform is one unit in the
-last place off in some pixels, differently with one thread and with two, and would decide ties by noise. Where numba is
-not installed scipy's exact transform gives the same, more slowly.
+Distances are squared and integer, so that ties are exact: OpenCV's precise transform is one unit in the last place off
+in some pixels, differently with one thread and with two, and would break ties by noise. Where numba is not installed,
+scipy's exact transform gives the same distances, more slowly.
 
 >>> mask = np.zeros((7, 9), bool)
 >>> mask[1:6, 1:6] = True
@@ -60,7 +60,7 @@ class Box:
         return self.right - self.left
 
     def grown(self, margin: int, shape: tuple[int, ...]) -> Box:
-        """The box with `margin` pixels more on each side, as far as a frame of `shape` (H, W) has them."""
+        """The box with `margin` pixels more on each side, clipped to a frame of `shape` (H, W)."""
         return Box(
             max(self.top - margin, 0),
             max(self.left - margin, 0),
@@ -112,8 +112,8 @@ def find_innermost_pixel(
 ) -> tuple[int, int, int] | None:
     """Row, column and squared distance of the pixel farthest from the background; None where there is none.
 
-    The frame's outside is background; of equal pixels the first in rows, then columns. Pixels in `taken` (k, 2), rows
-    and columns, which may lie outside the frame, are skipped though they stay part of the mask.
+    Outside the frame is background; ties go to the first pixel in row-major order. Pixels in `taken` (k, 2), rows and
+    columns, are not chosen but stay part of the mask; they may lie outside the frame.
     """
     if not mask.size:
         return None
@@ -132,7 +132,7 @@ def find_innermost_pixel(
 def _by_scipy(mask: NDArray[np.bool_], frame_is_background: bool) -> NDArray[np.int64]:
     from scipy import ndimage
 
-    # Its float64 roots square to within half of the whole number they came from.
+    # Its float64 distances, squared, are within 0.5 of the exact integer, so rounding restores it.
     framed = np.pad(mask, 1) if frame_is_background else mask
     squared = np.rint(ndimage.distance_transform_edt(framed) ** 2).astype(np.int64)
     return np.ascontiguousarray(squared[1:-1, 1:-1] if frame_is_background else squared)
@@ -140,18 +140,18 @@ def _by_scipy(mask: NDArray[np.bool_], frame_is_background: bool) -> NDArray[np.
 
 @dataclass(frozen=True)
 class Crop:
-    """A part of the frame, every pixel of it enlarged to a square of `factor` per side."""
+    """A part of the frame, with every pixel enlarged to `factor` x `factor` pixels."""
 
     box: Box
     factor: int
 
     def cut(self, pixels: NDArray[Any]) -> NDArray[Any]:
-        """The part of (H, W, ...) pixels."""
+        """The crop of an image (H, W, ...)."""
         part = pixels[self.box.slices]
         return np.ascontiguousarray(part.repeat(self.factor, 0).repeat(self.factor, 1))
 
     def moved(self, points: Iterable[Any]) -> list[tuple[float, float]]:
-        """Points (x, y) of the frame where they lie in the part."""
+        """Points (x, y) of the frame in coordinates of the crop."""
         return [
             (
                 (float(x) - self.box.left + 0.5) * self.factor - 0.5,

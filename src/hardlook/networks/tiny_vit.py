@@ -1,8 +1,8 @@
 """TinyViT as MobileSAM's image encoder: convolutions first, then attention in windows.
 
 Wu et al., "TinyViT: Fast pretraining distillation for small vision transformers", ECCV 2022; Zhang et al., "Faster
-Segment Anything", 2023, who keep stride 16 at the last stage and add SAM's neck. The names of the parts are those of
-the published weights.
+Segment Anything", 2023, who keep stride 16 at the last stage and add SAM's neck. Modules are named as in the
+published weights.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HEADS = (2, 4, 5, 10)
 WINDOWS = (7, 7, 14, 7)
 
 STRIDES = (2, 2, 1)
-"""Of the steps between the stages: the last one keeps the grid."""
+"""Of the downsampling layers between stages; the last one keeps the resolution."""
 
 EXPANSION = 4
 CHANNELS = 256
@@ -29,7 +29,7 @@ CLASSES = 1000
 
 
 def offset_numbers(side: int) -> list[list[int]]:
-    """Which learnt bias each pair of cells of a window has, (side^2, side^2): one per distance in rows and columns.
+    """Index of the learnt bias of each pair of window cells, (side^2, side^2): one per distance in rows and columns.
 
     >>> offset_numbers(2)
     [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
@@ -53,7 +53,7 @@ def build_tiny_vit() -> nn.Module:
         return nn.Sequential(OrderedDict(norm=nn.LayerNorm(width), fc1=wide, act=nn.GELU(), fc2=narrow))
 
     class Bottleneck(nn.Module):
-        """Widen, filter by depth, narrow; with a shortcut it is a block, without one a step to the next stage."""
+        """MBConv (1x1, depthwise 3x3, 1x1); with a shortcut it is a block, without one a downsampling layer."""
 
         def __init__(self, inputs: int, wide: int, outputs: int, stride: int, shortcut: bool) -> None:
             super().__init__()
@@ -68,7 +68,7 @@ def build_tiny_vit() -> nn.Module:
             return gelu(x + y) if self.shortcut else y
 
     class WindowAttention(nn.Module):
-        """Every cell of a window attends to all of them, with a learnt bias for each distance."""
+        """Every cell of a window attends to all of them, with a learnt bias for each offset."""
 
         def __init__(self, width: int, heads: int, side: int) -> None:
             super().__init__()
@@ -81,7 +81,7 @@ def build_tiny_vit() -> nn.Module:
 
         def forward(self, x: Tensor) -> Tensor:
             """(windows, side^2, width) to the same."""
-            # Each head's query, key and value lie side by side, so the heads are split before the three.
+            # Channels are ordered by head, then query, key and value, so heads are split first.
             query, key, value = self.qkv(self.norm(x)).unflatten(2, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
             biases = self.attention_biases[:, self.get_buffer("numbers")]
             weights = (query @ key.mT * query.shape[-1] ** -0.5 + biases).softmax(-1)
@@ -89,7 +89,7 @@ def build_tiny_vit() -> nn.Module:
             return out
 
     class WindowBlock(nn.Module):
-        """Attention in windows, a depthwise convolution that joins them, and a perceptron."""
+        """Attention in windows, a depthwise convolution across them, and an MLP."""
 
         def __init__(self, width: int, heads: int, side: int) -> None:
             super().__init__()
@@ -106,7 +106,7 @@ def build_tiny_vit() -> nn.Module:
             return out
 
         def windowed(self, x: Tensor) -> Tensor:
-            """(N, H, W, width) to the same; windows that reach over the edge see zeros there."""
+            """(N, H, W, width) to the same; zero-padded to whole windows inside."""
             height, width = x.shape[1:3]
             x = pad(x, (0, 0, 0, -width % self.side, 0, -height % self.side))
             down, across = x.shape[1] // self.side, x.shape[2] // self.side
@@ -116,7 +116,7 @@ def build_tiny_vit() -> nn.Module:
             return whole[:, :height, :width]
 
     def stage(number: int) -> nn.Module:
-        """Blocks, then the step to the next width: (N, width, H, W) to (N, next width, H / stride, W / stride)."""
+        """Blocks, then downsampling to the next width: (N, width, H, W) to (N, next width, H / stride, W / stride)."""
         width = WIDTHS[number]
         blocks = nn.Sequential()
         for _ in range(DEPTHS[number]):

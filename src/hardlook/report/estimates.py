@@ -1,4 +1,4 @@
-"""Estimates in the pages and files of studies: JSON without NaN, chart dots, and a value with its interval as text."""
+"""Format estimates for the reports of studies: JSON without NaN, dots of a chart, and text with the interval."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _KEYS = ("value", "low", "high", "level", "n", "resampled")
 
 
 def finite_or_none(value: float | None) -> float | None:
-    """The value, or None if there is none.
+    """The value; None if it is missing, NaN or infinite.
 
     >>> finite_or_none(float("nan")) is None, finite_or_none(0.5)
     (True, 0.5)
@@ -38,7 +38,7 @@ def estimate_to_json(estimate: Estimate | None, keys: Sequence[str] = _KEYS) -> 
 
 
 def estimate_dot(label: str, estimate: Estimate, group: str = "", *, times: float = 1) -> Dot:
-    """An estimate, multiplied, as a row of a dot chart."""
+    """An estimate, multiplied by `times`, as a row of a dot chart."""
     low, high = (finite_or_none(bound * times) for bound in (estimate.interval.low, estimate.interval.high))
     return Dot(label, times * estimate.value, low, high, group)
 

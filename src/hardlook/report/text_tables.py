@@ -63,7 +63,7 @@ def _format_csv(table: Table) -> str:
 
 
 def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Column names, texts of the cells, and which columns are set to the right."""
+    """Column names, texts of the cells, and which columns are right-aligned."""
     cells = pad_rows(table.rows, len(table.columns))
     columns = [[row[index] for row in cells] for index in range(len(table.columns))]
     decimals = [choose_cell_decimals(column, table.decimals) for column in columns]
@@ -112,7 +112,7 @@ def _format_latex(columns: list[str], rows: list[list[str]], right: list[bool]) 
 
 
 def escape_latex(text: str) -> str:
-    r"""The text with LaTeX's special characters escaped, and words in backticks in typewriter type.
+    r"""The text with LaTeX's special characters escaped, and text in backticks set in typewriter font.
 
     >>> print(escape_latex("50 % of `a_b`"))
     50 \% of \texttt{a\_b}

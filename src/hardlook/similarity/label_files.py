@@ -73,8 +73,8 @@ def read_label_file(path: Path, *, nouns: Nouns | None = None) -> LabelSet:
 def read_lvis_labels(path: Path | str, nouns: Nouns | None = None) -> LabelSet:
     """The labels of an LVIS annotation file, by category id; all are things.
 
-    `id` counts from 0, `category_id` is LVIS's own. A synset that WordNet 3.0 does not have is left empty and kept in
-    `stated`, so that it is treated and counted like any other label without a sense.
+    `id` counts from 0, `category_id` is LVIS's own. If WordNet 3.0 does not have the synset, `synset` is None and
+    `stated` keeps its name, so that the label is treated and counted like any other without a synset.
     """
     path = Path(path)
     nouns = nouns or load_nouns()
@@ -141,7 +141,7 @@ def _check_header(header: list[str], path: Path) -> None:
 
 def _read_json(content: Any, path: Path) -> list[_Row]:
     if isinstance(content, dict) and isinstance(content.get("categories"), list):
-        # In COCO's files `id` is the category id, and the order of the categories counts the labels.
+        # In COCO's files `id` is the category id, and labels are numbered in the order of the categories.
         items = [
             {**item, "category_id": item.get("id"), "id": row} if isinstance(item, dict) else item
             for row, item in enumerate(content["categories"])
@@ -157,7 +157,7 @@ def _read_json(content: Any, path: Path) -> list[_Row]:
     for number, item in enumerate(items):
         if not isinstance(item, dict):
             raise DataError(f"a label must be a name or an object, not {item!r}", file=path, unit=f"item {number}")
-        if "trainId" in item:  # ADE20K's full list counts its classes by trainId, its masks by id
+        if "trainId" in item:  # ADE20K's full list numbers classes by trainId, and its masks hold id
             item = {**item, "id": item["trainId"], "category_id": item.get("id")}
         cells = {str(key): _to_text(value) for key, value in item.items() if key in _COLUMNS}
         rows.append(_Row(path, f"item {number}", _split_aliases(cells)))
@@ -241,7 +241,7 @@ def _find_synset(row: _Row, column: str, nouns: Nouns | None) -> str | None:
     if not text or nouns is None:
         return None
     try:
-        # Any of a synset's words may name it in a file; one name each keeps tables comparable.
+        # A file may name a synset by any of its words; its one canonical name keeps tables comparable.
         return nouns.name(nouns.index(text))
     except OptionError as error:
         raise row.error(error.what, f"{column} ({row.cells.get('name')})", error.remedy or "") from error

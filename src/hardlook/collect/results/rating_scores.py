@@ -1,7 +1,7 @@
 """Scores of similarity measures from people's ratings: means or rank correlations, differences, agreement.
 
 A rating is a row with `participant`, `item`, `subject`, `measure` and `rating` (1 to 10). Intervals resample the things
-rated (by `subject`), so they show how far a score would move with other pairs; `people` resamples participants instead.
+rated (by `subject`), so they show how a score varies with the pairs rated; `people` resamples participants instead.
 
 >>> rows = [("p1", "t1", "cat/dog", "path", 3), ("p2", "t1", "cat/dog", "path", 4), ("p1", "t3", "cat/car", "path", 8),
 ...         ("p3", "t2", "cat/dog", "wup", 9), ("p4", "t2", "cat/dog", "wup", 8), ("p3", "t4", "cat/car", "wup", 2)]
@@ -73,7 +73,7 @@ class MeasureDifference:
 
 @dataclass(frozen=True)
 class RatingScores:
-    """All scores of one form; `distributions` counts the ratings 1 to 10 by measure, or under "" if none is shown.
+    """All scores of one form; `distributions` counts the ratings 1 to 10 by measure, or under "" if it shows none.
 
     `agreement` is Krippendorff's alpha by level, `shared` the number of items with two ratings or more.
     """
@@ -87,7 +87,7 @@ class RatingScores:
 
 
 def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
-    """Scores if a value was shown: the mean of all ratings of each measure."""
+    """Scores of a study that shows a measure's value: the mean of all ratings of each measure."""
     by_measure = {name: ratings.filter(pl.col("measure") == name) for name in measures}
     sums = {name: _sum_by_subject(own) for name, own in by_measure.items()}
     scores = []
@@ -115,9 +115,9 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
 def score_likeness(
     ratings: pl.DataFrame, measures: Sequence[str], values: Mapping[str, Mapping[str, float]]
 ) -> RatingScores:
-    """Scores if no value was shown: Spearman's correlation of a measure's values with the things' mean ratings.
+    """Scores of a study that shows no value: Spearman's correlation of a measure's values with the mean ratings.
 
-    `values` are those of each measure by subject.
+    `values[subject][measure]` is the measure's value.
     """
     sums = _sum_by_subject(ratings)
     rated = sorted(subject for subject in sums if set(measures) <= set(values.get(subject, {})))

@@ -47,7 +47,7 @@ LAYOUT_OF = {"grabcut": GRABCUT, "berkeley": BERKELEY, "davis": DAVIS, "coco-mva
 
 @dataclass(frozen=True)
 class InteractiveObject:
-    """One object of one image; `object_stem` is "" if images have one each; `area` in pixels if listing counts it."""
+    """One object of one image; `object_stem` is "" if each image has one object; `area` in pixels, None if unknown."""
 
     image_stem: str
     object_stem: str
@@ -78,7 +78,7 @@ class InteractiveObject:
 
 
 def list_interactive_instances(dataset: str, folder: Path, min_area: int, notes: LeftOutNotes) -> list[ObjectInstance]:
-    """The instances of a folder, by stem; the layout of an unknown dataset follows from its folder names.
+    """The instances of a folder, sorted by stem; the layout of an unknown dataset follows from its folder names.
 
     Images with equal bytes share a key: Berkeley's 100 instances are of 96 images (189011, 189011a, 189011b).
     """
@@ -98,7 +98,7 @@ def list_interactive_instances(dataset: str, folder: Path, min_area: int, notes:
 
 
 def list_objects(folder: Path | str, layout: Layout | None = None) -> tuple[InteractiveObject, ...]:
-    """All objects of a folder, by stem; without a `layout` its folder names decide; an unpaired file is an error."""
+    """All objects, sorted by stem; without `layout` the folder names decide; an image or mask alone is an error."""
     folder = Path(folder)
     if not folder.is_dir():
         raise DataError("no such folder", file=folder, remedy="check the path given as --data")
@@ -133,7 +133,7 @@ def count_object_pixels(labels: NDArray[np.int32]) -> dict[int, int]:
     >>> count_object_pixels(np.array([[0, 7, 7], [3, 0, 7]], np.int32))
     {3: 1, 7: 3}
     """
-    # With counts np.unique sorts, which on 2048x1365 takes half the time of np.bincount and a quarter of its hashing.
+    # With counts np.unique sorts: on 2048x1365 twice as fast as np.bincount, four times as fast as np.unique's hashing.
     numbers, amounts = np.unique(labels, return_counts=True)
     return {int(label): int(area) for label, area in zip(numbers, amounts, strict=True) if label > 0}
 

@@ -1,10 +1,10 @@
 """Paired comparison of two runs on the same units: the bootstrap of the difference, and the permutation test.
 
-Two models score the same images, so their scores rise and fall together. Drawing the same resample for both keeps
-that link, and the interval of the difference is narrower than two separate intervals suggest.
+Two models score the same images, so their scores are correlated. Drawing the same resample for both keeps the
+correlation, and the interval of the difference is narrower than two separate intervals suggest.
 
-If A and B are equally good, then swapping their results on any image is harmless. The permutation test swaps them on
-random sets of whole clusters and counts how often the difference gets at least as large as the observed one. One set of
+If A and B are equally good, then their results on any image are exchangeable. The permutation test swaps them on
+random sets of whole clusters and counts how often the difference is at least as large as the observed one. One set of
 swaps serves any number of scores: a hundred scores cost the same draws as one.
 """
 
@@ -78,7 +78,7 @@ class PermutationTest:
     `difference` is score of A minus score of B. `p_value` lies in (0, 1], or is NaN where the difference is
     undefined. `swaps` counts the swaps tried: all 2**n if `exact`, else random ones. `undefined` counts those
     whose difference was NaN or infinite; they count against significance. `n` counts the clusters and
-    `swapped` names them.
+    `swapped` says what they are, such as "image".
     """
 
     difference: float
@@ -207,7 +207,7 @@ class SwapCounts:
 
     `observed` has shape (k,): score of A minus score of B. `scale` has shape (k,): the size of the numbers that were
     subtracted, to which rounding errors are relative. Swaps whose difference is NaN or infinite are counted in
-    `undefined` (k,) and as reaching it: they count against significance.
+    `undefined` (k,) and as at least as large: they count against significance.
 
     >>> counts = SwapCounts(np.array([0.5]), np.array([1.0]))
     >>> counts.add(np.array([[0.5], [-0.5], [0.1], [np.nan]]))
@@ -234,7 +234,7 @@ class SwapCounts:
     def p_values(self, *, exact: bool) -> NDArray[np.float64]:
         """Two-sided p-values (k,), NaN where the observed difference is not finite.
 
-        With all swaps tried (`exact`) it is their share; with random ones the data count as one more swap.
+        If `exact`, count / swaps; else (count + 1) / (swaps + 1), where the observed data count as one more swap.
         """
         reached = self.reached if exact else self.reached + 1
         shares = reached / max(self.tried if exact else self.tried + 1, 1)
@@ -244,7 +244,7 @@ class SwapCounts:
 def draw_swaps(
     n: int, swaps: int, rng: np.random.Generator, exact_up_to: int = EXACT_CLUSTERS
 ) -> Iterator[NDArray[np.float64]]:
-    """Blocks of rows of zeros and ones, shape (m, n): every swap of few clusters, else `swaps` random ones.
+    """Blocks of rows, shape (m, n), 1 where a cluster is swapped: all 2**n swaps if exact, else `swaps` random ones.
 
     >>> next(draw_swaps(2, 99, np.random.default_rng(0)))
     array([[0., 0.],
@@ -280,8 +280,8 @@ def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
 def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
 
-    Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the size of the blocks
-    changes memory and never the draws.
+    Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the block size affects
+    memory and never the draws.
 
     >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
     [(26, 10000), (14, 10000)]

@@ -1,11 +1,11 @@
 """Pools of images by concept and context, and random draws from them.
 
-A pool holds every content once (the first row of duplicates), sorted by content. So a draw without replacement never
-gives the same image twice, and the position of any content in any pool is one search away.
+Duplicate files have the same content number. A pool holds each content once (its first row), sorted by content. So a
+draw without replacement never gives the same image twice, and a binary search finds any content in any pool.
 
 A random number is a hash of a key and counters such as task, class and draw (SplitMix64: Steele, Lea and Flood, "Fast
 splittable pseudorandom number generators", OOPSLA 2014). So a task is the same in any order, subset or process, and
-thousands are drawn with a few array operations, which a generator per task would be too slow for.
+thousands are drawn with a few array operations; a generator per task would be too slow.
 
 >>> from hardlook.data.concept_context import build_image_table
 >>> pools = build_image_pools(build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], list("abbc")))
@@ -38,7 +38,7 @@ Words = NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class ImagePools:
-    """All pools of a table, one after the other.
+    """All pools of a table, concatenated.
 
     Pool p is `rows[starts[p] : starts[p] + sizes[p]]`; `keys` are p * (n + 1) + content of these rows, ascending.
     `content` (n,) numbers the contents as they first appear; `in_several_cells` (n,) marks rows whose content lies in
@@ -55,15 +55,15 @@ class ImagePools:
     in_several_cells: NDArray[np.bool_]
 
     def cell(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
-        """Pools of the images of concepts in contexts."""
+        """Indices of the pools of each concept in each context."""
         return np.asarray(concept, np.int64) * self.contexts + np.asarray(context, np.int64)
 
     def outside(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
-        """Pools of the images of concepts in other contexts than these; contents that lie in both are not in it."""
+        """Indices of the pools of each concept in all other contexts, without contents that are in this context too."""
         return self.cell(concept, context) + self.concepts * self.contexts
 
     def whole(self, concept: ArrayLike) -> Numbers:
-        """Pools of all images of concepts."""
+        """Indices of the pools of all images of each concept."""
         return np.asarray(concept, np.int64) + 2 * self.concepts * self.contexts
 
     def cell_sizes(self) -> Numbers:
@@ -80,7 +80,7 @@ class ImagePools:
         return self.sizes[2 * self.concepts * self.contexts :]
 
     def positions(self, pools: Numbers, content: Numbers) -> Numbers:
-        """Where contents lie in pools (arrays that broadcast); `NOWHERE` for those that do not."""
+        """Position of each content in its pool (arrays that broadcast); `NOWHERE` if the pool does not have it."""
         sought = pools * (len(self.content) + 1) + content
         if not len(self.keys):
             return np.full(sought.shape, NOWHERE, np.int64)
@@ -88,7 +88,7 @@ class ImagePools:
         return np.where(self.keys[found] == sought, found - self.starts[pools], NOWHERE)
 
     def contents_in_several_cells(self, support: Numbers) -> Numbers:
-        """(T, W) contents of the tasks' supports (T, N, K) that lie in several cells, with a filler found nowhere."""
+        """(T, W) contents of the tasks' supports (T, N, K) that lie in several cells, padded with len(content)."""
         filler = len(self.content)
         flat = support.reshape(len(support), support.shape[1] * support.shape[2])
         repeated = self.in_several_cells[flat]
@@ -98,15 +98,15 @@ class ImagePools:
         return np.sort(np.where(repeated, self.content[flat], filler), axis=1)[:, :most]
 
     def taken(self, pools: Numbers, support: Numbers) -> Numbers:
-        """(T, N, E) positions in the pools (T, N) of contents that the tasks' supports (T, N, K) use, and filler."""
-        # A content of one cell can only meet its own class; the few others are looked for in the pools of all.
+        """(T, N, E) positions in the pools (T, N) of contents in the supports (T, N, K), padded with `NOWHERE`."""
+        # A content of one cell can only be in its own class's pool; the few others are searched in every class's pool.
         own = np.where(self.in_several_cells[support], len(self.content), self.content[support])
         repeated = self.contents_in_several_cells(support)[:, None, :]
         found = [self.positions(pools[..., None], content) for content in (own, repeated)]
         return np.concatenate(found, axis=2)
 
     def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
-        """(T, N, count) rows of the table, different contents of each pool (T, N), none at the positions `taken`."""
+        """(T, N, count) rows drawn without replacement from each pool (T, N), except positions `taken` (T, N, E)."""
         flat = pools.reshape(-1)
         count = randoms.shape[-1]
         excluded = None if taken is None else taken.reshape(len(flat), taken.shape[-1])
@@ -179,7 +179,7 @@ def random_numbers(key: int, *counters: ArrayLike) -> Words:
 def random_below(randoms: Words, sizes: ArrayLike) -> Numbers:
     """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
 
-    The remainder's bias is size / 2**64 at most, far below what any number of tasks can show.
+    The remainder's bias is size / 2**64 at most, too small to matter for any number of tasks.
     """
     return (randoms % np.asarray(sizes).astype(np.uint64)).astype(np.int64)
 

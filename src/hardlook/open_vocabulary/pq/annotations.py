@@ -1,7 +1,7 @@
-"""COCO's panoptic JSON as an evaluation needs it, and its vocabulary of things and stuff.
+"""The fields of COCO's panoptic JSON that an evaluation needs, and its vocabulary of things and stuff.
 
 `hardlook.data.coco_panoptic` reads whole datasets and needs all of their fields and files; results written by models
-have neither images nor boxes, and a missing PNG is the failure of one unit.
+have neither images nor boxes, and with a missing PNG only its unit fails.
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "results.json"
@@ -50,7 +50,7 @@ WORLD_VOCABULARY = PanopticVocabulary(tuple(label.name for label in LABELS), tup
 def join_vocabularies(
     truth: PanopticVocabulary, predicted: PanopticVocabulary
 ) -> tuple[PanopticVocabulary, NDArray[np.int32]]:
-    """All labels, the truth's first and of its kinds, and the place of each predicted one, as in `join_labels`."""
+    """The union, the truth's labels first and with its kinds (thing, stuff), and the index of each predicted label."""
     names, table = join_labels(truth.names, predicted.names)
     kinds = dict(zip(table.tolist(), predicted.things, strict=True))
     added = tuple(kinds[place] for place in range(len(truth.names), len(names)))
@@ -58,7 +58,7 @@ def join_vocabularies(
 
 
 def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None:
-    """Raise an error that lists labels which the label set lacks, or whose kind it gives differently."""
+    """Raise an error that lists the labels that the label set lacks, or has as the other kind (thing or stuff)."""
     known = load_label_set(labels)
     problems = ProblemList()
     for name, thing in zip(vocabulary.names, vocabulary.things, strict=True):
@@ -76,7 +76,7 @@ _NEEDS = "it needs annotations with image_id and segments_info of id and categor
 
 @dataclass(frozen=True)
 class SegmentTable:
-    """One image's row: file names or empty, (width, height), and per segment its id, category and if it is a crowd."""
+    """One image: its file names ("" if unknown), (width, height), and each segment's id, category and crowd flag."""
 
     image: str
     png: str
@@ -104,7 +104,7 @@ class PanopticAnnotations:
         problems.raise_if_any("segments of unknown categories", file=path, remedy=remedy)
 
     def read_vocabulary(self, path: Path) -> PanopticVocabulary:
-        """The vocabulary of the categories, in the file's order; names that compare equal are an error."""
+        """The vocabulary of the categories, in the file's order; names equal after normalisation are an error."""
         seen: dict[str, str] = {}
         problems = ProblemList()
         for category in self.categories.values():

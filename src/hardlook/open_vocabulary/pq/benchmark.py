@@ -1,4 +1,4 @@
-"""Open PQ: panoptic segmentation where a wrong label counts by how wrong it is."""
+"""Open PQ: panoptic segmentation where a wrong label gets partial credit by its similarity to the true one."""
 
 from __future__ import annotations
 

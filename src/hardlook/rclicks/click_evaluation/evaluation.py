@@ -1,7 +1,7 @@
-"""Click models evaluated on every stem: one map per stem and model, scored for all clicks and by device.
+"""Evaluate click models on clicked stems: one map per stem and model, scored for all clicks and by device.
 
-Rows are stored as they come, one line per model and stem, so that a stopped evaluation resumes. A line has the
-fingerprint of what it depends on: other models, draws or data do not use it.
+Rows are stored as soon as they are computed, one line per model and stem, so that a stopped evaluation resumes. A line
+has the fingerprint of what it depends on, and is not reused with other models, draws or data.
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
@@ -49,7 +49,7 @@ Rows = list[dict[str, Any]]
 
 
 class AnswerFile:
-    """All answers of a file; new ones are added to its end. A damaged line is a `RunError` with its number."""
+    """A JSON Lines file of answers (rows by fingerprint and key). A damaged line is a `RunError` with its number."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -79,7 +79,7 @@ class AnswerFile:
             fingerprint, key, rows = answer["answers"], answer["key"], answer["rows"]
             if not (isinstance(fingerprint, str) and isinstance(key, str) and isinstance(rows, list)):
                 raise TypeError("another kind of value than expected")
-        # A line that is no JSON or no UTF-8 is a ValueError, one without a part a KeyError.
+        # A line that is no JSON or no UTF-8 is a ValueError, one without a key is a KeyError.
         except (ValueError, KeyError, TypeError) as error:
             remedy = "delete this line, and its answer is made again; or choose another --out"
             raise RunError(f"line {number} is damaged: {error}", file=self._path, remedy=remedy) from error
@@ -96,20 +96,20 @@ class EvaluationSettings:
     data: str
 
     def fingerprint(self, model: str) -> str:
-        """What the rows of a model, or of the comparison of devices, depend on."""
+        """The fingerprint of all that the rows of a model, or of the comparison of devices, depend on."""
         return of_value([model, self.draws, self.seed, asdict(self.readings), self.data])
 
 
 @dataclass(frozen=True)
 class ModelRows:
-    """Rows by model, in the order of sources; devices compared; sources that could not be read, with the reason."""
+    """Rows by model, in the order of sources; the comparison of devices; unreadable sources, each with the reason."""
 
     rows: Mapping[str, list[StemScores]]
     devices: ClickSetComparison
     unread: tuple[tuple[str, str], ...] = ()
 
     def whole(self, model: str) -> tuple[StemScores, ...]:
-        """The rows of all devices' clicks on the stems of the file, one per stem."""
+        """One row per stem: the clicks of all devices together, without rows of display modes."""
         return tuple(row for row in self.rows[model] if not row.device and not row.display_mode)
 
 
@@ -198,7 +198,7 @@ class ClickEvaluation:
 
     @cached_property
     def slices(self) -> dict[str, dict[str, tuple[GroupScores, ...]]]:
-        """Column, then model: the groups of that column; columns without groups are left out."""
+        """The scores of each group, by column and then by model; columns without groups are left out."""
         found = {
             column: {name: self._summarise(self._rows(name, column), METRICS, by=(column,)) for name in self.models}
             for column in SLICES
@@ -252,7 +252,7 @@ class ClickEvaluation:
         rows = tuple(row for row in self.results.rows[name] if getattr(row, column))
         if column != "device":
             return rows
-        # Later rounds are of one device each, so on all stems the devices would differ in what was clicked on.
+        # Stems of later rounds were clicked on one device only; a fair comparison needs stems that both devices have.
         here = {device: {(row.dataset, row.full_stem) for row in rows if row.device == device} for device in DEVICES}
         both = set.intersection(*here.values())
         return tuple(row for row in rows if (row.dataset, row.full_stem) in both)

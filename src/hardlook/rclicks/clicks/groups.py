@@ -1,11 +1,11 @@
-"""Clicking groups: shares of a probability map, from its least to its most probable pixels.
+"""Clicking groups: ranges of a probability map's mass, from its least to its most probable pixels.
 
-Values are sorted ascending and summed up in float64; in float32 the last group would lose its most probable pixels
-on a large map. A group is a run of the sorted values, so one number between 0 and 1 finds its pixel by bisection.
+Values are sorted ascending and accumulated in float64; in float32 the last group would lose its most probable pixels
+on a large map. A group is a slice of the sorted values, so a draw is one uniform number and one binary search.
 
-`threshold` (what the published code does): between the value where the mass reaches the lower bound and the value
-where it exceeds the upper one, both included, so equal values are treated alike, groups may overlap and none is
-empty. `exact`: a pixel's weight is the overlap of its own share of the mass with the group's.
+`threshold` (what the published code does): all pixels from the value where the cumulative mass reaches the lower bound
+to the value where it exceeds the upper one, both included. Equal values are never split, groups may overlap, and none
+is empty. `exact`: a pixel's weight is the overlap of its interval of cumulative mass with the group's.
 
 >>> ranked = rank(np.array([3.0, 1.0, 4.0, 2.0]))
 >>> [np.flatnonzero(weights(ranked, g / 10, (g + 1) / 10, "threshold")).tolist() for g in (0, 4, 9)]
@@ -30,7 +30,7 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Ranked:
-    """The values (n,) of a region's pixels as they came, ascending, and summed up from the least."""
+    """The values (n,) of a region's pixels in the given order, sorted ascending, and their cumulative sum."""
 
     values: Values
     ascending: Values
@@ -43,13 +43,13 @@ class Ranked:
 
 
 def rank(values: Values) -> Ranked:
-    """Values (n,) at least 0, ready to be drawn from; the costly part, done once for all groups."""
+    """Sort and accumulate values (n,), all at least 0, for draws; this is costly, so do it once for all groups."""
     ascending = np.sort(values)
     return Ranked(values, ascending, np.cumsum(ascending, dtype=np.float64))
 
 
 def draw(ranked: Ranked, low: float, high: float, rule: GroupRule, uniform: float) -> int:
-    """The position in `values` of one draw from the group, by one number `uniform` in [0, 1)."""
+    """The index in `values` of the pixel drawn from the group by a uniform random number in [0, 1)."""
     total = ranked.mass[-1]
     if rule == "exact":
         last = min(int(np.searchsorted(ranked.mass, high * total, side="left")), len(ranked.mass) - 1)
@@ -61,13 +61,13 @@ def draw(ranked: Ranked, low: float, high: float, rule: GroupRule, uniform: floa
     # Rounding may put the number at the very end of the group's mass, which belongs to the next group.
     place = min(int(np.searchsorted(ranked.mass, wanted, side="right")), last)
     value = ranked.ascending[place]
-    # Equal values are ranked as they came.
+    # Equal values are ranked in the given order.
     turn = place - int(np.searchsorted(ranked.ascending, value, side="left"))
     return int(np.flatnonzero(ranked.values == value)[turn])
 
 
 def weights(ranked: Ranked, low: float, high: float, rule: GroupRule) -> Values:
-    """(n,) float64: the chance that a draw of the group takes each pixel; they sum to 1."""
+    """(n,) float64: the probability of each pixel in a draw from the group; they sum to 1."""
     if rule == "threshold":
         first, last = _bounds(ranked, low, high)
         least, most = ranked.ascending[first], ranked.ascending[last]
@@ -82,7 +82,7 @@ def weights(ranked: Ranked, low: float, high: float, rule: GroupRule) -> Values:
 
 
 def _bounds(ranked: Ranked, low: float, high: float) -> tuple[int, int]:
-    """The first and last place of a threshold group among the ascending values, ties included."""
+    """The first and last index of a threshold group in the sorted values, ties included."""
     total = ranked.mass[-1]
     first = int(np.searchsorted(ranked.mass, low * total, side="left"))
     last = min(int(np.searchsorted(ranked.mass, high * total, side="right")), len(ranked.mass) - 1)

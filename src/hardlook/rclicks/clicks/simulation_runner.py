@@ -1,7 +1,7 @@
-"""Runs many click simulations at once: one thread runs the segmenter while the caller works out the next clicks.
+"""Runs many click simulations at once: one thread runs the segmenter while the caller computes the next clicks.
 
 A simulation is a generator that yields prompts and is sent their answers. Its prompts are never batched with those of
-another, so its result is the same alone and beside others, in any order, with overlap and without.
+another, so its result does not depend on the other simulations, their order, or `overlap`.
 
 >>> import numpy as np
 >>> class Empty:
@@ -78,7 +78,7 @@ def run_simulations(
             while len(pending) < (at_once if overlap else 1) and (index := next(indices, None)) is not None:
                 advance(index, None)
             done = wait(pending, return_when=FIRST_COMPLETED).done
-            # In the order of their calls, so that the thread always has work while there is some.
+            # In the order of submission, so that the thread is kept busy.
             for answered in [one for one in pending if one in done]:
                 advance(pending.pop(answered), answered)
     finally:
@@ -99,7 +99,7 @@ def _call_now(function: Callable[..., Answer], *arguments: Any) -> Future[Answer
 
 
 class _Sessions:
-    """Sessions by what opens them, each kept as long as a simulation needs it."""
+    """Open sessions by source, each kept until its last simulation ends."""
 
     def __init__(self, sources: Sequence[Source]) -> None:
         self.users = Counter(id(source) for source in sources)
@@ -108,7 +108,7 @@ class _Sessions:
     def predict(self, source: Source, prompts: list[Clicks], prompts_a_call: int) -> list[Prompted]:
         """The answers to the prompts, in calls of limited size."""
         if id(source) not in self.opened:
-            # A class has its sessions' methods without being one.
+            # A class of sessions passes the Protocol's isinstance check too, but has yet to be called.
             opened = isinstance(source, Session) and not isinstance(source, type)
             self.opened[id(source)] = cast(Session, source) if opened else cast(Callable[[], Session], source)()
         session = self.opened[id(source)]
@@ -116,7 +116,7 @@ class _Sessions:
         return [answer for part in parts for answer in session.predict(part)]
 
     def release(self, source: Source) -> None:
-        """One simulation less needs this session."""
+        """Note that a simulation of this source has ended; after the last, drop the session."""
         self.users[id(source)] -= 1
         if not self.users[id(source)]:
             self.opened.pop(id(source), None)

@@ -1,4 +1,4 @@
-"""Readings of `hardlook clicks`: which there are, which run, and what they mean.
+"""Readings of `hardlook clicks`: the values of each, what they mean, and the choice that a run makes.
 
 >>> choose_readings({"wd": "paper"}, EVALUATION)
 {'wd': 'paper', 'maps': 'released'}
@@ -42,6 +42,6 @@ def choose_readings(given: Mapping[str, str], choices: Choices) -> dict[str, str
 
 
 def reading_table(values: Mapping[str, str], choices: Choices) -> Table:
-    """Name, value and meaning of each."""
+    """The table of readings: name, value and meaning of each."""
     rows = [(name, value, choices[name][value]) for name, value in values.items()]
     return Table("Readings", "", ("name", "value", "meaning"), rows)

@@ -1,4 +1,4 @@
-"""URLs of the explorer's pages, their parameters, and errors as pages show them: never with a path of this machine."""
+"""URLs of the explorer's pages, their parameters, and error messages without absolute paths."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def remove_paths(text: str, root: Path) -> str:
     >>> remove_paths("read /home/me/data/a.png and /runs/b/run.json", Path("/runs"))
     'read a.png and b/run.json'
     """
-    # A pattern cannot know where a name with spaces ends; these folders are known.
+    # The pattern ends at a space. These folders are known and may have spaces in their names: replace them first.
     for known in (f"{root}/", f"{Path.home()}/", f"{Path.cwd()}/"):
         if len(known) > 3:
             text = text.replace(known, "" if known == f"{root}/" else "/")
@@ -84,7 +84,7 @@ def run_url(key: str, query: str = "") -> str:
 
 
 def unit_url(key: str, unit: str, more: Sequence[tuple[str, str]] = ()) -> str:
-    """The URL of a unit's page; ids can hold any character, so that they are a parameter.
+    """The URL of a unit's page; the id is a query parameter, as it can hold any character.
 
     >>> unit_url("ab12", "a/b <c>")
     '/run/ab12/unit?id=a%2Fb+%3Cc%3E'

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "hardlook.export/1"
 
-# The keys of an interval: in a row, and in scores.json.
+# From the keys of an interval in a score row to those in scores.json.
 _INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
 _POINT = ("line", "x", "y", "low", "high")
 
@@ -68,7 +68,7 @@ def build_document(scored: ScoredRun) -> dict[str, Any]:
 
 
 def list_data_fingerprints(parts: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The data of a run by name, from the fingerprinted parts of its answers.
+    """Name and fingerprint of each dataset of a run, from the manifest's `answers.parts`.
 
     >>> list_data_fingerprints({"threads": 1, "data voc (every byte)": "5f2d"})
     [{'name': 'voc', 'fingerprint': '5f2d', 'every_byte': True}]
@@ -101,7 +101,7 @@ def _build_model(identity: Mapping[str, Any] | None, name: str) -> dict[str, Any
 
 
 def build_score_row(score: Score, title: str) -> dict[str, Any]:
-    """A score as a flat row; without an interval, everything about it is None.
+    """A score as a flat row; without an interval its fields are None.
 
     >>> from hardlook.harness.stats.intervals import Interval
     >>> score = Score("miou", 0.5, 10, Interval(0.4, 0.6, 0.95, "percentile", 10, "image"), {"class": "cat"})
@@ -244,7 +244,7 @@ def name_all_blocks(sections: Sequence[Section]) -> list[list[str]]:
     [['iou-of-each-class', 'worst'], ['iou-of-each-class-2']]
     """
     taken = list(name_blocks(sections))
-    # These are in the order of the blocks.
+    # `name_blocks` keeps the order of the blocks.
     in_order = iter(tuple(taken))
 
     def name(block: Block) -> str:

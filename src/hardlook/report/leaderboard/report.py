@@ -19,14 +19,14 @@ from hardlook.report.leaderboard.board import Leaderboard, Row, ScoreRanking
 
 MAX_ROWS, MAX_DOTS, MAX_NAMED = 500, 30, 3
 
-# Below this, columns of published numbers are written with exponents.
+# Columns of published numbers that are all smaller than this are written with exponents.
 TINY = 0.001
 COLUMNS = ("rank", "method", "kind", "note", "value", "low", "high", "n", "reading", "folder or source")
 NoteNumbers = Mapping[tuple[str, str], int]
 
 
 def write_pages(boards: Sequence[Leaderboard], out: Path) -> tuple[list[Path], Path]:
-    """Write the pages, a landing page first where there are several, and the table; return the paths of both."""
+    """Write the pages (with an index page first, if several) and the Parquet table; return the paths of both."""
     from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.index import IndexEntry, render_index
     from hardlook.report.leaderboard.document import build_frame
@@ -68,7 +68,7 @@ def render_leaderboard(board: Leaderboard) -> str:
 
 
 def make_file_name(benchmark: str) -> str:
-    """A benchmark's name as part of a file's.
+    """A benchmark's name as part of a file name, unsafe characters replaced.
 
     >>> make_file_name("closed-miou"), make_file_name("my/../own")
     ('closed-miou', 'my-..-own')
@@ -95,7 +95,7 @@ def build_sections(board: Leaderboard) -> list[Section]:
 
 
 def build_overview_section(board: Leaderboard, numbers: NoteNumbers) -> Section:
-    """One row per method: its rank by the first score, and its values by all of them."""
+    """One row per method: its rank by the first score, and its values of all scores."""
     shown, values = group_rows(board), _collect_values(board)
     meanings = [ranking.meaning for ranking in board.rankings]
     rows: list[tuple[Cell, ...]] = []
@@ -129,7 +129,7 @@ def group_rows(board: Leaderboard) -> list[Row]:
 
 
 def _collect_values(board: Leaderboard) -> Mapping[tuple[str, str, str], Mapping[str, Row]]:
-    """The rows of a method by the names of scores, methods in the order of the first ranking that has them."""
+    """For each method its rows by score name; methods are in the order of the first ranking that has them."""
     values: dict[tuple[str, str, str], dict[str, Row]] = {}
     for ranking in board.rankings:
         for row in ranking.rows:
@@ -324,7 +324,7 @@ def build_published_section(card: BenchmarkCard) -> Section | None:
 def make_published_block(table: PublishedTable) -> Table:
     """A published table as a block of a page, with as many decimals as its longest number has.
 
-    Columns of very small numbers become texts such as 4.06e-05, which no number of decimals would suit.
+    Columns of very small numbers become texts such as 4.06e-05, since they would need too many decimals.
 
     >>> make_published_block(PublishedTable("table-1", "T", ("m", "PDE"), (("a", 4.06e-05), ("b", 2e-05)))).rows
     (('a', '4.06e-05'), ('b', '2.00e-05'))
