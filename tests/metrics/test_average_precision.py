@@ -1,9 +1,11 @@
 import numpy as np
+import pytest
 from detection_scenes import accumulated, pycocotools_evaluation, scene
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.metrics.average_precision import build_match_table, soft_precision, vanilla_precision
+from hardlook.metrics.detection_matching import ImageMatches
 
 COCO_FIGURES = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR", "ARs", "ARm", "ARl")
 
@@ -66,3 +68,15 @@ def test_no_images_and_no_objects_are_undefined_and_not_zero():
     truth, results = scene(5)
     truth["annotations"] = []
     assert np.isnan(soft_precision(accumulated(truth, results, np.eye(4), "bbox").table()).summary()["AP"])
+
+
+@pytest.mark.parametrize(("labels", "object_classes", "got"), [([0, 3], [1], 3), ([0], [2, 5], 5), ([-1], [0], -1)])
+def test_a_class_outside_of_the_list_is_refused(labels, object_classes, got):
+    found, true = len(labels), len(object_classes)
+    matches = np.full((4, 10, found), -1, np.int16)
+    image = ImageMatches(
+        np.array(labels, np.int16), np.ones(found), matches, matches, np.array(object_classes, np.int16),
+        np.ones((4, true), bool),
+    )  # fmt: skip
+    with pytest.raises(ValueError, match=rf"classes: expected 0\.\.2, got {got}$"):
+        build_match_table([image], 3)

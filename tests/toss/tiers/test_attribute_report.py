@@ -10,6 +10,7 @@ from hardlook.toss.tiers.attribute_report import (
     PublishedComparison,
     RankAgreement,
     build_distributions,
+    build_extremes_section,
     build_scatter,
     compare_with_published,
     comparison_to_json,
@@ -86,3 +87,15 @@ def test_a_comparison_as_json_has_the_numbers_of_every_column():
             "area_ratio": {"equal": 0, "rows": 2, "spearman": None},
         },
     }
+
+
+def test_the_extremes_are_the_lowest_and_highest_mask_of_each_class():
+    classes = ("cat", "dog", "bus", "owl", "cup")
+    rows = [row(f"{n}", n / 10, None, class_name=classes[n % 5]) for n in range(10)]
+    galleries = {gallery.title: gallery for gallery in build_extremes_section(rows).blocks}
+    lowest, highest = galleries["Lowest salience"], galleries["Highest salience"]
+    assert [example.unit for example in lowest.examples] == ["0", "1", "2", "3"]
+    assert [example.unit for example in highest.examples] == ["9", "8", "7", "6"]
+    assert highest.examples[0].caption == "cup: salience 0.90"
+    assert not any("IoU" in title for title in galleries)
+    assert build_extremes_section(rows[:7]).blocks == []
