@@ -80,7 +80,7 @@ def test_what_differs_between_runs_is_said(hardlook, tmp_path, runs):
     assert document["differences"] == {
         "groups": ["3", "4"],
         "group rule": ["threshold", "exact"],
-        "people": ["simulated people", "nobody"],
+        "people": ["simulated people", "no people"],
     }
     words = "\n".join(document["in_words"])
     assert "The runs differ in groups (soft: 3, other: 4); group rule (soft: threshold, other: exact); people" in words

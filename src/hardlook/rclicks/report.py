@@ -145,7 +145,7 @@ def _one_click_section(table: ClickResults, scorecard: Scorecard, difficulty: Di
         scores = [find_score(scorecard, name, **where) for name in names]
         counts = (scores[0].n if scores[0] else 0, scores[4].n if scores[4] else 0)
         rows.append((dataset or "all datasets", *(score.value if score else None for score in scores), *counts))
-    whose = f"User@1 is of {table.whose}. " if table.whose != "nobody" else "People's own clicks were not given. "
+    whose = f"User@1 is of {table.whose}. " if table.whose != "no people" else "People's own clicks were not given. "
     columns = ("dataset", "User@1", "spread", "Sample@1", "spread of groups", "Base@1", "NSR@1 %")
     counted = ("clicked by people", "instances")
     caption = "IoU x 100: people, groups of the click model, centre rule."

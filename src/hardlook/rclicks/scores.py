@@ -167,7 +167,7 @@ def read_results(records: pl.DataFrame) -> ClickResults:
         units=tuple(records["unit"].to_list()),
         courses=courses,
         people=tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
-        whose=next((whose for whose in records["people"].to_list() if whose), "nobody"),
+        whose=next((whose for whose in records["people"].to_list() if whose), "no people"),
         **arrays,
     )
 

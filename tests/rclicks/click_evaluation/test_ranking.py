@@ -37,13 +37,15 @@ def test_a_lead_that_comes_and_goes_is_none():
     ranking = rank_models("nss", models, resamples=500)
     assert ranking.beats("bad")
     [words] = describe_rankings([ranking])
-    assert words.startswith("By NSS, ") and "better than bad." in words and "cannot be told apart from" in words
+    assert (
+        words.startswith("By NSS, ") and "better than bad." in words and "does not differ significantly from" in words
+    )
 
 
 def test_metrics_with_one_verdict_share_a_sentence():
     models = {name: rows([0.5] * 6, "ks") for name in ("b", "a")}
     rankings = [rank_models(metric, models, resamples=50) for metric in ("ks", "wd")]
-    assert describe_rankings(rankings) == ["By KS and WD, a and b cannot be told apart."]
+    assert describe_rankings(rankings) == ["By KS and WD, a and b do not differ significantly."]
 
 
 def test_one_image_is_too_few_however_far_the_models_are_apart():
@@ -59,7 +61,7 @@ def test_what_a_lead_means_in_a_table():
     models = {"far": rows(stems + 1, "wd"), "near": rows(stems, "wd"), "same": rows(stems, "wd")}
     ranking = rank_models("wd", models, resamples=100)
     assert ranking.best == "near"
-    assert (ranking.verdict_on("far"), ranking.verdict_on("same")) == ("better", "cannot be told apart")
+    assert (ranking.verdict_on("far"), ranking.verdict_on("same")) == ("better", "no significant difference")
 
 
 @pytest.mark.parametrize(("images", "said"), [(5, "too few images to compare"), (6, "better")])

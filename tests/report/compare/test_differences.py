@@ -115,7 +115,7 @@ def test_sentences_say_what_holds_and_how_sure_it_is():
     )
     (unsure,) = add_verdicts(correct_p_values([difference(0.3, value=0.004, se=0.01)]), HITS.card, 0.05)
     told = describe_difference(unsure, RATE)
-    assert "ant and bee cannot be told apart in hit rate with these 100 images" in told
+    assert "ant and bee do not differ significantly in hit rate with these 100 images" in told
     # 100 * (2.8016 * 0.01 / 0.004)^2 = 4,906, said with two digits.
     assert told.endswith("About 5,000 images would be needed if the observed difference is the true one.")
     corrected_pair = add_verdicts(correct_p_values([difference(0.02), difference(0.9)]), HITS.card, 0.05)

@@ -1,4 +1,4 @@
-"""Accuracy on right-or-wrong units: the swap test is then the exact sign test on the units where models disagree."""
+"""Accuracy on right-or-wrong units: the permutation test is the exact sign test on the units where models disagree."""
 
 import numpy as np
 import pytest

@@ -37,7 +37,7 @@ class MetricRanking:
         """What the lead over a model means; a handful of images are too few to tell."""
         if not _has_enough_images(self.leads[model]):
             return "too few images to compare"
-        return "better" if self.beats(model) else "cannot be told apart"
+        return "better" if self.beats(model) else "no significant difference"
 
     def verdict(self) -> str:
         """Which models it beats and which not, without the metric."""
@@ -46,9 +46,9 @@ class MetricRanking:
         beaten = [name for name in self.leads if self.beats(name)]
         alike = sorted(name for name in self.leads if name not in beaten)
         if not beaten:
-            return f"{_join_names(sorted([self.best, *alike]))} cannot be told apart."
+            return f"{_join_names(sorted([self.best, *alike]))} do not differ significantly."
         text = f"{self.best} is better than {_join_names(sorted(beaten))}."
-        return f"{text} It cannot be told apart from {_join_names(alike)}." if alike else text
+        return f"{text} It does not differ significantly from {_join_names(alike)}." if alike else text
 
 
 def _has_enough_images(lead: Estimate) -> bool:

@@ -177,7 +177,7 @@ def describe_evaluation(evaluation: ClickEvaluation) -> list[str]:
     words = [f"{models} against the clicks of {who} on {stems}.", *describe_rankings(evaluation.rankings)]
     if rows := evaluation.results.devices.rows:
         alike = f"{sum(row.ks for row in rows)} of {format_count(len(rows), 'stem')}"
-        words.append(f"Clicks on a PC and on a mobile device cannot be told apart on {alike}.")
+        words.append(f"Clicks on a PC and on a mobile device do not differ significantly on {alike}.")
     words += describe_missing_masks(evaluation.left_out)
     if evaluation.results.unread:
         words.append(describe_unread(evaluation.results.unread))
@@ -433,4 +433,4 @@ def _click_marks(points: Sequence[Any], positive: bool) -> list[tuple[float, flo
 def _verdict(passes: bool, p: float, why: str) -> str:
     if why:
         return "no test"
-    return f"{'alike' if passes else 'told apart'} (p {p:.2f})"
+    return f"{'alike' if passes else 'different'} (p {p:.2f})"

@@ -130,7 +130,7 @@ def find_unusable(
     workers: int = 0,
     progress: Callable[[bool], None] | None = None,
 ) -> dict[int, DataError]:
-    """Places and errors of the samples that cannot be put on the grid; `progress` is told in order which are usable."""
+    """Places and errors of the samples that do not fit the grid; `progress` gets, in order, whether each is usable."""
 
     def check(sample: TrainingSample) -> DataError | None:
         try:

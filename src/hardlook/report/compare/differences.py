@@ -1,7 +1,7 @@
 """The difference between two models in one score: its size, its interval, its p-value, and the verdict.
 
 A verdict needs a p-value, after Holm's correction, of at most alpha. Whether a positive difference is good depends on
-the score; where neither direction is good, the verdict is higher or lower. Where the models cannot be told apart, the
+the score; where neither direction is good, the verdict is higher or lower. Without a significant difference, the
 number of units that would be needed follows from the spread of the paired difference; with several comparisons in a
 family it is planned for alpha divided by their number.
 
@@ -45,7 +45,7 @@ Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefine
 class Difference:
     """Score of `first` minus score of `second` on the same units; `slice` is empty over all of them.
 
-    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is that of the swap test and
+    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is that of the permutation test and
     `adjusted` the same after Holm's correction within `family`; NaN where no comparison was made. `n` counts units; the
     interval says how many clusters there are and what they are. `units_needed` is in clusters: infinite where the
     models agree, NaN where it is unknown. `verdict` is for `first` against `second` and takes the score's direction
@@ -224,8 +224,8 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     >>> one = Difference("miou", {}, "ant", "bee", 0.004, interval, 0.61, 0.61, "headline scores", 240, 3367.0,
     ...     "cannot tell", 0.812, 0.808, 0.007, 240, "image")
     >>> print(describe_difference(one, ScoreMeaning("miou", "mIoU", "")))
-    ant and bee cannot be told apart in mIoU with these 240 images: 0.812 against 0.808, a difference of 0.004
-    (95% interval 0.000 to 0.018, p = 0.610). About 3,400 images would be needed if the observed difference is the
+    ant and bee do not differ significantly in mIoU with these 240 images: 0.812 against 0.808, a difference of
+    0.004 (95% interval 0.000 to 0.018, p = 0.610). About 3,400 images would be needed if the observed difference is the
     true one.
     """
     meaning = meaning.within(one.slice)
@@ -255,7 +255,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
     if one.verdict != "cannot tell":
         return f"{one.first} is {one.verdict} than {one.second} in {score}: {facts}."
     return (
-        f"{one.first} and {one.second} cannot be told apart in {score} with these {clusters}: {facts}. "
+        f"{one.first} and {one.second} do not differ significantly in {score} with these {clusters}: {facts}. "
         f"{_describe_units_needed(one)}"
     )
 

@@ -41,8 +41,8 @@ CAPTION = (
 NEEDED = " Needed: how many units would tell with a chance of 80%, if the observed difference is the true one."
 
 LETTERS = (
-    "Before each name are its rank and the letters of its tied sets: models that share a letter cannot be told apart "
-    "with these units; where two share none, they or models between them differ."
+    "Before each name are its rank and the letters of its tied sets: models that share a letter do not differ "
+    "significantly with these units; where two share none, they or models between them differ."
 )
 
 AS_ABOVE = "Rank, tied sets and name as above."
@@ -87,7 +87,7 @@ def summarize_differences(
     if hold < count:
         text = (
             f"Of {count} differences {hold} hold{'s' if hold == 1 else ''} after the correction. In the others the "
-            "models cannot be told apart, or a value is undefined."
+            "models do not differ significantly, or a value is undefined."
         )
     return text, [build_difference_table(title, comparison.benchmark.card, differences, needed=needed)]
 
@@ -131,7 +131,7 @@ def _draw_differences(comparison: Comparison) -> list[Block]:
         groups.setdefault(_name_size(rows), []).extend(rows)
     caption = (
         f"Lines are {100 * (1 - comparison.alpha):g}% intervals from common resamples. An interval off zero suggests "
-        "a difference; the verdict follows the swap test, corrected for all comparisons of its family."
+        "a difference; the verdict follows the permutation test, corrected for all comparisons of its family."
     )
     charts: list[Block] = []
     for rows in groups.values():

@@ -18,7 +18,7 @@ MAX_SLICES, MAX_SLOPES, MAX_KINDS, MAX_SENTENCES = 40, 16, 12, 6
 
 @dataclass(frozen=True)
 class SliceWinner:
-    """One score over `n` units of a slice: its leader and those that cannot be told from it, if ranked; all values."""
+    """One score over `n` units of a slice: its leader and the models tied with it, if ranked; all values."""
 
     name: str
     slice: Mapping[str, str]
@@ -240,7 +240,7 @@ def _draw_several_models(comparison: Comparison, name: str, winners: Sequence[Sl
 
     maps: list[Block] = [draw_map(f"{score} by {key}", "Each model on the units of each slice.", get_value, 2)]
     if any(0 < len(winner.leaders) < len(winner.values) for winner in shown):
-        caption = "1: ahead of all others; 0.5: among those that lead and cannot be told apart; 0: behind."
+        caption = "1: ahead of all others; 0.5: among those that lead and do not differ significantly; 0: behind."
         maps.append(draw_map(f"Who wins where: {score} by {key}", caption, get_lead, 1))
     return maps
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 MAX_PAIRS, MAX_CHANGES = 30, 5
 GAP = 2
-SHARED_LETTERS = "Models that share a letter cannot be told apart; else they or models between them differ."
+SHARED_LETTERS = "Models that share a letter do not differ significantly; else they or models between them differ."
 
 
 def print_comparison(comparison: Comparison, console: Console) -> None:
@@ -204,7 +204,7 @@ def _format_test(one: Difference, decimals: int) -> tuple[str, str, str]:
 
 
 def _format_verdict(one: Difference) -> Text:
-    """The verdict, with the units needed where the models cannot be told apart."""
+    """The verdict, with the units needed where the models do not differ significantly."""
     from rich.text import Text
 
     words: str = one.verdict

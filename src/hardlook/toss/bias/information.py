@@ -14,13 +14,11 @@ import numpy as np
 import polars as pl
 
 from hardlook.errors import DataError
-from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.association import mutual_information, mutual_information_interval
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
-from hardlook.report.json_values import dump_json
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attributes import ATTRIBUTES
 
@@ -92,19 +90,19 @@ def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200
 
 def write_information(study: InformationStudy, who: str, out: Path, given: dict[str, Any]) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.report.page import render_study
+    from hardlook.report.page import write_study
 
     document = information_to_json(study, who, given)
-    page = render_study(
+    return write_study(
+        out,
+        "information",
+        document,
         build_information_sections(study, document["in_words"]),
         title="Which attribute matters",
         summary="How much each attribute of a class in an image says about whether one-shot segmentation finds it. "
         "Information is in nats: 0 is none, ln 2 = .693 determines an even outcome.",
         provenance=document,
     )
-    write_atomically(out / "information.json", dump_json(document))
-    write_atomically(out / "information.html", page)
-    return document
 
 
 def information_to_json(study: InformationStudy, who: str, given: dict[str, Any]) -> dict[str, Any]:

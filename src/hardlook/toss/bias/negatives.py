@@ -29,12 +29,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, pearson, spearman
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
-from hardlook.report.json_values import dump_json
 from hardlook.toss.bias.one_shot_results import class_iou, read_attribute_frame, read_run, replace_one_shot_iou
 from hardlook.toss.bias.selection import build_remedies_section
 from hardlook.toss.bias.training_images import assign_folds, estimate_mask_share, estimate_share, split_of_fold
@@ -328,7 +326,7 @@ def describe_negatives(study: NegativesStudy) -> str:
 
 def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
     """Write the page and the numbers; return the numbers."""
-    from hardlook.report.page import render_study
+    from hardlook.report.page import write_study
 
     published = associate_published(seed)
     document = negatives_to_json(study, published, seed)
@@ -348,16 +346,16 @@ def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, An
         rows = [(one.image, one.error) for one in study.unread]
         table = Table("Images that could not be read", "They are in no share.", ("image", "why"), rows)
         sections.append(Section("What was left out", f"{len(rows)} images could not be read.", (table,)))
-    page = render_study(
+    return write_study(
+        out,
+        "negatives",
+        document,
         sections,
         title="Class negative bias",
         summary="A one-shot model is trained on images in which its later test classes are background. This study "
         "compares how often that happens to a class with how well the class is found afterwards.",
         provenance=document,
     )
-    write_atomically(out / "negatives.json", dump_json(document))
-    write_atomically(out / "negatives.html", page)
-    return document
 
 
 def _build_scatter(study: NegativesStudy) -> list[ScatterChart]:
