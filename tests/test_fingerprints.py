@@ -23,24 +23,24 @@ def changed(path, position):
 
 @pytest.mark.parametrize("position", [0, SIZE - 1])
 def test_a_change_at_the_head_or_tail_is_seen(data, position):
-    before = fingerprints.of_data(data)
+    before = fingerprints.hash_data(data)
     changed(data / "images" / "a.bin", position)
-    assert fingerprints.of_data(data) != before
+    assert fingerprints.hash_data(data) != before
 
 
 def test_a_change_in_the_middle_is_seen_when_everything_is_read(data):
-    quick, full = fingerprints.of_data(data), fingerprints.of_data(data, full=True)
+    quick, full = fingerprints.hash_data(data), fingerprints.hash_data(data, full=True)
     changed(data / "images" / "a.bin", SIZE // 2)
-    assert fingerprints.of_data(data) == quick
-    assert fingerprints.of_data(data, full=True) != full
+    assert fingerprints.hash_data(data) == quick
+    assert fingerprints.hash_data(data, full=True) != full
 
 
 def test_names_count_and_places_do_not(data, tmp_path):
-    before = fingerprints.of_data(data)
+    before = fingerprints.hash_data(data)
     data.rename(tmp_path / "elsewhere")
-    assert fingerprints.of_data(tmp_path / "elsewhere") == before
+    assert fingerprints.hash_data(tmp_path / "elsewhere") == before
     (tmp_path / "elsewhere" / "list.txt").rename(tmp_path / "elsewhere" / "other.txt")
-    assert fingerprints.of_data(tmp_path / "elsewhere") != before
+    assert fingerprints.hash_data(tmp_path / "elsewhere") != before
 
 
 def test_linked_folders_are_followed_and_loops_end(data, tmp_path):
@@ -48,37 +48,37 @@ def test_linked_folders_are_followed_and_loops_end(data, tmp_path):
     linked.mkdir()
     (linked / "images").symlink_to(data / "images")
     (linked / "loop").symlink_to(linked)
-    before = fingerprints.of_data(linked)
+    before = fingerprints.hash_data(linked)
     changed(data / "images" / "a.bin", 0)
-    assert fingerprints.of_data(linked) != before
+    assert fingerprints.hash_data(linked) != before
 
 
 def test_hidden_files_and_the_run_itself_do_not_count(data):
-    before = fingerprints.of_data(data)
+    before = fingerprints.hash_data(data)
     (data / ".DS_Store").write_bytes(b"x")
     (data / "run").mkdir()
     (data / "run" / "run.json").write_text("{}")
-    assert fingerprints.of_data(data, without=data / "run") == before
-    assert fingerprints.of_data(data) != before
+    assert fingerprints.hash_data(data, without=data / "run") == before
+    assert fingerprints.hash_data(data) != before
 
 
 def test_a_single_file_is_known_by_its_content(tmp_path):
     for name in ("a", "b"):
         (tmp_path / name).write_text("same")
-    assert fingerprints.of_data(tmp_path / "a") == fingerprints.of_data(tmp_path / "b")
+    assert fingerprints.hash_data(tmp_path / "a") == fingerprints.hash_data(tmp_path / "b")
     with pytest.raises(FileNotFoundError):
-        fingerprints.of_data(tmp_path / "c")
+        fingerprints.hash_data(tmp_path / "c")
 
 
 def test_arrays_differ_by_content_shape_and_type():
     array = np.arange(6, dtype=np.uint8)
     different = [array, array.reshape(2, 3), array.astype(np.int16), array + 1]
-    assert len({fingerprints.of_array(one) for one in different}) == 4
-    assert fingerprints.of_array(array[::2]) == fingerprints.of_array(array[::2].copy())
+    assert len({fingerprints.hash_array(one) for one in different}) == 4
+    assert fingerprints.hash_array(array[::2]) == fingerprints.hash_array(array[::2].copy())
 
 
 def test_files_have_the_hash_that_other_tools_print(tmp_path):
     (tmp_path / "empty").touch()
     assert (
-        fingerprints.of_file(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+        fingerprints.hash_file(tmp_path / "empty") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
     )

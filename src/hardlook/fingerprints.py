@@ -1,6 +1,6 @@
 """Fingerprints: short hashes of values, arrays, files and data folders.
 
->>> of_value({"b": 1, "a": [1, 2]}) == of_value({"a": [1, 2], "b": 1})
+>>> hash_value({"b": 1, "a": [1, 2]}) == hash_value({"a": [1, 2], "b": 1})
 True
 """
 
@@ -17,19 +17,19 @@ from typing import Any
 SAMPLED_BYTES = 1 << 15
 
 
-def of_value(value: Any) -> str:
+def hash_value(value: Any) -> str:
     """Hash of any JSON-like value; the order of keys does not count."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
-def of_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Hash of a file's whole content (sha256, as package registries print it)."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def of_array(array: Any) -> str:
+def hash_array(array: Any) -> str:
     """Hash of an array's shape, type and bytes; the key of an image in the feature cache."""
     import numpy as np
 
@@ -39,7 +39,7 @@ def of_array(array: Any) -> str:
     return digest.hexdigest()
 
 
-def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> str:
+def hash_data(root: Path, *, full: bool = False, without: Path | None = None) -> str:
     """Hash of a data folder or file: every relative path, size, and the first and last 32 KiB of content.
 
     Hashing terabytes at every start would be slow, and a file that was replaced, cut or re-encoded changes its
@@ -48,19 +48,19 @@ def of_data(root: Path, *, full: bool = False, without: Path | None = None) -> s
     """
     if not root.exists():
         raise FileNotFoundError(root)
-    files = [root] if root.is_file() else sorted(_files(root, without))
+    files = [root] if root.is_file() else sorted(_list_files(root, without))
     with ThreadPoolExecutor(8) as pool:
-        sampled = pool.map(lambda path: of_file(path) if full else _sampled(path), files)
+        hashes = pool.map(lambda path: hash_file(path) if full else _hash_ends(path), files)
         names = ("" if root.is_file() else path.relative_to(root).as_posix() for path in files)
-        return of_value([list(row) for row in zip(names, sampled, strict=True)])
+        return hash_value([list(row) for row in zip(names, hashes, strict=True)])
 
 
-def of_sources(paths: Iterable[Path]) -> str:
+def hash_sources(paths: Iterable[Path]) -> str:
     """Hash of the names and contents of source files."""
-    return of_value([[path.name, of_file(path)] for path in sorted(paths)])
+    return hash_value([[path.name, hash_file(path)] for path in sorted(paths)])
 
 
-def _files(root: Path, without: Path | None) -> Iterator[Path]:
+def _list_files(root: Path, without: Path | None) -> Iterator[Path]:
     left_out = without.resolve() if without else None
     seen: set[str] = set()
     for folder, inner, names in os.walk(root, followlinks=True):
@@ -73,7 +73,7 @@ def _files(root: Path, without: Path | None) -> Iterator[Path]:
         yield from (Path(folder) / name for name in names if not name.startswith("."))
 
 
-def _sampled(path: Path) -> str:
+def _hash_ends(path: Path) -> str:
     size = path.stat().st_size
     digest = hashlib.blake2b(str(size).encode(), digest_size=12)
     with path.open("rb") as stream:

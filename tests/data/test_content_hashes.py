@@ -25,13 +25,13 @@ def cache(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files whose content was read."""
     names: list[str] = []
-    whole = fingerprints.of_file
+    whole = fingerprints.hash_file
 
     def counted(path: Path) -> str:
         names.append(path.name)
         return whole(path)
 
-    monkeypatch.setattr(fingerprints, "of_file", counted)
+    monkeypatch.setattr(fingerprints, "hash_file", counted)
     return names
 
 

@@ -46,7 +46,7 @@ def test_calibration_finds_what_each_dial_is_meant_to_do():
     assert curves["follows context", "gap"].spearman == 1
     assert curves["follows context", "excess-attraction"].spearman == 1
     assert curves["follows context", "attraction"].spearman == 1
-    assert curves["follows context", "iid"].span == 0
+    assert curves["follows context", "iid"].score_range == 0
     assert curves["guesses", "iid"].spearman == -1
 
 

@@ -30,7 +30,7 @@ def assert_equals_pycocotools(truth, results, iou_type):
     np.testing.assert_allclose(ours.recall, recall, atol=1e-9, rtol=0)
     for place, most in enumerate((1, 10)):
         few = undefined_as_nan(theirs.eval["recall"][..., 0, place])
-        np.testing.assert_allclose(ours.few_recall[most], few, atol=1e-9, rtol=0)
+        np.testing.assert_allclose(ours.recall_at[most], few, atol=1e-9, rtol=0)
 
 
 @settings(max_examples=60, deadline=None)

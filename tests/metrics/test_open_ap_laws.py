@@ -97,5 +97,5 @@ def test_a_resample_equals_scoring_copies_of_images(seed, drawn):
         copies.update(*image_arrays(truth, results, image + 1))
     resample = accumulated(truth, results, matrix, "bbox").table().resampled(drawn)
     assert_same_scores(open_average_precision(resample, matrix), copies.compute())
-    few = [open_average_precision(table, matrix).vanilla.few_recall[1] for table in (resample, copies.table())]
+    few = [open_average_precision(table, matrix).vanilla.recall_at[1] for table in (resample, copies.table())]
     np.testing.assert_allclose(*few, atol=1e-12, rtol=0)

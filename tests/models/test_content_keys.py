@@ -4,7 +4,7 @@ import gc
 
 import numpy as np
 
-from hardlook.fingerprints import of_array
+from hardlook.fingerprints import hash_array
 from hardlook.models.content_keys import ContentKeys
 
 
@@ -17,7 +17,7 @@ def fixed(value):
 def test_an_object_is_hashed_once_per_call():
     keys, array = ContentKeys(), np.zeros((4, 4), np.uint8)
     key = keys.key_function()
-    assert key(array) == key(array) == of_array(array)
+    assert key(array) == key(array) == hash_array(array)
     assert keys.hashed == 1
 
 
@@ -27,7 +27,7 @@ def test_an_array_that_changed_between_calls_has_another_key():
     before = key(array)
     array[0, 0] = 1
     key = keys.key_function()
-    assert key(array) == of_array(array) != before
+    assert key(array) == hash_array(array) != before
 
 
 def test_a_view_of_memory_that_others_may_write_is_hashed_again():
@@ -38,14 +38,14 @@ def test_a_view_of_memory_that_others_may_write_is_hashed_again():
     before = key(view)
     owner[0, 0] = 1
     key = keys.key_function()
-    assert key(view) == of_array(view) != before
+    assert key(view) == hash_array(view) != before
 
 
 def test_an_array_that_cannot_change_is_hashed_once_in_its_life():
     keys, array = ContentKeys(), fixed(3)
     for _ in range(3):
         key = keys.key_function()
-        assert key(array) == of_array(array)
+        assert key(array) == hash_array(array)
     assert keys.hashed == 1
 
 
@@ -54,7 +54,7 @@ def test_arrays_that_died_leave_nothing_behind():
     for value in range(50):
         array = fixed(value)
         key = keys.key_function()
-        assert key(array) == of_array(array)
+        assert key(array) == hash_array(array)
     del array, key
     gc.collect()
     assert keys.hashed == 50

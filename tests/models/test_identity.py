@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from hardlook.errors import ModelError
-from hardlook.fingerprints import of_file
+from hardlook.fingerprints import hash_file
 from hardlook.models.identity import identify, sources_of
 from hardlook.models.planted.segmenters import PlantedSegmenter
 from hardlook.models.registry import build
@@ -79,7 +79,7 @@ def test_weights_and_device_count(tmp_path):
     file = tmp_path / "net.bin"
     file.write_bytes(b"one")
     first = identity(Heavy(file, "cpu"))
-    assert first.weights == {"net.bin": of_file(file)}
+    assert first.weights == {"net.bin": hash_file(file)}
     assert first.device == "cpu"
     assert identity(Heavy(str(file), "cuda")).fingerprint() != first.fingerprint()
     file.write_bytes(b"two")

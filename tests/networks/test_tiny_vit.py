@@ -52,7 +52,7 @@ def test_attention_in_windows_against_loops(random_encoder) -> None:
     side, heads, each = 7, 4, 32
     cells = torch.randn(1, 9, 10, 128)
     with torch.inference_mode():
-        found = block.windowed(cells)[0].double().numpy()
+        found = block.attend_in_windows(cells)[0].double().numpy()
     attention = block.attn
     weights = {name: value.double().numpy() for name, value in attention.state_dict().items()}
     padded = np.zeros((14, 14, 128))

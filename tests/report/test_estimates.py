@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from hardlook.harness.stats import bootstrap_mean
-from hardlook.report.estimates import estimate_dot, estimate_to_json, format_estimate, format_share
+from hardlook.report.estimates import estimate_to_json, format_estimate, format_share, make_estimate_dot
 from hardlook.toss.bias.training_images import estimate_share
 
 
@@ -15,7 +15,7 @@ def test_a_value_with_its_interval_in_words_and_as_json():
     assert format_share(share) == "50 % (24 to 76)"
     document = estimate_to_json(share)
     assert document is not None and (document["value"], document["n"], document["resampled"]) == (0.5, 10, "image")
-    row = estimate_dot("cat", share, "fold 0")
+    row = make_estimate_dot("cat", share, "fold 0")
     assert (row.label, row.value, row.group) == ("cat", 0.5, "fold 0") and row.low == document["low"]
 
 
@@ -23,7 +23,11 @@ def test_what_is_not_there_is_null_and_undefined():
     nothing = estimate_share(0, 0)
     assert estimate_to_json(None) is None and estimate_to_json(nothing)["value"] is None
     assert format_estimate(nothing) == format_share(nothing) == "undefined" and math.isnan(
-        estimate_dot("cat", nothing).value
+        make_estimate_dot("cat", nothing).value
     )
     alone = bootstrap_mean([0.25], rng=np.random.default_rng(0))
-    assert format_estimate(alone) == "0.25" and format_share(alone) == "25 %" and estimate_dot("cat", alone).low is None
+    assert (
+        format_estimate(alone) == "0.25"
+        and format_share(alone) == "25 %"
+        and make_estimate_dot("cat", alone).low is None
+    )

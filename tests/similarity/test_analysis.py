@@ -57,7 +57,7 @@ def test_defaults_leave_out_what_is_not_installed_and_say_why(monkeypatch):
         raise ModelError(f"the weights {name!r} are not installed", remedy="install them")
 
     # minilm first: imported while `install.locate_weights` is replaced, it would keep the replacement for good.
-    monkeypatch.setattr("hardlook.models.encoders.minilm.locate_weights", missing)
+    monkeypatch.setattr("hardlook.models.weights.install.locate_weights", missing)
     monkeypatch.setattr("hardlook.models.weights.install.locate_weights", missing)
     found = analyse_labels(label_set(SENSES))
     assert tuple(found.views) == DEFAULT_MEASURES

@@ -73,8 +73,8 @@ def write_calibration(calibration: Calibration, out: Path) -> dict[str, Any]:
                 "settings": list(curve.settings),
                 "values": [score.value for score in curve.scores],
                 "spearman": curve.spearman,
-                "range": curve.span,
-                "as_meant": calibration.verdict(curve),
+                "range": curve.score_range,
+                "as_meant": calibration.is_as_expected(curve),
             }
             for curve in calibration.curves
         ],

@@ -26,14 +26,14 @@ from hardlook.report.text_tables import format_table
 Part = TypeVar("Part")
 
 
-FigureForm = StrEnum("FigureForm", ["svg", "pdf", "png", "csv"])
+FigureFormat = StrEnum("FigureFormat", ["svg", "pdf", "png", "csv"])
 
 
 def figure(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     name: Annotated[str | None, typer.Argument(help="The figure's name; without one all names are listed.")] = None,
     form: Annotated[
-        FigureForm | None,
+        FigureFormat | None,
         typer.Option("--format", help="svg and csv always work, pdf and png need the extra figures (default svg)."),
     ] = None,
     out: Annotated[
@@ -58,39 +58,39 @@ def figure(
     if name is None:
         _print_titles("figures", figures, as_json)
         return
-    chosen = _figure_form(form, out)
+    chosen = _choose_figure_format(form, out)
     path = out or Path(f"{name}.{chosen}")
     write_atomically(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
     typer.echo(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
 
 
-def _figure_form(form: FigureForm | None, out: Path | None) -> FigureForm:
+def _choose_figure_format(form: FigureFormat | None, out: Path | None) -> FigureFormat:
     """The format from its flag, else from the suffix of the file."""
     ending = out.suffix.lower().removeprefix(".") if out is not None else ""
     if form is not None:
-        if ending in list(FigureForm) and ending != form:
+        if ending in list(FigureFormat) and ending != form:
             raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
         return form
     if out is None:
-        return FigureForm.svg
-    if ending not in list(FigureForm):
+        return FigureFormat.svg
+    if ending not in list(FigureFormat):
         raise OptionError(f"--out {out}: its suffix is no format", remedy="give --format svg, pdf, png or csv")
-    return FigureForm(ending)
+    return FigureFormat(ending)
 
 
-def _content(chart: Chart, form: FigureForm, width: float, dark: bool, ppi: float) -> bytes | str:
-    if form is FigureForm.csv:
+def _content(chart: Chart, form: FigureFormat, width: float, dark: bool, ppi: float) -> bytes | str:
+    if form is FigureFormat.csv:
         return format_table(tabulate(chart), "csv")
-    svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureForm.png)
+    svg = standalone_svg(chart, width=width, dark=dark, filled=form is FigureFormat.png)
     if not svg:
         raise DataError(f"the figure {chart.title!r} has no value to draw", remedy="--format csv writes what there is")
-    if form is FigureForm.svg:
+    if form is FigureFormat.svg:
         return svg
-    kind: Literal["pdf", "png"] = "pdf" if form is FigureForm.pdf else "png"
+    kind: Literal["pdf", "png"] = "pdf" if form is FigureFormat.pdf else "png"
     return compile_figure(svg, kind, title=chart.title, words=describe(chart), ppi=ppi)
 
 
-class TableForm(StrEnum):
+class TableFormat(StrEnum):
     """The formats of tables."""
 
     latex = "latex"
@@ -98,7 +98,7 @@ class TableForm(StrEnum):
     csv = "csv"
 
 
-class IntervalForm(StrEnum):
+class IntervalStyle(StrEnum):
     """How an interval is written."""
 
     brackets = "brackets"
@@ -109,13 +109,13 @@ def table(
     run: Annotated[Path, typer.Argument(help="A run folder.")],
     name: Annotated[str | None, typer.Argument(help="The table's name; without one all names are listed.")] = None,
     form: Annotated[
-        TableForm | None,
+        TableFormat | None,
         typer.Option("--format", help="latex (needs booktabs), markdown (default), or csv with exact numbers."),
     ] = None,
     intervals: Annotated[
-        IntervalForm,
+        IntervalStyle,
         typer.Option("--intervals", help="Write [low, high], or plus-minus half their distance (not in csv)."),
-    ] = IntervalForm.brackets,
+    ] = IntervalStyle.brackets,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Write to this file instead of printing; .tex, .md or .csv sets the format."),
@@ -137,7 +137,7 @@ def table(
         _print_titles("tables", tables, as_json)
         return
     found = find_named(tables, name, "table", run)
-    text = format_table(found, _table_form(form, out).value, intervals.value)
+    text = format_table(found, _choose_table_format(form, out).value, intervals.value)
     if out is not None:
         write_atomically(out, text)
     if as_json:
@@ -148,13 +148,13 @@ def table(
         typer.echo(out if out is not None else text, nl=out is not None)
 
 
-def _table_form(form: TableForm | None, out: Path | None) -> TableForm:
+def _choose_table_format(form: TableFormat | None, out: Path | None) -> TableFormat:
     """The format from its flag, else from the suffix of the file, else Markdown."""
-    endings = {".tex": TableForm.latex, ".md": TableForm.markdown, ".csv": TableForm.csv}
+    endings = {".tex": TableFormat.latex, ".md": TableFormat.markdown, ".csv": TableFormat.csv}
     named = endings.get(out.suffix.lower()) if out is not None else None
     if form is not None and named is not None and form is not named:
         raise OptionError(f"--format {form} and --out {out} contradict each other", remedy="omit --format")
-    return form or named or TableForm.markdown
+    return form or named or TableFormat.markdown
 
 
 def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], as_json: bool) -> None:

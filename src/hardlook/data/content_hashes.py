@@ -53,7 +53,7 @@ def hash_files(paths: Sequence[Path], *, cache: Path | None = None) -> tuple[str
         now = time.time_ns()
         # Reading and hashing both release the interpreter lock.
         with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            read = dict(zip(fresh, pool.map(lambda key: fingerprints.of_file(Path(key[0])), fresh), strict=True))
+            read = dict(zip(fresh, pool.map(lambda key: fingerprints.hash_file(Path(key[0])), fresh), strict=True))
         known |= read
         _store_hashes(cache, [(*key, value) for key, value in read.items() if now - key[2] > _MIN_AGE_NANOSECONDS])
     return tuple(known[key] for key in keys)

@@ -19,7 +19,8 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DialChart, Line, Section, Table
 from hardlook.harness.stats import spearman
 
-STEADY, FLAT = 0.9, 0.2
+MIN_SPEARMAN = 0.9  # of a dial that should move its score, as an absolute value
+MAX_CONTROL_SHARE = 0.2  # of the score range of the weakest moving dial
 SETTINGS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
@@ -33,7 +34,7 @@ class DialCurve:
     spearman: float
 
     @property
-    def span(self) -> float:
+    def score_range(self) -> float:
         """The range of the score over all settings."""
         values = [score.value for score in self.scores]
         return max(values) - min(values)
@@ -46,17 +47,18 @@ class Calibration:
     benchmark: str
     curves: Sequence[DialCurve]
 
-    def verdict(self, curve: DialCurve) -> bool:
+    def is_as_expected(self, curve: DialCurve) -> bool:
         """Whether this dial moved its score, or left it flat, as it should."""
         if curve.dial.moves:
-            return abs(curve.spearman) >= STEADY
-        moving = [other.span for other in self.curves if other.dial.moves and other.dial.score == curve.dial.score]
-        return curve.span <= FLAT * min(moving, default=0.0)
+            return abs(curve.spearman) >= MIN_SPEARMAN
+        same_score = [other for other in self.curves if other.dial.score == curve.dial.score]
+        weakest = min((other.score_range for other in same_score if other.dial.moves), default=0.0)
+        return curve.score_range <= MAX_CONTROL_SHARE * weakest
 
     @property
     def passed(self) -> bool:
         """Whether every dial did as it should."""
-        return all(self.verdict(curve) for curve in self.curves)
+        return all(self.is_as_expected(curve) for curve in self.curves)
 
 
 def calibrate(
@@ -69,7 +71,7 @@ def calibrate(
 
     def scorecard(model: str, arguments: Mapping[str, Any]) -> Scorecard:
         """Score a model, or return the cached scorecard: several dials may have equal arguments, such as no fault."""
-        key = fingerprints.of_value([model, {name: value for name, value in arguments.items() if value}])
+        key = fingerprints.hash_value([model, {name: value for name, value in arguments.items() if value}])
         if key not in scorecards:
             scorecards[key] = run.score(model, arguments)
         return scorecards[key]
@@ -77,23 +79,24 @@ def calibrate(
     for dial in run.benchmark.card.dials:
         scores = [scorecard(dial.model, dial.arguments(v)).get(dial.score) for v in settings]
         values = np.array([score.value for score in scores])
-        steady = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
-        curves.append(DialCurve(dial, tuple(settings), tuple(scores), steady))
+        correlation = float(spearman(np.array(settings), values)) if np.ptp(values) > 0 else 0.0
+        curves.append(DialCurve(dial, tuple(settings), tuple(scores), correlation))
     return Calibration(benchmark, tuple(curves))
 
 
 def build_calibration_section(calibration: Calibration) -> Section:
-    """The curves as charts, and a table of the verdicts."""
+    """The curves as charts, and a table of whether each dial did as it should."""
     scores = list(dict.fromkeys(curve.dial.score for curve in calibration.curves))
     charts = [_chart(calibration, score) for score in scores]
     rows = []
     for curve in calibration.curves:
-        meant, done = "moves" if curve.dial.moves else "stays flat", "yes" if calibration.verdict(curve) else "NO"
-        rows.append((curve.dial.name, curve.dial.score, meant, curve.spearman, curve.span, done))
+        expected = "moves" if curve.dial.moves else "stays flat"
+        answer = "yes" if calibration.is_as_expected(curve) else "NO"
+        rows.append((curve.dial.name, curve.dial.score, expected, curve.spearman, curve.score_range, answer))
     table = Table(
         "What each dial did",
-        f"A dial that is meant to move its score needs a Spearman of at least {STEADY} in size; a control may move "
-        f"it by at most a fifth of the weakest moving dial.",
+        f"A dial that is meant to move its score needs a Spearman of at least {MIN_SPEARMAN} in size; a control may "
+        f"move it by at most a fifth of the weakest moving dial.",
         ("dial", "score", "meant to", "Spearman", "range of the score", "as meant"),
         rows,
     )

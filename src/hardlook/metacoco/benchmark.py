@@ -6,7 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.metacoco.evaluation import SCHEMA, encode_images, evaluate_units
-from hardlook.metacoco.options import MetaCocoOptions, chosen_readings
+from hardlook.metacoco.options import MetaCocoOptions, get_readings
 from hardlook.metacoco.published import list_results, list_tables
 from hardlook.metacoco.report import QUALITIES, build_sections, describe_unit, draw_unit
 from hardlook.metacoco.scores import SCORES, compute_unit_qualities, published_slice, score_records, tally_records
@@ -49,7 +49,7 @@ METACOCO = Benchmark(
     score=partial(score_records, CARD),
     report=build_sections,
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=draw_unit,
     setup=encode_images,
     tallies=tally_records,

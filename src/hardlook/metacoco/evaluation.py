@@ -18,7 +18,7 @@ from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metacoco.tasks.checking import check_tasks
 from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
 from hardlook.metacoco.tasks.eligibility import has_common_supports
-from hardlook.metacoco.tasks.images import Numbers, make_key, random_numbers
+from hardlook.metacoco.tasks.images import Numbers, draw_random_numbers, make_key
 from hardlook.metacoco.units import TaskSettings, TaskUnit, find_eligible, load_images
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.feature_tables import FeatureTable, build_feature_table
@@ -88,7 +88,9 @@ def shuffle_queries(tasks: Tasks, seed: int) -> Numbers:
     Ordered class by class they would give the labels away to a learner that looks at all of them.
     """
     key = make_key(seed, "order of queries", tasks.mode, tasks.ways, tasks.shots)
-    return np.argsort(random_numbers(key, tasks.index[:, None], np.arange(tasks.query[0].size)), axis=1, kind="stable")
+    return np.argsort(
+        draw_random_numbers(key, tasks.index[:, None], np.arange(tasks.query[0].size)), axis=1, kind="stable"
+    )
 
 
 def build_episodes(units: Sequence[TaskUnit], tasks: Tasks, order: Numbers, model: Any) -> list[Episode]:

@@ -106,7 +106,7 @@ class MetaCocoOptions(BenchmarkOptions):
         return self.encoder or ("planted-encoder" if self.planted else "efficientnet-lite0")
 
 
-def chosen_readings(options: MetaCocoOptions) -> tuple[Reading, ...]:
-    """Which supports blind tasks have."""
+def get_readings(options: MetaCocoOptions) -> tuple[Reading, ...]:
+    """The reading of a run: which supports blind tasks have."""
     value = options.blind_supports
     return (Reading("blind-supports", value, BLIND_SUPPORTS[value], tuple(BLIND_SUPPORTS), "ours"),)

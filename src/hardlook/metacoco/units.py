@@ -15,7 +15,7 @@ import numpy as np
 
 from hardlook.data.concept_context import ConceptContextDataset, ImageTable, build_image_table, open_dataset
 from hardlook.errors import DataError, OptionError
-from hardlook.fingerprints import of_sources, of_value
+from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.harness.benchmark import Unit, UnitList
 from hardlook.harness.scorecard import LeftOut
 from hardlook.metacoco.options import MetaCocoOptions
@@ -168,7 +168,7 @@ def _fingerprint_encoder(options: MetaCocoOptions) -> str:
     if options.encoder_given:
         return build_inner(options.encoder_name(), "encoder", options.encoder_args).whole_fingerprint()
     default = find(options.encoder_name())
-    return of_value([default.card.name, of_sources(sources_of(cast("type", default.factory())))])
+    return hash_value([default.card.name, hash_sources(sources_of(cast("type", default.factory())))])
 
 
 def make_source(options: MetaCocoOptions) -> ImageSource:
@@ -266,7 +266,7 @@ def _load_dataset(dataset: ConceptContextDataset, source: ImageSource) -> TaskIm
         tuple(row.path for row in kept),
         contents,
         tuple(row.name for row in kept),
-        of_value([[row.name, row.concept, row.context, row.split, hash_of[row.name]] for row in kept]),
+        hash_value([[row.name, row.concept, row.context, row.split, hash_of[row.name]] for row in kept]),
         left_out=tuple(left_out),
     )
 

@@ -32,7 +32,7 @@ from hardlook.metrics.arrays import Values, checked_similarity
 from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches
 
 RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
-SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
+N_SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
 _AT_50, _AT_75 = 0, 5  # the indices of the thresholds .5 and .75 among the ten
 _SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
 
@@ -112,12 +112,12 @@ class ApTable:
     """AP and recall of every area range, IoU threshold and class.
 
     `precision` and `recall` (4 area ranges, 10 thresholds, K), NaN for a class without objects in the range;
-    `few_recall` maps a number of detections per image and class to recall (10, K).
+    `recall_at` maps the number of detections allowed per image and class to recall (10, K).
     """
 
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
-    few_recall: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
+    recall_at: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
 
     def per_class(self) -> NDArray[np.float64]:
         """(K,) AP of each class over the ten thresholds, all areas; NaN for a class without objects."""
@@ -129,16 +129,16 @@ class ApTable:
         precision, recall = self.precision[..., chosen], self.recall[..., chosen]
         figures = {"AP": precision[0], "AP50": precision[0, _AT_50], "AP75": precision[0, _AT_75]}
         figures |= {f"AP{name[0]}": precision[i] for i, name in enumerate(AREA_RANGES) if i}
-        figures |= {f"AR{most}": values[..., chosen] for most, values in sorted(self.few_recall.items())}
+        figures |= {f"AR{limit}": values[..., chosen] for limit, values in sorted(self.recall_at.items())}
         figures |= {"AR": recall[0]} | {f"AR{name[0]}": recall[i] for i, name in enumerate(AREA_RANGES) if i}
         return {name: _mean(values) for name, values in figures.items()}
 
 
 def vanilla_precision(table: MatchTable) -> ApTable:
     """COCO's AP, as pycocotools: matched within classes; other labels get no credit."""
-    few = {most: _recall_of_few(table, most) for most in (1, 10)}
+    recall_at = {limit: _compute_recall_at(table, limit) for limit in (1, 10)}
     precision, recall = _accumulated(table, table.by_class, np.eye(table.classes))
-    return ApTable(precision, recall, few)
+    return ApTable(precision, recall, recall_at)
 
 
 def soft_precision(table: MatchTable, similarity: Values | None = None) -> ApTable:
@@ -160,9 +160,9 @@ def _accumulated(
     return precision.reshape(*_SHAPE, -1), recall.reshape(*_SHAPE, -1)
 
 
-def _recall_of_few(table: MatchTable, most: int) -> NDArray[np.float64]:
-    """(10, K) recall over all areas when only the best `most` detections of an image and class count."""
-    first = table.rank < most
+def _compute_recall_at(table: MatchTable, limit: int) -> NDArray[np.float64]:
+    """(10, K) recall over all areas when only the best `limit` detections per image and class count."""
+    first = table.rank < limit
     labels, found = table.labels[first], table.by_class[: len(IOU_THRESHOLDS), first] >= 0
     weights = found * table.multiplicity[table.image[first]]
     hits = np.array([np.bincount(labels, row, minlength=table.classes) for row in weights])
@@ -178,8 +178,8 @@ def _mean(values: NDArray[np.float64]) -> float:
 def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]) -> NDArray[np.int16]:
     # The last two entries of the lookup stand for UNMATCHED = -1 and IGNORED = -2, which index from the end.
     codes = np.array([-2, -1], np.int16)
-    found = [np.concatenate([classes, codes])[matches].reshape(SETTINGS, -1) for matches, classes in images]
-    return np.concatenate(found or [np.zeros((SETTINGS, 0), np.int16)], axis=1)
+    found = [np.concatenate([classes, codes])[matches].reshape(N_SETTINGS, -1) for matches, classes in images]
+    return np.concatenate(found or [np.zeros((N_SETTINGS, 0), np.int16)], axis=1)
 
 
 def _ranks(labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:

@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from hardlook.metrics.kernels import load_kernels
 
 MARGIN = 0.4  # of the region's longer side
-MIN_SHOWN = 40  # pixels
-LARGE_ENOUGH = 256  # pixels: smaller parts are enlarged
+MIN_REGION_SIDE = 40  # pixels: a smaller region gets the margin of one of this size
+MIN_CROP_SIDE = 256  # pixels: a crop whose longer side is below this is enlarged
 
 
 @dataclass(frozen=True)
@@ -175,9 +175,9 @@ def crop_around(*masks: NDArray[np.bool_], points: Iterable[tuple[float, float]]
     union = np.logical_or.reduce(masks)
     height, width = union.shape
     box = find_bounding_box(union) or Box(0, 0, height, width)
-    margin = round(MARGIN * max(box.height, box.width, MIN_SHOWN))
+    margin = round(MARGIN * max(box.height, box.width, MIN_REGION_SIDE))
     for x, y in points:
         row, column = round(y), round(x)
         box = Box(min(box.top, row), min(box.left, column), max(box.bottom, row + 1), max(box.right, column + 1))
     shown = box.grown(margin, (height, width))
-    return Crop(shown, max(1, -(-LARGE_ENOUGH // max(shown.height, shown.width))))
+    return Crop(shown, max(1, -(-MIN_CROP_SIDE // max(shown.height, shown.width))))

@@ -17,7 +17,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from hardlook.fingerprints import of_array
+from hardlook.fingerprints import hash_array
 
 Key = Callable[[NDArray[Any]], str]
 
@@ -52,7 +52,7 @@ class ContentKeys:
         if fixed and number in permanent and permanent[number][0]() is array:
             return permanent[number][1]
         self.hashed += 1
-        key = of_array(array)
+        key = hash_array(array)
         if fixed:
             permanent[number] = (weakref.ref(array, lambda _: permanent.pop(number, None)), key)
         return key

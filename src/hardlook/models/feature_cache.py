@@ -55,13 +55,13 @@ class CachedEncoder:
     ) -> None:
         self.encoder, self.most_bytes = encoder, most_bytes
         self.dimension = encoder.dimension
-        self.root, self.folder = folder, folder / fingerprints.of_value([identity, size])
+        self.root, self.folder = folder, folder / fingerprints.hash_value([identity, size])
         self.encoded = self.found = 0
         self._writes = 0
 
     def encode(self, images: Sequence[Image]) -> Features:
         """As the wrapped encoder's: vectors (N, D) float32 and, where it has them, maps."""
-        keys = [fingerprints.of_array(image) for image in images]
+        keys = [fingerprints.hash_array(image) for image in images]
         known = {key: entry for key in dict.fromkeys(keys) if (entry := self._read(key)) is not None}
         fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
         self.encoded += len(fresh)

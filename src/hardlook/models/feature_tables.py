@@ -104,7 +104,7 @@ def build_feature_table(
     encoder = build(encoder_name, "encoder", encoder_args)
     identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
     home = (folder or default_tables_folder()) / identity
-    places = {kept: home / fingerprints.of_value([list(content), kept]) for kept in (False, True)}
+    places = {kept: home / fingerprints.hash_value([list(content), kept]) for kept in (False, True)}
     if (found := _find_complete(places, maps)) is None:
         # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
         with lock_folder(home):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import ModelError
-from hardlook.fingerprints import of_file, of_sources, of_value
+from hardlook.fingerprints import hash_file, hash_sources, hash_value
 from hardlook.models.arguments import complete_arguments
 from hardlook.models.registry import find
 
@@ -42,7 +42,7 @@ class ModelIdentity:
 
     def fingerprint(self) -> str:
         """A short hash of all of it: equal for models that give the same answers."""
-        return of_value(asdict(self))
+        return hash_value(asdict(self))
 
 
 def identify(model: object, *, name: str, role: str, args: Mapping[str, Any] | None = None) -> ModelIdentity:
@@ -56,7 +56,7 @@ def identify(model: object, *, name: str, role: str, args: Mapping[str, Any] | N
         name=name,
         role=role,
         args=_all_arguments(name, args or {}),
-        source=str(own()) if callable(own) else of_sources(sources_of(type(model))),
+        source=str(own()) if callable(own) else hash_sources(sources_of(type(model))),
         weights=_hash_weights(model, name),
         device=str(getattr(model, "device", "")),
     )
@@ -76,7 +76,7 @@ def _hash_weights(model: object, name: str) -> dict[str, str]:
     files = [Path(path) for path in getattr(model, "weights_files", ())]
     if absent := [path for path in files if not path.is_file()]:
         raise ModelError(f"the model {name!r} names a weights file that is not there", file=absent[0])
-    return {path.name: of_file(path) for path in sorted(files)}
+    return {path.name: hash_file(path) for path in sorted(files)}
 
 
 def sources_of(kind: type) -> list[Path]:

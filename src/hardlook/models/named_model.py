@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import ModelError, OptionError
-from hardlook.fingerprints import of_sources, of_value
+from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.identity import ModelIdentity, identify, sources_of
 from hardlook.models.registry import build, find
@@ -47,11 +47,11 @@ class NamedModel:
             for key, value in self.identity.args.items()
             if key != "device" and Path(str(value)).name not in self.identity.weights
         }
-        return of_value([self.identity.name, args, self.identity.source])
+        return hash_value([self.identity.name, args, self.identity.source])
 
     def whole_fingerprint(self) -> str:
         """`fingerprint` with the weights and the kind of device, for callers that name neither."""
-        return of_value([self.fingerprint(), dict(self.identity.weights), self.device.split(":")[0]])
+        return hash_value([self.fingerprint(), dict(self.identity.weights), self.device.split(":")[0]])
 
 
 class OuterModel:
@@ -64,7 +64,7 @@ class OuterModel:
 
     def fingerprint(self) -> str:
         """A hash of this model's code and of the inner model's name, arguments and code."""
-        return of_value([of_sources(sources_of(type(self))), self._inner.fingerprint()])
+        return hash_value([hash_sources(sources_of(type(self))), self._inner.fingerprint()])
 
 
 def build_inner(

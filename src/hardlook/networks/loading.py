@@ -51,7 +51,7 @@ def load_state_dict(path: Path) -> LoadedWeights:
     if not path.is_file():
         raise DataError("the weights file does not exist", file=path, remedy="give the path of a file with --weights")
     content = _read_safetensors(path) if path.suffix == ".safetensors" else _read_torch(path)
-    return LoadedWeights(_unwrapped(content, path), fingerprints.of_file(path), path)
+    return LoadedWeights(_unwrapped(content, path), fingerprints.hash_file(path), path)
 
 
 def check_keys(module: nn.Module, state: Mapping[str, Tensor]) -> KeyDifferences:

@@ -120,7 +120,7 @@ def build_mask_decoder() -> nn.Module:
     from torch import nn
     from torch.nn.functional import relu
 
-    def perceptron() -> nn.Module:
+    def mlp() -> nn.Module:
         wide, narrow = nn.Linear(CHANNELS, HIDDEN), nn.Linear(HIDDEN, CHANNELS)
         return nn.Sequential(OrderedDict(lin1=wide, act=nn.ReLU(), lin2=narrow))
 
@@ -151,7 +151,7 @@ def build_mask_decoder() -> nn.Module:
             self.self_attn = Attention(CHANNELS)
             self.cross_attn_token_to_image = Attention(CHANNELS // 2)
             self.cross_attn_image_to_token = Attention(CHANNELS // 2)
-            self.mlp = perceptron()
+            self.mlp = mlp()
             self.norm1, self.norm2, self.norm3, self.norm4 = (nn.LayerNorm(CHANNELS) for _ in range(4))
 
         def forward(self, tokens: Tensor, image: Tensor, start: Tensor, grid: Tensor) -> tuple[Tensor, Tensor]:

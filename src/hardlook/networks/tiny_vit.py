@@ -28,10 +28,10 @@ CHANNELS = 256
 CLASSES = 1000
 
 
-def offset_numbers(side: int) -> list[list[int]]:
-    """Index of the learnt bias of each pair of window cells, (side^2, side^2): one per distance in rows and columns.
+def compute_relative_position_index(side: int) -> list[list[int]]:
+    """Which learnt bias each pair of window cells uses, (side^2, side^2): one per distance in rows and columns.
 
-    >>> offset_numbers(2)
+    >>> compute_relative_position_index(2)
     [[0, 1, 2, 3], [1, 0, 3, 2], [2, 3, 0, 1], [3, 2, 1, 0]]
     """
     cells = [(row, column) for row in range(side) for column in range(side)]
@@ -48,12 +48,12 @@ def build_tiny_vit() -> nn.Module:
         convolution = nn.Conv2d(inputs, outputs, kernel, stride, kernel // 2, groups=groups, bias=False)
         return nn.Sequential(OrderedDict(c=convolution, bn=nn.BatchNorm2d(outputs)))
 
-    def perceptron(width: int) -> nn.Module:
+    def mlp(width: int) -> nn.Module:
         wide, narrow = nn.Linear(width, EXPANSION * width), nn.Linear(EXPANSION * width, width)
         return nn.Sequential(OrderedDict(norm=nn.LayerNorm(width), fc1=wide, act=nn.GELU(), fc2=narrow))
 
-    class Bottleneck(nn.Module):
-        """MBConv (1x1, depthwise 3x3, 1x1); with a shortcut it is a block, without one a downsampling layer."""
+    class MBConv(nn.Module):
+        """1x1, depthwise 3x3 and 1x1 convolutions; with a shortcut it is a block, without one a downsampling layer."""
 
         def __init__(self, inputs: int, wide: int, outputs: int, stride: int, shortcut: bool) -> None:
             super().__init__()
@@ -68,7 +68,7 @@ def build_tiny_vit() -> nn.Module:
             return gelu(x + y) if self.shortcut else y
 
     class WindowAttention(nn.Module):
-        """Every cell of a window attends to all of them, with a learnt bias for each offset."""
+        """Every cell of a window attends to all of them, with a learnt bias for each relative position."""
 
         def __init__(self, width: int, heads: int, side: int) -> None:
             super().__init__()
@@ -77,13 +77,14 @@ def build_tiny_vit() -> nn.Module:
             self.qkv = nn.Linear(width, 3 * width)
             self.proj = nn.Linear(width, width)
             self.attention_biases = nn.Parameter(torch.zeros(heads, side * side))
-            self.register_buffer("numbers", torch.tensor(offset_numbers(side)), persistent=False)
+            index = torch.tensor(compute_relative_position_index(side))
+            self.register_buffer("relative_position_index", index, persistent=False)
 
         def forward(self, x: Tensor) -> Tensor:
             """(windows, side^2, width) to the same."""
             # Channels are ordered by head, then query, key and value, so heads are split first.
             query, key, value = self.qkv(self.norm(x)).unflatten(2, (self.heads, -1)).transpose(1, 2).chunk(3, dim=-1)
-            biases = self.attention_biases[:, self.get_buffer("numbers")]
+            biases = self.attention_biases[:, self.get_buffer("relative_position_index")]
             weights = (query @ key.mT * query.shape[-1] ** -0.5 + biases).softmax(-1)
             out: Tensor = self.proj((weights @ value).transpose(1, 2).flatten(2))
             return out
@@ -96,17 +97,17 @@ def build_tiny_vit() -> nn.Module:
             self.side = side
             self.attn = WindowAttention(width, heads, side)
             self.local_conv = conv_norm(width, width, 3, groups=width)
-            self.mlp = perceptron(width)
+            self.mlp = mlp(width)
 
         def forward(self, x: Tensor) -> Tensor:
             """(N, width, H, W) to the same."""
-            x = self.local_conv(x + self.windowed(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
+            x = self.local_conv(x + self.attend_in_windows(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2))
             cells = x.permute(0, 2, 3, 1)
             out: Tensor = (cells + self.mlp(cells)).permute(0, 3, 1, 2)
             return out
 
-        def windowed(self, x: Tensor) -> Tensor:
-            """(N, H, W, width) to the same; zero-padded to whole windows inside."""
+        def attend_in_windows(self, x: Tensor) -> Tensor:
+            """Attention within each window, (N, H, W, width) to the same; zero-padded to whole windows inside."""
             height, width = x.shape[1:3]
             x = pad(x, (0, 0, 0, -width % self.side, 0, -height % self.side))
             down, across = x.shape[1] // self.side, x.shape[2] // self.side
@@ -121,13 +122,13 @@ def build_tiny_vit() -> nn.Module:
         blocks = nn.Sequential()
         for _ in range(DEPTHS[number]):
             if number == 0:
-                blocks.append(Bottleneck(width, EXPANSION * width, width, 1, shortcut=True))
+                blocks.append(MBConv(width, EXPANSION * width, width, 1, shortcut=True))
             else:
                 blocks.append(WindowBlock(width, HEADS[number], WINDOWS[number]))
         if number == len(WIDTHS) - 1:
             return nn.Sequential(OrderedDict(blocks=blocks))
         following = WIDTHS[number + 1]
-        step = Bottleneck(width, following, following, STRIDES[number], shortcut=False)
+        step = MBConv(width, following, following, STRIDES[number], shortcut=False)
         return nn.Sequential(OrderedDict(blocks=blocks, downsample=step))
 
     def stem() -> nn.Module:

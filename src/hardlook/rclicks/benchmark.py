@@ -6,7 +6,7 @@ from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.rclicks.evaluation import SCHEMA, evaluate_units
-from hardlook.rclicks.options import RClicksOptions, chosen_readings
+from hardlook.rclicks.options import RClicksOptions, get_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
 from hardlook.rclicks.report import build_sections, describe_unit, draw_unit
 from hardlook.rclicks.scores import QUALITIES, SCORES, compute_unit_qualities, score_records, tally_records
@@ -46,7 +46,7 @@ RCLICKS = Benchmark(
     report=build_sections,
     prepare=prepare_unit,
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=draw_unit,
     tallies=tally_records,
     qualities=compute_unit_qualities,

@@ -86,9 +86,9 @@ def evaluate(
     from hardlook.harness.runs.evaluation import pin_threads
     from hardlook.harness.runs.progress import open_progress
     from hardlook.rclicks.click_evaluation.evaluation import (
-        AnswerFile,
         ClickEvaluation,
         EvaluationSettings,
+        RowCache,
         evaluate_models,
     )
     from hardlook.rclicks.click_evaluation.report import write_evaluation
@@ -107,8 +107,8 @@ def evaluate(
     settings = EvaluationSettings(draws, seed, Readings(**readings), clicked.fingerprint)
     with open_progress(quiet) as start:
         advance = start(len(clicked.sources), 0)
-        results = evaluate_models(clicked.sources, named, settings, AnswerFile(out / "answers.jsonl"), advance)
-    if not all(results.whole(name) for name in named):
+        results = evaluate_models(clicked.sources, named, settings, RowCache(out / "answers.jsonl"), advance)
+    if not all(results.get_stem_rows(name) for name in named):
         key, why = results.unread[0]
         raise DataError(f"no stem could be read; the first: {why}", unit=key, remedy="check --data")
     evaluation = ClickEvaluation(named, clicked, settings, results)

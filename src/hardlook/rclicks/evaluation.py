@@ -85,7 +85,7 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
         simulations.append((source, simulate_clicks(instance, courses, click_model, rules)))
         if people is not None and len(people):
             simulations.append((source, simulate_first_clicks(instance, people)))
-    results = iter(run_simulations(simulations, prompts_a_call=options.prompts_a_call))
+    results = iter(run_simulations(simulations, prompts_per_call=options.prompts_a_call))
     clicks = describe_click_model(options.clicks, options.clicks_args)
     records = []
     for unit in units:

@@ -91,7 +91,7 @@ def halves_reading(options: RClicksOptions) -> str:
     return value
 
 
-def chosen_readings(options: RClicksOptions) -> tuple[Reading, ...]:
+def get_readings(options: RClicksOptions) -> tuple[Reading, ...]:
     """Every reading that ran; the first two take effect when the clicks are made."""
     values = (options.group_rule, options.perfect, failure_reading(options), halves_reading(options))
     return tuple(

@@ -37,10 +37,10 @@ def estimate_to_json(estimate: Estimate | None, keys: Sequence[str] = _KEYS) -> 
     return {key: values[key] for key in keys}
 
 
-def estimate_dot(label: str, estimate: Estimate, group: str = "", *, times: float = 1) -> Dot:
-    """An estimate, multiplied by `times`, as a row of a dot chart."""
-    low, high = (finite_or_none(bound * times) for bound in (estimate.interval.low, estimate.interval.high))
-    return Dot(label, times * estimate.value, low, high, group)
+def make_estimate_dot(label: str, estimate: Estimate, group: str = "", *, scale: float = 1) -> Dot:
+    """An estimate, multiplied by `scale`, as a row of a dot chart."""
+    low, high = (finite_or_none(bound * scale) for bound in (estimate.interval.low, estimate.interval.high))
+    return Dot(label, scale * estimate.value, low, high, group)
 
 
 def format_estimate(estimate: Estimate, decimals: int = 2) -> str:

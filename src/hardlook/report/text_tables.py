@@ -27,8 +27,8 @@ from hardlook.report.formatting import MISSING, format_exact, format_number, is_
 from hardlook.report.html_tables import Cell, choose_cell_decimals, is_numeric_column, pad_rows
 from hardlook.report.markup import CODE, strip_backticks
 
-Form = Literal["latex", "markdown", "csv"]
-Intervals = Literal["brackets", "plus-minus"]
+TextFormat = Literal["latex", "markdown", "csv"]
+IntervalStyle = Literal["brackets", "plus-minus"]
 
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -45,12 +45,12 @@ _LATEX = {
 }
 
 
-def format_table(table: Table, form: Form, intervals: Intervals = "brackets") -> str:
+def format_table(table: Table, text_format: TextFormat, intervals: IntervalStyle = "brackets") -> str:
     """The table as text; `low` and `high` become one column, `[low, high]` or plus-minus half their distance."""
-    if form == "csv":
+    if text_format == "csv":
         return _format_csv(table)
     columns, rows, right = _format_cells(table, intervals)
-    return _format_latex(columns, rows, right) if form == "latex" else _format_markdown(columns, rows, right)
+    return _format_latex(columns, rows, right) if text_format == "latex" else _format_markdown(columns, rows, right)
 
 
 def _format_csv(table: Table) -> str:
@@ -62,7 +62,7 @@ def _format_csv(table: Table) -> str:
     return stream.getvalue()
 
 
-def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[list[str]], list[bool]]:
+def _format_cells(table: Table, intervals: IntervalStyle) -> tuple[list[str], list[list[str]], list[bool]]:
     """Column names, texts of the cells, and which columns are right-aligned."""
     cells = pad_rows(table.rows, len(table.columns))
     columns = [[row[index] for row in cells] for index in range(len(table.columns))]
@@ -83,10 +83,10 @@ def _format_cells(table: Table, intervals: Intervals) -> tuple[list[str], list[l
     return names, [list(row) for row in zip(*texts, strict=True)], right
 
 
-def _format_interval(low: Cell, high: Cell, decimals: int, form: Intervals) -> str:
+def _format_interval(low: Cell, high: Cell, decimals: int, style: IntervalStyle) -> str:
     if not (is_number(low) and is_number(high)):
         return MISSING
-    if form == "plus-minus":
+    if style == "plus-minus":
         return f"\N{PLUS-MINUS SIGN}{format_number((high - low) / 2, decimals)}"
     return f"[{format_number(low, decimals)}, {format_number(high, decimals)}]"
 

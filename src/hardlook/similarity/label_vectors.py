@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
-from hardlook.fingerprints import of_data, of_value
+from hardlook.fingerprints import hash_data, hash_value
 from hardlook.models.registry import build
 from hardlook.randomness import generator
 from hardlook.similarity.label_synsets import UnknownPolicy
@@ -102,7 +102,7 @@ def load_word_vectors(labels: Sequence[Label], path: Path, unknown: UnknownPolic
         )
     vectors = np.array(rows, np.float32).reshape(len(rows), known.dimension)
     source = f"{known.format} vectors of {known.dimension} dimensions, {path.name}"
-    return LabelVectors(vectors, tuple(treated), of_value([of_data(file) for file in known.files]), source)
+    return LabelVectors(vectors, tuple(treated), hash_value([hash_data(file) for file in known.files]), source)
 
 
 def encode_labels(labels: Sequence[Label], model: str, arguments: Mapping[str, Any]) -> LabelVectors:
@@ -113,7 +113,7 @@ def encode_labels(labels: Sequence[Label], model: str, arguments: Mapping[str, A
     files = [Path(file) for file in getattr(encoder, "weights_files", ())]
     settings = {key: str(value) for key, value in arguments.items() if key not in ("path", "weights")}
     described = "".join(f", {key} {value!r}" for key, value in sorted(settings.items()))
-    fingerprint = of_value([settings, [of_data(file) for file in files]])
+    fingerprint = hash_value([settings, [hash_data(file) for file in files]])
     source = f"the text encoder {model}{described}"
     return LabelVectors(encoder.encode_text(texts), tuple(treated), fingerprint, source)
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import OptionError
-from hardlook.fingerprints import of_data, of_value
+from hardlook.fingerprints import hash_data, hash_value
 from hardlook.similarity.label_synsets import UnknownPolicy, assign_synsets, check_policy
 from hardlook.similarity.labels import LabelSet, is_void_label
 from hardlook.similarity.matrix import cosine_matrix
@@ -124,11 +124,11 @@ def compute_similarity(
     rows = np.flatnonzero(~is_void)
     labels = LabelSet(label_set.name, label_set.variant, tuple(label_set.labels[row] for row in rows))
     matrix = np.eye(len(label_set))
-    description, fingerprint = found.sentence, of_value("identity")
+    description, fingerprint = found.sentence, hash_value("identity")
     treated: tuple[tuple[str, str], ...] = ()
     if found.kind == "wordnet":
         description = DESCRIPTIONS[measure]
-        fingerprint = of_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
+        fingerprint = hash_data(Path(str(files("hardlook.similarity.wordnet"))) / "data")
         matrix[np.ix_(rows, rows)], treated = _compute_wordnet(measure, labels, unknown)
     elif found.kind != "identity":
         from hardlook.similarity.label_vectors import encode_labels, load_word_vectors

@@ -12,7 +12,7 @@ from hardlook.caching import ArrayCache
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
 from hardlook.toss.evaluation import SCHEMA, evaluate_units
 from hardlook.toss.galleries import draw_unit
-from hardlook.toss.options import TossOptions, chosen_readings
+from hardlook.toss.options import TossOptions, get_readings
 from hardlook.toss.pixel_sums import CREDIT, IOU
 from hardlook.toss.published import list_results, list_tables
 from hardlook.toss.report import build_sections, describe_unit
@@ -58,7 +58,7 @@ TOSS = Benchmark(
     report=build_sections,
     prepare=partial(prepare_unit, cache=_CACHE),
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=partial(draw_unit, cache=_CACHE),
     tallies=tally_records,
     qualities=compute_unit_qualities,

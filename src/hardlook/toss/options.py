@@ -172,6 +172,6 @@ def shared_readings(options: OneShotOptions) -> tuple[Reading, ...]:
     return (_get_reading(options, "void"), size)
 
 
-def chosen_readings(options: TossOptions) -> tuple[Reading, ...]:
+def get_readings(options: TossOptions) -> tuple[Reading, ...]:
     """All readings of a run."""
     return (_get_reading(options, "scs"), *shared_readings(options), _get_reading(options, "mixed"))

@@ -67,7 +67,7 @@ def list_pair_sources(options: OneShotOptions) -> Mapping[str, Path | str]:
     given: dict[str, Path | str] = dict(options.data)
     if "pairs" in options.data:
         listed = list_pair_files(options.data["pairs"])
-        given["pairs"] = fingerprints.of_value([[file.name, fingerprints.of_file(file.path)] for file in listed])
+        given["pairs"] = fingerprints.hash_value([[file.name, fingerprints.hash_file(file.path)] for file in listed])
     if options.pred is not None:
         given["pred"] = options.pred
     if options.labels is not None:
@@ -164,7 +164,7 @@ def make_settings(options: OneShotOptions, source: ClassMaskSource, listing: str
     """What the pairs of one list share."""
     return PairSettings(
         source,
-        key=fingerprints.of_value({name: str(path) for name, path in source.paths().items()} or repr(source)),
+        key=fingerprints.hash_value({name: str(path) for name, path in source.paths().items()} or repr(source)),
         listing=listing,
         size=0 if options.size == "original" else int(options.size),
         seed=options.seed,

@@ -42,12 +42,12 @@ class SaliencyMaskCache:
 
     def __init__(self, model: SaliencyModel, identity: str, folder: Path) -> None:
         self.model = model
-        self.folder = folder / fingerprints.of_value([identity, THRESHOLD])
+        self.folder = folder / fingerprints.hash_value([identity, THRESHOLD])
         self.computed = self.found = 0
 
     def masks(self, images: Sequence[Image]) -> list[NDArray[np.bool_]]:
         """One (H, W) bool mask per image: where the saliency map exceeds .5."""
-        keys = [fingerprints.of_array(image) for image in images]
+        keys = [fingerprints.hash_array(image) for image in images]
         known = {key: mask for key in dict.fromkeys(keys) if (mask := self._read(key)) is not None}
         fresh = {key: image for key, image in zip(keys, images, strict=True) if key not in known}
         self.computed += len(fresh)

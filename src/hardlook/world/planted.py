@@ -97,7 +97,7 @@ class PlantedWorld:
 
     def fingerprint(self) -> str:
         """A short hash of the generator's version and all options."""
-        return fingerprints.of_value({"planted world": VERSION, **asdict(self)})
+        return fingerprints.hash_value({"planted world": VERSION, **asdict(self)})
 
     def _scene_options(self, index: int) -> _SceneOptions:
         concept, context, salient = self.concept(index), self.context(index), self.is_salient(index)

@@ -218,7 +218,7 @@ def test_a_run_inside_its_data_resumes_and_moved_data_stay_the_same_data(tmp_pat
 
 def test_a_shard_that_chose_another_batch_size_takes_the_folders(tmp_path, monkeypatch):
     sizes = iter([3, 5])
-    monkeypatch.setattr("hardlook.harness.runs.launch.choose_batch_size", lambda here, units: next(sizes))
+    monkeypatch.setattr("hardlook.harness.runs.plan.choose_batch_size", lambda here, units: next(sizes))
     small_run(tmp_path, shard=(1, 2), batch_size=None)
     # The second shard looked before run.json was there.
     monkeypatch.setattr("hardlook.harness.runs.folder.RunFolder.exists", lambda self: False)

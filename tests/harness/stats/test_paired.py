@@ -18,7 +18,7 @@ from hardlook.harness.stats import (
     ratio,
     resampling,
 )
-from hardlook.harness.stats.paired import SwapCounts, count_swaps, draw_swaps, is_exact, random_swaps
+from hardlook.harness.stats.paired import SwapCounts, count_swaps, draw_random_swaps, draw_swaps, is_exact
 
 pairs = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(9, 20)), min_size=2, max_size=12)
 
@@ -295,11 +295,11 @@ def test_every_swap_of_few_clusters_and_random_ones_of_many() -> None:
 
 
 def test_random_swaps_are_fair_and_do_not_depend_on_blocks() -> None:
-    whole = np.concatenate(list(random_swaps(30, 400, np.random.default_rng(1))))
+    whole = np.concatenate(list(draw_random_swaps(30, 400, np.random.default_rng(1))))
     assert set(np.unique(whole)) == {0.0, 1.0}
     # 12,000 fair coins: the mean has a standard error of 0.0046.
     assert abs(whole.mean() - 0.5) < 0.02
-    assert np.array_equal(whole[:7], np.concatenate(list(random_swaps(30, 7, np.random.default_rng(1)))))
+    assert np.array_equal(whole[:7], np.concatenate(list(draw_random_swaps(30, 7, np.random.default_rng(1)))))
 
 
 def test_no_swap_tried_gives_one_and_undefined_differences_give_nothing() -> None:

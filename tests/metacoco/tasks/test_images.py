@@ -11,11 +11,11 @@ from hardlook.data.concept_context import ImageTable
 from hardlook.metacoco.tasks.images import (
     NOWHERE,
     build_image_pools,
-    distinct_positions,
+    draw_distinct_positions,
+    draw_random_numbers,
     make_key,
-    random_below,
-    random_numbers,
-    random_shares,
+    reduce_below,
+    scale_to_unit_interval,
 )
 
 
@@ -28,14 +28,14 @@ def test_pools_hold_each_content_once_as_sets_say(table):
     pools = build_image_pools(table)
     for k in range(len(table.concepts)):
         of_concept = {int(c) for c, own in zip(table.content, table.concept == k, strict=True) if own}
-        assert sorted(table.content[pool_rows(pools, pools.whole(k))].tolist()) == sorted(of_concept)
+        assert sorted(table.content[pool_rows(pools, pools.concept_pools(k))].tolist()) == sorted(of_concept)
         for x in range(len(table.contexts)):
             inside = set(table.content[(table.concept == k) & (table.context == x)].tolist())
-            rows = pool_rows(pools, pools.cell(k, x))
+            rows = pool_rows(pools, pools.cell_pools(k, x))
             assert sorted(table.content[rows].tolist()) == sorted(inside)
             assert all(table.concept[row] == k and table.context[row] == x for row in rows)
             if inside:  # an empty cell is never a support context
-                outside = pool_rows(pools, pools.outside(k, x))
+                outside = pool_rows(pools, pools.outside_pools(k, x))
                 assert sorted(table.content[outside].tolist()) == sorted(of_concept - inside)
                 assert all(table.concept[row] == k and table.context[row] != x for row in outside)
 
@@ -54,7 +54,7 @@ def test_twins_are_contents_of_several_cells(table):
 def test_positions_are_found_again(table, seed):
     pools, rng = build_image_pools(table), np.random.default_rng(seed)
     asked, content = rng.integers(0, len(pools.sizes), 50), rng.choice(pools.content, 50)
-    for pool, wanted, found in zip(asked, content, pools.positions(asked, content), strict=True):
+    for pool, wanted, found in zip(asked, content, pools.find_positions(asked, content), strict=True):
         held = pools.content[pool_rows(pools, pool)].tolist()
         assert held[found] == wanted if found != NOWHERE else wanted not in held
 
@@ -79,13 +79,13 @@ def test_no_images_no_pools():
     ],
 )
 def test_one_counter_gives_the_known_stream_of_splitmix64(key, published):
-    assert random_numbers(key, np.arange(3)).tolist() == published
+    assert draw_random_numbers(key, np.arange(3)).tolist() == published
 
 
 def test_a_number_depends_on_its_counters_alone():
     key = make_key(3, "x")
-    grid = random_numbers(key, np.arange(6)[:, None], np.arange(4))
-    assert all(grid[i, j] == random_numbers(key, i, j)[0] for i, j in itertools.product(range(6), range(4)))
+    grid = draw_random_numbers(key, np.arange(6)[:, None], np.arange(4))
+    assert all(grid[i, j] == draw_random_numbers(key, i, j)[0] for i, j in itertools.product(range(6), range(4)))
     assert len(np.unique(grid)) == grid.size
 
 
@@ -101,16 +101,17 @@ def test_other_seeds_and_words_are_other_keys():
     assert len(keys) == 6
 
 
-def test_shares_are_uniform():
-    drawn = random_shares(random_numbers(make_key(0, "shares"), np.arange(200)[:, None], np.arange(50))).ravel()
+def test_numbers_in_the_unit_interval_are_uniform():
+    randoms = draw_random_numbers(make_key(0, "shares"), np.arange(200)[:, None], np.arange(50))
+    drawn = scale_to_unit_interval(randoms).ravel()
     assert kstest(drawn, "uniform").pvalue > 0.001
-    assert random_below(random_numbers(1, np.arange(1000)), 1).max() == 0
+    assert reduce_below(draw_random_numbers(1, np.arange(1000)), 1).max() == 0
 
 
 def test_every_set_of_allowed_positions_is_equally_likely():
     count = 20_000
-    randoms = random_numbers(make_key(5, "sets"), np.arange(count)[:, None], np.arange(3))
-    drawn = distinct_positions(randoms, np.full(count, 7), np.tile([5, NOWHERE, 1], (count, 1)))
+    randoms = draw_random_numbers(make_key(5, "sets"), np.arange(count)[:, None], np.arange(3))
+    drawn = draw_distinct_positions(randoms, np.full(count, 7), np.tile([5, NOWHERE, 1], (count, 1)))
     sets = [tuple(sorted(row)) for row in drawn.tolist()]
     possible = list(itertools.combinations([0, 2, 3, 4, 6], 3))
     assert set(sets) == set(possible)
@@ -122,17 +123,17 @@ def test_drawn_positions_are_distinct_allowed_and_equal_the_slow_way(data):
     size = data.draw(st.integers(1, 12))
     excluded = data.draw(st.lists(st.integers(0, size - 1), unique=True, max_size=size - 1))
     count = data.draw(st.integers(1, size - len(excluded)))
-    randoms = random_numbers(data.draw(st.integers(0, 2**64 - 1)), np.arange(count))
+    randoms = draw_random_numbers(data.draw(st.integers(0, 2**64 - 1)), np.arange(count))
     free, expected = [position for position in range(size) if position not in excluded], []
     for number in randoms.tolist():
         expected.append(free.pop(number % len(free)))
     filler = [NOWHERE] * data.draw(st.integers(0, 2))
     barred = np.array([[*excluded, *filler]], dtype=np.int64)
-    assert distinct_positions(randoms[None], np.array([size]), barred).tolist() == [expected]
+    assert draw_distinct_positions(randoms[None], np.array([size]), barred).tolist() == [expected]
 
 
 def test_a_pool_that_is_too_small_is_named():
     with pytest.raises(ValueError, match="expected 2 free positions in each pool, pool 1 has 1"):
-        distinct_positions(
-            random_numbers(0, np.arange(2)[:, None], np.arange(2)), np.array([5, 2]), np.array([[0], [1]])
+        draw_distinct_positions(
+            draw_random_numbers(0, np.arange(2)[:, None], np.arange(2)), np.array([5, 2]), np.array([[0], [1]])
         )

@@ -249,7 +249,7 @@ def test_pictures_show_objects_and_scored_detections():
 
 def test_calibration():
     calibration = calibrate("open-ap", {"scenes": 48, "resamples": 0})
-    assert calibration.passed, [(c.dial.name, c.dial.score, c.spearman, c.span) for c in calibration.curves]
+    assert calibration.passed, [(c.dial.name, c.dial.score, c.spearman, c.score_range) for c in calibration.curves]
 
 
 def test_engines_agree(tmp_path):

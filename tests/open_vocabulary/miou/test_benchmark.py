@@ -153,7 +153,7 @@ def test_words_nobody_mapped_are_never_guessed(tmp_path):
 
 def test_calibration():
     calibration = calibrate("open-miou", {"scenes": 96, "resamples": 0})
-    assert calibration.passed, [(c.dial.name, c.dial.score, c.spearman, c.span) for c in calibration.curves]
+    assert calibration.passed, [(c.dial.name, c.dial.score, c.spearman, c.score_range) for c in calibration.curves]
 
 
 def test_engines_agree(tmp_path, forked_workers):

@@ -170,7 +170,9 @@ def test_answers_that_break_the_role_fail_their_unit(segment_map, labels, messag
 
 def test_calibration_similarity_gives_back_siblings_and_nothing_else():
     calibration = calibrate("open-pq", {"scenes": 36, "resamples": 0}, settings=(0.0, 0.3, 0.6, 1.0))
-    verdicts = {(curve.dial.name, curve.dial.score): (curve.spearman, curve.span) for curve in calibration.curves}
+    verdicts = {
+        (curve.dial.name, curve.dial.score): (curve.spearman, curve.score_range) for curve in calibration.curves
+    }
     assert calibration.passed, verdicts
     assert {curve.dial.score for curve in calibration.curves if not curve.dial.moves} == {"open-gain", "pq"}
 

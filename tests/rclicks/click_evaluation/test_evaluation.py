@@ -15,18 +15,18 @@ from PIL import Image
 
 from hardlook.errors import RunError
 from hardlook.rclicks.click_evaluation import evaluation
-from hardlook.rclicks.click_evaluation.evaluation import AnswerFile, EvaluationSettings
+from hardlook.rclicks.click_evaluation.evaluation import EvaluationSettings, RowCache
 from hardlook.rclicks.click_evaluation.stem_scores import Readings
 
 
 def test_an_unfinished_line_is_dropped_and_the_next_answer_starts_a_line(tmp_path):
     path = tmp_path / "deep" / "answers.jsonl"
-    AnswerFile(path).add("a", "one", [{"p": math.nan, "ks": True}])
+    RowCache(path).add("a", "one", [{"p": math.nan, "ks": True}])
     path.write_text(path.read_text() + '{"answers": "a", "key": "two", "ro')
-    answers = AnswerFile(path)
+    answers = RowCache(path)
     assert answers.get("a", "two") is None
     answers.add("a", "two", [])
-    again = AnswerFile(path)
+    again = RowCache(path)
     assert again.get("a", "two") == [] and again.get("a", "one")[0]["ks"] is True
     assert math.isnan(again.get("a", "one")[0]["p"])
     assert again.get("b", "one") is None
@@ -45,23 +45,23 @@ def test_an_unfinished_line_is_dropped_and_the_next_answer_starts_a_line(tmp_pat
 )
 def test_a_damaged_line_is_named_and_nothing_is_changed(tmp_path, line):
     path = tmp_path / "answers.jsonl"
-    AnswerFile(path).add("a", "one", [])
+    RowCache(path).add("a", "one", [])
     path.write_bytes(path.read_bytes() + line + b"\n" + path.read_bytes() + b"unfinished")
     before = path.read_bytes()
     with pytest.raises(RunError, match="line 2 is damaged") as caught:
-        AnswerFile(path)
+        RowCache(path)
     assert caught.value.file == str(path) and "delete this line" in caught.value.remedy
     assert path.read_bytes() == before
     # The remedy works.
     first, _, last, _ = before.split(b"\n")
     path.write_bytes(first + b"\n" + last + b"\n")
-    assert AnswerFile(path).get("a", "one") == []
+    assert RowCache(path).get("a", "one") == []
     assert [one.name for one in tmp_path.iterdir()] == ["answers.jsonl"]
 
 
 def test_a_failure_while_an_unfinished_line_is_dropped_loses_nothing(tmp_path, monkeypatch):
     path = tmp_path / "answers.jsonl"
-    AnswerFile(path).add("a", "one", [])
+    RowCache(path).add("a", "one", [])
     path.write_bytes(path.read_bytes() + b"unfinished")
     before = path.read_bytes()
 
@@ -71,9 +71,9 @@ def test_a_failure_while_an_unfinished_line_is_dropped_loses_nothing(tmp_path, m
     with monkeypatch.context() as patched:
         patched.setattr(os, "fsync", full)
         with pytest.raises(OSError, match="no space"):
-            AnswerFile(path)
+            RowCache(path)
     assert path.read_bytes() == before
-    assert AnswerFile(path).get("a", "one") == []
+    assert RowCache(path).get("a", "one") == []
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.rclicks.click_maps.report import group_numbers, group_parts
-from hardlook.rclicks.clicks.groups import rank, weights
+from hardlook.rclicks.clicks.groups import compute_pixel_probabilities, sort_values
 
 VALUES = arrays(np.float64, st.integers(1, 30), elements=st.sampled_from([0.0, 0.5, 1.0, 2.0, 3.5]))
 
@@ -17,9 +17,9 @@ def test_a_pixel_is_painted_with_a_group_that_may_click_it(values, count, rule):
     numbers = group_numbers(values, count, rule)
     assert ((numbers == -1) == (values == 0)).all() or not values.any()
     if values.any():
-        ranked = rank(values)
+        ordered = sort_values(values)
         for number in set(numbers[numbers >= 0].tolist()):
-            drawn = weights(ranked, number / count, (number + 1) / count, rule)
+            drawn = compute_pixel_probabilities(ordered, number / count, (number + 1) / count, rule)
             assert (drawn[numbers == number] > 0).all()
 
 

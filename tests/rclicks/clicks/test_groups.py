@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hardlook.rclicks.clicks.groups import draw, rank, weights
+from hardlook.rclicks.clicks.groups import compute_pixel_probabilities, draw_pixel, sort_values
 
 # Small whole numbers tie often; zeros have no chance.
 VALUES = st.lists(st.integers(0, 6), min_size=1, max_size=30).filter(any).map(lambda v: np.array(v, float))
@@ -17,7 +17,7 @@ BOUNDS = st.tuples(st.integers(0, 9), st.integers(1, 10)).filter(lambda b: b[0] 
 
 
 def members(values, group, rule="threshold"):
-    chosen = weights(rank(np.array(values)), group / 10, (group + 1) / 10, rule) > 0
+    chosen = compute_pixel_probabilities(sort_values(np.array(values)), group / 10, (group + 1) / 10, rule) > 0
     return set(np.array(values)[chosen].tolist())
 
 
@@ -62,21 +62,21 @@ def test_threshold_groups_are_the_words(values, bounds):
     sums = np.cumsum(np.sort(values))
     if any(10 * total == bound * sums[-1] and bound / 10 * sums[-1] != total for total in sums for bound in bounds):
         return
-    ours = weights(rank(values), low / 10, high / 10, "threshold")
+    ours = compute_pixel_probabilities(sort_values(values), low / 10, high / 10, "threshold")
     assert ours == pytest.approx(slow_threshold(values, low, high))
 
 
 @given(VALUES, BOUNDS)
 def test_exact_groups_are_overlaps_of_mass(values, bounds):
     low, high = bounds
-    ours = weights(rank(values), low / 10, high / 10, "exact")
+    ours = compute_pixel_probabilities(sort_values(values), low / 10, high / 10, "exact")
     assert ours == pytest.approx(slow_exact(values, low, high), abs=1e-12)
 
 
 @given(VALUES, st.integers(1, 12))
 def test_exact_groups_partition_the_mass(values, count):
-    ranked = rank(values)
-    parts = sum(weights(ranked, g / count, (g + 1) / count, "exact") for g in range(count))
+    ordered = sort_values(values)
+    parts = sum(compute_pixel_probabilities(ordered, g / count, (g + 1) / count, "exact") for g in range(count))
     assert parts / count == pytest.approx(values / values.sum())
 
 
@@ -93,7 +93,7 @@ def test_no_group_is_empty_and_groups_ascend(values, rule):
 @given(VALUES)
 def test_threshold_groups_keep_ties_together(values):
     for group in range(10):
-        chance = weights(rank(values), group / 10, (group + 1) / 10, "threshold")
+        chance = compute_pixel_probabilities(sort_values(values), group / 10, (group + 1) / 10, "threshold")
         for value in set(values.tolist()):
             assert len(set(chance[values == value].tolist())) == 1
 
@@ -101,18 +101,20 @@ def test_threshold_groups_keep_ties_together(values):
 @given(VALUES, st.integers(1, 1000))
 def test_only_proportions_count(values, factor):
     for rule in ("threshold", "exact"):
-        once, scaled = rank(values), rank(values * 2.0**factor / 2.0**500)
-        assert np.array_equal(weights(once, 0.25, 0.5, rule), weights(scaled, 0.25, 0.5, rule))
+        once, scaled = sort_values(values), sort_values(values * 2.0**factor / 2.0**500)
+        assert np.array_equal(
+            compute_pixel_probabilities(once, 0.25, 0.5, rule), compute_pixel_probabilities(scaled, 0.25, 0.5, rule)
+        )
 
 
 @given(VALUES, BOUNDS, st.sampled_from(["threshold", "exact"]), st.floats(0, 1, exclude_max=True))
 def test_a_draw_is_the_inverse_of_the_cumulative_weights(values, bounds, rule, uniform):
-    ranked = rank(values)
+    ordered = sort_values(values)
     low, high = bounds[0] / 10, bounds[1] / 10
-    chance = weights(ranked, low, high, rule)
+    chance = compute_pixel_probabilities(ordered, low, high, rule)
     order = np.argsort(values, kind="stable")
     reached = np.cumsum(chance[order])
-    place = draw(ranked, low, high, rule, uniform)
+    place = draw_pixel(ordered, low, high, rule, uniform)
     assert chance[place] > 1e-12
     spot = int(np.flatnonzero(order == place)[0])
     assert reached[spot] > uniform - 1e-9
@@ -122,25 +124,25 @@ def test_a_draw_is_the_inverse_of_the_cumulative_weights(values, bounds, rule, u
 @settings(max_examples=25)
 @given(VALUES, BOUNDS, st.sampled_from(["threshold", "exact"]))
 def test_even_numbers_give_every_pixel_its_share(values, bounds, rule):
-    ranked = rank(values)
+    ordered = sort_values(values)
     low, high = bounds[0] / 10, bounds[1] / 10
     count = 500
-    drawn = [draw(ranked, low, high, rule, (step + 0.5) / count) for step in range(count)]
+    drawn = [draw_pixel(ordered, low, high, rule, (step + 0.5) / count) for step in range(count)]
     shares = np.bincount(drawn, minlength=len(values)) / count
-    assert np.abs(shares - weights(ranked, low, high, rule)).max() <= 1.01 / count
+    assert np.abs(shares - compute_pixel_probabilities(ordered, low, high, rule)).max() <= 1.01 / count
 
 
 def test_the_last_number_before_one_stays_in_its_group():
-    ranked = rank(np.ones(1000))
+    ordered = sort_values(np.ones(1000))
     almost = np.nextafter(1.0, 0.0)
-    assert [draw(ranked, g / 10, (g + 1) / 10, "exact", almost) for g in range(10)] == list(range(99, 1000, 100))
-    assert draw(ranked, 0.3, 0.4, "threshold", almost) == 999
+    assert [draw_pixel(ordered, g / 10, (g + 1) / 10, "exact", almost) for g in range(10)] == list(range(99, 1000, 100))
+    assert draw_pixel(ordered, 0.3, 0.4, "threshold", almost) == 999
 
 
 def test_nothing_to_draw_is_said():
-    assert rank(np.empty(0)).empty
-    assert rank(np.zeros(4)).empty
-    assert not rank(np.array([0.0, 1e-300])).empty
+    assert sort_values(np.empty(0)).is_empty
+    assert sort_values(np.zeros(4)).is_empty
+    assert not sort_values(np.array([0.0, 1e-300])).is_empty
 
 
 def test_large_maps_keep_their_most_probable_pixels():
@@ -152,9 +154,9 @@ def test_large_maps_keep_their_most_probable_pixels():
     ascending = np.sort(single)
     last = np.searchsorted(np.cumsum(ascending, dtype=np.float32), single.sum(), side="right")
     assert ascending[last] < single.max()
-    ranked = rank(values)
+    ordered = sort_values(values)
     for rule in ("threshold", "exact"):
-        group = weights(ranked, 0.9, 1.0, rule)
+        group = compute_pixel_probabilities(ordered, 0.9, 1.0, rule)
         assert group[values == values.max()].all()
         assert values[group > 0].sum() == pytest.approx(0.1, rel=1e-3)
-        assert draw(ranked, 0.9, 1.0, rule, np.nextafter(1.0, 0.0)) == int(values.argmax())
+        assert draw_pixel(ordered, 0.9, 1.0, rule, np.nextafter(1.0, 0.0)) == int(values.argmax())

@@ -32,19 +32,19 @@ def alone():
     return chosen, [run_simulations(plays([one]), overlap=False)[0] for one in chosen]
 
 
-@pytest.mark.parametrize("prompts_a_call", [1, 4, 11, 64])
+@pytest.mark.parametrize("prompts_per_call", [1, 4, 11, 64])
 @pytest.mark.parametrize("overlap", [False, True])
-def test_company_order_and_calls_change_nothing(alone, prompts_a_call, overlap):
+def test_company_order_and_calls_change_nothing(alone, prompts_per_call, overlap):
     chosen, expected = alone
     for order in (np.arange(5), np.array([3, 1, 4, 0, 2])):
-        found = run_simulations(plays([chosen[i] for i in order]), prompts_a_call=prompts_a_call, overlap=overlap)
+        found = run_simulations(plays([chosen[i] for i in order]), prompts_per_call=prompts_per_call, overlap=overlap)
         assert all(same(found[place], expected[i]) for place, i in enumerate(order))
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 9])
-def test_how_many_are_under_way_changes_nothing(alone, at_once):
+@pytest.mark.parametrize("max_active", [1, 2, 9])
+def test_how_many_are_under_way_changes_nothing(alone, max_active):
     chosen, expected = alone
-    assert all(map(same, run_simulations(plays(chosen), at_once=at_once), expected))
+    assert all(map(same, run_simulations(plays(chosen), max_active=max_active), expected))
 
 
 @pytest.mark.parametrize("overlap", [False, True])
@@ -52,7 +52,7 @@ def test_batches_are_a_play_s_own_and_of_limited_size(alone, overlap):
     chosen, _ = alone
     recorders = [Recorder(MODEL.open(one.image)) for one in chosen]
     started = [(one, simulate_clicks(i, COURSES, Distance(), RULES)) for one, i in zip(recorders, chosen, strict=True)]
-    run_simulations(started, prompts_a_call=4, overlap=overlap)
+    run_simulations(started, prompts_per_call=4, overlap=overlap)
     for recorder in recorders:
         sizes = [len(batch) for batch in recorder.batches]
         rounds = [{len(prompt.points) for prompt in batch} for batch in recorder.batches]
@@ -105,12 +105,12 @@ def noted(name, rounds, notes):
     return name
 
 
-@pytest.mark.parametrize("at_once", [1, 2, 3])
-def test_as_many_are_under_way_as_allowed_with_overlap_and_one_without(at_once):
-    for overlap, most in ((True, at_once), (False, 1)):
+@pytest.mark.parametrize("max_active", [1, 2, 3])
+def test_as_many_are_under_way_as_allowed_with_overlap_and_one_without(max_active):
+    for overlap, most in ((True, max_active), (False, 1)):
         notes = []
         started = [(Blank(), noted(name, 2, notes)) for name in range(5)]
-        assert run_simulations(started, overlap=overlap, at_once=at_once) == [0, 1, 2, 3, 4]
+        assert run_simulations(started, overlap=overlap, max_active=max_active) == [0, 1, 2, 3, 4]
         assert notes[:most] == [("start", name) for name in range(most)]
         under_way = np.cumsum([1 if what == "start" else -1 for what, _ in notes])
         assert under_way.max() == most
@@ -132,7 +132,7 @@ def test_a_session_is_let_go_before_the_next_image_is_opened(overlap):
 
     sources = [opening() for _ in range(3)]
     started = [(source, noted(name, 2, [])) for source in sources for name in range(2)]
-    run_simulations(started, overlap=overlap, at_once=1)
+    run_simulations(started, overlap=overlap, max_active=1)
     assert alive == [0, 0, 0]
 
 
@@ -188,4 +188,4 @@ def test_nothing_to_do_and_nonsense():
     assert run_simulations([]) == []
     assert run_simulations([], overlap=False) == []
     with pytest.raises(ValueError, match="at least 1 prompt per call"):
-        run_simulations([], prompts_a_call=0)
+        run_simulations([], prompts_per_call=0)

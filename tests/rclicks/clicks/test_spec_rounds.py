@@ -192,7 +192,7 @@ def test_every_click_is_where_the_words_allow_it(scene, kind, clicking, perfect,
     model, chance_map = click_model(name, target.shape, seed)
     fake = Fake(kind, target, seed)
     playing = simulate_clicks(instance_of(target, ignore), COURSES, model, rules)
-    [played] = run_simulations([(fake, playing)], prompts_a_call=(1, 4, 64)[seed % 3], overlap=False)
+    [played] = run_simulations([(fake, playing)], prompts_per_call=(1, 4, 64)[seed % 3], overlap=False)
     checked = [check_course(c, course, played, fake, ignore, chance_map, rules) for c, course in enumerate(COURSES)]
     # The network was asked for each course and click once, with all the clicks so far.
     prompts = [tuple(clicks[: k + 1]) for clicks, _ in checked for k in range(len(clicks))]

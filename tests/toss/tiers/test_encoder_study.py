@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from hardlook.toss.tiers.encoder_study import MAX_SPOTS, build_encoder_page, compare_encoders
+from hardlook.toss.tiers.attribute_report import MAX_SPOTS
+from hardlook.toss.tiers.encoder_study import build_encoder_page, compare_encoders
 from hardlook.toss.tiers.similarity import pair_cosines
 
 

@@ -93,13 +93,13 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
     scores = []
     for name, own in by_measure.items():
         table = np.column_stack([own["rating"].to_numpy().astype(np.float64), np.ones(len(own))])
-        things, people = (
+        over_subjects, over_participants = (
             bootstrap_score(
                 table, ratio, rng=generator(0, "ratings", name, word), clusters=own[column].to_list(), resampled=word
             )
             for column, word in (("subject", THING), ("participant", PERSON))
         )
-        scores.append(MeasureScore(name, things, people, len(own), len(sums[name])))
+        scores.append(MeasureScore(name, over_subjects, over_participants, len(own), len(sums[name])))
     differences = []
     for first, second in combinations(measures, 2):
         both = sorted(set(sums[first]) & set(sums[second]))

@@ -40,7 +40,7 @@ from hardlook.collect.study.pictures import KINDS, PREVIOUS_MASKS
 from hardlook.collect.study.settings import StudySettings, describe_validation_error
 from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, list_items, parse_task
 from hardlook.errors import DataError
-from hardlook.fingerprints import of_value
+from hardlook.fingerprints import hash_value
 from hardlook.harness.runs.folder import write_atomically
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
@@ -89,7 +89,7 @@ class Study:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the tasks: answers belong to these and no others."""
-        return of_value([format_task(task) for task in self.tasks])
+        return hash_value([format_task(task) for task in self.tasks])
 
     @property
     def database(self) -> str:

@@ -36,7 +36,7 @@ from hardlook.data.concept_context import ConceptContextImage, list_images
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import limit_image
 from hardlook.errors import OptionError
-from hardlook.fingerprints import of_data
+from hardlook.fingerprints import hash_data
 from hardlook.randomness import generator
 from hardlook.report.formatting import format_count
 from hardlook.world.layouts import CONCEPT_SPLITS, save_image
@@ -110,7 +110,7 @@ def make_review_study(
         made = {
             "tasks": len(rows),
             "images": len({row.name for row in rows}),
-            "data": {"candidates": _format_location(candidates, path), "fingerprint": of_data(candidates)},
+            "data": {"candidates": _format_location(candidates, path), "fingerprint": hash_data(candidates)},
             "at_most": at_most,
             "seed": seed,
             "left_out": [asdict(note) for note in notes.summarize()],

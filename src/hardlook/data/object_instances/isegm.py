@@ -147,5 +147,5 @@ def _map_to_first_copy(paths: Sequence[Path]) -> dict[Path, Path]:
     for candidates in by_length.values():
         seen: dict[str, Path] = {}
         for path in candidates:
-            first[path] = seen.setdefault(fingerprints.of_file(path), path) if len(candidates) > 1 else path
+            first[path] = seen.setdefault(fingerprints.hash_file(path), path) if len(candidates) > 1 else path
     return first

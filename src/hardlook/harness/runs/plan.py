@@ -59,7 +59,7 @@ class Plan:
     @property
     def answers(self) -> str:
         """The fingerprint that marks the records of this plan."""
-        return fingerprints.of_value(self.parts)
+        return fingerprints.hash_value(self.parts)
 
 
 def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit]:
@@ -157,7 +157,7 @@ def make_plan(
         "benchmark": f"{card.name} {card.version}",
         "batch size": batch_size,
         "threads": job.threads,
-        "units": fingerprints.of_value([unit.id for unit in units]),
+        "units": fingerprints.hash_value([unit.id for unit in units]),
     }
     sources = worker.benchmark.sources(options)
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
@@ -178,7 +178,7 @@ def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:
     lines = []
     for name in sorted(set(stored) | set(plan.parts)):
         before, now = stored.get(name, "nothing"), plan.parts.get(name, "nothing")
-        if fingerprints.of_value(before) != fingerprints.of_value(now):
+        if fingerprints.hash_value(before) != fingerprints.hash_value(now):
             lines.append(f"  {name}: {before} in the folder, {now} now")
     if lines:
         raise ChangedRun(
@@ -209,6 +209,6 @@ def _fingerprint(name: str, source: Path | str, full: bool, out: Path | None) ->
     if isinstance(source, str):
         return source
     try:
-        return fingerprints.of_data(source, full=full, without=out)
+        return fingerprints.hash_data(source, full=full, without=out)
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file or folder", file=source, remedy="check the path") from None

@@ -88,7 +88,7 @@ def _read(path: Path) -> Any:
 
 def code_fingerprint() -> str:
     """Hash of the package's own source."""
-    return fingerprints.of_sources(Path(hardlook.__file__).parent.rglob("*.py"))
+    return fingerprints.hash_sources(Path(hardlook.__file__).parent.rglob("*.py"))
 
 
 def describe_hardware() -> dict[str, Any]:

@@ -62,7 +62,7 @@ def paired_bootstrap_scores(
     >>> [gain.value for gain in gains]
     [2.0, 0.0]
     """
-    rows_a, rows_b = paired_rows(sums_a, sums_b)
+    rows_a, rows_b = check_paired_sums(sums_a, sums_b)
     columns = rows_a.shape[1]
 
     def difference(totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -111,7 +111,7 @@ def permutation_test(
     >>> permutation_test(a, b, ratio, rng=np.random.default_rng(0)).p_value  # 2 of 8 swaps reach 0.25
     0.25
     """
-    rows_a, rows_b = paired_rows(sums_a, sums_b)
+    rows_a, rows_b = check_paired_sums(sums_a, sums_b)
     groups = find_clusters(len(rows_a), clusters)
     cluster_a, cluster_b = groups.sum(rows_a), groups.sum(rows_b)
     total_a, total_b = cluster_a.sum(axis=0), cluster_b.sum(axis=0)
@@ -186,10 +186,10 @@ def _test(
     return PermutationTest(observed, p_value, n, counts.tried, exact, int(counts.undefined[0]), swapped)
 
 
-def paired_rows(sums_a: ArrayLike, sums_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both sums as float64 matrices, after a check that they can belong to the same units.
+def check_paired_sums(sums_a: ArrayLike, sums_b: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Check that both sums are finite and of equal shape; return them as float64 matrices.
 
-    >>> paired_rows([[1, 2]], [[1, 2], [3, 4]])
+    >>> check_paired_sums([[1, 2]], [[1, 2], [3, 4]])
     Traceback (most recent call last):
     ...
     ValueError: sums of A have shape (1, 2) and sums of B (2, 2); both need one row for each shared unit
@@ -256,7 +256,7 @@ def draw_swaps(
         raise ValueError(f"swaps: expected at least 1, got {swaps}")
     if is_exact(n, exact_up_to):
         return iter([((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.float64)])
-    return random_swaps(n, swaps, rng)
+    return draw_random_swaps(n, swaps, rng)
 
 
 def count_swaps(n: int, swaps: int, exact_up_to: int = EXACT_CLUSTERS) -> int:
@@ -277,13 +277,13 @@ def is_exact(n: int, exact_up_to: int = EXACT_CLUSTERS) -> bool:
     return n <= exact_up_to
 
 
-def random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
+def draw_random_swaps(n: int, swaps: int, rng: np.random.Generator) -> Iterator[NDArray[np.float64]]:
     """Yield blocks of random sets of clusters as rows of zeros and ones, `swaps` rows of n in all.
 
     Every cluster takes one random bit. A row begins with a new word of 64 bits, so that the block size affects
     memory and never the draws.
 
-    >>> [block.shape for block in random_swaps(10_000, 40, np.random.default_rng(0))]
+    >>> [block.shape for block in draw_random_swaps(10_000, 40, np.random.default_rng(0))]
     [(26, 10000), (14, 10000)]
     """
     for rows in block_sizes(swaps, n):

@@ -230,8 +230,8 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, options: Planti
         "made": "planted contexts",
         "looks": VERSION,
         "planting": {**asdict(options), "contexts": list(options.contexts)},
-        "source": fingerprints.of_data(source, without=out),
-        "masks": fingerprints.of_data(masks, without=out) if masks else "",
+        "source": fingerprints.hash_data(source, without=out),
+        "masks": fingerprints.hash_data(masks, without=out) if masks else "",
     }
     path = out / RECORD
     if path.is_file():

@@ -30,7 +30,7 @@ from hardlook.metacoco.contexts.text_cosines import (
 from hardlook.metacoco.published import list_rows
 from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.named_model import NamedModel
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
+from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, format_share, make_estimate_dot
 from hardlook.report.page import write_study
 
 
@@ -201,7 +201,7 @@ def _build_probes(probes: Sequence[ProbeResult]) -> Section:
         "What a linear probe reads",
         "The share of images predicted correctly, a mean over labels. Each image is predicted by a probe that was not "
         "trained on it; intervals resample images within their label and keep the probes.",
-        [estimate_dot(one.what, one.accuracy) for one in probes],
+        [make_estimate_dot(one.what, one.accuracy) for one in probes],
         axis="accuracy",
         references=[(f"chance for the {one.what}", one.chance) for one in probes[:2]],
     )
@@ -253,7 +253,7 @@ def _build_cosines(found: Spuriousness) -> Section:
         "Published values are the paper's, with its encoder and its data. Cosines of another encoder, or of other "
         "prompts, are not comparable with them.",
         [
-            estimate_dot("this dataset", found.cosines[0].micro, "here"),
+            make_estimate_dot("this dataset", found.cosines[0].micro, "here"),
             *(Dot(row["dataset"], row["similarity"], group="published") for row in list_rows("table-1")),
         ],
         axis="M_ce",

@@ -38,11 +38,11 @@ from hardlook.metacoco.tasks.images import (
     NOWHERE,
     ImagePools,
     Numbers,
-    distinct_positions,
+    draw_distinct_positions,
+    draw_random_numbers,
     make_key,
-    random_below,
-    random_numbers,
-    random_shares,
+    reduce_below,
+    scale_to_unit_interval,
 )
 
 CHUNK = 1024  # tasks that are drawn together; bounds memory, changes nothing else
@@ -103,13 +103,14 @@ def _draw(
             drawn = draw_blind_supports(eligibility, drawn.classes, numbers, seed)
     task, way = numbers[:, None, None], np.arange(ways)[:, None]
     if mode == "swapped":
-        costs = random_shares(random_numbers(make_key(seed, "swapped contexts", *shape), task, way, np.arange(ways)))
-        partners = choose_partners(find_allowed_swaps(pools, drawn, queries), costs)
-        places = pools.cell(drawn.classes, np.take_along_axis(drawn.contexts, partners, axis=1))
+        randoms = draw_random_numbers(make_key(seed, "swapped contexts", *shape), task, way, np.arange(ways))
+        partners = choose_partners(find_allowed_swaps(pools, drawn, queries), scale_to_unit_interval(randoms))
+        places = pools.cell_pools(drawn.classes, np.take_along_axis(drawn.contexts, partners, axis=1))
     else:
         places = find_query_pools(pools, mode, drawn)
-    randoms = random_numbers(make_key(seed, "queries", mode, *shape), task, way, np.arange(queries))
-    return drawn.classes, drawn.contexts, drawn.rows, pools.draw(places, randoms, pools.taken(places, drawn.rows))
+    randoms = draw_random_numbers(make_key(seed, "queries", mode, *shape), task, way, np.arange(queries))
+    taken = pools.find_taken_positions(places, drawn.rows)
+    return drawn.classes, drawn.contexts, drawn.rows, pools.draw(places, randoms, taken)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +135,13 @@ def draw_common_supports(eligibility: Eligibility, numbers: Numbers, seed: int) 
     usable = _Lists(eligibility.support_contexts)
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
-        randoms = random_numbers(keys["classes"], tasks[:, None], attempt // CONTEXTS_PER_CLASSES, np.arange(ways))
-        classes = eligible[distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
+        randoms = draw_random_numbers(keys["classes"], tasks[:, None], attempt // CONTEXTS_PER_CLASSES, np.arange(ways))
+        classes = eligible[draw_distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
         if not eligibility.common_modes:
             return Supports(classes, np.full_like(classes, -1), np.empty((*classes.shape, 0), np.int64))
-        randoms = random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways))
-        contexts = usable.items[usable.starts[classes] + random_below(randoms, usable.sizes[classes])]
-        rows = _draw_rows(pools, pools.cell(classes, contexts), keys["supports"], tasks, attempt, shots)
+        randoms = draw_random_numbers(keys["contexts"], tasks[:, None], attempt, np.arange(ways))
+        contexts = usable.items[usable.starts[classes] + reduce_below(randoms, usable.sizes[classes])]
+        rows = _draw_rows(pools, pools.cell_pools(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
     return _complete(eligibility, draw, eligibility.common_modes, numbers)
@@ -154,12 +155,12 @@ def draw_shared_supports(eligibility: Eligibility, numbers: Numbers, seed: int) 
     keys = {part: make_key(seed, "shared", part, ways, shots) for part in ("context", "classes", "supports")}
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
-        context = offered[random_below(random_numbers(keys["context"], tasks, attempt), len(offered))]
-        randoms = random_numbers(keys["classes"], tasks[:, None], attempt, np.arange(ways))
-        positions = distinct_positions(randoms, members.sizes[context])
+        context = offered[reduce_below(draw_random_numbers(keys["context"], tasks, attempt), len(offered))]
+        randoms = draw_random_numbers(keys["classes"], tasks[:, None], attempt, np.arange(ways))
+        positions = draw_distinct_positions(randoms, members.sizes[context])
         classes = members.items[members.starts[context][:, None] + positions]
         contexts = np.repeat(context[:, None], ways, axis=1)
-        rows = _draw_rows(pools, pools.cell(classes, contexts), keys["supports"], tasks, attempt, shots)
+        rows = _draw_rows(pools, pools.cell_pools(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
     return _complete(eligibility, draw, ("shared",), numbers)
@@ -174,7 +175,7 @@ def draw_blind_supports(eligibility: Eligibility, classes: Numbers, numbers: Num
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
         own = classes[order[np.searchsorted(numbers[order], tasks)]]
-        rows = _draw_rows(pools, pools.whole(own), key, tasks, attempt, shots)
+        rows = _draw_rows(pools, pools.concept_pools(own), key, tasks, attempt, shots)
         return Supports(own, np.full_like(own, -1), rows)
 
     return _complete(eligibility, draw, ("blind",), numbers)
@@ -183,7 +184,7 @@ def draw_blind_supports(eligibility: Eligibility, classes: Numbers, numbers: Num
 def _draw_rows(pools: ImagePools, places: Numbers, key: int, tasks: Numbers, attempt: int, shots: int) -> Numbers:
     """(T, N, shots) rows from the pools `places` (T, N)."""
     ways = np.arange(places.shape[1])[:, None]
-    return pools.draw(places, random_numbers(key, tasks[:, None, None], attempt, ways, np.arange(shots)))
+    return pools.draw(places, draw_random_numbers(key, tasks[:, None, None], attempt, ways, np.arange(shots)))
 
 
 def _complete(
@@ -225,10 +226,10 @@ def find_query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
     Not for `swapped`, whose pools depend on a draw (`choose_partners`).
     """
     if mode == "blind":
-        return pools.whole(drawn.classes)
+        return pools.concept_pools(drawn.classes)
     if mode == "ood":
-        return pools.outside(drawn.classes, drawn.contexts)
-    return pools.cell(drawn.classes, drawn.contexts)
+        return pools.outside_pools(drawn.classes, drawn.contexts)
+    return pools.cell_pools(drawn.classes, drawn.contexts)
 
 
 def has_enough_queries(pools: ImagePools, mode: str, drawn: Supports, queries: int) -> NDArray[np.bool_]:
@@ -249,7 +250,7 @@ def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_
 
 def find_allowed_swaps(pools: ImagePools, drawn: Supports, queries: int) -> NDArray[np.bool_]:
     """(T, N, N) whether class i can have queries in the support context of class j, which is not its own."""
-    places = pools.cell(drawn.classes[:, :, None], drawn.contexts[:, None, :])
+    places = pools.cell_pools(drawn.classes[:, :, None], drawn.contexts[:, None, :])
     left = _count_free(pools, places, drawn)
     return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (left >= queries))
 
@@ -279,7 +280,7 @@ def _count_free(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
     sizes = pools.sizes[places]
     if repeated.shape[1]:
         content = repeated.reshape(len(repeated), *[1] * (places.ndim - 1), -1)
-        sizes = sizes - (pools.positions(places[..., None], content) != NOWHERE).sum(-1)
+        sizes = sizes - (pools.find_positions(places[..., None], content) != NOWHERE).sum(-1)
     return sizes
 
 

@@ -151,7 +151,7 @@ def find_support_cells(
     if mode == "ood":
         return (held >= shots) & (pools.outside_sizes() >= queries)
     if mode == "blind":
-        enough = pools.whole_sizes() >= shots + queries
+        enough = pools.concept_sizes() >= shots + queries
         return (held >= (shots if blind_supports == "ours" else 1)) & enough[:, None]
     if mode == "swapped":
         return find_swappable(held >= shots, held >= queries)
@@ -183,7 +183,7 @@ def _describe_exclusion(
 ) -> str:
     """Why a concept has no support cell in a mode, with counts."""
     held = pools.cell_sizes()[concept]
-    images, fullest = int(pools.whole_sizes()[concept]), int(held.max(initial=0))
+    images, fullest = int(pools.concept_sizes()[concept]), int(held.max(initial=0))
     none_holds = f"no context holds {{}} images (the fullest holds {fullest})"
     if mode == "blind" and images < shots + queries:
         return f"{images} images, {shots + queries} are needed"

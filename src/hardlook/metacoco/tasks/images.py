@@ -9,7 +9,8 @@ thousands are drawn with a few array operations; a generator per task would be t
 
 >>> from hardlook.data.concept_context import build_image_table
 >>> pools = build_image_pools(build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], list("abbc")))
->>> [pools.sizes[pool].tolist() for pool in (pools.cell([0], [0]), pools.outside([0], [0]), pools.whole([0]))]
+>>> found = pools.cell_pools([0], [0]), pools.outside_pools([0], [0]), pools.concept_pools([0])
+>>> [pools.sizes[indices].tolist() for indices in found]
 [[2], [1], [3]]
 """
 
@@ -54,15 +55,15 @@ class ImagePools:
     content: Numbers
     in_several_cells: NDArray[np.bool_]
 
-    def cell(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
+    def cell_pools(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
         """Indices of the pools of each concept in each context."""
         return np.asarray(concept, np.int64) * self.contexts + np.asarray(context, np.int64)
 
-    def outside(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
+    def outside_pools(self, concept: ArrayLike, context: ArrayLike) -> Numbers:
         """Indices of the pools of each concept in all other contexts, without contents that are in this context too."""
-        return self.cell(concept, context) + self.concepts * self.contexts
+        return self.cell_pools(concept, context) + self.concepts * self.contexts
 
-    def whole(self, concept: ArrayLike) -> Numbers:
+    def concept_pools(self, concept: ArrayLike) -> Numbers:
         """Indices of the pools of all images of each concept."""
         return np.asarray(concept, np.int64) + 2 * self.concepts * self.contexts
 
@@ -75,11 +76,11 @@ class ImagePools:
         cells = self.concepts * self.contexts
         return self.sizes[cells : 2 * cells].reshape(self.concepts, self.contexts)
 
-    def whole_sizes(self) -> Numbers:
+    def concept_sizes(self) -> Numbers:
         """(concepts,) how many different images each concept has."""
         return self.sizes[2 * self.concepts * self.contexts :]
 
-    def positions(self, pools: Numbers, content: Numbers) -> Numbers:
+    def find_positions(self, pools: Numbers, content: Numbers) -> Numbers:
         """Position of each content in its pool (arrays that broadcast); `NOWHERE` if the pool does not have it."""
         sought = pools * (len(self.content) + 1) + content
         if not len(self.keys):
@@ -97,12 +98,12 @@ class ImagePools:
             return np.empty((len(support), 0), np.int64)
         return np.sort(np.where(repeated, self.content[flat], filler), axis=1)[:, :most]
 
-    def taken(self, pools: Numbers, support: Numbers) -> Numbers:
+    def find_taken_positions(self, pools: Numbers, support: Numbers) -> Numbers:
         """(T, N, E) positions in the pools (T, N) of contents in the supports (T, N, K), padded with `NOWHERE`."""
         # A content of one cell can only be in its own class's pool; the few others are searched in every class's pool.
         own = np.where(self.in_several_cells[support], len(self.content), self.content[support])
         repeated = self.contents_in_several_cells(support)[:, None, :]
-        found = [self.positions(pools[..., None], content) for content in (own, repeated)]
+        found = [self.find_positions(pools[..., None], content) for content in (own, repeated)]
         return np.concatenate(found, axis=2)
 
     def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
@@ -110,31 +111,31 @@ class ImagePools:
         flat = pools.reshape(-1)
         count = randoms.shape[-1]
         excluded = None if taken is None else taken.reshape(len(flat), taken.shape[-1])
-        drawn = distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], excluded)
+        drawn = draw_distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], excluded)
         return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
 
 
 def build_image_pools(table: ImageTable) -> ImagePools:
-    """The pools of a table."""
+    """The pools of a table: every concept in each context, outside each context, and altogether."""
     concepts, contexts = len(table.concepts), len(table.contexts)
     content = _number_contents(table.content)
     cell = table.concept * contexts + table.context
-    cell_rows = _first_of_each(cell, content)
-    whole_rows = _first_of_each(table.concept, content)
+    cell_rows = _find_first_rows(cell, content)
+    concept_rows = _find_first_rows(table.concept, content)
     # Every image of a concept for every context of the concept, less those whose content lies in the context.
     filled = np.unique(cell)
-    per_concept = np.bincount(table.concept[whole_rows], minlength=concepts)
+    per_concept = np.bincount(table.concept[concept_rows], minlength=concepts)
     begins = np.cumsum(per_concept) - per_concept
     owner = filled // max(contexts, 1)
     repeats = per_concept[owner]
     offset = np.arange(repeats.sum()) - np.repeat(np.cumsum(repeats) - repeats, repeats)
     other_cell = np.repeat(filled, repeats)
-    other_rows = whole_rows[np.repeat(begins[owner], repeats) + offset]
+    other_rows = concept_rows[np.repeat(begins[owner], repeats) + offset]
     many = len(content) + 1  # beyond every content, so that pool * many + content is one number per pair
     inside = np.isin(other_cell * many + content[other_rows], cell[cell_rows] * many + content[cell_rows])
     cells = concepts * contexts
-    pool = np.concatenate([cell[cell_rows], cells + other_cell[~inside], 2 * cells + table.concept[whole_rows]])
-    rows = np.concatenate([cell_rows, other_rows[~inside], whole_rows])
+    pool = np.concatenate([cell[cell_rows], cells + other_cell[~inside], 2 * cells + table.concept[concept_rows]])
+    rows = np.concatenate([cell_rows, other_rows[~inside], concept_rows])
     sizes = np.bincount(pool, minlength=2 * cells + concepts).astype(np.int64)
     cells_of_content = np.bincount(content[cell_rows], minlength=len(content))
     return ImagePools(
@@ -154,7 +155,7 @@ def _number_contents(content: Numbers) -> Numbers:
     return np.asarray(np.argsort(np.argsort(first))[inverse], np.int64)
 
 
-def _first_of_each(group: Numbers, content: Numbers) -> Numbers:
+def _find_first_rows(group: Numbers, content: Numbers) -> Numbers:
     """Rows sorted by group and content, the first of each combination only."""
     order = np.lexsort((np.arange(len(group)), content, group))
     fresh = np.ones(len(order), np.bool_)
@@ -167,7 +168,7 @@ def make_key(seed: int, *words: str | int) -> int:
     return int(seed_sequence(seed, "tasks", *words).generate_state(1, np.uint64)[0])
 
 
-def random_numbers(key: int, *counters: ArrayLike) -> Words:
+def draw_random_numbers(key: int, *counters: ArrayLike) -> Words:
     """Uniform 64-bit numbers, one for each combination of counters (whole numbers, broadcast together)."""
     state = np.array([key], dtype=np.uint64)
     with np.errstate(over="ignore"):
@@ -176,27 +177,27 @@ def random_numbers(key: int, *counters: ArrayLike) -> Words:
     return state
 
 
-def random_below(randoms: Words, sizes: ArrayLike) -> Numbers:
-    """Uniform whole numbers in 0..size-1; `sizes` are at least 1.
+def reduce_below(randoms: Words, sizes: ArrayLike) -> Numbers:
+    """Uniform whole numbers in 0..size-1 from uniform 64-bit numbers; `sizes` are at least 1.
 
     The remainder's bias is size / 2**64 at most, too small to matter for any number of tasks.
     """
     return (randoms % np.asarray(sizes).astype(np.uint64)).astype(np.int64)
 
 
-def random_shares(randoms: Words) -> NDArray[np.float64]:
-    """Uniform numbers in [0, 1), 53 bits each."""
+def scale_to_unit_interval(randoms: Words) -> NDArray[np.float64]:
+    """Uniform numbers in [0, 1), 53 bits each, from uniform 64-bit numbers."""
     return (randoms >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | None = None) -> Numbers:
+def draw_distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | None = None) -> Numbers:
     """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
 
-    `randoms` (B, count) from `random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
+    `randoms` (B, count) from `draw_random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
     distinct within a row, `NOWHERE` as filler. Every set of allowed positions is equally likely.
 
-    >>> randoms = random_numbers(make_key(0, "an example"), np.arange(1000)[:, None], np.arange(3))
-    >>> np.unique(distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))).tolist()
+    >>> randoms = draw_random_numbers(make_key(0, "an example"), np.arange(1000)[:, None], np.arange(3))
+    >>> np.unique(draw_distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))).tolist()
     [0, 1, 3, 4]
     """
     rows, count = randoms.shape
@@ -212,7 +213,7 @@ def distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | None 
     drawn = np.empty((rows, count), dtype=np.int64)
     for draw in range(count):
         # The n-th free position: step over what is taken, in ascending order.
-        position = random_below(randoms[:, draw], free - draw)
+        position = reduce_below(randoms[:, draw], free - draw)
         for before in taken[: len(barred) + draw]:
             position += before <= position
         drawn[:, draw] = position

@@ -36,7 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError, ModelError, OptionError
-from hardlook.fingerprints import of_sources, of_value
+from hardlook.fingerprints import hash_sources, hash_value
 from hardlook.models.arguments import convert_arguments, parse_arguments
 from hardlook.models.identity import sources_of
 from hardlook.models.registry import import_dotted
@@ -82,7 +82,7 @@ class RitmStyle:
 
     def fingerprint(self) -> str:
         """A hash of this code, the factory's and the predictor's."""
-        return of_value([of_sources(sources_of(type(self))), of_sources(self._sources)])
+        return hash_value([hash_sources(sources_of(type(self))), hash_sources(self._sources)])
 
     def open(self, image: Image) -> RitmSession:
         """The image as the predictor wants it; nothing is computed before the first click."""

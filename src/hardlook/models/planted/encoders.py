@@ -35,7 +35,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.fingerprints import of_array
+from hardlook.fingerprints import hash_array
 from hardlook.models.planted.dials import check_dials
 from hardlook.models.planted.truth import ground, main_concept
 from hardlook.models.roles import Features, Image, Vectors
@@ -190,7 +190,7 @@ def image_vector(image: Image, context: float, seed: int) -> NDArray[np.float64]
     """(64,): the main concept's direction x (1 - context) + the context's x context + noise of the picture's own."""
     truth = read_signature(image)
     concept, place = main_concept(truth), ground(truth)
-    vector = NOISE * draw_vector(seed, of_array(image))
+    vector = NOISE * draw_vector(seed, hash_array(image))
     if concept != VOID:
         vector += (1 - context) * word_vector(BY_CODE[concept].name)
     if place != VOID:

@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 from hardlook.caching import LRUCache
 from hardlook.errors import ModelError
-from hardlook.fingerprints import of_array
+from hardlook.fingerprints import hash_array
 from hardlook.models.planted.dials import check_dials, spoils
 from hardlook.models.planted.truth import THINGS, compute_once, ground, main_concept
 from hardlook.models.roles import Episode, Image, Mask, Support, check_supports
@@ -95,7 +95,7 @@ class PlantedLearner:
     def _scores(
         self, image: Image, shown: Sequence[ConceptAndContext], episode: Episode, cache: LRUCache[Any]
     ) -> NDArray[np.float64]:
-        decision = (LEARNER_NAME, episode.key, compute_once(cache, of_array, image))
+        decision = (LEARNER_NAME, episode.key, compute_once(cache, hash_array, image))
         guess = generator(self.seed, *decision, "guess").random(episode.ways)
         if spoils(self.noise, self.seed, *decision, "noise"):
             return guess
@@ -147,7 +147,7 @@ class PlantedOneShot:
             if not 0 < dial < 1:
                 return dial == 1
             return spoils(
-                dial, self.seed, ONE_SHOT_NAME, *(compute_once(cache, of_array, part) for part in arrays), name
+                dial, self.seed, ONE_SHOT_NAME, *(compute_once(cache, hash_array, part) for part in arrays), name
             )
 
         shown = _mask_of_class(truth.classes, _shown_class(supports, cache))

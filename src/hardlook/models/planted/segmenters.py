@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
-from hardlook.fingerprints import of_array
+from hardlook.fingerprints import hash_array
 from hardlook.models.planted.dials import check_dials, draw, spoils
 from hardlook.models.planted.truth import THINGS
 from hardlook.models.roles import Image, Instances, LabelMap, Mask, Segments
@@ -90,7 +90,7 @@ class Perceived:
 def perceive(image: Image, faults: Faults, model: str, seed: int) -> Perceived:
     """The picture's truth with faults; `model` is part of the keys of random draws."""
     truth = read_signature(image)
-    key = of_array(image)
+    key = hash_array(image)
     found = _IS_THING[truth.classes]
     joint = truth.classes.astype(np.int32) << 2 | truth.instances
     things, shapes = [], []
@@ -196,7 +196,7 @@ class PlantedInstances(_ObjectSegmenter):
         return [self._detect(image) for image in images]
 
     def _detect(self, image: Image) -> Instances:
-        key = of_array(image)
+        key = hash_array(image)
         rows = []
         for thing, mask in perceive(image, self.faults, INSTANCES_NAME, self.seed).objects():
             score = 1 - SCORE_NOISE * draw(self.seed, INSTANCES_NAME, key, thing.true, thing.instance, "score")

@@ -165,7 +165,7 @@ def locate_weights(name: str) -> dict[str, Path]:
         if not _is_intact(file, path):
             raise ModelError(
                 f"{file.name} is not the file the catalogue pins: expected {file.size} bytes, sha256 {file.sha256}; "
-                f"found {path.stat().st_size} bytes, sha256 {fingerprints.of_file(path)}",
+                f"found {path.stat().st_size} bytes, sha256 {fingerprints.hash_file(path)}",
                 file=path,
                 unit=name,
                 remedy=f"hardlook weights install {name} replaces it; to use it as it is, give it with --weights PATH",
@@ -187,7 +187,7 @@ def install_weights(name: str) -> dict[str, Path]:
 
 
 def _is_intact(file: WeightsFile, path: Path | None) -> bool:
-    return path is not None and path.stat().st_size == file.size and fingerprints.of_file(path) == file.sha256
+    return path is not None and path.stat().st_size == file.size and fingerprints.hash_file(path) == file.sha256
 
 
 def _locate(package: WeightsPackage) -> list[tuple[WeightsFile, Path | None]]:

@@ -8,7 +8,7 @@ from functools import partial
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.harness.scorecard import Scorecard
 from hardlook.open_vocabulary.ap.evaluation import SCHEMA, evaluate_units, merge_vocabularies
-from hardlook.open_vocabulary.ap.options import OpenApOptions, chosen_readings
+from hardlook.open_vocabulary.ap.options import OpenApOptions, get_readings
 from hardlook.open_vocabulary.ap.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.ap.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.ap.units import list_sources, list_units, prepare_unit
@@ -55,7 +55,7 @@ OPEN_AP = Benchmark(
     report=build_sections,
     prepare=prepare_unit,
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,

@@ -30,7 +30,7 @@ def unmatched_ids(options: OpenApOptions) -> str:
     return read_reading(options, "unmatched", UNMATCHED, "ours")
 
 
-def chosen_readings(options: OpenApOptions) -> tuple[Reading, ...]:
+def get_readings(options: OpenApOptions) -> tuple[Reading, ...]:
     """How matches are read, and how the similarity is made."""
     value = unmatched_ids(options)
     return (Reading("unmatched", value, UNMATCHED[value], tuple(UNMATCHED), "ours"), *similarity_readings(options))

@@ -7,7 +7,7 @@ from functools import partial
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.miou.evaluation import SCHEMA, evaluate_units, merge_vocabularies
-from hardlook.open_vocabulary.miou.options import OpenMiouOptions, chosen_readings
+from hardlook.open_vocabulary.miou.options import OpenMiouOptions, get_readings
 from hardlook.open_vocabulary.miou.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.miou.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
@@ -46,7 +46,7 @@ OPEN_MIOU = Benchmark(
     report=build_sections,
     prepare=prepare_unit,
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,

@@ -50,6 +50,6 @@ def mean_over_reading(options: SemanticOptions) -> Reading:
     return Reading("mean-over", value, MEAN_OVER[value], tuple(MEAN_OVER), "detectron2")
 
 
-def chosen_readings(options: OpenMiouOptions) -> tuple[Reading, ...]:
+def get_readings(options: OpenMiouOptions) -> tuple[Reading, ...]:
     """Which classes the mean runs over, and how the similarity is made."""
     return (mean_over_reading(options), *similarity_readings(options))

@@ -6,8 +6,9 @@ have neither images nor boxes, and with a missing PNG only its unit fails.
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "results.json"
 >>> _ = path.write_text('{"annotations": [{"image_id": 9, "segments_info": [{"id": 5, "category_id": 1}]}]}')
->>> read_annotations(path).tables
-(SegmentTable(image='9', png='', picture='', size=None, ids=(5,), categories=(1,), crowd=(False,)),)
+>>> found = read_annotations(path).tables[0]
+>>> found.image_id, found.png_file, found.size, found.segment_ids, found.category_ids, found.is_crowd
+('9', '', None, (5,), (1,), (False,))
 >>> truth = PanopticVocabulary(("cat", "sky"), (True, False))
 >>> joint, table = join_vocabularies(truth, PanopticVocabulary(("Sky", "kitten"), (False, True)))
 >>> joint.names, joint.things, table.tolist()
@@ -78,13 +79,13 @@ _NEEDS = "it needs annotations with image_id and segments_info of id and categor
 class SegmentTable:
     """One image: its file names ("" if unknown), (width, height), and each segment's id, category and crowd flag."""
 
-    image: str
-    png: str
-    picture: str
+    image_id: str
+    png_file: str
+    image_file: str
     size: tuple[int, int] | None
-    ids: tuple[int, ...]
-    categories: tuple[int, ...]
-    crowd: tuple[bool, ...]
+    segment_ids: tuple[int, ...]
+    category_ids: tuple[int, ...]
+    is_crowd: tuple[bool, ...]
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,12 @@ class PanopticAnnotations:
         """Raise an error where segments have categories that are not in `known`; it names their images."""
         problems = ProblemList()
         for table in self.tables:
-            for category in table.categories:
+            for category in table.category_ids:
                 if category not in known:
-                    problems.add(f"category {category}, which is not described, in images", table.image)
+                    problems.add(f"category {category}, which is not described, in images", table.image_id)
         problems.raise_if_any("segments of unknown categories", file=path, remedy=remedy)
 
-    def read_vocabulary(self, path: Path) -> PanopticVocabulary:
+    def build_vocabulary(self, path: Path) -> PanopticVocabulary:
         """The vocabulary of the categories, in the file's order; names equal after normalisation are an error."""
         seen: dict[str, str] = {}
         problems = ProblemList()
@@ -154,16 +155,16 @@ def _check_contradictions(tables: Sequence[SegmentTable], categories: list[int],
     problems = ProblemList()
     images, files = set(), set()
     for table in tables:
-        if table.image in images:
-            problems.add("image ids that come twice", table.image)
-        if table.png and table.png in files:
-            problems.add("PNG files that come twice", table.png)
-        images.add(table.image)
-        files.add(table.png)
-        if len(set(table.ids)) < len(table.ids):
-            problems.add("images with two segments of one id", table.image)
-        if any(one <= 0 for one in table.ids):
-            problems.add("images with a segment whose id is not above 0 (0 is void)", table.image)
+        if table.image_id in images:
+            problems.add("image ids that come twice", table.image_id)
+        if table.png_file and table.png_file in files:
+            problems.add("PNG files that come twice", table.png_file)
+        images.add(table.image_id)
+        files.add(table.png_file)
+        if len(set(table.segment_ids)) < len(table.segment_ids):
+            problems.add("images with two segments of one id", table.image_id)
+        if any(one <= 0 for one in table.segment_ids):
+            problems.add("images with a segment whose id is not above 0 (0 is void)", table.image_id)
     for category in {one for one in categories if categories.count(one) > 1}:
         problems.add("category ids that come twice", category)
     remedy = "one row per image, one id per segment and category"

@@ -7,7 +7,7 @@ from functools import partial
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality
 from hardlook.open_vocabulary.cards import CITATION, DATA_LICENCE, open_dials
 from hardlook.open_vocabulary.pq.evaluation import SCHEMA, evaluate_units, merge_vocabularies
-from hardlook.open_vocabulary.pq.options import OpenPqOptions, chosen_readings
+from hardlook.open_vocabulary.pq.options import OpenPqOptions, get_readings
 from hardlook.open_vocabulary.pq.report import build_sections, describe_unit, draw_unit
 from hardlook.open_vocabulary.pq.scores import SCORES, compute_unit_qualities, score_records, tally_records
 from hardlook.open_vocabulary.pq.units import list_sources, list_units, prepare_unit
@@ -42,7 +42,7 @@ OPEN_PQ = Benchmark(
     report=build_sections,
     prepare=prepare_unit,
     sources=list_sources,
-    readings=chosen_readings,
+    readings=get_readings,
     pictures=draw_unit,
     tallies=tally_records,
     merge_vocabularies=merge_vocabularies,

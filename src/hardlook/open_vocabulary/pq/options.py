@@ -30,7 +30,7 @@ def get_crowds_reading(options: OpenPqOptions) -> str:
     return read_reading(options, "crowds", CROWDS, "last")
 
 
-def chosen_readings(options: OpenPqOptions) -> tuple[Reading, ...]:
+def get_readings(options: OpenPqOptions) -> tuple[Reading, ...]:
     """Which crowds excuse predictions, and how the similarity is made."""
     value = get_crowds_reading(options)
     return (Reading("crowds", value, CROWDS[value], tuple(CROWDS), "last"), *similarity_readings(options))

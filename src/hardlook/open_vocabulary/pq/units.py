@@ -171,18 +171,18 @@ def _read_truth(
     content = read_annotations(path)
     if not content.categories:
         raise DataError("the truth lists no categories", file=path, remedy="add their id, name and isthing")
-    vocabulary = content.read_vocabulary(path)
+    vocabulary = content.build_vocabulary(path)
     if options.labels:
         check_kinds(vocabulary, options.labels, path)
     places = _number(content.categories)
     content.check_categories(places, path, "list every category")
     units = {
-        table.image: Unit(
-            PurePosixPath(table.png or table.image).with_suffix("").as_posix(),
+        table.image_id: Unit(
+            PurePosixPath(table.png_file or table.image_id).with_suffix("").as_posix(),
             SegmentedImage(
-                _make_segments(vocabulary, table, places, masks / (table.png or f"{table.image}.png")),
+                _make_segments(vocabulary, table, places, masks / (table.png_file or f"{table.image_id}.png")),
                 size=table.size,
-                picture=images / (table.picture or f"{table.image}.jpg") if images else None,
+                picture=images / (table.image_file or f"{table.image_id}.jpg") if images else None,
                 keep_prediction=options.keep_predictions,
             ),
         )
@@ -195,7 +195,7 @@ def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
     true_units, vocabulary, places = _read_truth(options, gt, _find_masks(options, "gt"), options.data.get("images"))
     content = read_annotations(pred)
     if content.categories:
-        vocabulary, places = content.read_vocabulary(pred), _number(content.categories)
+        vocabulary, places = content.build_vocabulary(pred), _number(content.categories)
     elif options.pred_labels:
         labels = load_label_set(options.pred_labels)
         vocabulary = PanopticVocabulary(labels.names, tuple(labels.things.tolist()))
@@ -203,15 +203,15 @@ def _list_stored(options: OpenPqOptions, gt: Path, pred: Path) -> list[Unit]:
     content.check_categories(places, pred, "list it among the file's categories, or choose --pred-labels")
     problems = ProblemList()
     for table in content.tables:
-        if table.image not in true_units:
-            problems.add("predicted image ids", table.image)
+        if table.image_id not in true_units:
+            problems.add("predicted image ids", table.image_id)
     problems.raise_if_any("predictions without truth", file=pred, remedy="predictions pair with truth by image_id")
-    folder, tables = _find_masks(options, "pred"), {table.image: table for table in content.tables}
+    folder, tables = _find_masks(options, "pred"), {table.image_id: table for table in content.tables}
     units = []
     for image, unit in true_units.items():
         payload = replace(unit.payload, results=pred)
         if image in tables:
-            png = folder / (tables[image].png or payload.truth.png.name)
+            png = folder / (tables[image].png_file or payload.truth.png.name)
             payload = replace(payload, predicted=_make_segments(vocabulary, tables[image], places, png))
         units.append(replace(unit, payload=payload))
     return units
@@ -224,6 +224,6 @@ def _number(categories: Iterable[int]) -> dict[int, int]:
 def _make_segments(
     vocabulary: PanopticVocabulary, table: SegmentTable, places: Mapping[int, int], png: Path
 ) -> ImageSegments:
-    classes = np.array([places[category] for category in table.categories], np.int64)
-    segments = Segments(np.array(table.ids, np.int64), classes, np.array(table.crowd, np.bool_))
+    classes = np.array([places[category] for category in table.category_ids], np.int64)
+    segments = Segments(np.array(table.segment_ids, np.int64), classes, np.array(table.is_crowd, np.bool_))
     return ImageSegments(vocabulary, segments, png)

@@ -5,8 +5,8 @@ has the fingerprint of what it depends on, and is not reused with other models, 
 
 >>> import tempfile
 >>> path = Path(tempfile.mkdtemp()) / "answers.jsonl"
->>> AnswerFile(path).add("fingerprint of uniform", "planted/scene-0-0", [{"ks": 0.5}])
->>> AnswerFile(path).get("fingerprint of uniform", "planted/scene-0-0"), AnswerFile(path).get("another", "scene")
+>>> RowCache(path).add("fingerprint of uniform", "planted/scene-0-0", [{"ks": 0.5}])
+>>> RowCache(path).get("fingerprint of uniform", "planted/scene-0-0"), RowCache(path).get("another", "scene")
 ([{'ks': 0.5}], None)
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import DataError, RunError
-from hardlook.fingerprints import of_value
+from hardlook.fingerprints import hash_value
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.scorecard import LeftOut
 from hardlook.models.named_model import NamedModel
@@ -48,8 +48,8 @@ from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedSource, ClickedSt
 Rows = list[dict[str, Any]]
 
 
-class AnswerFile:
-    """A JSON Lines file of answers (rows by fingerprint and key). A damaged line is a `RunError` with its number."""
+class RowCache:
+    """Rows by fingerprint and key, kept in a JSON Lines file. A damaged line is a `RunError` with its number."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -63,11 +63,11 @@ class AnswerFile:
                 write_atomically(path, b"".join(line + b"\n" for line in whole))
 
     def get(self, fingerprint: str, key: str) -> Rows | None:
-        """The rows of one answer, None where there is none."""
+        """The rows stored for a fingerprint and key, None where there are none."""
         return self._rows.get((fingerprint, key))
 
     def add(self, fingerprint: str, key: str, rows: Rows) -> None:
-        """Store an answer."""
+        """Store the rows of a fingerprint and key."""
         self._rows[fingerprint, key] = rows
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as stream:
@@ -75,8 +75,8 @@ class AnswerFile:
 
     def _add_line(self, line: bytes, number: int) -> None:
         try:
-            answer = json.loads(line)
-            fingerprint, key, rows = answer["answers"], answer["key"], answer["rows"]
+            stored = json.loads(line)
+            fingerprint, key, rows = stored["answers"], stored["key"], stored["rows"]
             if not (isinstance(fingerprint, str) and isinstance(key, str) and isinstance(rows, list)):
                 raise TypeError("another kind of value than expected")
         # A line that is no JSON or no UTF-8 is a ValueError, one without a key is a KeyError.
@@ -97,7 +97,7 @@ class EvaluationSettings:
 
     def fingerprint(self, model: str) -> str:
         """The fingerprint of all that the rows of a model, or of the comparison of devices, depend on."""
-        return of_value([model, self.draws, self.seed, asdict(self.readings), self.data])
+        return hash_value([model, self.draws, self.seed, asdict(self.readings), self.data])
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class ModelRows:
     devices: ClickSetComparison
     unread: tuple[tuple[str, str], ...] = ()
 
-    def whole(self, model: str) -> tuple[StemScores, ...]:
+    def get_stem_rows(self, model: str) -> tuple[StemScores, ...]:
         """One row per stem: the clicks of all devices together, without rows of display modes."""
         return tuple(row for row in self.rows[model] if not row.device and not row.display_mode)
 
@@ -117,18 +117,18 @@ def evaluate_models(
     sources: Sequence[ClickedSource],
     models: Mapping[str, NamedModel],
     settings: EvaluationSettings,
-    answers: AnswerFile,
+    cache: RowCache,
     advance: Callable[[int, int], None],
 ) -> ModelRows:
-    """Every model on every source; `answers` are reused and added to; unreadable sources are left out for all."""
-    prints = {name: settings.fingerprint(one.identity.fingerprint()) for name, one in models.items()}
+    """Score every model on every source, except those in `cache`; unreadable sources are left out for all models."""
+    fingerprints = {name: settings.fingerprint(one.identity.fingerprint()) for name, one in models.items()}
     between = settings.fingerprint("pc against mobile")
     rows: dict[str, list[StemScores]] = {name: [] for name in models}
     pairs: list[PairScores] = []
     too_few, unread = 0, []
     for source in sources:
-        wanted = {name: answers.get(prints[name], source.key) for name in models}
-        compared = answers.get(between, source.key)
+        wanted = {name: cache.get(fingerprints[name], source.key) for name in models}
+        compared = cache.get(between, source.key)
         if compared is None or None in wanted.values():
             try:
                 stem = source.read()
@@ -139,10 +139,10 @@ def evaluate_models(
             for name, known in wanted.items():
                 if known is None:
                     wanted[name] = _score_model(stem, models[name].model, settings)
-                    answers.add(prints[name], source.key, wanted[name] or [])
+                    cache.add(fingerprints[name], source.key, wanted[name] or [])
             if compared is None:
                 compared = _compare_devices(stem, settings)
-                answers.add(between, source.key, compared)
+                cache.add(between, source.key, compared)
         for name, found in wanted.items():
             rows[name] += [StemScores(**row) for row in found or []]
         pairs += [PairScores(**row) for row in compared]
@@ -194,7 +194,7 @@ class ClickEvaluation:
     @cached_property
     def overall(self) -> dict[str, GroupScores]:
         """Each model over all stems."""
-        return {name: self._summarise(self.results.whole(name), METRICS)[0] for name in self.models}
+        return {name: self._summarise(self.results.get_stem_rows(name), METRICS)[0] for name in self.models}
 
     @cached_property
     def slices(self) -> dict[str, dict[str, tuple[GroupScores, ...]]]:
@@ -208,7 +208,7 @@ class ClickEvaluation:
     @cached_property
     def rankings(self) -> tuple[MetricRanking, ...]:
         """The best model on each metric; none where there is one model only."""
-        rows = {name: self.results.whole(name) for name in self.models}
+        rows = {name: self.results.get_stem_rows(name) for name in self.models}
         if len(rows) < 2:
             return ()
         return tuple(rank_models(metric, rows, resamples=RESAMPLES, seed=self.settings.seed) for metric in METRICS)
@@ -248,7 +248,7 @@ class ClickEvaluation:
 
     def _rows(self, name: str, column: str) -> tuple[StemScores, ...]:
         if column in ("dataset", "click_type"):
-            return self.results.whole(name)
+            return self.results.get_stem_rows(name)
         rows = tuple(row for row in self.results.rows[name] if getattr(row, column))
         if column != "device":
             return rows

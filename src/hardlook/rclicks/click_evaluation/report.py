@@ -35,7 +35,7 @@ from hardlook.rclicks.user_clicks.comparison import PAIR_METRICS, PairScores
 from hardlook.rclicks.user_clicks.loading import build_left_out_section, describe_missing_masks, describe_unread
 from hardlook.rclicks.user_clicks.readings import EVALUATION, reading_table
 from hardlook.rclicks.user_clicks.stems import ClickedStem
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
+from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, make_estimate_dot
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
 
@@ -240,7 +240,7 @@ def _charts(evaluation: ClickEvaluation) -> list[Block]:
         sign = -1 if HIGHER_IS_BETTER[metric] else 1
         scores = {name: group.scores[metric] for name, group in evaluation.overall.items()}
         ordered = sorted(scores.items(), key=lambda item: sign * item[1].value)
-        dots = [estimate_dot(name, score, times=SCALE[metric]) for name, score in ordered]
+        dots = [make_estimate_dot(name, score, scale=SCALE[metric]) for name, score in ordered]
         charts.append(DotChart(head, MEANINGS[metric], dots, axis=head))
     return charts
 
@@ -259,7 +259,7 @@ def _slice_blocks(evaluation: ClickEvaluation) -> list[Block]:
             for group in groups
             if group.group[column] == value
         ]
-        dots = [estimate_dot(name, group.scores["ks"], value) for value, name, group in rows]
+        dots = [make_estimate_dot(name, group.scores["ks"], value) for value, name, group in rows]
         blocks.append(DotChart(f"KS by {NAMES[column]}", "", dots, axis="KS"))
         cells = [(value, name, group.stems, *_score_cells(group)) for value, name, group in rows]
         blocks.append(Table(f"All metrics by {NAMES[column]}", "", (NAMES[column], "model", "stems", *HEADS), cells))
@@ -271,7 +271,7 @@ def _lead_table(evaluation: ClickEvaluation) -> Table:
     for one in evaluation.rankings:
         head = HEADS[METRICS.index(one.metric)]
         for name, lead in one.leads.items():
-            dot = estimate_dot(name, lead, times=SCALE[one.metric])
+            dot = make_estimate_dot(name, lead, scale=SCALE[one.metric])
             rows.append((head, one.best, name, dot.value, dot.low, dot.high, one.verdict_on(name)))
     caption = "Its value less the other's, on the same stems. For PL1 and WD a lead is below 0."
     columns = ("metric", "best", "other", "difference", "low", "high", "verdict")
@@ -350,7 +350,7 @@ def _published_modes(evaluation: ClickEvaluation) -> Table:
 def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
     """Stems where the best model by KS fits best, where it fits worst, and where models differ most."""
     best = max(evaluation.models, key=lambda name: evaluation.overall[name].scores["ks"].value)
-    rows = {name: evaluation.results.whole(name) for name in evaluation.models}
+    rows = {name: evaluation.results.get_stem_rows(name) for name in evaluation.models}
     ks = np.array([[row.ks for row in found] for found in rows.values()])
     leading = ks[list(rows).index(best)]
     galleries = [

@@ -25,7 +25,7 @@ from hardlook.rclicks.click_maps.colours import draw_heat_map, draw_labels, labe
 from hardlook.rclicks.click_maps.region import ClickRegion
 from hardlook.rclicks.click_models.distribution import ClickDistribution, click_distribution
 from hardlook.rclicks.clicks.courses import GroupRule, clicking_groups
-from hardlook.rclicks.clicks.groups import rank, weights
+from hardlook.rclicks.clicks.groups import compute_pixel_probabilities, sort_values
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
 
@@ -124,11 +124,11 @@ def group_parts(values: NDArray[np.float64], count: int, rule: GroupRule) -> tup
     >>> [part.pixels for part in group_parts(np.array([1.0, 2.0, 3.0, 4.0]), 10, "threshold")]
     [2, 2, 2, 2, 1, 2, 2, 1, 1, 1]
     """
-    ranked = rank(values)
+    ordered = sort_values(values)
     parts = []
     for group in clicking_groups(count):
         assert group.low is not None and group.high is not None
-        pixels = int(np.count_nonzero(weights(ranked, group.low, group.high, rule)))
+        pixels = int(np.count_nonzero(compute_pixel_probabilities(ordered, group.low, group.high, rule)))
         parts.append(GroupPart(group.name, pixels, pixels / len(values)))
     return tuple(parts)
 

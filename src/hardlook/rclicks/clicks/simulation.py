@@ -47,7 +47,7 @@ from hardlook.rclicks.clicks.error_regions import (
     choose_error,
     compare_masks,
 )
-from hardlook.rclicks.clicks.groups import Ranked, draw, rank
+from hardlook.rclicks.clicks.groups import SortedValues, draw_pixel, sort_values
 
 
 @dataclass(frozen=True)
@@ -225,13 +225,13 @@ def _click_round(
     mapped = drawing[:1] if number == 1 else drawing
     found = _find_chances(instance, click_model, [choice for _, choice in mapped], [one.pixels for one, _ in mapped])
     fallbacks = 0
-    for (state, choice), (pixels, ranked) in zip(drawing, found * (len(drawing) if number == 1 else 1), strict=True):
+    for (state, choice), (pixels, ordered) in zip(drawing, found * (len(drawing) if number == 1 else 1), strict=True):
         course, row, column = state.course, choice.row, choice.column
-        if ranked.empty or course.low is None or course.high is None:
+        if ordered.is_empty or course.low is None or course.high is None:
             fallbacks += 1
         else:
             uniform = generator(rules.seed, instance.dataset, instance.name, course.name, number).random()
-            index = draw(ranked, course.low, course.high, rules.groups, uniform)
+            index = draw_pixel(ordered, course.low, course.high, rules.groups, uniform)
             row, column = divmod(int(pixels[index]), choice.region.box.width)
             row, column = row + choice.region.box.top, column + choice.region.box.left
         state.clicks.append((row, column, choice.positive))
@@ -240,7 +240,7 @@ def _click_round(
 
 def _find_chances(
     instance: Instance, click_model: ClickModel, choices: Sequence[Choice], clicked: Sequence[Pixels]
-) -> list[tuple[NDArray[np.intp], Ranked]]:
+) -> list[tuple[NDArray[np.intp], SortedValues]]:
     """Of each chosen error the free pixels (n,), flat indices in its box, and their chances.
 
     The pixels `clicked` (k, 2), rows and columns, are not free.
@@ -253,12 +253,12 @@ def _find_chances(
     found = []
     for choice, chances, made in zip(choices, maps(instance, click_model, choices), clicked, strict=True):
         pixels = np.flatnonzero(_free_pixels(choice.region, made))
-        ranked = rank(np.asarray(chances).reshape(-1)[pixels].astype(np.float64, copy=False))
+        ordered = sort_values(np.asarray(chances).reshape(-1)[pixels].astype(np.float64, copy=False))
         # Ascending, negative values come first and undefined ones last, so that two values check all.
-        for value in ranked.ascending[[0, -1]] if len(pixels) else ():
+        for value in ordered.ascending[[0, -1]] if len(pixels) else ():
             if not 0 <= value < np.inf:
                 raise _map_error(click_model, instance, f"expected finite chances of at least 0, got {value}")
-        found.append((pixels, ranked))
+        found.append((pixels, ordered))
     return found
 
 

@@ -10,7 +10,7 @@ another, so its result does not depend on the other simulations, their order, or
 >>> def count(prompts):
 ...     answers = yield [Clicks(np.zeros((1, 2), np.float32), np.ones(1, bool))] * prompts
 ...     return len(answers)
->>> run_simulations([(Empty(), count(3)), (Empty, count(5))], prompts_a_call=2)
+>>> run_simulations([(Empty(), count(3)), (Empty, count(5))], prompts_per_call=2)
 [3, 5]
 """
 
@@ -35,22 +35,22 @@ Simulation = Generator[list[Clicks], list[Prompted], Result]
 def run_simulations(
     simulations: Sequence[tuple[Source, Simulation[Result]]],
     *,
-    prompts_a_call: int = 64,
+    prompts_per_call: int = 64,
     overlap: bool = True,
-    at_once: int = 4,
+    max_active: int = 4,
 ) -> list[Result]:
     """Run every simulation to its end; the results are in the order of the simulations.
 
     Each comes with its session or with a function that opens it. Simulations with the same function object share the
     session: it is opened for the first prompt and released when the last of them ends. Prompts go to the
-    session in calls of at most `prompts_a_call`. With `overlap` one thread does all opening and predicting, while the
-    calling thread advances the simulations, `at_once` at a time.
+    session in calls of at most `prompts_per_call`. With `overlap` one thread does all opening and predicting, while the
+    calling thread advances the simulations, at most `max_active` at a time.
 
     The error of a failed call is thrown into its simulation and raised from there; the others are closed.
     """
-    if prompts_a_call < 1 or at_once < 1:
+    if prompts_per_call < 1 or max_active < 1:
         raise ValueError(
-            f"expected at least 1 prompt per call and 1 simulation at once, got {prompts_a_call} and {at_once}"
+            f"expected at least 1 prompt per call and 1 simulation at once, got {prompts_per_call} and {max_active}"
         )
     sessions = _Sessions([source for source, _ in simulations])
     thread = ThreadPoolExecutor(1, "segmenter")
@@ -70,12 +70,12 @@ def run_simulations(
             results[index] = end.value
         else:
             submit = thread.submit if overlap else _call_now
-            pending[submit(sessions.predict, source, prompts, prompts_a_call)] = index
+            pending[submit(sessions.predict, source, prompts, prompts_per_call)] = index
 
     indices = iter(range(len(simulations)))
     try:
         while len(results) < len(simulations):
-            while len(pending) < (at_once if overlap else 1) and (index := next(indices, None)) is not None:
+            while len(pending) < (max_active if overlap else 1) and (index := next(indices, None)) is not None:
                 advance(index, None)
             done = wait(pending, return_when=FIRST_COMPLETED).done
             # In the order of submission, so that the thread is kept busy.
@@ -105,14 +105,14 @@ class _Sessions:
         self.users = Counter(id(source) for source in sources)
         self.opened: dict[int, Session] = {}
 
-    def predict(self, source: Source, prompts: list[Clicks], prompts_a_call: int) -> list[Prompted]:
+    def predict(self, source: Source, prompts: list[Clicks], prompts_per_call: int) -> list[Prompted]:
         """The answers to the prompts, in calls of limited size."""
         if id(source) not in self.opened:
             # A class of sessions passes the Protocol's isinstance check too, but has yet to be called.
             opened = isinstance(source, Session) and not isinstance(source, type)
             self.opened[id(source)] = cast(Session, source) if opened else cast(Callable[[], Session], source)()
         session = self.opened[id(source)]
-        parts = [prompts[start : start + prompts_a_call] for start in range(0, len(prompts), prompts_a_call)]
+        parts = [prompts[start : start + prompts_per_call] for start in range(0, len(prompts), prompts_per_call)]
         return [answer for part in parts for answer in session.predict(part)]
 
     def release(self, source: Source) -> None:

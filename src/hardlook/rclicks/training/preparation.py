@@ -90,7 +90,7 @@ def split_samples(
     split: str | None = None,
 ) -> TrainingSplit:
     """The two parts, by a list of image stems or drawn by image; simulated people click in two worlds of their own."""
-    from hardlook.fingerprints import of_value
+    from hardlook.fingerprints import hash_value
 
     if user_clicks is None:
         check_options_without_clicks(
@@ -100,7 +100,7 @@ def split_samples(
         worlds = [int(generator(seed, "clicks train", part).integers(2**31)) for part in ("training", "validation")]
         counts = (scenes, -(-scenes // 5))
         parts = [tuple(map(TrainingStem, make_planted_sources(*one))) for one in zip(worlds, counts, strict=True)]
-        return TrainingSplit(parts[0], parts[1], (), of_value(["planted", worlds, scenes]), planted=True)
+        return TrainingSplit(parts[0], parts[1], (), hash_value(["planted", worlds, scenes]), planted=True)
     clicked = load_clicked_data(user_clicks, data, previous_masks, None, split=split, scenes=scenes, seed=seed)
     sources = [source for source in clicked.sources if isinstance(source, StoredSource)]
     held = _read_held_out(validation, sources) if validation else _draw_held_out(sources, seed)
@@ -108,7 +108,7 @@ def split_samples(
     validated = tuple(TrainingStem(source) for source in sources if source.instance.image_key in held)
     if not training or not validated:
         raise _too_few(training, validated).at(file=validation or user_clicks)
-    fingerprint = of_value([clicked.fingerprint, sorted(held), *([split] if split else [])])
+    fingerprint = hash_value([clicked.fingerprint, sorted(held), *([split] if split else [])])
     return TrainingSplit(training, validated, clicked.left_out, fingerprint, planted=False)
 
 
@@ -213,10 +213,10 @@ def check_same_settings(out: Path, given: Mapping[str, Any], *, unknown: Collect
 
 def backbone_fingerprint(backbone: Path | None) -> str | None:
     """The content of the weights to start from, since their place may change."""
-    from hardlook.fingerprints import of_file
+    from hardlook.fingerprints import hash_file
 
     if backbone is None:
         return None
     if not backbone.is_file():
         raise DataError("there are no such backbone weights", file=backbone, remedy="check --backbone")
-    return of_file(backbone)
+    return hash_file(backbone)

@@ -64,7 +64,7 @@ def load_clicked_data(
     """The stems of `user_clicks` on the datasets of `data`; without a file, those of `scenes` planted scenes."""
     from hardlook.data.click_file import read_clicks
     from hardlook.data.object_instances import list_instances
-    from hardlook.fingerprints import of_data, of_value
+    from hardlook.fingerprints import hash_data, hash_value
     from hardlook.rclicks.user_clicks.planted_users import make_planted_sources
 
     if user_clicks is None:
@@ -72,7 +72,7 @@ def load_clicked_data(
             {"--data": data, "--previous-masks": previous_masks, "--split": split, "--previews": previews}
         )
         planted = make_planted_sources(seed, scenes)
-        return ClickedData(planted, {}, (), of_value(["planted", seed, scenes]), planted=True)
+        return ClickedData(planted, {}, (), hash_value(["planted", seed, scenes]), planted=True)
     files = {"--user-clicks": user_clicks, "--previous-masks": previous_masks, "--previews": previews, **data}
     given = {name: path for name, path in files.items() if path is not None}
     for name, path in given.items():
@@ -88,7 +88,7 @@ def load_clicked_data(
         shown, notes = join_previews(read_clicks(previews), listed.instances, file=previews)
         modes = compare_modes(shown, file=previews, reading=wd)
         sources, left_out = [*sources, *shown], [*left_out, *notes]
-    fingerprint = of_value({name: of_data(path) for name, path in given.items()})
+    fingerprint = hash_value({name: hash_data(path) for name, path in given.items()})
     return ClickedData(tuple(sources), modes, tuple(left_out), fingerprint, planted=False)
 
 

@@ -68,7 +68,9 @@ class RunState:
         """The name of the table."""
         card = self.benchmark.card
         options = self.options.model_dump(mode="json")
-        return fingerprints.of_value([card.name, card.version, options, self.answers, self.parts, _fingerprint_code()])
+        return fingerprints.hash_value(
+            [card.name, card.version, options, self.answers, self.parts, _fingerprint_code()]
+        )
 
 
 def read_run_state(folder: RunFolder, benchmark: Benchmark, options: Any, answers: str, root: Path) -> RunState:

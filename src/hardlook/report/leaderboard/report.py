@@ -110,7 +110,7 @@ def build_overview_section(board: Leaderboard, numbers: NoteNumbers) -> Section:
         leader = describe_leader(board.rankings[0])
     table = Table(
         "All methods",
-        caption + describe_cut(len(shown)),
+        caption + describe_truncation(len(shown)),
         ("rank", "method", "kind", "note", *(meaning.title for meaning in meanings), "folder or source"),
         tuple(rows),
         decimals=choose_value_decimals([row.value for ranking in board.rankings for row in ranking.rows]),
@@ -196,7 +196,7 @@ def build_notes_section(numbers: NoteNumbers) -> Section | None:
     table = Table(
         "What the numbers in the column `note` say",
         "`No rank`: why a row has none. `Beside the paper`: what a run says of itself and the published values. "
-        f"`Published`: which runs a published value can be compared with.{describe_cut(len(rows))}",
+        f"`Published`: which runs a published value can be compared with.{describe_truncation(len(rows))}",
         ("note", "text"),
         tuple(rows[:MAX_ROWS]),
     )
@@ -227,7 +227,7 @@ def _build_ranking_section(ranking: ScoreRanking, numbers: NoteNumbers) -> Secti
             if meaning.ranked
             else "Highest first; methods are not ranked by this score."
         )
-        + describe_cut(len(ranking.rows)),
+        + describe_truncation(len(ranking.rows)),
         COLUMNS,
         tuple(make_cells(row, numbers) for row in ranking.rows[:MAX_ROWS]),
         decimals=choose_value_decimals([row.value for row in ranking.rows]),
@@ -246,7 +246,7 @@ def _build_slices_section(board: Leaderboard, numbers: NoteNumbers) -> Section |
         return None
     table = Table(
         "Slice by slice",
-        f"Best first in each.{describe_cut(len(rows))}",
+        f"Best first in each.{describe_truncation(len(rows))}",
         ("score", "slice", *COLUMNS),
         tuple(rows[:MAX_ROWS]),
         choose_value_decimals([row.value for ranking in board.slices for row in ranking.rows]),
@@ -278,10 +278,10 @@ def choose_value_decimals(values: Sequence[float]) -> int:
     return 3 if max((abs(value) for value in values if not math.isnan(value)), default=0.0) < 10 else 2
 
 
-def describe_cut(count: int) -> str:
+def describe_truncation(count: int) -> str:
     """The note on rows that a long table leaves out.
 
-    >>> describe_cut(3), describe_cut(900)
+    >>> describe_truncation(3), describe_truncation(900)
     ('', ' The first 500 of 900 rows; leaderboard.parquet has all.')
     """
     return f" The first {MAX_ROWS} of {count} rows; leaderboard.parquet has all." if count > MAX_ROWS else ""
@@ -294,7 +294,9 @@ def build_runs_section(board: Leaderboard) -> Section:
         run, card = one.run, one.run.scorecard
         readings = ", ".join(f"{reading.name}={reading.value}" for reading in card.readings)
         rows.append((one.method, run.folder, run.date, card.units.scored, one.data, readings))
-    caption = f"Earliest first. The others are compared with `{board.first.run.folder}`.{describe_cut(len(rows))}"
+    caption = (
+        f"Earliest first. The others are compared with `{board.first.run.folder}`.{describe_truncation(len(rows))}"
+    )
     columns = ("method", "folder", "date", "units", "data", "readings")
     return Section("The runs", "", (Table("Every run", caption, columns, tuple(rows[:MAX_ROWS])),))
 

@@ -18,7 +18,7 @@ from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.association import mutual_information, mutual_information_interval
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate
+from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, make_estimate_dot
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attributes import ATTRIBUTES
 
@@ -162,7 +162,7 @@ def describe_information(study: InformationStudy, who: str) -> str:
 def build_information_sections(study: InformationStudy, summary: str) -> list[Section]:
     """What the page shows."""
     published = read_numbers().information
-    rows = [estimate_dot(one.attribute, one.information, "here") for one in study.attributes]
+    rows = [make_estimate_dot(one.attribute, one.information, "here") for one in study.attributes]
     rows += [
         Dot(ATTRIBUTES[column], published[column], group="published")
         for column in sorted(published, key=lambda column: -published[column])

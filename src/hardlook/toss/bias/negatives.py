@@ -32,7 +32,7 @@ from hardlook.errors import OptionError
 from hardlook.harness.sections import Block, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, pearson, spearman
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none, format_estimate, format_share
+from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, format_share, make_estimate_dot
 from hardlook.toss.bias.one_shot_results import class_iou, read_attribute_frame, read_run, replace_one_shot_iou
 from hardlook.toss.bias.selection import build_remedies_section
 from hardlook.toss.bias.training_images import assign_folds, estimate_mask_share, estimate_share, split_of_fold
@@ -333,7 +333,7 @@ def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, An
     shares = DotChart(
         "How often a class is background",
         f"Per class, {READINGS[study.reading]}, in the fold that tests it. Published: person 30.05 %, chair 12.24 %.",
-        [estimate_dot(row.name, row.distractors.share(study.reading), f"fold {row.fold}") for row in study.rows],
+        [make_estimate_dot(row.name, row.distractors.share(study.reading), f"fold {row.fold}") for row in study.rows],
         axis="share of the training set",
     )
     sections = [

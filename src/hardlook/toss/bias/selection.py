@@ -22,7 +22,7 @@ from hardlook.harness.sections import DistributionChart, Dot, DotChart, Example,
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_score, ratio
 from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, format_estimate, format_share
+from hardlook.report.estimates import estimate_to_json, format_estimate, format_share, make_estimate_dot
 from hardlook.report.json_values import dump_json
 from hardlook.toss.bias.training_images import (
     ClassSplit,
@@ -268,7 +268,7 @@ def render_selection(study: SelectStudy, document: dict[str, Any]) -> str:
     holding = DotChart(
         "Images in which a test class is background",
         "Lower is better for training. The rule does not see the test classes.",
-        [estimate_dot(name, estimate) for name, estimate in study.summary.holding_test.items()],
+        [make_estimate_dot(name, estimate) for name, estimate in study.summary.holding_test.items()],
         axis="share of images",
     )
     sections = [
@@ -316,7 +316,9 @@ def _build_class_chart(study: SelectStudy) -> DotChart:
         "The reference is the share kept of all. A training class far below it loses images: it is often not what is "
         "salient. A test class below it leaves the background. Intervals are Wilson's, with the threshold fixed.",
         [
-            estimate_dot(f"{one.name} ({one.images})", one.kept, "test classes" if one.tested else "training classes")
+            make_estimate_dot(
+                f"{one.name} ({one.images})", one.kept, "test classes" if one.tested else "training classes"
+            )
             for one in study.summary.classes
         ],
         axis="share kept",

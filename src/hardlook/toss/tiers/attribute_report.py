@@ -30,7 +30,7 @@ from hardlook.harness.sections import (
 )
 from hardlook.harness.stats import Estimate, bootstrap_indices, spearman
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none
+from hardlook.report.estimates import estimate_to_json, finite_or_none, make_estimate_dot
 from hardlook.toss.tiers.attributes import ATTRIBUTES, AttributeRow, FailedImage, MeasuredTable
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def _correlate(
 
 def build_published_section(comparison: PublishedComparison) -> Section:
     """Our attributes beside the published ones."""
-    dots = [estimate_dot(ATTRIBUTES[one.column], one.estimate) for one in comparison.ranked]
+    dots = [make_estimate_dot(ATTRIBUTES[one.column], one.estimate) for one in comparison.ranked]
     shares = [
         (one.column, one.rows, one.equal, 100 * one.equal / one.rows, one.spearman, EXACT[one.column])
         for one in comparison.exact

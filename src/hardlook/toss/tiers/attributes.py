@@ -38,7 +38,7 @@ from hardlook.data.class_masks import ClassMask, ClassMaskSource
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, HardlookError, ModelError
-from hardlook.fingerprints import of_data
+from hardlook.fingerprints import hash_data
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.mask_attributes import SIDE, area_ratio, blob_count, distractor_weight, mask_iou, offset_ratio
 from hardlook.models.roles import Image, LabelMap, SaliencyModel, SemanticSegmenter
@@ -386,7 +386,7 @@ class MeasuredTable:
 
 def fingerprint_data(source: ClassMaskSource, without: Path | None = None) -> dict[str, str]:
     """A fingerprint for each folder and file of the source; `without` is an output folder that lies inside."""
-    return {name: of_data(path, without=without) for name, path in sorted(source.paths().items())}
+    return {name: hash_data(path, without=without) for name, path in sorted(source.paths().items())}
 
 
 def measure_table(

@@ -21,7 +21,7 @@ from hardlook.harness.stats import Estimate, bootstrap_mean
 from hardlook.metrics.mask_attributes import SIDE
 from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json
+from hardlook.report.estimates import estimate_to_json, make_estimate_dot
 from hardlook.toss.tiers.attribute_report import list_gallery_units
 from hardlook.toss.tiers.attributes import FailedImage
 from hardlook.toss.tiers.dataset import OpenedData, describe_failures
@@ -117,8 +117,8 @@ def build_border_page(
     summaries: Sequence[BorderSummary], tokens: Sequence[str]
 ) -> tuple[list[Section], dict[str, Any]]:
     """Shares of undecided pixels and widths of borders, and the images where the two models differ most."""
-    undecided = [estimate_dot(one.model, one.undecided, times=100) for one in summaries]
-    widths = [estimate_dot(one.model, one.width) for one in summaries if one.width]
+    undecided = [make_estimate_dot(one.model, one.undecided, scale=100) for one in summaries]
+    widths = [make_estimate_dot(one.model, one.width) for one in summaries if one.width]
     crisp = min(summaries, key=lambda one: one.undecided.value)
     first, second = (np.array([border.undecided for border in one.borders]) for one in summaries)
     most_different = np.argsort(-np.abs(first - second), kind="stable")[:MAX_EXAMPLES].tolist()

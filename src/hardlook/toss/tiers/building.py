@@ -11,7 +11,7 @@ from hardlook.data.class_masks import ClassMaskSource
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.toss_pairs import Pair
 from hardlook.errors import OptionError
-from hardlook.fingerprints import of_file
+from hardlook.fingerprints import hash_file
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.models.named_model import NamedModel
@@ -184,7 +184,7 @@ def _measure_masks(plan: BuildPlan, out: Path, data: Mapping[str, str], start: S
 def _read_finished_table(plan: BuildPlan, path: Path, out: Path) -> _MeasuredMasks:
     source, wanted = plan.opened.source, set(plan.opened.tokens)
     every = read_attributes(path)
-    digest = of_file(path)
+    digest = hash_file(path)
     # The published table names neither classes nor images.
     rows = [
         replace(row, class_name=source.class_of(row.filename), image=source.image_of(row.filename))

@@ -18,7 +18,7 @@ from hardlook.harness.sections import DistributionChart, DotChart, ScatterChart,
 from hardlook.harness.stats import Estimate, bootstrap_mean, spearman
 from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json, finite_or_none
+from hardlook.report.estimates import estimate_to_json, finite_or_none, make_estimate_dot
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attribute_report import MAX_SPOTS
 from hardlook.toss.tiers.attributes import FailedImage
@@ -103,7 +103,7 @@ def build_encoder_page(
     """Agreement of two encoders, the published ones as lines, and their cosines against each other."""
     estimate = agreement.agreement
     published = dict(read_numbers().agreement)
-    dot = estimate_dot(f"{agreement.first} and {agreement.second}", estimate, times=100)
+    dot = make_estimate_dot(f"{agreement.first} and {agreement.second}", estimate, scale=100)
     references = [(f"{name} and CLIP (published)", value) for name, value in published.items()]
     x, y = cosines[agreement.first], cosines[agreement.second]
     step = max(-(-len(x) // MAX_SPOTS), 1)

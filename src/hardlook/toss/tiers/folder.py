@@ -26,7 +26,7 @@ from typing import Any
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.toss_pairs import Pair, list_pair_files, locate_fixed_list, locate_tier_list, read_pairs, write_pairs
 from hardlook.errors import DataError, OptionError
-from hardlook.fingerprints import of_file
+from hardlook.fingerprints import hash_file
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.toss.tiers.attributes import is_measured_table
 from hardlook.toss.tiers.rules import BuiltTiers
@@ -106,7 +106,7 @@ def write_manifest(
         "levels": {name: dict(counts) for name, counts in built.levels.items()},
         "general_pairs": len(general),
         "unfilled": [asdict(one) for one in built.unfilled],
-        "files": {path.relative_to(root).as_posix(): of_file(path) for path in sorted(files)},
+        "files": {path.relative_to(root).as_posix(): hash_file(path) for path in sorted(files)},
     }
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=1) + "\n")
     return manifest
@@ -132,7 +132,7 @@ def list_changed_files(root: Path) -> tuple[str, ...]:
         raise DataError(f"no manifest of built tiers with schema {SCHEMA!r}", file=path, remedy=remedy)
     expected: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["files"]
     return tuple(
-        name for name, digest in expected.items() if not (root / name).is_file() or of_file(root / name) != digest
+        name for name, digest in expected.items() if not (root / name).is_file() or hash_file(root / name) != digest
     )
 
 
@@ -163,7 +163,7 @@ def read_memberships(folder: Path) -> Memberships:
     unplaced = sorted({pair.support for pairs in lists for pair in pairs} - set(found) - set(placed))
     everyone = {**found, **placed}
     ordered = {token: everyone[token] for token in sorted(everyone, key=parse_numbered_token)}
-    return Memberships(ordered, {file.name: of_file(file.path) for file in files}, tuple(unplaced))
+    return Memberships(ordered, {file.name: hash_file(file.path) for file in files}, tuple(unplaced))
 
 
 def place_supports(lists: Iterable[Sequence[Pair]], known: Mapping[str, str]) -> dict[str, str]:

@@ -21,7 +21,7 @@ from hardlook.errors import DataError
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate, bootstrap_scores
 from hardlook.randomness import generator
-from hardlook.report.estimates import estimate_dot, estimate_to_json
+from hardlook.report.estimates import estimate_to_json, make_estimate_dot
 from hardlook.toss.published import read_numbers
 from hardlook.toss.tiers.attributes import AttributeRow, assign_partitions, read_attributes
 
@@ -177,7 +177,7 @@ def build_weight_page(
         for reading, weights in found.items()
     }
     nearest = min(gaps, key=lambda reading: gaps[reading])
-    dots = [estimate_dot(name, intervals[name], "mask mean, with interval") for name in ORDER]
+    dots = [make_estimate_dot(name, intervals[name], "mask mean, with interval") for name in ORDER]
     dots += [Dot(name, published[name].proportion, group="published proportion") for name in ORDER]
     dots += [Dot(name, published[name].adjusted, group="published weight") for name in ORDER]
     rows = []
