@@ -1,5 +1,7 @@
 import json
+import os
 
+import numpy as np
 import pytest
 
 RUN = ("run", "closed-miou", "--scenes", 8, "--resamples", 50, "--quiet")
@@ -122,3 +124,28 @@ def test_a_damaged_manifest_is_an_error_in_words(hardlook, tmp_path, content):
     answer = hardlook("score", tmp_path)
     assert answer.code == 1
     assert answer.err.startswith("hardlook: run.json")
+
+
+def test_a_prediction_changed_in_its_middle_is_not_scored_as_the_old_one(hardlook, tmp_path):
+    truth = np.zeros((400, 400), dtype=np.uint8)
+    truth[150:250] = 1
+    for name in ("gt", "pred"):
+        (tmp_path / name).mkdir()
+    np.save(tmp_path / "gt" / "a.npy", truth)
+    prediction = tmp_path / "pred" / "a.npy"
+    np.save(prediction, np.zeros_like(truth))
+    words = ("run", "closed-miou", "--gt", tmp_path / "gt", "--pred", tmp_path / "pred", "--labels", "voc20",
+             "--resamples", 50, "--quiet", "--json")  # fmt: skip
+    assert score_of(hardlook(*words, "--out", tmp_path / "run")) < 0.5
+    times = prediction.stat()
+    np.save(prediction, truth)
+    os.utime(prediction, ns=(times.st_atime_ns, times.st_mtime_ns))
+    again = hardlook(*words, "--out", tmp_path / "run")
+    assert again.code == 1
+    assert "data pred: " in again.err
+    assert score_of(hardlook(*words, "--out", tmp_path / "new")) == 1
+
+
+def score_of(answer):
+    assert answer.code == 0, answer.err
+    return json.loads(answer.out)["scores"][0]["value"]

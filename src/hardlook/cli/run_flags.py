@@ -42,7 +42,7 @@ def shared_flags(
     data: Annotated[list[str] | None, _data_flag("--data", "NAME=PATH; repeatable.")] = None,
     gt: Annotated[Path | None, _data_flag("--gt", "Ground truth of stored predictions.")] = None,
     pred: Annotated[Path | None, _data_flag("--pred", "Stored predictions, in place of a model.")] = None,
-    full_fingerprint: Annotated[bool, _data_flag("--full-fingerprint", "Hash all data, not samples of it.")] = False,
+    full_fingerprint: Annotated[bool, _data_flag("--full-fingerprint", "Hash all files anew, without the cache.")] = False,
     reading: Annotated[
         list[str] | None, _run_flag("--reading", "NAME=VALUE, where a paper's text and numbers differ.")
     ] = None,

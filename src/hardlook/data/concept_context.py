@@ -29,9 +29,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.content_hashes import group_equal_hashes, hash_files
 from hardlook.data.images import is_image_name, read_image
 from hardlook.errors import DataError
+from hardlook.file_hashes import group_equal_hashes, hash_files
 from hardlook.randomness import generator
 
 # Percentages, in the order in which concepts are assigned.

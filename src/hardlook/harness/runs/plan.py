@@ -24,8 +24,8 @@ from hardlook import fingerprints
 from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change
-from hardlook.harness.runs.evaluation import Job, Worker, prepare_batch
-from hardlook.models.identity import ModelIdentity, identify
+from hardlook.harness.runs.evaluation import Job, Worker, is_out_of_memory, prepare_batch
+from hardlook.models.identity import ModelIdentity, hash_code, identify
 from hardlook.models.registry import find
 
 Batch = tuple[Unit, ...]
@@ -55,6 +55,8 @@ class Plan:
     batches: Sequence[Batch]
     parts: Mapping[str, Any]
     identity: ModelIdentity | None
+    model_code: str = ""
+    """Hash of the model's code, also where the model gives a fingerprint of its own."""
 
     @property
     def answers(self) -> str:
@@ -126,8 +128,8 @@ def choose_batch_size(worker: Worker, units: Sequence[Unit], *, clock: Callable[
             worker.benchmark.evaluate(prepared[:size], worker.model)  # warm-up
             start = clock()
             worker.benchmark.evaluate(prepared[:size], worker.model)
-        except Exception as error:
-            if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        except (Exception, SystemExit) as error:
+            if is_out_of_memory(error):
                 break
             # The run itself records a bad unit; here it only ends the search.
             return min(best, default)
@@ -150,9 +152,11 @@ def make_plan(
 ) -> Plan:
     """Make the batches and collect what the records depend on; `out` is left out of data folders that contain it."""
     card = worker.benchmark.card
-    identity = None
+    identity, model_code = None, ""
     if worker.model is not None:
         identity = identify(worker.model, name=job.model, role=card.role, args=job.model_args)
+        has_own = callable(getattr(worker.model, "fingerprint", None))
+        model_code = hash_code(type(worker.model)) if has_own else identity.source
     parts: dict[str, Any] = {
         "benchmark": f"{card.name} {card.version}",
         "batch size": batch_size,
@@ -165,26 +169,27 @@ def make_plan(
         if name != "data" and name not in sources:
             parts[f"option {name}"] = options.model_dump(mode="json")[name]
     for name, source in sources.items():
-        mode = " (every byte)" if full_fingerprint and isinstance(source, Path) else ""
-        parts[f"data {name}{mode}"] = _fingerprint(name, source, full_fingerprint, out)
+        parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:
         parts.update(_model_parts(identity))
     batches = make_batches(units, batch_size, whole_groups=card.whole_groups)
-    return Plan(job, worker.benchmark, options, units, batches, parts, identity)
+    return Plan(job, worker.benchmark, options, units, batches, parts, identity, model_code)
 
 
-def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path) -> None:
+def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path, remedy: str) -> None:
     """Raise an error that lists the differences where the stored run has other parts than this plan."""
     lines = []
     for name in sorted(set(stored) | set(plan.parts)):
         before, now = stored.get(name, "nothing"), plan.parts.get(name, "nothing")
         if fingerprints.hash_value(before) != fingerprints.hash_value(now):
             lines.append(f"  {name}: {before} in the folder, {now} now")
+            if name.startswith("data ") and str(now).startswith("xxh3:") and ":" not in str(before):
+                lines.append("    (version 0.1 hashed only the ends of files; now every byte counts)")
     if lines:
         raise ChangedRun(
             "this folder holds a run with other units or answers:\n" + "\n".join(lines),
             file=where,
-            remedy="use another --out, or --new to set the old run aside and start again",
+            remedy=f"use another --out; or, {remedy}",
         )
 
 
@@ -209,6 +214,6 @@ def _fingerprint(name: str, source: Path | str, full: bool, out: Path | None) ->
     if isinstance(source, str):
         return source
     try:
-        return fingerprints.hash_data(source, full=full, without=out)
+        return fingerprints.hash_data(source, use_cache=not full, without=out)
     except FileNotFoundError:
         raise DataError(f"{name}: there is no such file or folder", file=source, remedy="check the path") from None

@@ -3,14 +3,15 @@ from __future__ import annotations
 import hashlib
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook import fingerprints
-from hardlook.data.content_hashes import default_cache_file, group_equal_hashes, hash_files
+from hardlook import file_hashes
+from hardlook.file_hashes import Algorithm, default_cache_file, group_equal_hashes, hash_files
 from hardlook.errors import DataError
 
 LONG_AGO = 1_600_000_000
@@ -25,14 +26,21 @@ def cache(tmp_path: Path) -> Path:
 def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the files whose content was read."""
     names: list[str] = []
-    whole = fingerprints.hash_file
+    whole = file_hashes.hash_file
 
-    def counted(path: Path) -> str:
+    def counted(path: Path, algorithm: Algorithm) -> str:
         names.append(path.name)
-        return whole(path)
+        return whole(path, algorithm)
 
-    monkeypatch.setattr(fingerprints, "hash_file", counted)
+    monkeypatch.setattr(file_hashes, "hash_file", counted)
     return names
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three seconds have passed since files were written: their change times cannot be set."""
+    now = time.time_ns
+    monkeypatch.setattr(file_hashes.time, "time_ns", lambda: now() + 3_000_000_000)
 
 
 def write(folder: Path, name: str, text: str, changed: float = LONG_AGO) -> Path:
@@ -42,6 +50,7 @@ def write(folder: Path, name: str, text: str, changed: float = LONG_AGO) -> Path
     return path
 
 
+@pytest.mark.usefixtures("later")
 def test_hashes_are_sha256_in_order_and_read_once(tmp_path: Path, cache: Path, read: list[str]) -> None:
     paths = [write(tmp_path, f"{number}", f"text {number % 7}") for number in range(20)]
     expected = tuple(hashlib.sha256(f"text {number % 7}".encode()).hexdigest() for number in range(20))
@@ -53,6 +62,7 @@ def test_hashes_are_sha256_in_order_and_read_once(tmp_path: Path, cache: Path, r
     assert read == []
 
 
+@pytest.mark.usefixtures("later")
 def test_changed_files_are_read_again(tmp_path: Path, cache: Path, read: list[str]) -> None:
     paths = [write(tmp_path, name, "abc") for name in ("same", "longer", "later")]
     hash_files(paths, cache=cache)
@@ -64,7 +74,7 @@ def test_changed_files_are_read_again(tmp_path: Path, cache: Path, read: list[st
     assert found == tuple(hashlib.sha256(text).hexdigest() for text in (b"abc", b"abcd", b"abx"))
 
 
-def test_a_file_changed_just_now_is_not_kept(tmp_path: Path, cache: Path, read: list[str]) -> None:
+def test_a_file_changed_just_now_is_not_cached(tmp_path: Path, cache: Path, read: list[str]) -> None:
     path = tmp_path / "new"
     path.write_text("one")
     changed = path.stat().st_mtime_ns
@@ -75,6 +85,68 @@ def test_a_file_changed_just_now_is_not_kept(tmp_path: Path, cache: Path, read: 
     assert read == ["new", "new"]
 
 
+MIDDLE = 100_000
+
+
+@pytest.mark.parametrize("algorithm", ["sha256", "xxh3"])
+@pytest.mark.usefixtures("later")
+def test_a_middle_byte_changed_behind_an_old_time_is_seen(tmp_path: Path, cache: Path, algorithm: Algorithm) -> None:
+    path = tmp_path / "prediction.npy"
+    path.write_bytes(bytes(2 * MIDDLE))
+    before, times = hash_files([path], cache=cache, algorithm=algorithm), path.stat()
+    with path.open("r+b") as stream:
+        stream.seek(MIDDLE)
+        stream.write(b"1")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert path.stat().st_mtime_ns == times.st_mtime_ns and path.stat().st_size == times.st_size
+    assert hash_files([path], cache=cache, algorithm=algorithm) != before
+
+
+@pytest.mark.usefixtures("later")
+def test_a_file_replaced_by_another_of_equal_size_and_time_is_seen(tmp_path: Path, cache: Path) -> None:
+    path, other = write(tmp_path, "a", "one"), write(tmp_path, "b", "two")
+    hash_files([path], cache=cache)
+    other.replace(path)
+    assert hash_files([path], cache=cache) == (hashlib.sha256(b"two").hexdigest(),)
+
+
+@pytest.mark.usefixtures("later")
+def test_a_file_that_changes_while_it_is_read_is_not_cached(
+    tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, whole = write(tmp_path, "a", "one"), file_hashes.hash_file
+
+    def hash_then_change(read: Path, algorithm: Algorithm) -> str:
+        value = whole(read, algorithm)
+        write(tmp_path, "a", "two")
+        return value
+
+    monkeypatch.setattr(file_hashes, "hash_file", hash_then_change)
+    assert hash_files([path], cache=cache) == (hashlib.sha256(b"one").hexdigest(),)
+    monkeypatch.setattr(file_hashes, "hash_file", whole)
+    assert hash_files([path], cache=cache) == (hashlib.sha256(b"two").hexdigest(),)
+
+
+@pytest.mark.usefixtures("later")
+def test_without_the_cache_every_file_is_read(tmp_path: Path, cache: Path, read: list[str]) -> None:
+    path = write(tmp_path, "a", "abc")
+    for _ in range(2):
+        hash_files([path], cache=cache, use_cache=False)
+    assert read == ["a", "a"]
+
+
+@pytest.mark.usefixtures("later")
+def test_each_algorithm_has_its_own_hashes(tmp_path: Path, cache: Path) -> None:
+    path = write(tmp_path, "a", "abc")
+    expected = (hashlib.sha256(b"abc").hexdigest(),)
+    # The hash of "abc" by the reference program: xxhsum -H2.
+    fast = ("06b05ab6733a618578af5f94892f3950",)
+    for _ in range(2):
+        assert hash_files([path], cache=cache) == expected
+        assert hash_files([path], cache=cache, algorithm="xxh3") == fast
+
+
+@pytest.mark.usefixtures("later")
 def test_a_damaged_cache_costs_time_only(tmp_path: Path, cache: Path, read: list[str]) -> None:
     path = write(tmp_path, "a", "abc")
     cache.parent.mkdir()
@@ -84,6 +156,7 @@ def test_a_damaged_cache_costs_time_only(tmp_path: Path, cache: Path, read: list
     assert read == ["a"]
 
 
+@pytest.mark.usefixtures("later")
 def test_a_cache_that_cannot_be_written_costs_time_only(tmp_path: Path, read: list[str]) -> None:
     path = write(tmp_path, "a", "abc")
     below_a_file = path / "hashes.sqlite"
