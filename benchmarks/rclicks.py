@@ -22,13 +22,13 @@ from hardlook.harness.runs.evaluation import pin_threads, set_thread_variables
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.models.registry import build
 from hardlook.models.roles import Clicks, Mask, Prompted
-from hardlook.rclicks.clicks.courses import BASE, Course, Instance, Rules, clicking_groups
+from hardlook.rclicks.clicks.courses import BASE, Course, Instance, Rules, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import Trajectories, simulate_clicks
 
 SIZES = ((480, 640, 3.0), (1365, 2048, 25.0))  # height, width, most milliseconds
 RATIO = 6.0
 ROUNDS = 20
-COURSES = (BASE, *clicking_groups(10))
+COURSES = (BASE, *make_clicking_groups(10))
 
 
 class Improving:

@@ -20,7 +20,7 @@ import torch
 import transformers
 
 from hardlook.models.interactive.prompts import PromptPolicy
-from hardlook.models.interactive.transformers_sam import sam_session
+from hardlook.models.interactive.transformers_sam import open_sam_session
 from hardlook.models.roles import Clicks, Prompted
 
 
@@ -89,7 +89,7 @@ def with_states(prompts: list[Clicks], answers: list[Prompted] | None) -> list[C
 
 def encoded_once(network: torch.nn.Module, image: np.ndarray, work: Work) -> list[np.ndarray]:
     rounds, users = all_clicks(work)
-    session = sam_session(network, image, POLICY, batch=64)
+    session = open_sam_session(network, image, POLICY, batch=64)
     answers: list[Prompted] | None = None
     for prompts in rounds:
         answers = session.predict(with_states(prompts, answers))
@@ -106,14 +106,14 @@ def encoded_always(network: torch.nn.Module, image: np.ndarray, work: Work, most
         for prompt in with_states(prompts, answers):
             if done == most:
                 return []
-            following += sam_session(network, image, POLICY, batch=1).predict([prompt])
+            following += open_sam_session(network, image, POLICY, batch=1).predict([prompt])
             done += 1
         answers = following
     masks = [answer.mask for answer in answers or []]
     for prompt in users:
         if done == most:
             return []
-        masks.append(sam_session(network, image, POLICY, batch=1).predict([prompt])[0].mask)
+        masks.append(open_sam_session(network, image, POLICY, batch=1).predict([prompt])[0].mask)
         done += 1
     return masks
 

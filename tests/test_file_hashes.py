@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook import file_hashes
-from hardlook.file_hashes import Algorithm, default_cache_file, group_equal_hashes, hash_files
 from hardlook.errors import DataError
+from hardlook.file_hashes import Algorithm, default_cache_file, group_equal_hashes, hash_files
 
 LONG_AGO = 1_600_000_000
 

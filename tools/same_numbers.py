@@ -1,13 +1,14 @@
 """Do two versions of the code give the same numbers? The demo and a real run of each system, by both, compared.
 
 `git worktree add ../old TAG`, then `python tools/same_numbers.py ../old/src src --data ../shared --out same-numbers`.
-Prints one row per run: whether scores.json is equal byte for byte, and which columns of the records differ. Runs that
-are already in the folder are not repeated. Real runs need the data and the weights; `--planted` leaves them out.
+Prints one row per run: whether scores.json is equal byte for byte, or at least every score's value and units, and which
+columns of the records differ. Runs that are already in the folder are not repeated. Real runs need the data and the weights; `--planted` leaves them out.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -52,13 +53,23 @@ def read_records(run: Path) -> pl.DataFrame:
     return pl.concat([pl.read_parquet(one) for one in sorted((run / "records").glob("*.parquet"))]).sort("unit")
 
 
-def compare_runs(old: Path, new: Path) -> tuple[bool, list[str], int]:
-    """Whether scores.json is equal byte for byte, which columns of the records differ, and how many units there are."""
+def compare_scores(old: Path, new: Path) -> str:
+    """Whether two files of scores are equal byte for byte, or else in the value and number of units of every score."""
+    if old.read_bytes() == new.read_bytes():
+        return "equal"
+    before, after = (json.loads(one.read_text())["scores"] for one in (old, new))
+    names = ("name", "slice", "value", "n")
+    same = [[one.get(name) for name in names] for one in before] == [[one.get(name) for name in names] for one in after]
+    return "values equal" if same else "DIFFERS"
+
+
+def compare_runs(old: Path, new: Path) -> tuple[str, list[str], int]:
+    """How scores.json compares, which columns of the records differ, and how many units there are."""
     before, after = read_records(old), read_records(new)
     if before.columns != after.columns or len(before) != len(after):
-        return False, ["all"], len(before)
+        return "DIFFERS", ["all"], len(before)
     differing = [name for name in before.columns if not before[name].equals(after[name])]
-    return (old / "scores.json").read_bytes() == (new / "scores.json").read_bytes(), differing, len(before)
+    return compare_scores(old / "scores.json", new / "scores.json"), differing, len(before)
 
 
 def main() -> None:
@@ -81,8 +92,8 @@ def main() -> None:
             print(f"| {run} | - | only one version has it | - |")
             continue
         same, differing, units = compare_runs(folders[0] / run, folders[1] / run)
-        wrong |= not same or differing not in ([], ["answers"])  # the fingerprint names the code
-        print(f"| {run} | {units} | {'equal' if same else 'DIFFERS'} | {', '.join(differing) or 'none'} |")
+        wrong |= same == "DIFFERS" or differing not in ([], ["answers"])  # the fingerprint names the code
+        print(f"| {run} | {units} | {same} | {', '.join(differing) or 'none'} |")
     sys.exit(int(wrong))
 
 

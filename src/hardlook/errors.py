@@ -15,6 +15,17 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
+_LONGEST_WHAT, _LONGEST_PART = 2000, 600  # characters that are printed
+
+
+def shorten(text: str, longest: int = 300) -> str:
+    """The text, cut where it is too long to be read.
+
+    >>> shorten("abcdefghij", 6)
+    'abc...'
+    """
+    return text if len(text) <= longest else f"{text[: longest - 3]}..."
+
 
 class HardlookError(Exception):
     """An error with the file, the unit and the remedy; the command line prints it without a traceback."""
@@ -34,8 +45,11 @@ class HardlookError(Exception):
         super().__init__(what, self.file, unit, remedy)
 
     def __str__(self) -> str:
+        # A damaged file can put a megabyte into any of them.
         named = (("file", self.file), ("unit", self.unit), ("remedy", self.remedy))
-        return "\n".join([self.what, *(f"  {name}: {value}" for name, value in named if value)])
+        longest = {"remedy": _LONGEST_WHAT}  # A remedy may be a command to type.
+        lines = [f"  {name}: {shorten(value, longest.get(name, _LONGEST_PART))}" for name, value in named if value]
+        return "\n".join([shorten(self.what, _LONGEST_WHAT), *lines])
 
     def __reduce__(self) -> tuple[object, ...]:
         # Keyword-only arguments are not pickled by default, and errors are sent between processes.
@@ -66,5 +80,13 @@ class RunError(HardlookError):
     """A run folder cannot be created, resumed or read."""
 
 
+class DamagedFile(RunError):
+    """A file of a run is not what was written: torn, empty, or with bits that changed."""
+
+
 class ChangedRun(RunError):
     """A run folder has records of other units, of another model, or from other data."""
+
+
+class RunWarning(UserWarning):
+    """Something about a run that its user should know and that does not end it."""

@@ -42,8 +42,15 @@ def test_a_name_beside_a_place_stands_for_the_place():
 
 
 def test_what_has_no_words_keeps_those_of_the_system():
-    assert describe_os_error(OSError(28, "No space left on device")) == "No space left on device"
+    assert describe_os_error(OSError(5, "Input/output error")) == "Input/output error"
     assert describe_os_error(OSError("torn")) == "torn"
+
+
+def test_a_full_disk_says_what_to_do():
+    full = describe_os_error(
+        OSError(28, "No space left on device: this file needs 3.0 MB", "run/records/part-1.parquet")
+    )
+    assert "needs 3.0 MB\n  file: run/records/part-1.parquet\n  remedy: free some space" in full
 
 
 def test_a_folder_as_the_file_of_a_command_is_one_message(hardlook, tmp_path):

@@ -1,10 +1,13 @@
 """Every command has `--json`, and prints a document of JSON and nothing else there."""
 
 import json
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
 import typer
+from command_server import hardlook_command
 from small_runs import small_run
 
 from hardlook.cli.app import COMMANDS, load_command
@@ -96,6 +99,7 @@ QUICK = {
     "table": [("RUN",)],
     "score": [("RUN",), ("RUN", "--reading", "mean-over=gt-only")],
     "export": [("RUN",), ("RUN", "--out", "OUT"), ("--schema",)],
+    "verify": [("RUN",), ("RUN", "--repair")],
     "calibrate": [("closed-miou", "--out", "OUT", "--settings", 3, "--set", "scenes=6", "--set", "resamples=0")],
     "models": [(), ("no-such-*",)],
     "check": [("semantic-segmenter", "planted-segmenter"), ("semantic-segmenter", "troubled_segmenters:WrongSize")],
@@ -158,6 +162,30 @@ def test_weights_say_where_they_are(hardlook):
     if answer.code:
         pytest.skip(f"the weights are not installed: {answer.err}")
     assert all(Path(path).is_file() for path in strict(answer.out).values())
+
+
+SMALL_RUN = ("run", "closed-miou", "--model", "MODEL", "--scenes", 4, "--resamples", 10, "--out", "OUT")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(SMALL_RUN, id="run"),
+        pytest.param((*SMALL_RUN, "--engine", "processes"), id="processes"),
+        pytest.param((*SMALL_RUN, "--unit", "scene-0001"), id="unit"),
+        pytest.param(("check", "semantic-segmenter", "MODEL"), id="check"),
+    ],
+)
+def test_what_a_model_prints_goes_to_standard_error(tmp_path, words):
+    places = {"MODEL": "misbehaving_segmenters:Prints", "OUT": tmp_path / "out"}
+    support = Path(__file__).parent.parent / "support"
+    done = subprocess.run(
+        [*hardlook_command(), *(str(places.get(word, word)) for word in words), "--json"],
+        env={**os.environ, "PYTHONPATH": str(support)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert isinstance(strict(done.stdout), dict | list), done.stderr
+    for line in ("segmenting 1", "written by C", "left in a buffer of C"):
+        assert line in done.stderr
 
 
 def test_errors_leave_standard_output_empty(hardlook):

@@ -24,10 +24,10 @@ def rehearsal():
 @pytest.mark.parametrize(
     ("learner", "came"),
     [
-        ("WrongShape", r"shape \(10, 4\) where \(10, 5\)"),
-        ("NotFinite", "1 of 50 scores of the learner are not finite"),
-        ("NoArray", r"list where \(10, 5\)"),
-        ("TooFew", "0 of 1 episodes"),
+        ("WrongShape", r"WrongShape: scores: expected shape \(queries, ways\) = \(10, 5\), got \(10, 4\)"),
+        ("NotFinite", r"NotFinite: scores: expected finite values, got nan at index \(1, 2\)"),
+        ("NoArray", "NoArray: scores: expected a numpy array, got list"),
+        ("TooFew", "TooFew: expected 1 answers for 1 episodes, got 0"),
         ("AcceptsSound", "accepts 'sound'"),
     ],
 )

@@ -36,15 +36,15 @@ def test_worked_check():
 
 
 @given(point_sets(9), point_sets(9))
-def test_pairs_equal_a_loop(a, b):
+def test_pairwise_l1_equals_a_loop(a, b):
     pairs = [abs(p[0] - q[0]) / 20 + abs(p[1] - q[1]) / 40 for p, q in product(a, b)]
     assert pairwise_l1(a, b, BOX) == pytest.approx(sum(pairs) / len(pairs))
 
 
-def test_the_pairs_of_all_draws_together_are_the_mean_over_draws():
+def test_pairwise_l1_of_pooled_draws_is_the_mean_over_draws():
     rng = np.random.default_rng(0)
     draws, b = rng.uniform(0, 40, (5, 8, 2)), rng.uniform(0, 40, (11, 2))
-    alone = np.mean([pairwise_l1(one, b, BOX) for one in draws])
+    alone = np.mean([pairwise_l1(drawn, b, BOX) for drawn in draws])
     assert pairwise_l1(draws.reshape(-1, 2), b, BOX) == pytest.approx(alone)
 
 
@@ -72,8 +72,8 @@ def test_equal_sizes_equal_the_best_of_all_pairings(both):
 
 @settings(max_examples=25)
 @given(st.integers(0, 2**32 - 1), st.integers(1, 9), st.integers(1, 9))
-def test_assignment_and_programme_agree(seed, n, m):
-    # Whole costs make many best flows; the least cost is one.
+def test_assignment_and_linear_program_agree(seed, n, m):
+    # With integer costs many flows are optimal, but the minimum cost is unique.
     costs = np.random.default_rng(seed).integers(0, 4, (n, m)).astype(float)
     assert click_sets._solve_transport(costs) == pytest.approx(transport_cost(costs), abs=1e-12)
 
@@ -108,7 +108,7 @@ def test_repeating_every_point_changes_nothing():
         (lambda: wasserstein([1, 2], B, BOX), r"a: expected points of shape \(n, 2\)"),
     ],
 )
-def test_errors_say_what_came(call, message):
+def test_errors_show_the_wrong_value(call, message):
     with pytest.raises(ValueError, match=message):
         call()
 
@@ -132,7 +132,7 @@ CLICK_KS_B = [(1, 4), (3, 3), (6, 1), (6, 6)]
 points = st.integers(2, 25).flatmap(lambda n: arrays(np.float64, (n, 2), elements=st.integers(0, 12)))
 
 
-def literal_distance(centres, others):
+def compute_distance_by_loops(centres, others):
     differences = []
     for x, y in centres:
         row = []
@@ -147,8 +147,8 @@ def literal_distance(centres, others):
     return max(-min(differences), max(differences) + 1 / len(centres))
 
 
-def literal_test(a, b):
-    d = (literal_distance(a, b) + literal_distance(b, a)) / 2
+def run_test_by_loops(a, b):
+    d = (compute_distance_by_loops(a, b) + compute_distance_by_loops(b, a)) / 2
     n, m = len(a), len(b)
     s = np.sqrt(n * m / (n + m))
     r1, r2 = pearsonr(*np.transpose(a))[0], pearsonr(*np.transpose(b))[0]
@@ -157,7 +157,7 @@ def literal_test(a, b):
     return d, lambda_, kstwobign.sf(lambda_)
 
 
-def constant(points):
+def has_constant_axis(points):
     return bool((np.ptp(points, axis=0) == 0).any())
 
 
@@ -171,32 +171,32 @@ def test_click_ks_worked_check():
 
 
 @given(points, points)
-def test_equals_the_literal_loop(a, b):
-    assume(not constant(a) and not constant(b))
-    d, lambda_, p = literal_test(a.tolist(), b.tolist())
+def test_equals_plain_loops(a, b):
+    assume(not has_constant_axis(a) and not has_constant_axis(b))
+    d, lambda_, p = run_test_by_loops(a.tolist(), b.tolist())
     result = fasano_franceschini(a, b)
     assert (result.d, result.lambda_, result.p) == pytest.approx((d, lambda_, p), abs=1e-6)
     assert result.passes == (p > 0.05)
 
 
 @given(points, points)
-def test_the_order_of_sets_and_points_is_all_one(a, b):
+def test_the_order_of_sets_and_points_does_not_matter(a, b):
     assert fasano_franceschini(a, b).d == fasano_franceschini(b, a).d == fasano_franceschini(a[::-1], b).d
     assert fasano_franceschini(a, b).p == pytest.approx(fasano_franceschini(b, a[::-1]).p, abs=1e-6, nan_ok=True)
 
 
 @given(points, points)
-def test_the_distance_sees_only_the_order_along_each_axis(a, b):
+def test_the_distance_depends_only_on_the_order_along_each_axis(a, b):
     assert fasano_franceschini(np.exp(a / 3), np.exp(b / 3)).d == fasano_franceschini(a, b).d
 
 
 @given(points, points)
-def test_kernel_and_plain_count_alike(a, b):
+def test_kernel_and_numpy_agree(a, b):
     assert quadrant_gaps(a[None], b).tolist() == quadrant_gaps_numpy(a[None], b).tolist()
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(2, 12), st.integers(2, 12))
-def test_many_draws_give_what_each_gives(seed, n, m):
+def test_many_draws_give_the_same_as_single_draws(seed, n, m):
     rng = np.random.default_rng(seed)
     draws, b = rng.integers(0, 5, (6, n, 2)), rng.integers(0, 5, (m, 2))
     many = fasano_franceschini_draws(draws, b)
@@ -221,11 +221,11 @@ def test_sets_far_apart_fail_and_draws_of_one_distribution_mostly_pass():
         ([(1, 1), (1, 2)], CLICK_KS_B, "x of the first set is constant"),
         (CLICK_KS_A, [(0, 3), (1, 3)], "y of the second set is constant"),
         ([(2, 2)], CLICK_KS_A, "x of the first set and y of the first set is constant"),
-        # A coordinate whose mean is not exactly itself is as constant as any.
+        # The mean of three times 0.1 is not exactly 0.1: still constant.
         ([(0.1, 1), (0.1, 2), (0.1, 4)], CLICK_KS_B, "x of the first set is constant"),
     ],
 )
-def test_a_constant_coordinate_has_no_p_and_says_so(a, b, why):
+def test_a_constant_coordinate_gives_no_p_and_a_reason(a, b, why):
     result = fasano_franceschini(a, b)
     assert np.isnan(result.p)
     assert not result.passes
@@ -235,7 +235,7 @@ def test_a_constant_coordinate_has_no_p_and_says_so(a, b, why):
 
 def test_points_on_a_line_have_a_p():
     line = [(i / 7, 3 * i / 7) for i in range(9)]
-    assert fasano_franceschini(line, line).p == pytest.approx(literal_test(line, line)[2])
+    assert fasano_franceschini(line, line).p == pytest.approx(run_test_by_loops(line, line)[2])
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,6 @@ def test_points_on_a_line_have_a_p():
         ),
     ],
 )
-def test_click_ks_errors_say_what_came(call, message):
+def test_click_ks_errors_show_the_wrong_value(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -238,8 +238,8 @@ def test_a_table_is_opened_again_in_another_process_not_copied(tmp_path):
     [
         ("no maps", "the encoder gives no feature maps"),
         ("grows", r"maps differ in shape: \(3, 1, 2\) before, \(3, 2, 2\) here"),
-        ("infinite", "vectors are not finite"),
-        ("long", "expected one vector of 3 numbers"),
+        ("infinite", "vector: expected finite values, got inf"),
+        ("long", r"vectors: expected shape \(N, D\) = \(1, 3\) for 1 images, got \(1, 6\)"),
     ],
 )
 def test_an_encoder_that_does_not_fit_is_told(tmp_path, fault, words):

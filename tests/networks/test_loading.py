@@ -98,3 +98,14 @@ def test_what_fits_is_copied_and_unused_keys_may_be_named(tmp_path, state) -> No
     module = torch.nn.Linear(3, 2)
     load_into(module, load_state_dict(path), ignore=("pooler.",))
     assert torch.equal(module.weight, state["weight"])
+
+
+@pytest.mark.parametrize("new", [True, False])
+def test_a_name_that_torch_would_take_minutes_to_complain_about(tmp_path, new) -> None:
+    path = tmp_path / "a.pt"
+    torch.save({"weight": torch.zeros(2), "n" * 300_000: torch.zeros(1)}, path, _use_new_zipfile_serialization=new)
+    with pytest.raises(DataError, match="a name of 300000 characters") as caught:
+        load_state_dict(path)
+    assert caught.value.file == str(path)
+    torch.save({"weight": torch.zeros(2), "n" * 4000: torch.zeros(1)}, path, _use_new_zipfile_serialization=new)
+    assert len(load_state_dict(path).state) == 2

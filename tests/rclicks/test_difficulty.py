@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.sections import Gallery
 from hardlook.rclicks.difficulty import build_sections, describe_differences, find_differences, join_runs, read_run
 
@@ -100,7 +101,7 @@ def test_an_unfinished_run_and_other_people_are_said(tmp_path, runs):
     for name in ("soft", "hard"):
         shutil.copytree(runs / name, tmp_path / name)
     path = tmp_path / "hard" / "run.json"
-    manifest = json.loads(path.read_text())
+    manifest = parse_checked_json(path.read_text())
     manifest["units"], manifest["seed"] = 7, 4
     manifest["options"] |= {"seed": 4, "rounds": 9, "user_clicks": "there/clicks.csv"}
     manifest["answers"]["parts"]["data user_clicks"] = "0123456789abcdef"

@@ -1,11 +1,13 @@
 """Every option reaches what it is for, and every image is opened once: on a folder with several objects an image."""
 
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import PIL.Image
 import polars as pl
 import pytest
+from killed_runs import whole_records
 
 from hardlook.data.click_file import check_clicks, write_clicks
 from hardlook.harness.runs.engines import EngineOptions
@@ -109,6 +111,51 @@ def test_an_image_with_more_objects_than_a_batch_is_opened_once(folder, tmp_path
     if engine == "inline":
         # Processes of their own count for themselves.
         assert sorted(opened.values()) == [1] * IMAGES
+
+
+class Stops(Disc):
+    """Stops the run after a number of calls, as Ctrl-C does."""
+
+    def __init__(self, calls):
+        super().__init__()
+        self.calls = calls
+
+    def fingerprint(self):
+        return "stops"
+
+    def open(self, image):
+        session = super().open(image)
+
+        def predict(prompts):
+            self.calls -= 1
+            if self.calls < 0:
+                raise KeyboardInterrupt
+            return session.predict(prompts)
+
+        return SimpleNamespace(predict=predict)
+
+
+@pytest.mark.parametrize("objects", [2, 8])
+def test_a_run_that_is_stopped_inside_of_a_batch_keeps_what_is_done_and_goes_on_there(folder, tmp_path, objects):
+    given = {"data": {"tetris": folder}, "user_clicks": "none", **SHORT}
+
+    def run(name, calls):
+        model = Stops(calls)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("hardlook.models.registry.build", lambda *names, **more: model)
+            done = launch("rclicks", out=tmp_path / name, model="disc", given=given, batch_size=INSTANCES)
+        return done, calls - model.calls
+
+    _, calls = run("whole", 10**9)
+    with pytest.raises(KeyboardInterrupt):
+        run("stopped", stop := 1 + objects * calls // INSTANCES)
+    kept = len(whole_records(tmp_path / "stopped"))
+    # Of the objects that were clicked on, only those under way are lost; at most four are at once.
+    assert max(1, objects - 4) <= kept < INSTANCES
+    done, more = run("stopped", 10**9)
+    assert (done.progress.before, done.progress.answered) == (kept, INSTANCES - kept)
+    assert more + stop <= calls + 4 * (calls // INSTANCES + 1)
+    assert whole_records(tmp_path / "stopped").equals(whole_records(tmp_path / "whole"))
 
 
 def test_units_of_one_picture_are_one_group_and_no_others(folder):

@@ -55,7 +55,8 @@ def test_galleries_are_ordered_by_what_they_say(ran):
     ratio = measure_difficulty(table).ratio
     units = light["unit"].to_list()
     shown = [example.unit for example in decided.examples]
-    assert shown == [units[row] for row in np.argsort(-ratio, kind="stable")]
+    spread = measure_difficulty(table).deviation
+    assert shown == [units[row] for row in np.argsort(-ratio, kind="stable") if spread[row] > 0]
     lost = dict(zip(units, table.iou[:, 0].mean(1) - table.iou[:, 1:].mean((1, 2)), strict=True))
     losses = [lost[example.unit] for example in cost.examples]
     assert losses == sorted((loss for loss in lost.values() if loss > 0), reverse=True)
@@ -69,6 +70,34 @@ def test_the_instances_that_hang_most_on_the_click_come_first():
     # The groups do as well as the centre in the mean, so that no instance costs anything.
     [decided] = [block for block in shown if isinstance(block, Gallery)]
     assert [example.unit for example in decided.examples] == [f"grabcut/{n}" for n in (7, 6, 5, 4, 3, 2)]
+
+
+def test_an_instance_without_spread_does_not_matter_most():
+    """Where no click finds anything, the ratio is infinite and nothing depends on the click."""
+    rows = [record("lost", [0] * 2, [[0] * 2] * 2), record("even", [50] * 2, [[50] * 2] * 2)]
+    rows.append(record("decided", [50] * 2, [[20] * 2, [80] * 2]))
+    light = click_records.frame(rows)
+    sections = RCLICKS.report(light, RCLICKS.score(light, RClicksOptions(resamples=0)))
+    [decided] = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
+    assert [example.unit for example in decided.examples] == ["grabcut/decided"]
+
+
+def test_the_mean_of_ratios_is_not_passed_off_as_the_ratio_of_means():
+    quick = [record(str(n), [50, 95, 95], [[95] * 3] * 2) for n in range(10)]
+    slow = [record(str(n + 10), [95] * 3, [[50, 95, 95]] * 2) for n in range(10)]
+    light = click_records.frame([*quick, *slow])
+    first, *_ = RCLICKS.report(light, RCLICKS.score(light, RClicksOptions(resamples=200)))
+    # Half of the instances go from 2 clicks to 1 (-50 %), half from 1 to 2 (+100 %).
+    assert "the centre rule takes 1.50 clicks" in first.text and "take 1.50. Instance by instance that is" in first.text
+    assert "25.0 % more clicks (" in first.text
+    assert "the mean of the ratios of single instances, which is not the ratio of those two means" in first.text
+    assert "These data cannot tell: the interval includes 0" in first.text
+
+
+def test_a_model_that_never_gets_there_has_no_cost_in_words():
+    light = click_records.frame([record(str(n), [50] * 3, [[50] * 3] * 2) for n in range(12)])
+    first, *_ = RCLICKS.report(light, RCLICKS.score(light, RClicksOptions(resamples=0)))
+    assert first.text.startswith("What clicks off the centre cost is undefined: no course reaches 90 % IoU")
 
 
 def test_courses_that_never_reach_the_goal_are_told_of():

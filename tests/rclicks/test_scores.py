@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import OptionError
+from hardlook.harness.scorecard import Scorecard
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
 from hardlook.rclicks.scores import measure_difficulty, read_results
@@ -57,10 +58,15 @@ def test_failures_of_several_datasets_are_the_mean_of_their_counts():
     many = [record(name, never, [never] * 10, dataset="davis") for name in "abcd"]
     few = [record("e", never, [never] * 5 + [soon] * 5), record("f", soon, [soon] * 10)]
     card = card_of(many + few)
-    for name, davis, grabcut in (("nof", 4, 0.5), ("nof-base", 4, 1), ("dsb-nof", 0, -0.5), ("dgr-nof", 0, 1)):
+    for name, davis, grabcut in (("nof", 4, 0.5), ("nof-base", 4, 1)):
         assert card.get(name, dataset="davis").value == pytest.approx(davis)
         assert card.get(name, dataset="grabcut").value == pytest.approx(grabcut)
         assert card.get(name).value == pytest.approx((davis + grabcut) / 2)
+    # In davis no course gets there, and all are cut off alike: by itself it has no difference of failures.
+    for name, grabcut in (("dsb-nof", -0.5), ("dgr-nof", 1)):
+        assert np.isnan(card.get(name, dataset="davis").value)
+        assert card.get(name, dataset="grabcut").value == pytest.approx(grabcut)
+        assert card.get(name).value == pytest.approx(grabcut / 2)
     # All sizes are alike here: a size pools the datasets, so that its number is of all instances.
     assert card.get("nof", size="medium").value == pytest.approx(4.5)
     assert card.get("nof-base", size="medium").value == pytest.approx(5)
@@ -195,8 +201,23 @@ def test_clicks_of_the_halves_stand_in_for_an_even_number_of_groups_by_one_readi
 
 def test_courses_that_never_get_there_are_counted():
     card = card_of([record("a", reaching(3), [reaching(4), [50] * 20]), record("b", [50] * 20, [[50] * 20] * 2)])
-    (note,) = [note for note in card.left_out if "never reach" in note.what]
-    assert (note.count, "as 20 clicks" in note.why) == (4, True)
+    (note,) = card.noted
+    assert (note.what, note.count, "as 20 clicks" in note.why) == ("courses that never reach 90 % IoU", 4, True)
+    assert not card.left_out
+
+
+def test_costs_of_a_model_that_never_gets_there_are_undefined_with_the_reason():
+    never = [50] * 20
+    card = card_of([record(name, never, [never] * 10) for name in "abcd"])
+    assert card.get("noc90").value == 20
+    for name in ("dsb", "dgr", "dhh", "noc90-std", "nof-std"):
+        found = card.get(name)
+        assert np.isnan(found.value) and found.interval is None and found.n == 0, name
+        assert found.reason == "no course reaches 90 % IoU, so that differences in clicks do not show"
+    assert Scorecard.from_json(card.to_json()).get("dsb").reason == card.get("dsb").reason
+    # One instance that one group gets right is enough: as published, the others count as 20 clicks.
+    reached = card_of([record("a", reaching(4), [reaching(2)] * 10), *(record(n, never, [never] * 10) for n in "bcd")])
+    assert reached.get("dsb").value == pytest.approx(-50 / 4) and reached.get("dsb").n == 4
 
 
 def test_scores_of_a_few_peoples_instances_are_not_called_comparable():

@@ -62,6 +62,9 @@ def test_every_entry_is_a_score_and_every_score_but_one_an_entry(records):
     assert set(entries) == {key for key in found if key[0] != "nof-std"}
     for key, (entry, value) in entries.items():
         score = found[key]
+        if score.reason:  # no course of davis gets there: its differences of clicks are not earned
+            assert np.isnan(score.value) and score.n == 0 and key[1:] == (("dataset", "davis"),)
+            continue
         assert value == pytest.approx(score.value, abs=1e-12), key
         assert (entry.n, entry.reading, entry.comparable) == (score.n, score.reading, score.comparable)
 

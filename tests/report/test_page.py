@@ -13,6 +13,7 @@ from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.sections import Example, Gallery, Section
 from hardlook.harness.stats.intervals import Interval
 from hardlook.report.page import build_reading_guide, render_page, render_study
+from hardlook.report.scorecard_tables import build_all_scores_table, build_scores_table
 
 
 def test_the_words_hold_the_runs_own_numbers():
@@ -192,3 +193,37 @@ def test_a_long_run_without_galleries_stays_under_three_megabytes():
     ]
     page = render_page(card, [Section("Large", "", large)])
     assert len(page.encode()) < 3_000_000
+
+
+SCS = Score("scs", 0.664, 57, undefined=0.7, rests_on={"query image": 57, "class": 1})
+RARE = Score(
+    "iou",
+    0.5,
+    9,
+    Interval(0.4, 0.6, 0.95, "percentile", 9, "image"),
+    undefined=0.004,
+    rests_on={"image": 9, "class": 2},
+)
+COST = Score("dsb", float("nan"), 0, reason="no course reaches 90 % IoU")
+
+
+def test_what_a_score_rests_on_and_its_undefined_resamples_stand_beside_the_interval():
+    page = render_page(Scorecard("toss", "1", "m", (SCS, RARE, COST)), [])
+    said = page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "no interval, since 70 % of the resamples are undefined (57 query images, 1 class); n = 57" in said
+    assert "(percentile, 9 images, 2 classes); n = 9; less than 1 % of the resamples are undefined" in said
+    assert "no course reaches 90 % IoU" in said
+    table = build_scores_table(Scorecard("toss", "1", "m", (SCS, RARE)))
+    assert table.columns == ["score", "value", "low", "high", "n", "rests on", "undefined resamples"]
+    assert table.rows[0][-2:] == ("57 query images, 1 class", 0.7)
+    every = build_all_scores_table(Scorecard("toss", "1", "m", (SCS, RARE, COST)))
+    assert "why undefined" in every.columns and "no course reaches 90 % IoU" in every.rows[2]
+    # A scorecard that does not say it has the table of 0.1.0.
+    assert build_scores_table(Scorecard("toss", "1", "m", (Score("iou", 0.5, 9),))).columns[-1] == "n"
+
+
+def test_what_is_kept_is_not_under_what_was_left_out():
+    kept = LeftOut("clicks outside of their image", 2, "moved to its edge", kept=True)
+    page = render_page(Scorecard("rclicks", "1", "m", (Score("noc90", 5.0, 9),), left_out=(kept,)), [])
+    assert 0 < page.index("Nothing was left out of the scores.") < page.index("These are in the scores.")
+    assert page.index("These are in the scores.") < page.index("clicks outside of their image")

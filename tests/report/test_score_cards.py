@@ -1,4 +1,4 @@
-"""What the averages hide: ends of slices that are apart beyond their intervals, and no others."""
+"""What the averages hide: slices that differ from the rest beyond chance, and what the data cannot tell."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ import report_samples
 
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.intervals import Interval
-from hardlook.report.page import find_slice_extremes, render_page
+from hardlook.report.page import render_page
+from hardlook.report.slice_statements import describe_slices
 
 
-def score(name, value, half=0.05, **where):
-    interval = Interval(value - half, value + half, 0.95, "percentile", 9, "image") if half else None
-    return Score(name, value, 9, interval, where)
+def score(name, value, half=0.05, n=40, **where):
+    interval = Interval(value - half, value + half, 0.95, "percentile", n, "image") if half is not None else None
+    return Score(name, value, n, interval, where)
 
 
 def spreads(*scores, **more):
-    return find_slice_extremes(Scorecard("b", "1", "m", scores), **more)
+    return describe_slices(Scorecard("b", "1", "m", scores), **more)
 
 
 def test_both_ends_are_named_with_their_intervals():
@@ -24,12 +25,36 @@ def test_both_ends_are_named_with_their_intervals():
         *(score("iou", value, **{"class": name}) for name, value in zip("abc", (0.5, 0.2, 0.8), strict=True))
     )
     assert (found.name, found.by) == ("iou", "class")
-    assert found.lowest == "0.200 (0.150 to 0.250) for b" and found.highest == "0.800 (0.750 to 0.850) for c"
+    assert found.text == "from 0.200 (0.150 to 0.250) for b to 0.800 (0.750 to 0.850) for c" and found.found
 
 
-@pytest.mark.parametrize("half", [0.3, 0.31, None])
+@pytest.mark.parametrize("half", [0.45, 0.5])
 def test_ends_that_chance_may_have_parted_are_not_told(half):
-    assert spreads(score("iou", 0.2, half, kind="a"), score("iou", 0.8, half, kind="b")) == []
+    [found] = spreads(score("iou", 0.2, half, kind="a"), score("iou", 0.8, half, kind="b"))
+    assert not found.found
+    assert found.text.startswith("these data cannot tell: none of 2 differs from the rest beyond chance. The clearest")
+    assert "would take about" in found.text and "it has 40" in found.text
+    assert spreads(score("iou", 0.2, None, kind="a"), score("iou", 0.8, None, kind="b")) == []
+
+
+def test_slices_of_one_to_three_units_are_no_headline():
+    thin = [score("iou", 0.0, 0.0, n=n, kind=str(n)) for n in (1, 2, 3)]
+    [found] = spreads(*thin, score("iou", 0.9, 0.01, n=3, kind="b"))
+    assert not found.found
+    assert found.text == "these data cannot tell: 0 of 4 slices have 10 images and an interval; the largest has 3"
+    [found] = spreads(*thin, *(score("iou", 0.6, n=50, kind=name) for name in "abcd"))
+    assert not found.found and found.text.endswith("; 3 more have too few")
+
+
+def test_one_slice_below_the_others_is_set_against_them():
+    [found] = spreads(score("iou", 0.2, kind="a"), *(score("iou", 0.7, 0.3, kind=name) for name in "bcdef"))
+    assert found.text == "0.200 (0.150 to 0.250) for a, 0.700 for the other 5"
+
+
+def test_kinds_with_a_finding_come_first():
+    unclear = [score("iou", value, 0.4, context=name) for name, value in (("sea", 0.5), ("sky", 0.6))]
+    clear = [score("iou", value, **{"class": name}) for name, value in (("cat", 0.1), ("dog", 0.9))]
+    assert [(one.by, one.found) for one in spreads(*unclear, *clear)] == [("class", True), ("context", False)]
 
 
 def test_a_property_with_one_value_is_not_named_and_does_not_repeat_another():
@@ -44,17 +69,18 @@ def test_the_first_score_of_each_kind_of_slice_is_told_and_titles_are_used():
     [found] = spreads(*scores, titles={"noc": "NoC@90"})
     assert found.name == "NoC@90"
     pairs = [score("iou", 0.1 + 0.2 * (i + 2 * j), a=str(i), b=str(j)) for i in range(2) for j in range(2)]
-    assert [(one.by, one.lowest.split(" for ")[1]) for one in spreads(*pairs)] == [("a and b", "0, 0")]
+    assert [(one.by, " for 0, 0 to " in one.text) for one in spreads(*pairs)] == [("a and b", True)]
 
 
 def test_both_ends_have_the_same_decimals():
     [found] = spreads(score("noc", 2.4432, 0.5, dataset="a"), score("noc", 14.25, 2, dataset="b"))
-    assert (found.lowest, found.highest) == ("2.44 (1.94 to 2.94) for a", "14.25 (12.25 to 16.25) for b")
+    assert found.text == "from 2.44 (1.94 to 2.94) for a to 14.25 (12.25 to 16.25) for b"
 
 
 def test_slices_that_share_an_end_are_counted():
-    scores = [score("iou", value, 0.01, **{"class": name}) for name, value in (("a", 0.0), ("b", 0.0), ("c", 0.9))]
-    assert spreads(*scores)[0].lowest.endswith("for a and 1 more")
+    values = (("a", 0.0), ("b", 0.0), ("c", 0.9), ("d", 0.9), ("e", 0.95))
+    scores = [score("iou", value, 0.01, **{"class": name}) for name, value in values]
+    assert "for a and 1 more to" in spreads(*scores)[0].text
 
 
 def test_not_more_than_asked():

@@ -205,3 +205,18 @@ def test_bars_get_what_is_left_and_none_where_that_is_too_little():
     assert compute_bar_width(200, 40, ranges) == 24
     assert compute_bar_width(60, 50, ranges) == 0
     assert len(set(map(len, add_range_ends(["●··", "··●"], [ranges[0], ranges[0]])))) == 1
+
+
+def test_the_basis_and_undefined_resamples_are_printed():
+    scs = Score("scs", 0.664, 57, undefined=0.7, rests_on={"query image": 57, "class": 1})
+    cost = Score("dsb", math.nan, 0, reason="no course reaches 90 % IoU")
+    kept = LeftOut("clicks", 2, "moved", kept=True)
+    text = printed(Scorecard("toss", "1", "m", (scs, cost), left_out=(kept,)))
+    for line in (
+        "scs rests on 57 query images, 1 class",
+        "scs has no interval: 70 % of the resamples are undefined",
+        "dsb is undefined: no course reaches 90 % IoU",
+        "Noted: 2 clicks",
+    ):
+        assert line in text
+    assert "Left out" not in text

@@ -8,7 +8,7 @@ from hardlook.similarity.label_sets import load_label_set
 
 
 @pytest.fixture
-def written(tmp_path):
+def write_file(tmp_path):
     def write(name, content):
         path = tmp_path / name
         path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
@@ -17,15 +17,16 @@ def written(tmp_path):
     return write
 
 
-def refused(path):
-    with pytest.raises(DataError) as refusal:
+def load_error(path):
+    """The error of loading a label set."""
+    with pytest.raises(DataError) as raised:
         load_label_set(path)
-    assert refusal.value.file == str(path)
-    return refusal.value
+    assert raised.value.file == str(path)
+    return raised.value
 
 
-def test_csv_with_every_column(written):
-    path = written(
+def test_csv_with_every_column(write_file):
+    path = write_file(
         "pets.csv",
         "# ours\nid,category_id,name,aliases,isthing,synset,hypernym,note\n"
         '4,40,dog,hound|"pup",thing,domestic_dog.n.01,,x\n5,50,stop sign,,0,,street_sign.n.01,\n',
@@ -38,8 +39,8 @@ def test_csv_with_every_column(written):
     assert (labels.name, labels.variant) == ("pets", "file")
 
 
-def test_tsv_and_offsets(written):
-    labels = load_label_set(written("pets.tsv", "name\toffset\ndog\tn02084071\n"))
+def test_tsv_and_offsets(write_file):
+    labels = load_label_set(write_file("pets.tsv", "name\toffset\ndog\tn02084071\n"))
     assert labels.labels[0].synset == "dog.n.01"
 
 
@@ -53,23 +54,23 @@ def test_tsv_and_offsets(written):
         [{"name": "wall", "id": 2978, "trainId": 0}, {"name": "building, edifice", "id": 312, "trainId": 1}],
     ],
 )
-def test_json_shapes(content, written):
-    labels = load_label_set(written("scene.json", content))
+def test_json_layouts(content, write_file):
+    labels = load_label_set(write_file("scene.json", content))
     assert labels.ids.tolist() == [0, 1]
     assert labels.labels[1].name == "building" and labels.labels[1].aliases == ("edifice",)
 
 
-def test_json_keeps_the_datasets_own_numbers(written):
+def test_json_keeps_the_datasets_category_ids(write_file):
     coco = {"categories": [{"id": 3, "name": "wall"}, {"id": 8, "name": "sky", "isthing": 0}]}
-    labels = load_label_set(written("a.json", coco))
+    labels = load_label_set(write_file("a.json", coco))
     assert labels.category_ids.tolist() == [3, 8] and labels.labels[1].isthing is False
-    ade = load_label_set(written("b.json", [{"name": "wall", "id": 2978, "trainId": 0}]))
+    ade = load_label_set(write_file("b.json", [{"name": "wall", "id": 2978, "trainId": 0}]))
     assert ade.category_ids.tolist() == [2978]
 
 
 @pytest.mark.parametrize("content", ["wall\nsky\n", "0: wall\n1: sky\n", "0\twall\n\n# x\n1\tsky", "0,wall\n1, sky\n"])
-def test_text_shapes(content, written):
-    labels = load_label_set(written("names.txt", content))
+def test_text_layouts(content, write_file):
+    labels = load_label_set(write_file("names.txt", content))
     assert [(label.id, label.name) for label in labels] == [(0, "wall"), (1, "sky")]
     assert all(label.synset is None for label in labels)
 
@@ -98,22 +99,22 @@ def test_text_shapes(content, written):
         ("a.json", '"dog"', "no list of labels", None),
     ],
 )
-def test_errors_name_the_row_and_the_column(name, content, what, where, written):
-    error = refused(written(name, content))
+def test_errors_name_the_row_and_the_column(name, content, what, where, write_file):
+    error = load_error(write_file(name, content))
     assert what in error.what
     assert error.unit == where
 
 
-def test_bytes_that_are_no_text(tmp_path):
+def test_a_file_that_is_not_utf8(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes(b"name\ncaf\xe9\n")
-    assert "UTF-8" in refused(path).what
+    assert "UTF-8" in load_error(path).what
 
 
-def test_unknown_synsets_list_near_ones(written):
-    assert "dog.n.01" in refused(written("a.csv", "name,synset\ndog,dog.n.99\n")).remedy
-    assert "giraffe.n.01" in refused(written("a.csv", "name,synset\nx,girafe.n.01\n")).remedy
-    assert "synset" in refused(written("a.csv", "name,sysnet\ndog,dog.n.01\n")).remedy
+def test_errors_suggest_similar_names(write_file):
+    assert "dog.n.01" in load_error(write_file("a.csv", "name,synset\ndog,dog.n.99\n")).remedy
+    assert "giraffe.n.01" in load_error(write_file("a.csv", "name,synset\nx,girafe.n.01\n")).remedy
+    assert "synset" in load_error(write_file("a.csv", "name,sysnet\ndog,dog.n.01\n")).remedy
 
 
 LVIS = {
@@ -124,8 +125,8 @@ LVIS = {
 }
 
 
-def test_lvis_brings_its_synsets(written):
-    path = written("lvis.json", LVIS)
+def test_lvis_files_have_synsets(write_file):
+    path = write_file("lvis.json", LVIS)
     aerosol, stop = read_lvis_labels(path)
     assert (aerosol.id, aerosol.category_id, aerosol.synset, aerosol.aliases) == (0, 1, "aerosol.n.02", ("spray_can",))
     assert (stop.synset, stop.stated, stop.isthing) == (None, "stop_sign.n.01", True)
@@ -136,6 +137,6 @@ def test_lvis_brings_its_synsets(written):
     ("content", "what"),
     [("{}", "not an LVIS json"), ("nonsense", "not an LVIS json"), ('{"categories": [{"id": 1}]}', "'name'")],
 )
-def test_lvis_errors(content, what, written):
+def test_lvis_errors(content, what, write_file):
     with pytest.raises(DataError, match=what):
-        read_lvis_labels(written("lvis.json", content))
+        read_lvis_labels(write_file("lvis.json", content))

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.similarity.label_vectors import label_vector, random_vector, singulars, word_forms, words_to_read
+from hardlook.similarity.label_vectors import (
+    label_vector,
+    list_singulars,
+    list_word_forms,
+    list_words_to_read,
+    random_vector,
+)
 from hardlook.similarity.word_vectors import WordVectors
 
 
@@ -25,7 +31,7 @@ def known(*words, composed=()):
     ],
 )  # fmt: skip
 def test_singulars_of_english(plural, singular):
-    assert (singulars(plural) or (None,))[0] == singular
+    assert (list_singulars(plural) or (None,))[0] == singular
 
 
 @pytest.mark.parametrize(
@@ -51,7 +57,7 @@ def test_treatments(label, vocabulary, used, how):
     found = label_vector(label, vectors)
     assert found.how == how
     assert found.vector == pytest.approx(np.mean([vectors.vectors[word] for word in used], axis=0))
-    assert set(used) <= words_to_read([label])
+    assert set(used) <= list_words_to_read([label])
 
 
 def test_unknown_labels_have_no_vector():
@@ -70,11 +76,11 @@ def test_ngrams_come_after_every_form_in_the_dictionary():
 
 @given(st.text(max_size=12))
 def test_any_label_is_answered_and_its_forms_are_read(label):
-    wanted = words_to_read([label])
+    wanted = list_words_to_read([label])
     found = label_vector(label, known(*sorted(wanted)))
     assert (found.vector is None) == (not wanted)
     assert not found.missing
-    assert all(form in wanted for form in word_forms(label) if label.isalpha())
+    assert all(form in wanted for form in list_word_forms(label) if label.isalpha())
 
 
 @given(st.text(min_size=1), st.integers(2, 64), st.integers(0, 2**31))

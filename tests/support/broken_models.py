@@ -1,4 +1,4 @@
-"""Models that keep their role's contract but for one fault: a planted model with something in its way."""
+"""Models that keep their role's contract but for one fault: planted models whose answers are modified."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from hardlook.models.roles import Features, Instances, Prompted, Segments
 
 
 @dataclass(frozen=True)
-class Way:
-    """How to get between a role's model and its caller: its method, and another answer than the right one."""
+class RoleAccess:
+    """How to modify the answers of a role's model: its name and method, and a function that makes an answer wrong."""
 
     name: str
     method: str
-    other: Callable[[Any], Any]
+    make_wrong: Callable[[Any], Any]
     unpack: Callable[[Any], list[Any]] = list
     pack: Callable[[list[Any]], Any] = list
 
@@ -36,53 +36,55 @@ def no_instances(found: Instances) -> Instances:
     return Instances(found.masks[:0], found.boxes[:0], found.scores[:0], found.labels[:0])
 
 
-WAYS = {
-    "encoder": Way(
+ROLE_ACCESS = {
+    "encoder": RoleAccess(
         "planted-encoder", "encode", lambda a: (-a[0], a[1]), lambda f: [*zip(f.vectors, f.maps, strict=True)], features
     ),
-    "text-encoder": Way("planted-text-encoder", "encode_text", lambda a: -a, list, vectors),
-    "image-text-encoder": Way(
+    "text-encoder": RoleAccess("planted-text-encoder", "encode_text", lambda a: -a, list, vectors),
+    "image-text-encoder": RoleAccess(
         "planted-image-text-encoder", "encode_images", lambda a: -a, list, vectors
     ),
-    "saliency": Way("planted-saliency", "saliency", lambda a: 1 - a),
-    "semantic-segmenter": Way("planted-segmenter", "segment", lambda a: (a == 0).astype(np.int32)),
-    "instance-segmenter": Way("planted-instances", "detect", no_instances),
-    "panoptic-segmenter": Way("planted-panoptic", "segment_panoptic", lambda a: Segments(a.map * 0, {})),
-    "one-shot-segmenter": Way("planted-one-shot", "segment_queries", lambda a: ~a),
-    "few-shot-learner": Way("planted-learner", "classify", lambda a: -a),
-    "promptable-segmenter": Way("disc", "predict", lambda a: Prompted(~a.mask)),
-    "click-model": Way("planted-clicks", "click_map", lambda a: a[::-1, ::-1] + 1, lambda a: [a], lambda r: r[0]),
+    "saliency": RoleAccess("planted-saliency", "saliency", lambda a: 1 - a),
+    "semantic-segmenter": RoleAccess("planted-segmenter", "segment", lambda a: (a == 0).astype(np.int32)),
+    "instance-segmenter": RoleAccess("planted-instances", "detect", no_instances),
+    "panoptic-segmenter": RoleAccess("planted-panoptic", "segment_panoptic", lambda a: Segments(a.map * 0, {})),
+    "one-shot-segmenter": RoleAccess("planted-one-shot", "segment_queries", lambda a: ~a),
+    "few-shot-learner": RoleAccess("planted-learner", "classify", lambda a: -a),
+    "promptable-segmenter": RoleAccess("disc", "predict", lambda a: Prompted(~a.mask)),
+    "click-model": RoleAccess(
+        "planted-clicks", "click_map", lambda a: a[::-1, ::-1] + 1, lambda a: [a], lambda r: r[0]
+    ),
 }  # fmt: skip
 
 Fault = Callable[["Broken", list[Any], list[Any]], list[Any]]
 
 
 class Broken:
-    """A planted model whose answers pass through a fault."""
+    """A planted model whose answers are modified by `fault`."""
 
     def __init__(self, role: str, fault: Fault, number: int = 0, **attributes: Any) -> None:
-        way = WAYS[role]
-        inner = build(way.name, role)
-        self.way, self.fault, self.number = way, fault, number
+        access = ROLE_ACCESS[role]
+        inner = build(access.name, role)
+        self.access, self.fault, self.number = access, fault, number
         self.calls, self.given = 0, []
         for name in ("dimension", "labels", "things", "accepts"):
             if hasattr(inner, name):
                 setattr(self, name, attributes.get(name, getattr(inner, name)))
         if role == "promptable-segmenter":
-            self.open = lambda image: SimpleNamespace(predict=self._between(inner.open(image).predict, image))
+            self.open = lambda image: SimpleNamespace(predict=self._modify_answers_of(inner.open(image).predict, image))
         else:
-            setattr(self, way.method, self._between(getattr(inner, way.method)))
+            setattr(self, access.method, self._modify_answers_of(getattr(inner, access.method)))
         if role == "image-text-encoder":
             self.encode_text = inner.encode_text
 
-    def _between(self, method: Callable[..., Any], *opened: Any) -> Callable[..., Any]:
+    def _modify_answers_of(self, method: Callable[..., Any], *opened: Any) -> Callable[..., Any]:
         def call(first: Any, *rest: Any) -> Any:
             self.calls += 1
-            inputs = [(first, *rest)] if self.way.method == "click_map" else list(first)
-            answers = self.way.unpack(method(first, *rest))
+            inputs = [(first, *rest)] if self.access.method == "click_map" else list(first)
+            answers = self.access.unpack(method(first, *rest))
             changed = self.fault(self, [*opened, *inputs], answers)
             self.given += answers
-            return self.way.pack(changed)
+            return self.access.pack(changed)
 
         return call
 
@@ -95,67 +97,67 @@ def arrays(value: Any) -> list[np.ndarray]:
     return [array for part in value for array in arrays(part)] if isinstance(value, list | tuple) else []
 
 
-_COIN = np.random.default_rng(0).random((1000, 20)) < 0.5
+_RANDOM_FLIPS = np.random.default_rng(0).random((1000, 20)) < 0.5
 
 
-def crashing(model, inputs, answers):
+def crash_on_small_images(model, inputs, answers):
     if any(array.ndim == 3 and array.shape[:2] == (8, 8) for value in inputs for array in arrays(value)):
         raise ValueError("too small for me")
     return answers
 
 
-def too_few(model, inputs, answers):
+def drop_last_answer(model, inputs, answers):
     return answers[:-1]
 
 
-def lonely(model, inputs, answers):
-    return [model.way.other(answer) for answer in answers] if len(answers) == 1 else answers
+def depend_on_batch_size(model, inputs, answers):
+    return [model.access.make_wrong(answer) for answer in answers] if len(answers) == 1 else answers
 
 
-def positional(model, inputs, answers):
-    return [model.way.other(answers[0]), *answers[1:]] if len(answers) > 1 else answers
+def depend_on_position(model, inputs, answers):
+    return [model.access.make_wrong(answers[0]), *answers[1:]] if len(answers) > 1 else answers
 
 
-def fickle(model, inputs, answers):
-    flips = _COIN[model.calls % len(_COIN)]
-    return [model.way.other(answer) if flips[index] else answer for index, answer in enumerate(answers)]
+def change_at_random(model, inputs, answers):
+    flips = _RANDOM_FLIPS[model.calls % len(_RANDOM_FLIPS)]
+    return [model.access.make_wrong(answer) if flips[index] else answer for index, answer in enumerate(answers)]
 
 
-def forgetful(model, inputs, answers):
-    """Gives what it gave the call before: state that leaks from one question into the next."""
+def repeat_previous_answer(model, inputs, answers):
+    """The last answer is that of the call before: state leaks from one call into the next."""
     earlier, model.last = getattr(model, "last", None), answers[-1]
     fits = earlier is not None and arrays(earlier)[0].shape == arrays(answers[-1])[0].shape
     return [*answers[:-1], earlier] if fits else answers
 
 
-def individual(model, inputs, answers):
-    return [model.way.other(answer) for answer in answers] if model.number % 2 else answers
+def depend_on_instance(model, inputs, answers):
+    return [model.access.make_wrong(answer) for answer in answers] if model.number % 2 else answers
 
 
-def scribbling(model, inputs, answers):
+def overwrite_inputs(model, inputs, answers):
     for array in (array for value in inputs for array in arrays(value)):
         array[...] = 0
     return answers
 
 
-def recycling(model, inputs, answers):
+def overwrite_earlier_answers(model, inputs, answers):
     earlier, model.given = model.given, []
     for array in (array for answer in earlier for array in arrays(answer)):
         array[...] = array == 0
     return answers
 
 
-def hungry(model, inputs, answers):
+def fail_on_empty_batch(model, inputs, answers):
     if not answers:
         raise IndexError("nothing to work on")
     return answers
 
 
 def changed(change: Callable[[Any], Any]) -> Fault:
-    """A fault of every answer."""
+    """A fault that applies `change` to every answer."""
     return lambda model, inputs, answers: [change(answer) for answer in answers]
 
 
 def part(name: str, change: Callable[[Any], Any]) -> Fault:
-    """A fault of one field of every answer."""
+    """A fault that applies `change` to the field `name` of every answer."""
     return changed(lambda answer: replace(answer, **{name: change(getattr(answer, name))}))

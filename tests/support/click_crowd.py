@@ -62,7 +62,7 @@ class Person:
 
 def take_part(study, store, person, rng, now=1000.0):
     """Let a person do their batches; the id."""
-    judge, rules = ClickValidator(study), BatchRules.of(study.settings)
+    validator, rules = ClickValidator(study), BatchRules.of(study.settings)
     who = store.join(None, "en", now).id
     store.set_device(who, person.device, now)
     store.set_trained(who, now)
@@ -77,7 +77,7 @@ def take_part(study, store, person, rng, now=1000.0):
                 store.show(who, trial.id, now)
             task = study.by_id[trial.item.task]
             x, y = aimed(study, task, rng, person.part, trial.position in person.missed)
-            said = judge.click(task.id, x, y)
+            validity = validator.validate(task.id, x, y)
             plan = study.settings.timings
             durations = {
                 "image": 1000 * plan.image + person.late,
@@ -91,8 +91,8 @@ def take_part(study, store, person, rng, now=1000.0):
                 trial.id,
                 x=x,
                 y=y,
-                inside=said.inside,
-                near=said.near,
+                inside=validity.inside,
+                near=validity.near,
                 early=person.early,
                 reaction_ms=person.reaction + 10 * trial.position,
                 durations=durations,

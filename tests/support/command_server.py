@@ -14,6 +14,7 @@ Where there is no such server (it needs Linux), the two functions name the real 
 """
 
 import atexit
+import contextlib
 import functools
 import json
 import os
@@ -118,7 +119,7 @@ def forward(address, program):
     connection.sendall(message)
     answers = connection.makefile()
     child = int(answers.readline())
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1):
         signal.signal(number, lambda number, frame: os.kill(child, number))
     line = answers.readline()
     if not line:
@@ -171,7 +172,8 @@ def serve(listener, python):
                     for other in (listener, connection, *running):
                         other.close()
                     _run(*received, base_path)
-                connection.sendall(f"{child}\n".encode())
+                with contextlib.suppress(OSError):  # A caller that was killed meanwhile is found gone below.
+                    connection.sendall(f"{child}\n".encode())
                 for number in received[1]:
                     os.close(number)
                 ended = os.pidfd_open(child)
@@ -180,8 +182,8 @@ def serve(listener, python):
                 waiting.register(ended, selectors.EVENT_READ, connection)
             elif key.data == "gone":
                 # Killed, or it lets go of a process that has ended.
-                waiting.unregister(key.fileobj)
                 if key.fileobj in running:
+                    waiting.unregister(key.fileobj)
                     os.kill(running[key.fileobj], signal.SIGKILL)
             else:
                 connection = key.data

@@ -8,6 +8,7 @@ from pathlib import Path
 import cv2
 import numpy as np
 
+from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import launch
 
 SCRIPT = "<script>window.hacked=1</script>"
@@ -39,7 +40,7 @@ def write_hostile_run(root: Path) -> Path:
     out = root / f"{IMAGE}{QUOTE}"
     given = {"data": {"images": data / "images"}, "gt": data / "masks", "pred": data / "answers"}
     launch("closed-miou", out=out, given={**given, "labels": str(data / "labels.txt"), "resamples": 20})
-    manifest = json.loads((out / "run.json").read_text())
+    manifest = RunFolder(out).read_manifest()
     manifest["model"] = {"name": f"{SCRIPT}:{QUOTE}", "args": {SCRIPT: QUOTE}}
     manifest["created"] = SCRIPT
     (out / "run.json").write_text(json.dumps(manifest))

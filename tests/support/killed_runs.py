@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 from command_server import hardlook_command
+from small_runs import replace_part
 
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder
@@ -34,7 +35,7 @@ def tear(out, kept):
     together = pl.concat([pl.read_parquet(part) for part in parts])
     for part in parts[1:]:
         part.unlink()
-    together.sample(kept, seed=0).write_parquet(parts[0])
+    replace_part(parts[0], together.sample(kept, seed=0))
     return len(together) - kept
 
 

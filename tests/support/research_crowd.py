@@ -63,7 +63,7 @@ def open_store(study):
 
 def take_part(study, store, person, now):
     """Let a person do their batches, five seconds an answer; the id."""
-    judge, rules, plan = ClickValidator(study), BatchRules.of(study.settings), study.settings.timings
+    validator, rules, plan = ClickValidator(study), BatchRules.of(study.settings), study.settings.timings
     who, done = store.join(None, "en", now).id, 0
     store.set_device(who, person.device, now)
     store.set_trained(who, now)
@@ -76,7 +76,7 @@ def take_part(study, store, person, now):
             now += 5.0
             x, y = place(int(trial.item.task[1:]) - 1, person.ways[done % len(person.ways)], done)
             done += 1
-            verdict = judge.click(trial.item.task, x, y)
+            verdict = validator.validate(trial.item.task, x, y)
             phases = {"image": plan.image, "target": plan.target_of(trial.item.mode), "again": plan.again}
             answer = NewAnswer(
                 f"key-{trial.id}",

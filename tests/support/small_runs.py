@@ -5,6 +5,7 @@ import polars as pl
 from hardlook.harness.runs.engines import EngineOptions
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.launch import RunSettings, launch
+from hardlook.harness.runs.record_store import write_part
 
 FAULTY = {"stranger": 0.3}
 
@@ -30,6 +31,12 @@ def all_records(out):
     """Every row of a run's parts, sorted, doubled rows and all."""
     parts = sorted(RunFolder(out).records_path.glob("part-*.parquet"))
     return pl.concat([pl.read_parquet(part) for part in parts]).sort("unit")
+
+
+def replace_part(part, frame):
+    """Put other records in the place of a part."""
+    part.unlink()
+    write_part(frame, part.parent)
 
 
 def scores_text(out):

@@ -77,3 +77,13 @@ class WrongSize(PlantedSegmenter):
 
     def segment(self, images):
         return [answer[:-1] for answer in super().segment(images)]
+
+
+class OutOfRange(PlantedSegmenter):
+    """Answers a number that is none of its labels for the first pixel."""
+
+    def segment(self, images):
+        answers = super().segment(images)
+        for answer in answers:
+            answer[0, 0] = 30000
+        return answers

@@ -45,17 +45,37 @@ def test_stored_masks_are_scored_in_place_of_a_model(whole, tmp_path):
     assert sum("no stored prediction" in text for text in failures["error"]) == 1
 
 
+def test_a_stored_map_of_scores_or_labels_is_no_mask(whole, tmp_path):
+    units = [
+        unit for batch in InMemoryRun("toss", {"data": whole.data, "fixed": True}).prepared for unit in batch.units
+    ]
+    (tmp_path / "masks").mkdir()
+    for unit in units:
+        cv2.imwrite(str(tmp_path / "masks" / f"{unit.id}.png"), unit.payload.truth.mask.astype(np.uint8))
+    soft = units[0].payload.truth.mask.astype(np.uint8) * 200
+    soft[0, 0], soft[-1, -1] = 3, 200
+    cv2.imwrite(str(tmp_path / "masks" / f"{units[0].id}.png"), soft)
+    given = {"fixed": True, "pred": tmp_path / "masks", "model": None, "max_failures": 1.0}
+    one_shot_run(tmp_path / "run", whole.data, **given)
+    [failure] = pl.read_parquet(RunFolder(tmp_path / "run").failures_path).to_dicts()
+    assert failure["unit"] == units[0].id
+    assert "the stored mask holds 3 and 200 beside 0" in failure["error"]
+    assert f"{units[0].id}.png" in failure["error"]
+
+
 @pytest.mark.parametrize(
     ("model", "words"),
     [
-        ("WrongShape", r"bool \(119, 160\) for a query of bool \(120, 160\)"),
-        ("WrongType", r"float32 \(120, 160\) for a query of bool"),
-        ("NoArray", "list for a query of bool"),
-        ("TooFew", "0 masks for 1 pairs"),
+        ("WrongShape", r"mask: expected shape \(H, W\) = \(120, 160\), got \(119, 160\)"),
+        ("WrongType", "mask: expected bool, got float32"),
+        ("NoArray", "mask: expected a numpy array, got list"),
+        ("TooFew", "expected 1 answers for 1 pairs, got 0"),
     ],
 )
 def test_an_answer_that_does_not_fit_fails_its_unit_by_name(whole, tmp_path, model, words):
-    with pytest.raises(RunError, match=f"ModelError: the model answered {words}") as caught:
+    with pytest.raises(
+        RunError, match=f"ModelError: the one-shot-segmenter .*{model}: {words}"
+    ) as caught:
         one_shot_run(tmp_path / "run", whole.data, model=f"troubled_one_shot:{model}", fixed=True)
     assert "fixed-fold0-" in str(caught.value)
 

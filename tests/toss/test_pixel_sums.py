@@ -372,7 +372,13 @@ def test_each_interval_rests_on_its_own_query_images(card, records):
         own = records.filter(columns_of(score.slice))
         own = own.filter(pl.col("tier").is_in(TIERS[score.name])) if score.name in TIERS else own
         own = own.filter(pl.col("split").is_in(SPLITS[score.name])) if score.name in SPLITS else own
+        if score.name == "scs":  # classes that lack a level are in no mean, and do not count
+            own = own.filter(pl.col("split").n_unique().over("fold", "class") == 7)
+            assert 0 < len(own) < len(records.filter(columns_of(score.slice) & (pl.col("tier") == 2)))
         assert score.n == len(own), score
+        classes = {} if "class" in score.slice else {"class": own["class"].n_unique()}
+        # Of what is only salient some classes have nothing, but every target counts.
+        assert score.rests_on == {"query image": own["query"].n_unique(), **classes}, score
         if own["query"].n_unique() > 1:
             assert score.interval.n == own["query"].n_unique(), score
             assert score.interval.resampled == "query image"
@@ -418,7 +424,8 @@ def test_all_pairs_of_a_query_are_drawn_together(rehearsal):
                     "truth_salient": -1, "found_salient": -1, "similarity": -2.0,
                 }
             )  # fmt: skip
-    card = rehearsal.benchmark.score(rehearsal.benchmark.schema.frame(rows), rehearsal.options)
+    options = rehearsal.options.model_copy(update={"interval": "percentile"})
+    card = rehearsal.benchmark.score(rehearsal.benchmark.schema.frame(rows), options)
     gap, salient = card.get("salience-gap").interval, card.get("salient").interval
     assert (gap.low, gap.high) == (0, 0)
     assert salient.high - salient.low > 0.05

@@ -21,7 +21,7 @@ FOLLOWING = {"follows-truth", "follows-salience", "salience-lead", "covers-targe
 
 @pytest.fixture(scope="module")
 def rehearsal():
-    return InMemoryRun("toss", {"scenes": 48, "resamples": 100})
+    return InMemoryRun("toss", {"scenes": 64, "resamples": 100})
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_a_mask_that_takes_all_is_not_said_to_follow_salience(rehearsal):
     records = rehearsal.records("whole-image")
     card = rehearsal.benchmark.score(records, rehearsal.options)
     assert (card.get("covers-target").value, card.get("covers-salience").value) == (1, 1)
-    assert "Whether this model follows salience is unclear" in tier_one_words(rehearsal, card, records)[0]
+    assert "These data cannot tell whether this model follows salience" in tier_one_words(rehearsal, card, records)[0]
 
 
 def test_counts_of_any_mask_are_those_of_its_pixels(rehearsal):
@@ -134,18 +134,27 @@ def test_a_saliency_model_with_nothing_to_do_is_refused(folder):
         ((-0.3, -0.1), (-0.3, -0.1), "This model follows the target rather than salience"),
         ((0.02, 0.14), (-0.27, -0.1), "covers the target rather than what is salient, though"),
         ((0.02, 0.14), (0.1, 0.2), "This model follows salience instead of the support"),
-        ((0.02, 0.14), (-0.1, 0.2), "Whether this model follows salience is unclear"),
+        (
+            (0.02, 0.14),
+            (-0.1, 0.2),
+            "These data cannot tell whether this model follows salience: the interval includes",
+        ),
     ],
 )
 def test_two_measures_that_disagree_are_both_told(lead, pull, expected):
     ends = {"salience-lead": lead, "salience-pull": pull}
     values = {"follows-truth": 0.2, "follows-salience": 0.27, "covers-target": 0.78, "covers-salience": 0.6}
-    scores = [Score(name, value, 9) for name, value in values.items()]
-    scores += [
-        Score(name, sum(span) / 2, 9, Interval(*span, 0.95, "percentile", 9, "query image"))
-        for name, span in ends.items()
-    ]
-    words = describe_following(Scorecard("toss", "1", "m", tuple(scores)))
+
+    def describe(n):
+        scores = [Score(name, value, n) for name, value in values.items()]
+        scores += [
+            Score(name, sum(span) / 2, n, Interval(*span, 0.95, "percentile", n, "query image"))
+            for name, span in ends.items()
+        ]
+        return describe_following(Scorecard("toss", "1", "m", tuple(scores)))
+
+    words = describe(40)
     assert expected in words
+    assert "These data cannot tell" in describe(9) and "there are 9 query images" in describe(9)
     # A true minus, and no parentheses within parentheses.
     assert "-0." not in words and "((" not in words and "))" not in words

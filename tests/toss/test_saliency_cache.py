@@ -60,13 +60,20 @@ def test_a_damaged_file_is_computed_again(tmp_path, images):
     assert model.asked == 2 and (again == mask).all()
 
 
-@pytest.mark.parametrize("wrong", [np.zeros((5, 5), np.float32), np.full((13, 21), np.nan, np.float32)])
-def test_a_map_of_another_size_or_without_numbers_is_refused(tmp_path, images, wrong):
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (np.zeros((5, 5), np.float32), r"expected shape \(H, W\) = \(13, 21\), got \(5, 5\)"),
+        (np.full((13, 21), np.nan, np.float32), "expected finite values, got nan"),
+        (np.full((13, 21), 200, np.uint8), r"expected values in \[0, 1\], got 200"),
+    ],
+)
+def test_a_map_of_another_size_or_range_or_without_numbers_is_refused(tmp_path, images, wrong, words):
     class Wrong:
         def saliency(self, images):
             return [wrong for _ in images]
 
-    with pytest.raises(ModelError, match=r"finite saliency map of \(13, 21\)"):
+    with pytest.raises(ModelError, match=words):
         SaliencyMaskCache(Wrong(), "wrong", tmp_path).masks(images[:1])
     assert not list(tmp_path.rglob("*.npz"))
 

@@ -61,14 +61,14 @@ def test_whole_tiers_have_nothing_to_note():
     assert notes(rows_of_ious(cells)) == {}
 
 
-@pytest.mark.parametrize(
-    ("reading", "what"),
-    [("released", "pairs of two classes in tier 3 (kept)"), ("ours", "pairs of two classes in tier 3")],
-)
-def test_pairs_of_two_classes_are_counted_under_both_readings(reading, what):
+@pytest.mark.parametrize("reading", ["released", "ours"])
+def test_pairs_of_two_classes_are_counted_under_both_readings(reading):
     rows = [row(place, 3, -1, "", "owl", "a", [1, 1, 1, 9, 0, 0], mixed=place < 3) for place in range(5)]
-    found = notes(rows, reading={"mixed": reading})
-    assert (found[what].count, found[what].examples) == (3, ("pair-0000", "pair-0001", "pair-0002"))
+    card = scorecard(frame_of(rows), reading={"mixed": reading})
+    # "Left out" holds what is left out, and nothing that is kept.
+    [note] = card.noted if reading == "released" else card.left_out
+    assert (note.what, note.kept) == ("pairs of two classes in tier 3", reading == "released")
+    assert (note.count, note.examples) == (3, ("pair-0000", "pair-0001", "pair-0002"))
 
 
 SEES_CONTEXT = {"encoder": "planted-encoder", "encoder_args": "context=0.5"}
@@ -299,7 +299,8 @@ def test_pairs_with_nothing_to_find_are_counted_and_still_cost_unions():
     ]
     card = scorecard(frame_of(rows))
     assert card.get("miou").value == 0.5
-    [note] = [note for note in card.left_out if note.what == "pairs without anything to find"]
+    [note] = [note for note in card.noted if note.what == "pairs without anything to find"]
+    assert not card.left_out
     assert (note.count, note.examples) == (1, ("pair-0001",))
 
 

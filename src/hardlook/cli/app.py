@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import re
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,6 +28,8 @@ _MESSAGES: tuple[tuple[type[OSError], str, str], ...] = (
     (PermissionError, "no permission to read or write this", "change its permissions, or choose another place"),
 )
 
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 def describe_os_error(error: OSError) -> str:
     """The message of a file system error: what is wrong, the file, and what to do about it.
@@ -41,6 +45,8 @@ def describe_os_error(error: OSError) -> str:
     for kind, message, advice in _MESSAGES:
         if isinstance(error, kind) and named:
             what, remedy = message, advice
+    if error.errno in _NO_SPACE:
+        remedy = "free some space, or raise the quota or limit, and repeat the command: a run resumes"
     file = f"\n  file: {_final_path(named)}" if isinstance(named, str | bytes | Path) else ""
     return what + file + (f"\n  remedy: {remedy}" if remedy else "")
 
@@ -78,6 +84,10 @@ COMMANDS = {
     "export": (
         "hardlook.cli.export:export",
         "Write a run as one JSON document: what ran, scores, failures, charts as data, and records.",
+    ),
+    "verify": (
+        "hardlook.cli.verify:verify",
+        "Check every file of runs for damage; with --repair, evaluate again what was lost.",
     ),
     "calibrate": (
         "hardlook.cli.calibrate:calibrate",
@@ -187,13 +197,22 @@ def _main(
     """The options before the command; its help is that of the app."""
 
 
+def _reserve_output_for_json() -> AbstractContextManager[None]:
+    if "--json" not in sys.argv[1:] or not {"-h", "--help"}.isdisjoint(sys.argv[1:]):
+        return nullcontext()
+    from hardlook.cli.printing import reserve_output
+
+    return reserve_output()
+
+
 def main() -> None:
-    """Run the command line; exit 1 on an error, 130 on Ctrl-C, 3 when a run finished with failed units."""
+    """Run the command line; exit 1 on an error, 130 on Ctrl-C, 143 on SIGTERM, 3 when units failed."""
     # Models named as module:attribute are found in the current folder, after everything that is installed.
     if "" not in sys.path and str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))
     try:
-        app()
+        with _reserve_output_for_json():
+            app()
     except (HardlookError, OSError) as error:
         if os.environ.get("HARDLOOK_TRACEBACK"):
             raise

@@ -15,13 +15,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.errors import OptionError
-from hardlook.report.compare.comparison import compare_runs, read_runs
+from hardlook.report.compare.comparison import RESAMPLES, compare_runs, read_runs
 from hardlook.report.compare.document import PAGE, write_comparison
 from hardlook.report.compare.terminal import print_comparison
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, two or more.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            help="Run folders of one benchmark, two or more; those of one method trained with several seeds "
+            "separated by commas."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", help="Folder for comparison.html and comparison.json, or the page as FILE.html.")
     ] = Path("comparison"),
@@ -38,6 +44,12 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    resamples: Annotated[
+        int, typer.Option("--resamples", min=RESAMPLES, help="Bootstrap resamples behind percentile intervals.")
+    ] = RESAMPLES,
+    interval: Annotated[
+        str, typer.Option("--interval", help="Intervals of differences and scores: jackknife or percentile.")
+    ] = "jackknife",
     seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of swaps and resamples.")] = 0,
     reading: Annotated[
         list[str] | None, typer.Option("--reading", help="NAME=VALUE for all runs; repeatable.", show_default=False)
@@ -55,17 +67,28 @@ def compare(
       hardlook compare runs/first runs/second --out compared
 
       hardlook compare runs/*/ --alpha .01 --out ranking.html
+
+      hardlook compare runs/net-1,runs/net-2,runs/net-3 runs/other-1,runs/other-2,runs/other-3
     """
     if len(runs) < 2:
         raise OptionError("a comparison needs at least two runs, got one", remedy="give the folders of several runs")
     if not 0 < alpha < 1:
         raise OptionError(f"--alpha {alpha}: expected a number between 0 and 1", remedy="for example --alpha .05")
+    if interval not in ("jackknife", "percentile"):
+        raise OptionError(f"--interval {interval}: there is no such interval", remedy="choose jackknife or percentile")
     changes: dict[str, Any] = {"reading": arguments.parse_pairs(reading, "--reading")} if reading else {}
     model_names = [word.strip() for word in names.split(",")] if names else None
-    scored = read_runs(runs, changes)
+    scored = [read_runs(split_seeds(one), changes) for one in runs]
     with _progress(quiet) as show_progress:
         compared = compare_runs(
-            scored, names=model_names, swaps=swaps, alpha=alpha, seed=seed, show_progress=show_progress
+            scored,
+            names=model_names,
+            swaps=swaps,
+            resamples=resamples,
+            alpha=alpha,
+            seed=seed,
+            interval=interval,  # type: ignore[arg-type]
+            show_progress=show_progress,
         )
     page = out if out.suffix in (".html", ".htm") else out / PAGE
     document = write_comparison(compared, scored, page, examples=examples)
@@ -75,6 +98,17 @@ def compare(
 
     print_comparison(compared, Console())
     typer.echo(f"\npage: {page}")
+
+
+def split_seeds(runs: Path) -> list[Path]:
+    """The run folders that are separated by commas; one folder whose name has a comma is itself.
+
+    >>> [str(path) for path in split_seeds(Path("runs/net-1,runs/net-2"))]
+    ['runs/net-1', 'runs/net-2']
+    """
+    if runs.exists():
+        return [runs]
+    return [Path(part.strip()) for part in str(runs).split(",") if part.strip()]
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli.calibrate import write_calibration
+from hardlook.cli.printing import print_output
 from hardlook.errors import ChangedRun
 from hardlook.harness.calibration import build_calibration_section, calibrate
 from hardlook.harness.registry import BUILT_IN, find_benchmark
@@ -55,7 +56,7 @@ def demo(
     write_atomically(out / "index.html", page)
     where = (out / "index.html").resolve()
     pages = [entry.href for entry in entries]
-    typer.echo(dump_json({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
+    print_output(dump_json({"index": str(where), "pages": pages}) if as_json else f"\nopen {where}")
 
 
 def _run_benchmark(name: str, out: Path) -> list[IndexEntry]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from hardlook.cli.printing import get_output, print_output
 from hardlook.errors import OptionError
 from hardlook.harness.runs.folder import OWN_NAMES, RunFolder
 from hardlook.harness.runs.scoring import score_run
@@ -41,7 +41,7 @@ def export(
       hardlook export --schema > export.schema.json
     """
     if schema:
-        sys.stdout.write(read_schema())
+        print_output(read_schema(), end="")
         return
     if run is None:
         raise OptionError("no run folder given", remedy="give a run folder, or --schema for the schema alone")
@@ -57,13 +57,13 @@ def export(
     if without := units.planned - units.scored:
         typer.echo(f"note: {without} of {units.planned} units have no record ({units.failed} failed)", err=True)
     if out is None:
-        write_export(scored, sys.stdout, records=records, beside=records_to)
+        write_export(scored, get_output(), records=records, beside=records_to)
         return
     with open_for_replacement(out) as stream:
         count = write_export(scored, stream, records=records, beside=records_to)
     written = {"export": str(out), "records": count, "records_to": str(records_to) if records_to else None}
     lines = [str(out), *([str(records_to)] if records_to else [])]
-    typer.echo(dump_json(written) if as_json else "\n".join(lines))
+    print_output(dump_json(written) if as_json else "\n".join(lines))
 
 
 def _check_targets(run: Path, targets: dict[str, Path | None]) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal, TypeVar
 
 import typer
 
+from hardlook.cli.printing import print_output
 from hardlook.cli.report import read_scored_run
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.folder import write_atomically
@@ -61,7 +62,7 @@ def figure(
     chosen = _choose_figure_format(form, out)
     path = out or Path(f"{name}.{chosen}")
     write_atomically(path, _content(find_named(figures, name, "figure", run), chosen, width, dark, ppi))
-    typer.echo(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
+    print_output(json.dumps({"figure": name, "format": chosen, "file": str(path)}) if as_json else str(path))
 
 
 def _choose_figure_format(form: FigureFormat | None, out: Path | None) -> FigureFormat:
@@ -143,7 +144,7 @@ def table(
     if as_json:
         rows = [[cell if isinstance(cell, str) or is_number(cell) else None for cell in row] for row in found.rows]
         document = {"table": name, "title": found.title, "columns": list(found.columns), "rows": rows}
-        typer.echo(json.dumps(document | ({"file": str(out)} if out else {}), ensure_ascii=False))
+        print_output(json.dumps(document | ({"file": str(out)} if out else {}), ensure_ascii=False))
     else:
         typer.echo(out if out is not None else text, nl=out is not None)
 
@@ -161,7 +162,7 @@ def _print_titles(kind: str, parts: Mapping[str, Chart] | Mapping[str, Table], a
     titles = {name: part.title for name, part in parts.items()}
     longest = max(map(len, titles), default=0)
     lines = [f"{name:{longest}}  {title}" for name, title in titles.items()]
-    typer.echo(json.dumps({kind: titles}) if as_json else "\n".join(lines))
+    print_output(json.dumps({kind: titles}) if as_json else "\n".join(lines))
 
 
 def list_figures(scored: ScoredRun) -> dict[str, Chart]:
@@ -178,6 +179,7 @@ def list_tables(scored: ScoredRun) -> dict[str, Table]:
         "scores": scorecard_tables.build_scores_table(scorecard, [score.name for score in card.scores], titles),
         "all-scores": scorecard_tables.build_all_scores_table(scorecard),
         "left-out": scorecard_tables.build_left_out_table(scorecard),
+        "noted": scorecard_tables.build_noted_table(scorecard),
         "readings": scorecard_tables.build_readings_table(scorecard),
     }
     blocks = name_blocks(scored.benchmark.report(scored.records, scorecard))

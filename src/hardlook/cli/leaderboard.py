@@ -10,7 +10,9 @@ from typing import Annotated
 
 import typer
 
+from hardlook.cli.printing import print_output
 from hardlook.errors import OptionError
+from hardlook.harness.runs.folder import RunFolder, is_read_only_error
 from hardlook.report.leaderboard.board import Leaderboard, build_leaderboard
 from hardlook.report.leaderboard.document import SCHEMA, build_document
 from hardlook.report.leaderboard.report import write_pages
@@ -59,20 +61,36 @@ def leaderboard(
         build_leaderboard(found.benchmarks[name], runs, found.list_skipped(name), sort=sort, marks=list_model_marks)
         for name, runs in found.runs.items()
     ]
-    pages, table = write_pages(boards, out or folder)
+    written = _write_files(boards, folder, out)
     if as_json:
         document = {
             "schema": SCHEMA,
-            "pages": [str(page) for page in pages],
-            "table": str(table),
+            "pages": [str(page) for page in written[:-1]],
+            "table": str(written[-1]) if written else None,
             "leaderboards": [build_document(board) for board in boards],
             "left_out": [asdict(one) for one in found.left_out],
         }
-        typer.echo(json.dumps(document, allow_nan=False))
+        print_output(json.dumps(document, allow_nan=False))
         return
     print_leaderboards(boards, found.left_out)
-    for path in (*pages, table):
+    for path in written:
         typer.echo(str(path))
+
+
+def _write_files(boards: Sequence[Leaderboard], folder: Path, out: Path | None) -> list[Path]:
+    """Write the pages and, last, the table; without `--out` nothing where the folder is a run or read-only."""
+    place = out or folder
+    if RunFolder(place).exists():
+        typer.echo(f"{place}: this is a run, no page was written; --out FOLDER writes it elsewhere", err=True)
+        return []
+    try:
+        pages, table = write_pages(boards, place)
+    except OSError as error:
+        if out is not None or not is_read_only_error(error):
+            raise
+        typer.echo(f"{place}: read-only, no page was written; --out FOLDER writes it elsewhere", err=True)
+        return []
+    return [*pages, table]
 
 
 def _no_runs_error(folder: Path, benchmark: str | None, left_out: Sequence[SkippedRun]) -> OptionError:

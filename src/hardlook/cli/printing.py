@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
+import os
 import sys
-from typing import TYPE_CHECKING, Any
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TextIO
 
+from hardlook.errors import RunWarning
 from hardlook.report.json_values import dump_json
 
 if TYPE_CHECKING:
@@ -15,7 +21,7 @@ if TYPE_CHECKING:
 def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, full: bool = False) -> None:
     """Print the scorecard as tables of about 40 lines, all when `full`, or as scores.json; no colour in a pipe."""
     if as_json:
-        sys.stdout.write(scorecard.to_json())
+        print_output(scorecard.to_json(), end="")
         return
     from rich.console import Console
 
@@ -26,4 +32,68 @@ def print_scores(scorecard: Scorecard, benchmark: Benchmark, *, as_json: bool, f
 
 def print_json(document: Any) -> None:
     """Print a JSON document, the only standard output of a command with `--json`; undefined numbers are null."""
-    sys.stdout.write(dump_json(document) + "\n")
+    print_output(dump_json(document))
+
+
+# Standard output while it is reserved.
+_RESERVED: list[TextIO] = []
+
+
+def get_output() -> TextIO:
+    """The stream of a command's own output, also while it is reserved."""
+    return _RESERVED[-1] if _RESERVED else sys.stdout
+
+
+def print_output(text: str, end: str = "\n") -> None:
+    """Print what a command has to say on standard output, also while it is reserved."""
+    output = get_output()
+    output.write(text + end)
+    output.flush()
+
+
+@contextlib.contextmanager
+def reserve_output() -> Iterator[None]:
+    """Inside, only `print_output` and `print_json` reach standard output.
+
+    Whatever else is printed, by a model and by C code too, goes to standard error: it would spoil a JSON document.
+    """
+    before = sys.stdout
+    try:
+        has_descriptor = before.fileno() == 1
+    except (OSError, ValueError):  # A stream that tests put there.
+        has_descriptor = False
+    before.flush()
+    if has_descriptor:
+        _RESERVED.append(os.fdopen(os.dup(1), "w", encoding=before.encoding, errors=before.errors))
+        os.dup2(2, 1)
+    else:
+        _RESERVED.append(before)
+    sys.stdout = sys.stderr
+    try:
+        yield
+    finally:
+        sys.stdout = before
+        own = _RESERVED.pop()
+        if has_descriptor:
+            with contextlib.suppress(OSError, AttributeError):
+                ctypes.CDLL(None).fflush(None)  # What C code has printed and not yet written.
+            os.dup2(own.fileno(), 1)
+            with contextlib.suppress(OSError):
+                own.close()
+
+
+@contextlib.contextmanager
+def run_warnings_as_notes() -> Iterator[None]:
+    """Print warnings about a run as notes on standard error, each at once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", RunWarning)
+        show = warnings.showwarning
+
+        def show_note(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if issubclass(category, RunWarning):
+                sys.stderr.write(f"warning: {message}\n")
+            else:
+                show(message, category, *where, **more)
+
+        warnings.showwarning = show_note
+        yield

@@ -16,10 +16,12 @@ from urllib.parse import quote
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_scores
+from hardlook.cli.printing import print_output, print_scores
 from hardlook.errors import OptionError
-from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.folder import RunFolder, is_read_only_error, write_atomically
+from hardlook.harness.runs.record_store import write_failures
 from hardlook.harness.runs.scoring import ScoredRun, score_run
+from hardlook.harness.runs.sessions import describe_mixed_code, list_sessions
 from hardlook.harness.scorecard import UnitCounts
 from hardlook.report.formatting import format_count
 from hardlook.report.index import IndexEntry, draw_preview, render_index
@@ -42,7 +44,8 @@ def report(
     """Write `report.html` into run folders, from their records.
 
     A page is one file that loads nothing. Several runs get a page each, and an index with links to
-    them in the folder that contains them all.
+    them in the folder that contains them all. Of a read-only run folder the page goes to `--out`; without it
+    the scores are printed instead.
 
     [bold]Examples[/bold]
 
@@ -57,19 +60,38 @@ def report(
     pages, entries = [], []
     for run in runs:
         scored = read_scored_run(run)
-        page = write_report(scored, examples=examples, out=None if several else place)
-        pages.append({"run": str(run), "report": str(page), "bytes": page.stat().st_size})
-        if index is not None:
+        page = _write_page(scored, examples, place, index, as_json)
+        pages.append({"run": str(run), "report": page and str(page), "bytes": page and page.stat().st_size})
+        if index is not None and page is not None:
             entries.append(index_entry(scored, page, index))
-    if index is not None:
+    if entries and index is not None:
         write_atomically(index, render_index(entries, text="Each report is one file that loads nothing."))
+    else:
+        index = None
     if as_json:
-        typer.echo(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
+        print_output(json.dumps({"pages": pages, "index": None if index is None else str(index)}))
         return
     for page_of_run in pages:
-        typer.echo(page_of_run["report"])
+        if page_of_run["report"]:
+            typer.echo(page_of_run["report"])
     if index is not None:
         typer.echo(index)
+
+
+def _write_page(scored: ScoredRun, examples: int, place: Path | None, index: Path | None, as_json: bool) -> Path | None:
+    """Write a run's page to its place; for a read-only folder beside the index, or print the scores and return None."""
+    try:
+        return write_report(scored, examples=examples, out=None if index else place)
+    except OSError as error:
+        if (index is None and place is not None) or not is_read_only_error(error):
+            raise
+    if index is not None and place is not None:
+        name = "-".join(part for part in scored.folder.path.parts if part not in ("/", ".", ".."))
+        return write_report(scored, examples=examples, out=index.with_name(f"{name}.html"))
+    typer.echo(f"{scored.folder.path}: read-only, no page was written; --out FILE.html writes it elsewhere", err=True)
+    if not as_json:
+        print_scores(scored.scorecard, scored.benchmark, as_json=False)
+    return None
 
 
 # Not index.html: the folder may have one of its own.
@@ -130,8 +152,8 @@ def score(
 ) -> None:
     """Recompute the scores of a run from its records.
 
-    Without changes `scores.json` and `report.html` in the folder are rewritten. With another reading or option
-    they stay as they are: the scores are printed, and written to `--out`.
+    Without changes `scores.json` and `report.html` in the folder are rewritten. With another reading or option,
+    or in a read-only folder, they stay as they are: the scores are printed, and written to `--out`.
 
     [bold]Examples[/bold]
 
@@ -146,18 +168,27 @@ def score(
         raise OptionError("--set reading: readings have a flag of their own", remedy="--reading NAME=VALUE")
     if reading:
         changes["reading"] = arguments.parse_pairs(reading, "--reading")
-    scored = score_run(RunFolder(run), changes)
+    scored = read_scored_run(run, changes)
     if not changes:
-        write_atomically(scored.folder.scores_path, scored.scorecard.to_json())
-        write_report(scored)
+        try:
+            write_atomically(scored.folder.scores_path, scored.scorecard.to_json())
+            write_failures(scored.folder, scored.manifest["answers"]["fingerprint"])
+            write_report(scored)
+        except OSError as error:
+            if not is_read_only_error(error):
+                raise
+            typer.echo(f"{run}: read-only, nothing was written there; --out FILE writes the scores elsewhere", err=True)
     if out is not None:
         write_atomically(out, scored.scorecard.to_json())
     print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
 
 
-def read_scored_run(run: Path) -> ScoredRun:
-    """Score the run of that folder, with a warning on standard error where units have no record."""
-    scored = score_run(RunFolder(run))
+def read_scored_run(run: Path, changes: dict[str, Any] | None = None) -> ScoredRun:
+    """Score the run of that folder, with warnings on standard error: units without a record, records of mixed code."""
+    scored = score_run(RunFolder(run), changes)
+    sessions = list_sessions(scored.folder, scored.manifest)
+    if text := describe_mixed_code(sessions, scored.manifest["answers"]["fingerprint"]):
+        typer.echo(f"{scored.folder.path}: {text}", err=True)
     if text := describe_unanswered(scored.scorecard.units):
         typer.echo(f"{scored.folder.path}: {text}", err=True)
     return scored

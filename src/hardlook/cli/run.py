@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hardlook.cli.arguments import parse_batch_size, parse_pairs, parse_shard
-from hardlook.cli.printing import print_json, print_scores
+from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
 from hardlook.cli.run_flags import collect_options, shared_flags
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
-    from hardlook.harness.runs.launch import RunSettings
+    from hardlook.harness.runs.launch import RunProgress, RunSettings
 
 FINISHED_WITH_FAILURES = 3
 
@@ -127,7 +127,7 @@ def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], argumen
             typer.echo(f"\nall models: {page}", err=values["as_json"])
     if values["as_json"]:
         cards = {model: json.loads(card.to_json()) for model, card in read_scorecards(folders).items()}
-        sys.stdout.write(json.dumps(cards, indent=1) + "\n")
+        print_output(json.dumps(cards, indent=1))
     return failed
 
 
@@ -136,26 +136,31 @@ def _run_model(
 ) -> bool:
     """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
     from hardlook.harness.runs.launch import launch
+    from hardlook.harness.runs.signals import get_exit_code
     from hardlook.report.run_report import write_report
 
     out: Path = values["out"]
     try:
-        done = launch(
-            name,
-            out=out,
-            model=values["model"],
-            model_args=model_args,
-            given=collect_options(benchmark, values),
-            settings=_run_settings(values, model_args),
-            batch_size=parse_batch_size(values["batch_size"]),
-            threads=values["threads"],
-            full_fingerprint=values["full_fingerprint"],
-            show_progress=progress_with_note(benchmark.card, values),
-        )
-    except KeyboardInterrupt:
-        sys.stderr.write(f"\nstopped; all records so far are kept in {out}. Resume with the same command:\n  ")
+        with run_warnings_as_notes():
+            done = launch(
+                name,
+                out=out,
+                model=values["model"],
+                model_args=model_args,
+                given=collect_options(benchmark, values),
+                settings=_run_settings(values, model_args),
+                batch_size=parse_batch_size(values["batch_size"]),
+                threads=values["threads"],
+                full_fingerprint=values["full_fingerprint"],
+                show_progress=progress_with_note(benchmark.card, values),
+            )
+    except KeyboardInterrupt as error:
+        how = f" by {error}" if str(error) else ""
+        sys.stderr.write(f"\nstopped{how}; all records so far are kept in {out}. Resume with the same command:\n  ")
         sys.stderr.write(shlex.join(["hardlook", *sys.argv[1:]]) + "\n")
-        raise typer.Exit(130) from None
+        raise typer.Exit(get_exit_code(error)) from None
+    for line in describe_split_batches(done.progress):
+        typer.echo(line, err=True)
     if done.scored is None:
         typer.echo(f"this shard is done; {done.progress.open} units are left to other shards ({out})", err=True)
         if done.progress.failed:
@@ -173,6 +178,19 @@ def _run_model(
     return done.scored.scorecard.units.failed > 0
 
 
+def describe_split_batches(progress: RunProgress) -> list[str]:
+    """What to say of batches that could not be evaluated whole: their records are complete, but took longer."""
+    lines = []
+    if progress.halved_batches:
+        lines.append(
+            f"{progress.halved_batches} batches did not fit into memory and were evaluated in halves or smaller parts; "
+            "a smaller --batch-size avoids that"
+        )
+    if others := progress.split_batches - progress.halved_batches:
+        lines.append(f"{others} batches were evaluated unit by unit, after an error, a timeout or a lost worker")
+    return lines
+
+
 def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSettings:
     from hardlook.errors import OptionError
     from hardlook.harness.runs.engines import ENGINES, EngineOptions
@@ -186,7 +204,14 @@ def _run_settings(values: dict[str, Any], model_args: dict[str, str]) -> RunSett
         raise OptionError(f"--on-error {values['on_error']}: expected record or stop")
     on_gpu = str(model_args.get("device", "")).startswith("cuda")
     prefetch = values["prefetch"] if values["prefetch"] is not None else (2 if on_gpu else 0)
-    engine = EngineOptions(values["engine"], values["workers"], prefetch, values["address"], values["gpus"])
+    engine = EngineOptions(
+        values["engine"],
+        values["workers"],
+        prefetch,
+        values["address"],
+        values["gpus"],
+        values["unit_timeout"] or 0.0,
+    )
     shard = parse_shard(values["shard"])
     return RunSettings(engine, values["on_error"], values["max_failures"], shard, values["new"])
 

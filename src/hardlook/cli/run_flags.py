@@ -27,6 +27,7 @@ _model_flag, _data_flag, _run_flag = _flags("The model"), _flags("The data"), _f
 _MODEL_HELP = "Name, entry point or package.module:attribute; several with commas run one after the other."
 _MODEL_ARG_HELP = "KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
+_TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
 
 
@@ -42,7 +43,9 @@ def shared_flags(
     data: Annotated[list[str] | None, _data_flag("--data", "NAME=PATH; repeatable.")] = None,
     gt: Annotated[Path | None, _data_flag("--gt", "Ground truth of stored predictions.")] = None,
     pred: Annotated[Path | None, _data_flag("--pred", "Stored predictions, in place of a model.")] = None,
-    full_fingerprint: Annotated[bool, _data_flag("--full-fingerprint", "Hash all files anew, without the cache.")] = False,
+    full_fingerprint: Annotated[
+        bool, _data_flag("--full-fingerprint", "Hash all files anew, without the cache.")
+    ] = False,
     reading: Annotated[
         list[str] | None, _run_flag("--reading", "NAME=VALUE, where a paper's text and numbers differ.")
     ] = None,
@@ -57,6 +60,7 @@ def shared_flags(
     shard: Annotated[str | None, _run_flag("--shard", "i/N: this process's part of a run shared by N.")] = None,
     batch_size: Annotated[str, _run_flag("--batch-size", "Units per batch, or auto.")] = "auto",
     threads: Annotated[int, _run_flag("--threads", "Threads of each worker.", min=1)] = 1,
+    unit_timeout: Annotated[float | None, _run_flag("--unit-timeout", _TIMEOUT_HELP, min=0.001)] = None,
     on_error: Annotated[str, _run_flag("--on-error", "record a failed unit and continue, or stop.")] = "record",
     max_failures: Annotated[
         float, _run_flag("--max-failures", "Share of failed units above which it stops.", min=0, max=1)

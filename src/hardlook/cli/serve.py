@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from hardlook.cli.printing import print_output
 from hardlook.errors import DataError
 from hardlook.extras import require
 from hardlook.report.explorer.app import make_app
@@ -53,5 +54,5 @@ def serve(
             "without a password",
             err=True,
         )
-    typer.echo(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C to stop)")
+    print_output(json.dumps({"address": address, "folder": str(folder)}) if as_json else f"{address}  (Ctrl-C to stop)")
     serve_app(app, listening, address if open_browser else "")

@@ -15,7 +15,7 @@ from rich.console import Console
 from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.scorecard import Scorecard, find_score
+from hardlook.harness.scorecard import Scorecard, find_score, read_scores
 from hardlook.harness.sections import DotChart, Section, Table, score_dot
 from hardlook.models.registry import MARKS, resolve
 from hardlook.report.compare.comparison import compare_runs, read_runs
@@ -71,9 +71,7 @@ def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
 def read_scorecards(folders: Sequence[Path]) -> dict[str, Scorecard]:
     """The scorecards of the runs that are scored, by the name of their folder."""
     paths = {folder.name: RunFolder(folder).scores_path for folder in folders}
-    return {
-        name: Scorecard.from_json(path.read_text(encoding="utf-8")) for name, path in paths.items() if path.is_file()
-    }
+    return {name: read_scores(path) for name, path in paths.items() if path.is_file()}
 
 
 def write_overview(

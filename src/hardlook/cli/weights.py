@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hardlook.cli.printing import print_json
+from hardlook.cli.printing import print_json, print_output
 from hardlook.errors import OptionError
 from hardlook.models.weights.install import install_weights, list_weights, locate_weights
 from hardlook.report.json_values import dump_json
@@ -76,4 +76,4 @@ def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as
       hardlook weights where u2netp
     """
     files = {file: str(path) for file, path in locate_weights(name).items()}
-    typer.echo(dump_json(files) if as_json else "\n".join(files.values()))
+    print_output(dump_json(files) if as_json else "\n".join(files.values()))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
 from hardlook.world.layouts import write_world
 
@@ -55,4 +56,5 @@ def make(
     )
     files = sum(1 for path in directory.rglob("*") if path.is_file())
     facts = {"directory": str(directory), "layout": layout, "scenes": scenes, "files": files}
-    typer.echo(dump_json(facts) if as_json else f"{scenes} scenes in the layout {layout}: {directory} ({files} files)")
+    said = f"{scenes} scenes in the layout {layout}: {directory} ({files} files)"
+    print_output(dump_json(facts) if as_json else said)

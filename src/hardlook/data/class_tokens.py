@@ -16,8 +16,8 @@ from functools import lru_cache
 
 from hardlook.errors import DataError
 
-_NUMBERED = re.compile(r"([1-9]\d*)_(\S+)")
-_NAMED = re.compile(r"\d+_(\S+)_(\d+)")
+_NUMBERED = re.compile(r"([1-9]\d{0,17})_(\S+)")
+_NAMED = re.compile(r"\d+_(\S+)_(\d{1,18})")
 
 
 # A pair list repeats each token about twenty times.

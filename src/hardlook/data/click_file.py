@@ -35,8 +35,8 @@ from hardlook.data.click_names import (
     parse_full_stem,
     parse_later_stem,
 )
-from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, OptionError
+from hardlook.reading import read_bytes, reading
 
 TEXTS = ("dataset", "image_stem", "object_stem", "model_type", "click_type", "full_stem", "device")
 NUMBERS = ("x", "y", "w", "h")
@@ -50,12 +50,10 @@ _GROUP = ("dataset", "full_stem", "image_stem", "object_stem", "model_type", "cl
 
 def read_clicks(path: Path | str) -> ClickTable:
     """The checked clicks of a file."""
-    try:
+    with reading(path, "not a readable csv file", remedy=_HEADER):
         # Everything as text first, so that an invalid number is reported with its row.
         frame = pl.read_csv(read_bytes(path), infer_schema=False)
-    except (pl.exceptions.PolarsError, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable csv file: {error}", file=path, remedy=_HEADER) from error
-    return check_clicks(frame, file=path)
+        return check_clicks(frame, file=path)
 
 
 def write_clicks(path: Path | str, table: ClickTable) -> None:

@@ -24,7 +24,7 @@ DEVICES = ("pc", "mobile")
 SEPARATOR = "_" * 7
 WITHOUT_DEVICE = "mivos"
 _OBJECT_STEM = re.compile(rf"(?P<image>.+){SEPARATOR}(?P<object>\d+)", re.DOTALL)
-_ENDING = r"_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d+)"
+_ENDING = r"_(?P<type>fn|fp)_(?P<device>pc|mobile)_(?P<number>\d{1,18})"
 _LATER_ENDING = re.compile(rf"(?P<method>[^_].*){_ENDING}", re.DOTALL)
 _LATER_STEM = re.compile(
     rf"(?P<instance>.+)_(?:(?P<method>[^_]+){_ENDING}|(?P<bare>{WITHOUT_DEVICE})_(?P<bare_type>fn|fp))", re.DOTALL

@@ -1,7 +1,7 @@
 """COCO's detection format: instances.json with annotated objects, and results json with detections.
 
 Masks are decoded on demand. A results file is parsed one detection at a time into columns, so that a large file is
-never a tree of objects in memory. All problems of a file are listed in one error.
+never in memory as Python objects. All problems of a file are listed in one error.
 
 >>> truth = parse_instances({
 ...     "images": [{"id": 7, "file_name": "a.jpg", "width": 4, "height": 3}],
@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data import rle
-from hardlook.data.images import read_bytes
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError
+from hardlook.reading import get_max_pixels, read_bytes, read_json, reading
 
 FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
 IouType = Literal["segm", "bbox"]
@@ -48,7 +48,7 @@ class ImageObjects:
     """One annotated image with n objects in the file's order.
 
     `ids`, `category_ids` (n,); `boxes` (n, 4) as x, y, width, height; `area` (n,) pixels; `crowd` (n,) bool;
-    `segmentations` as in the file (polygons or runs), None if missing.
+    `segmentations` as in the file (polygons or runs), None if missing; `file` is where they come from.
     """
 
     id: int
@@ -61,23 +61,26 @@ class ImageObjects:
     area: NDArray[np.float64]
     crowd: NDArray[np.bool_]
     segmentations: tuple[Any, ...]
+    file: str = ""
 
     @cached_property
     def encoded(self) -> tuple[rle.Rle, ...]:
         """The masks run-length encoded, as `rle.iou` takes them; cached."""
-        found = []
+        masks = []
         for annotation, segmentation in zip(self.ids, self.segmentations, strict=True):
             if segmentation is None:
-                raise DataError(f"annotation {annotation} has no segmentation", unit=str(self.id), remedy="score boxes")
+                what = f"annotation {annotation} has no segmentation"
+                raise DataError(what, file=self.file or None, unit=str(self.id), remedy="score boxes")
             try:
-                found.append(rle.from_segmentation(segmentation, self.height, self.width))
+                masks.append(rle.from_segmentation(segmentation, self.height, self.width))
             except DataError as error:
-                raise error.at(unit=f"image {self.id}, annotation {annotation}") from error
-        return tuple(found)
+                raise error.at(file=self.file, unit=f"image {self.id}, annotation {annotation}") from error
+        return tuple(masks)
 
     def masks(self) -> NDArray[np.bool_]:
         """The masks (n, H, W) bool."""
-        return np.array([rle.decode(mask) for mask in self.encoded], bool).reshape(-1, self.height, self.width)
+        with reading(self.file or None, f"the masks of image {self.id} cannot be read"):
+            return np.array([rle.decode(mask) for mask in self.encoded], bool).reshape(-1, self.height, self.width)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,28 +93,25 @@ class InstanceDataset:
 
 def read_instances(path: Path | str) -> InstanceDataset:
     """The dataset of an instances.json."""
-    try:
-        content = json.loads(read_bytes(Path(path)))
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
-    return parse_instances(content, path)
+    return parse_instances(read_json(path, remedy="download it again"), path)
 
 
 def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDataset:
     """The dataset from the content of an instances.json; errors name `file`."""
-    try:
+    with reading(file, "not COCO's instance format", remedy=FORMAT):
         names = {int(category["id"]): str(category["name"]) for category in content["categories"]}
         images = {int(image["id"]): image for image in content["images"]}
         sizes = {i: (int(image["height"]), int(image["width"])) for i, image in images.items()}
         problems = ProblemList()
+        for i, (height, width) in sizes.items():
+            if height < 0 or width < 0 or height * width > get_max_pixels():
+                problems.add(f"images whose size is negative or above {get_max_pixels()} pixels", i)
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
         objects = _group_by_image(content["annotations"], sizes, names, problems)
         problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
-        found = [_make_image(i, image, objects.get(i, [])) for i, image in images.items()]
-    except (KeyError, TypeError, ValueError) as error:
-        raise DataError(f"not COCO's instance format: {error!r}", file=file, remedy=FORMAT) from error
-    return InstanceDataset(dict(sorted(names.items())), tuple(found))
+        made = [_make_image(i, image, objects.get(i, []), file) for i, image in images.items()]
+    return InstanceDataset(dict(sorted(names.items())), tuple(made))
 
 
 def _group_by_image(
@@ -137,15 +137,15 @@ def _group_by_image(
     return grouped
 
 
-def _make_image(i: int, image: Mapping[str, Any], objects: list[Any]) -> ImageObjects:
+def _make_image(i: int, image: Mapping[str, Any], objects: list[Any], file: Path | str | None) -> ImageObjects:
     boxes = np.array([o["bbox"] for o in objects], np.float64).reshape(-1, 4)
-    stated = [o.get("area") for o in objects]
+    areas = [o.get("area") for o in objects]
     return ImageObjects(
         i, str(image.get("file_name", "")), int(image["width"]), int(image["height"]),
         np.array([o["id"] for o in objects], np.int64), np.array([o["category_id"] for o in objects], np.int64),
-        boxes, np.array([b[2] * b[3] if a is None else a for a, b in zip(stated, boxes, strict=True)], np.float64),
+        boxes, np.array([b[2] * b[3] if a is None else a for a, b in zip(areas, boxes, strict=True)], np.float64),
         np.array([bool(o.get("iscrowd", 0)) for o in objects], bool),
-        tuple(o.get("segmentation") or None for o in objects),
+        tuple(o.get("segmentation") or None for o in objects), str(file or ""),
     )  # fmt: skip
 
 
@@ -164,6 +164,7 @@ class ImageDetections:
     scores: NDArray[np.float64]
     boxes: NDArray[np.float64]
     counts: tuple[str, ...]
+    file: str = ""
 
     @cached_property
     def encoded(self) -> tuple[rle.Rle, ...]:
@@ -181,12 +182,11 @@ class ImageDetections:
         return np.asarray(self._measure(rle.iou, self.encoded, truth.encoded, truth.crowd.tolist()))
 
     def _measure(self, measure: Any, *masks: Any) -> Any:
+        """`measure(*masks)`; a `DataError` that names the image if a mask is damaged."""
         try:
             return measure(*masks)
-        except (ValueError, TypeError) as error:
-            remedy = "write masks as {'size': [H, W], 'counts': str}"
-            what = f"damaged run-length encoding of a mask: {error}"
-            raise DataError(what, unit=f"image {self.id}", remedy=remedy) from error
+        except DataError as error:
+            raise error.at(file=self.file, unit=f"image {self.id}") from error
 
 
 @dataclass
@@ -198,15 +198,9 @@ class _Columns:
 
 
 def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) -> dict[int, ImageDetections]:
-    """Detections by image id, for every image of the ground truth, from a results json; boxes or masks as scored."""
-    try:
-        text = read_bytes(Path(path)).decode()
-    except UnicodeDecodeError as error:
-        raise DataError(f"not JSON: {error}", file=path, remedy=_REMEDY) from error
-    try:
-        return parse_results(_iterate_elements(text), truth, iou_type, path)
-    except json.JSONDecodeError as error:
-        raise DataError(f"not a JSON list: {error}", file=path, remedy=_REMEDY) from error
+    """Detections of every image of the ground truth, by image id, from a results json: boxes or masks by `iou_type`."""
+    with reading(path, "not a JSON list", remedy=_REMEDY):
+        return parse_results(_iterate_elements(read_bytes(Path(path)).decode()), truth, iou_type, path)
 
 
 def parse_results(
@@ -225,34 +219,39 @@ def parse_results(
             problems.add("category ids that are not in the ground truth", repr(category))
         elif not isinstance(score := row.get("score"), int | float):
             problems.add("no score, at positions", position)
-        elif not math.isfinite(score):
+        elif not _is_finite(score):
             problems.add("scores that are not numbers (NaN), at positions", position)
         elif not _has_image_size(row.get("segmentation"), sizes[image]):
             problems.add("masks of another size than their image, at positions", position)
         else:
-            kept = columns[image]
-            _add_box_or_mask(kept, row, sizes[image], iou_type, position, problems)
-            kept.category_ids.append(category)
-            kept.scores.append(score)
+            detections = columns[image]
+            _add_box_or_mask(detections, row, sizes[image], iou_type, position, problems)
+            detections.category_ids.append(category)
+            detections.scores.append(score)
     problems.raise_if_any("detections that do not match the ground truth", file=file, remedy=_REMEDY)
     return {
         i: ImageDetections(
             i, sizes[i][1], sizes[i][0], np.array(c.category_ids, np.int64), np.array(c.scores, np.float64),
-            np.array(c.boxes, np.float64).reshape(-1, 4), tuple(c.counts),
+            np.array(c.boxes, np.float64).reshape(-1, 4), tuple(c.counts), str(file or ""),
         )
         for i, c in columns.items()
     }  # fmt: skip
 
 
 def _add_box_or_mask(
-    kept: _Columns, row: dict[str, Any], size: tuple[int, int], iou_type: IouType, position: int, problems: ProblemList
+    detections: _Columns,
+    row: dict[str, Any],
+    size: tuple[int, int],
+    iou_type: IouType,
+    position: int,
+    problems: ProblemList,
 ) -> None:
     segmentation, box = row.get("segmentation"), row.get("bbox")
     if iou_type == "bbox" and box:
         if not _is_box(box):
             problems.add("boxes that are not x, y, width, height, at positions", position)
         else:
-            kept.boxes.append(box)
+            detections.boxes.append(box)
         return
     if not segmentation:
         problems.add(f"no {'segmentation' if iou_type == 'segm' else 'bbox'}, at positions", position)
@@ -260,43 +259,50 @@ def _add_box_or_mask(
     try:
         encoded = rle.from_segmentation(segmentation, *size)
         if iou_type == "bbox":
-            kept.boxes.append(list(rle.to_box(encoded)))
+            detections.boxes.append(list(rle.to_box(encoded)))
         else:
-            kept.counts.append(encoded["counts"])
-    except (DataError, ValueError, TypeError):
+            detections.counts.append(encoded["counts"])
+    except DataError:
         problems.add("masks that cannot be read, at positions", position)
 
 
 def _iterate_elements(text: str) -> Iterator[Any]:
     """The elements of a JSON list, parsed one at a time."""
-    place = _skip_separators(text, 0)
-    if text[place : place + 1] != "[":
-        raise json.JSONDecodeError("expected a list", text, place)
+    position = _skip_separators(text, 0)
+    if text[position : position + 1] != "[":
+        raise json.JSONDecodeError("expected a list", text, position)
     decode = json.JSONDecoder().raw_decode
-    place = _skip_separators(text, place + 1)
-    while text[place : place + 1] != "]":
-        element, place = decode(text, place)
+    position = _skip_separators(text, position + 1)
+    while text[position : position + 1] != "]":
+        element, position = decode(text, position)
         yield element
-        place = _skip_separators(text, place)
-    if text[place + 1 :].strip():
-        raise json.JSONDecodeError("unexpected text after the list", text, place + 1)
+        position = _skip_separators(text, position)
+    if text[position + 1 :].strip():
+        raise json.JSONDecodeError("unexpected text after the list", text, position + 1)
 
 
-def _skip_separators(text: str, place: int) -> int:
-    gap = _SEPARATORS.match(text, place)
-    return gap.end() if gap else place
+def _skip_separators(text: str, position: int) -> int:
+    match = _SEPARATORS.match(text, position)
+    return match.end() if match else position
 
 
 def _has_image_size(segmentation: Any, size: tuple[int, int]) -> bool:
     """Whether a segmentation has the image's size (height, width); polygons always do."""
     if not isinstance(segmentation, Mapping):
         return True
-    stated = segmentation.get("size")
-    return isinstance(stated, list | tuple) and tuple(stated) == size
+    mask_size = segmentation.get("size")
+    return isinstance(mask_size, list | tuple) and tuple(mask_size) == size
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number beyond the largest float
+        return False
 
 
 def _is_box(box: Any) -> bool:
     """Whether this is x, y, width, height: four finite numbers, the sides not negative."""
     if not isinstance(box, list | tuple) or len(box) != 4 or not all(isinstance(v, int | float) for v in box):
         return False
-    return all(map(math.isfinite, box)) and box[2] >= 0 and box[3] >= 0
+    return all(map(_is_finite, box)) and box[2] >= 0 and box[3] >= 0

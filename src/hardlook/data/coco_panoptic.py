@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-import json
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import read_bytes
-from hardlook.errors import DataError
+from hardlook.data.images import is_file
+from hardlook.errors import DataError, shorten
+from hardlook.reading import read_json, reading
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,11 @@ class PanopticDataset:
 
 def decode_ids(colours: NDArray[np.uint8]) -> NDArray[np.int32]:
     """Segment ids (H, W), 0 where unlabelled, of colours (H, W, 3): red + 256 green + 65536 blue."""
-    wide = colours.astype(np.int32)
-    return wide[..., 0] | wide[..., 1] << 8 | wide[..., 2] << 16
+    ids = colours[..., 2].astype(np.int32)
+    for channel in (1, 0):
+        ids <<= 8
+        ids |= colours[..., channel]
+    return ids
 
 
 def encode_ids(ids: NDArray[np.int32]) -> NDArray[np.uint8]:
@@ -71,22 +75,18 @@ def encode_ids(ids: NDArray[np.int32]) -> NDArray[np.uint8]:
 def read_panoptic(annotations: Path | str, segments: Path | str, images: Path | str) -> PanopticDataset:
     """The dataset of a panoptic JSON, its folder of PNGs and its folder of images."""
     path, segments, images = Path(annotations), Path(segments), Path(images)
-    try:
-        content = json.loads(read_bytes(path))
+    content = read_json(path, remedy="download it again")
+    remedy = "expected images, annotations with segments_info, and categories with isthing"
+    with reading(path, "not COCO's panoptic format", remedy=remedy):
         categories = {c["id"]: Category(c["id"], c["name"], bool(c["isthing"])) for c in content["categories"]}
         records = {record["id"]: record for record in content["images"]}
         found = [_image(annotation, records, segments, images) for annotation in content["annotations"]]
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"not JSON: {error}", file=path, remedy="download it again") from error
-    except (KeyError, TypeError) as error:
-        remedy = "expected images, annotations with segments_info, and categories with isthing"
-        what = f"not COCO's panoptic format: {error!r} missing or invalid"
-        raise DataError(what, file=path, remedy=remedy) from error
-    if unknown := {s.category_id for image in found for s in image.segments} - categories.keys():
-        listed = ", ".join(map(str, sorted(unknown)))
-        raise DataError(f"segments of unknown categories {listed}", file=path, remedy="list every category")
-    if missing := [p for image in found for p in (image.path, image.segments_path) if not p.is_file()]:
-        names = ", ".join(str(p) for p in missing[:5]) + (", ..." if len(missing) > 5 else "")
+        if unknown := {s.category_id for image in found for s in image.segments} - categories.keys():
+            listed = ", ".join(shorten(repr(one), 40) for one in sorted(unknown, key=str)[:20])
+            raise DataError(f"segments of unknown categories {listed}", file=path, remedy="list every category")
+        missing = [p for image in found for p in (image.path, image.segments_path) if not is_file(p)]
+    if missing:
+        names = ", ".join(shorten(str(p)) for p in missing[:5]) + (", ..." if len(missing) > 5 else "")
         raise DataError(f"{len(missing)} files are missing: {names}", file=path, remedy="check the two folders")
     return PanopticDataset(categories, tuple(found))
 
@@ -97,6 +97,8 @@ def _image(annotation: Any, records: Mapping[int, Any], segments: Path, images: 
     for info in annotation["segments_info"]:
         x, y, width, height = info["bbox"]
         box = (float(x), float(y), float(width), float(height))
-        parts.append(Segment(info["id"], info["category_id"], int(info["area"]), box, bool(info["iscrowd"])))
+        parts.append(
+            Segment(operator.index(info["id"]), info["category_id"], int(info["area"]), box, bool(info["iscrowd"]))
+        )
     path, segments_path = images / record["file_name"], segments / annotation["file_name"]
     return PanopticImage(record["id"], path, segments_path, tuple(parts))

@@ -7,9 +7,9 @@ validate; other numbers have the same shares, by largest remainders.
 
 >>> import tempfile
 >>> root = Path(tempfile.mkdtemp())
->>> for place in ("cat/snow/a.jpg", "cat/snow/b.jpg", "dog/grass/c.jpg"):
-...     (root / place).parent.mkdir(parents=True, exist_ok=True)
-...     _ = (root / place).write_text(place)
+>>> for name in ("cat/snow/a.jpg", "cat/snow/b.jpg", "dog/grass/c.jpg"):
+...     (root / name).parent.mkdir(parents=True, exist_ok=True)
+...     _ = (root / name).write_text(name)
 >>> dataset = open_dataset(root, rule="size")
 >>> dataset.splits, [row.name for row in dataset.of_split("train")]
 (('train', 'test'), ['cat/snow/a.jpg', 'cat/snow/b.jpg'])
@@ -30,9 +30,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.images import is_image_name, read_image
-from hardlook.errors import DataError
+from hardlook.errors import DataError, shorten
 from hardlook.file_hashes import group_equal_hashes, hash_files
 from hardlook.randomness import generator
+from hardlook.reading import reading
 
 # Percentages, in the order in which concepts are assigned.
 SHARES = {"train": 64, "test": 20, "val": 16}
@@ -110,13 +111,14 @@ class ConceptContextDataset:
         """The images of a split, all images for None; a `DataError` if there are none."""
         rows = self.rows if split is None else tuple(row for row in self.rows if row.split == split)
         if not rows:
-            without = "it has no splits: choose a split rule, or all images"
-            remedy = f"its splits are {', '.join(self.splits)}" if self.splits else without
+            remedy = "it has no splits: choose a split rule, or all images"
+            if self.splits:
+                remedy = f"its splits are {', '.join(self.splits)}"
             raise DataError(f"no image of split {split!r}", file=self.source, remedy=remedy)
         return rows
 
     def cells(self, split: str | None = None) -> dict[tuple[str, str], int]:
-        """The number of images by (concept, context), sorted by name."""
+        """The number of images in each cell, by (concept, context), sorted by name."""
         return dict(sorted(Counter((row.concept, row.context) for row in self.of_split(split)).items()))
 
     def hashes(self, split: str | None = None) -> tuple[str, ...]:
@@ -130,15 +132,15 @@ class ConceptContextDataset:
 
     def shared_concepts(self) -> dict[str, tuple[str, ...]]:
         """Concepts in more than one split, with those splits; few-shot evaluation allows none."""
-        found: dict[str, set[str]] = {}
+        splits_of: dict[str, set[str]] = {}
         for row in self.rows:
             if row.split is not None:
-                found.setdefault(row.concept, set()).add(row.split)
-        return {concept: sort_split_names(splits) for concept, splits in sorted(found.items()) if len(splits) > 1}
+                splits_of.setdefault(row.concept, set()).add(row.split)
+        return {concept: sort_split_names(splits) for concept, splits in sorted(splits_of.items()) if len(splits) > 1}
 
     def duplicates(self) -> Duplicates:
         """Images with equal bytes; a model must not be trained on test images."""
-        groups = [tuple(self.rows[place] for place in places) for places in group_equal_hashes(self.hashes())]
+        groups = [tuple(self.rows[i] for i in indices) for indices in group_equal_hashes(self.hashes())]
         return Duplicates(
             tuple(group for group in groups if len({row.split for row in group}) == 1),
             tuple(group for group in groups if len({row.split for row in group}) > 1),
@@ -148,7 +150,7 @@ class ConceptContextDataset:
 def build_image_table(concepts: Sequence[str], contexts: Sequence[str], contents: Sequence[str]) -> ImageTable:
     """The table of images with these concepts, contexts and contents (such as hashes), in their order.
 
-    Contents are numbered as they first appear, so that the hash in use leaves no trace in what is drawn.
+    Contents are numbered in order of first appearance, so that random draws do not depend on the hash function.
     """
     concept_names, concept = _number_names(concepts)
     context_names, context = _number_names(contexts)
@@ -212,14 +214,14 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
 
 
 def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
-    found = list(_walk_images(root))
-    depths = {len(parts) - 1 for parts in found}
+    paths = list(_walk_images(root))
+    depths = {len(parts) - 1 for parts in paths}
     if depths - {2, 3} or len(depths) > 1:
-        examples = {len(parts): "/".join(parts) for parts in sorted(found, reverse=True)}
+        examples = {len(parts): "/".join(parts) for parts in sorted(paths, reverse=True)}
         what = "images at different or unexpected depths: " + ", ".join(examples[key] for key in sorted(examples))
         remedy = "arrange all of them as concept/context/image or all as split/concept/context/image"
         raise DataError(what, file=root, remedy=remedy)
-    tops = {parts[0] for parts in found}
+    tops = {parts[0] for parts in paths}
     if depths == {2} and len(tops) > 1 and all(normalize_split_name(name) in SPLITS for name in tops):
         what = f"the folders {', '.join(sorted(tops))} look like splits, but there are no contexts below them"
         remedy = "arrange images as split/concept/context/image, or write a manifest that names the contexts"
@@ -228,7 +230,7 @@ def _list_from_folders(root: Path) -> tuple[ConceptContextImage, ...]:
         ConceptContextImage(
             root.joinpath(*parts), "/".join(parts), parts[-3], parts[-2], parts[0] if len(parts) == 4 else None
         )
-        for parts in found
+        for parts in paths
     )
 
 
@@ -246,13 +248,11 @@ def _list_from_manifest(path: Path) -> tuple[ConceptContextImage, ...]:
 
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise DataError(f"no reader for files of type {path.suffix!r}", file=path, remedy="write .csv or .parquet")
-    try:
+    with reading(path, "the manifest cannot be read", remedy="check the file"):
         # Everything as text: a context named 2024 or NA must not become a number or a missing value.
         table = pl.read_parquet(path) if path.suffix.lower() == ".parquet" else pl.read_csv(path, infer_schema=False)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"the manifest cannot be read: {error}", file=path, remedy="check the file") from error
     if missing := {"path", "concept", "context"} - set(table.columns):
-        remedy = f"its columns are {', '.join(table.columns)}"
+        remedy = f"its columns are {shorten(', '.join(table.columns))}"
         raise DataError(f"the manifest has no column {', '.join(sorted(missing))}", file=path, remedy=remedy)
     rows = []
     for number, record in enumerate(table.iter_rows(named=True), start=1):
@@ -288,8 +288,8 @@ def sort_split_names(names: Iterable[str]) -> tuple[str, ...]:
     >>> sort_split_names(["test", "dev", "train", "test"])
     ('train', 'test', 'dev')
     """
-    found = set(names)
-    return (*(name for name in SPLITS if name in found), *sorted(found - set(SPLITS)))
+    distinct = set(names)
+    return (*(name for name in SPLITS if name in distinct), *sorted(distinct - set(SPLITS)))
 
 
 def split_concepts_by_size(images: Mapping[str, int]) -> dict[str, str]:
@@ -320,16 +320,16 @@ def read_concept_splits(path: Path, concepts: Iterable[str]) -> dict[str, str]:
     >>> read_concept_splits(path, ["cat"])
     {'cat': 'train'}
     """
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.DictReader(stream)
-            columns = set(reader.fieldnames or ())
-            rows = [(f"line {reader.line_num}", row) for row in reader]
-    except FileNotFoundError:
+    if not path.exists():
         remedy = "pass size, seed, or a CSV file with the columns concept and split"
-        raise DataError("no such split rule or file", file=path, remedy=remedy) from None
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"the splits cannot be read: {error}", file=path, remedy="check the file") from error
+        raise DataError("no such split rule or file", file=path, remedy=remedy)
+    with (
+        reading(path, "the splits cannot be read", remedy="check the file"),
+        path.open(encoding="utf-8-sig", newline="") as stream,
+    ):
+        reader = csv.DictReader(stream)
+        columns = set(reader.fieldnames or ())
+        rows = [(f"line {reader.line_num}", row) for row in reader]
     if absent := {"concept", "split"} - columns:
         what = f"the file has no column {', '.join(sorted(absent))}"
         raise DataError(what, file=path, remedy="its first line must be: concept,split")
@@ -350,15 +350,15 @@ def read_concept_splits(path: Path, concepts: Iterable[str]) -> dict[str, str]:
 
 
 def count_concepts_per_split(concepts: int) -> dict[str, int]:
-    """The number of concepts in each split.
+    """The number of concepts in each split, out of `concepts`, by largest remainders.
 
     >>> count_concepts_per_split(7)
     {'train': 5, 'test': 1, 'val': 1}
     """
     sizes = {name: concepts * share // 100 for name, share in SHARES.items()}
-    rest = {name: concepts * share % 100 for name, share in SHARES.items()}
-    left = concepts - sum(sizes.values())
-    for name in sorted(SHARES, key=lambda name: -rest[name])[:left]:
+    remainders = {name: concepts * share % 100 for name, share in SHARES.items()}
+    unassigned = concepts - sum(sizes.values())
+    for name in sorted(SHARES, key=lambda name: -remainders[name])[:unassigned]:
         sizes[name] += 1
     return sizes
 

@@ -11,14 +11,17 @@
 from __future__ import annotations
 
 import io
+import math
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import open_with_pillow, read_bytes
-from hardlook.errors import DataError
+from hardlook.data.images import open_with_pillow
+from hardlook.errors import DataError, shorten
+from hardlook.reading import check_pixels, read_bytes, reading
 
 _LIMITS = np.iinfo(np.int32)
 
@@ -30,7 +33,12 @@ def read_label_map(path: Path | str, *, size: tuple[int, int] | None = None) -> 
     """
     path = Path(path)
     data = read_bytes(path)
-    labels = _from_numpy(path, data) if path.suffix.lower() in (".npy", ".npz") else _from_image(path, data)
+    if path.suffix.lower() in (".npy", ".npz"):
+        with reading(path, "not a readable NumPy file", remedy="write it with np.save"):
+            labels = _from_numpy(path, data)
+    else:
+        with reading(path, "the label map is cut off or damaged", remedy="copy it again"):
+            labels = _from_image(path, data)
     if labels.ndim != 2:
         raise DataError(f"a label map of shape {labels.shape}", file=path, remedy="store one (H, W) array per file")
     if size is not None and labels.shape != (size[1], size[0]):
@@ -51,21 +59,36 @@ def _from_image(path: Path, data: bytes) -> NDArray[np.generic]:
     stored = np.asarray(image)
     if stored.ndim == 2:
         return stored
-    if image.mode == "RGB" and bool((stored == stored[..., :1]).all()):
+    if image.mode == "RGB" and all(bool((stored[..., 0] == stored[..., other]).all()) for other in (1, 2)):
         return stored[..., 0]
     remedy = "store label indices: a grey or palette PNG; colours alone do not say which class is which"
     raise DataError(f"a label map with {stored.shape[2]} channels ({image.mode}) that differ", file=path, remedy=remedy)
 
 
 def _from_numpy(path: Path, data: bytes) -> NDArray[np.generic]:
-    try:
-        loaded = np.load(io.BytesIO(data), allow_pickle=False)
-        if isinstance(loaded, np.ndarray):
-            return loaded
-        names = list(loaded.files)
+    if data[:2] != b"PK":
+        return _read_array(io.BytesIO(data))
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        names = archive.namelist()
         if len(names) == 1:
-            return np.asarray(loaded[names[0]])
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
-    remedy = "store one array per file"
-    raise DataError(f"{len(names)} arrays in one file ({', '.join(names) or 'none'})", file=path, remedy=remedy)
+            with archive.open(names[0]) as stream:
+                return _read_array(stream)
+    listed = shorten(", ".join(name.removesuffix(".npy") for name in names)) or "none"
+    raise DataError(f"{len(names)} arrays in one file ({listed})", file=path, remedy="store one array per file")
+
+
+def _read_array(stream: Any) -> NDArray[np.generic]:
+    """The array, if the shape in its header is that of a label map: np.load takes the memory first and looks later."""
+    version = np.lib.format.read_magic(stream)
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in readers:
+        raise DataError(f"version {version} of NumPy's format", remedy="write it with np.save")
+    shape, fortran, dtype = readers[version](stream)
+    if dtype.kind not in "biuf":
+        raise ValueError(f"values of type {dtype}")
+    pixels = math.prod(shape)
+    check_pixels(*(shape[::-1] if len(shape) == 2 else (pixels, 1)))
+    content = stream.read(pixels * dtype.itemsize)
+    if len(content) < pixels * dtype.itemsize:
+        raise DataError(f"the file ends before its {pixels} labels do", remedy="copy it again")
+    return np.frombuffer(content, dtype).reshape(shape, order="F" if fortran else "C")

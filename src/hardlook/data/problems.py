@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections import defaultdict
 from pathlib import Path
 
-from hardlook.errors import DataError
+from hardlook.errors import DataError, shorten
 
 _MAX_LISTED = 5
+_LONGEST = 60  # characters of an id
 
 
 class ProblemList:
@@ -33,7 +34,9 @@ class ProblemList:
         lines = []
         for kind, places in self._places.items():
             more = f" and {len(places) - _MAX_LISTED} more" if len(places) > _MAX_LISTED else ""
-            lines.append(f"{kind}: {', '.join(map(str, list(places)[:_MAX_LISTED]))}{more}")
+            lines.append(
+                f"{kind}: {', '.join(shorten(str(place), _LONGEST) for place in list(places)[:_MAX_LISTED])}{more}"
+            )
         return lines
 
     def raise_if_any(self, what: str, *, file: Path | str | None, remedy: str) -> None:

@@ -22,7 +22,10 @@ from hotcoco import mask as hotcoco_mask
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
+from hardlook.reading import check_pixels, reading
 
+_ENCODED = "not a run-length encoded mask"
+_ENCODED_REMEDY = "write masks as {'size': [H, W], 'counts': str}"
 Rle = dict[str, Any]
 
 
@@ -33,22 +36,22 @@ def encode(mask: NDArray[np.bool_]) -> Rle:
 
 def decode(encoded: Mapping[str, Any]) -> NDArray[np.bool_]:
     """The mask (H, W) bool of an encoding."""
-    try:
+    with reading(None, _ENCODED, remedy=_ENCODED_REMEDY):
+        _check_size(encoded)
         return np.ascontiguousarray(hotcoco_mask.decode(dict(encoded))).astype(bool)
-    except (ValueError, TypeError, KeyError) as error:
-        remedy = "write masks as {'size': [H, W], 'counts': str}"
-        raise DataError(f"not a run-length encoded mask: {error}", remedy=remedy) from error
 
 
 def area(encoded: Mapping[str, Any]) -> int:
     """The number of pixels of the mask."""
-    return int(hotcoco_mask.area(dict(encoded)))
+    with reading(None, _ENCODED, remedy=_ENCODED_REMEDY):
+        return int(hotcoco_mask.area(dict(encoded)))
 
 
 def to_box(encoded: Mapping[str, Any]) -> tuple[float, float, float, float]:
     """The tightest box of the mask: x, y, width, height in pixels; zeros for an empty mask."""
-    x, y, width, height = (float(value) for value in hotcoco_mask.to_bbox(dict(encoded)))
-    return x, y, width, height
+    with reading(None, _ENCODED, remedy=_ENCODED_REMEDY):
+        x, y, width, height = (float(value) for value in hotcoco_mask.to_bbox(dict(encoded)))
+        return x, y, width, height
 
 
 def iou(
@@ -57,28 +60,37 @@ def iou(
     """IoU of every pair, (len(found), len(truth)); for a crowd, intersection over the area of the found mask."""
     if not found or not truth:
         return np.zeros((len(found), len(truth)))
-    sizes = {tuple(mask["size"]) for mask in (*found, *truth)}
-    if len(sizes) > 1:
-        raise DataError(f"masks of different sizes: {sorted(sizes)}", remedy="compare masks of one image")
-    flags = [bool(flag) for flag in crowd] if crowd is not None else [False] * len(truth)
-    return np.asarray(hotcoco_mask.iou([dict(m) for m in found], [dict(m) for m in truth], flags), dtype=np.float64)
+    with reading(None, _ENCODED, remedy=_ENCODED_REMEDY):
+        sizes = {tuple(mask["size"]) for mask in (*found, *truth)}
+        if len(sizes) > 1:
+            raise DataError(f"masks of different sizes: {sorted(sizes)}", remedy="compare masks of one image")
+        flags = [bool(flag) for flag in crowd] if crowd is not None else [False] * len(truth)
+        return np.asarray(hotcoco_mask.iou([dict(m) for m in found], [dict(m) for m in truth], flags), dtype=np.float64)
 
 
 def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
     """The encoding of COCO's `segmentation` field: polygons, a list of runs, or an encoding."""
-    try:
+    with reading(None, "not a COCO segmentation", remedy="give polygons [[x, y, ...]] or {'size', 'counts'}"):
+        check_pixels(width, height)
         if isinstance(segmentation, Mapping):
+            _check_size(segmentation)
             if isinstance(segmentation["counts"], list):
                 return _as_text(hotcoco_mask.fr_py_objects(dict(segmentation), height, width))
+            hotcoco_mask.area(dict(segmentation))  # looks at the runs: damage is found here, with the annotation's name
             return _as_text(dict(segmentation))
         # A two-point polygon would be read as a box; it covers no pixel.
         polygons = [list(map(float, polygon)) for polygon in segmentation if len(polygon) >= 6]
         if not polygons:
             return encode(np.zeros((height, width), bool))
         return _as_text(hotcoco_mask.merge(hotcoco_mask.fr_py_objects(polygons, height, width), intersect=False))
-    except (ValueError, TypeError, KeyError) as error:
-        remedy = "give polygons [[x, y, ...]] or {'size', 'counts'}"
-        raise DataError(f"not a COCO segmentation: {error}", remedy=remedy) from error
+
+
+def _check_size(encoded: Mapping[str, Any]) -> None:
+    """Raise an error where the stated size is none, or too large: decoding takes its memory before it looks at runs."""
+    height, width = encoded["size"]
+    if not isinstance(height, int) or not isinstance(width, int) or height < 0 or width < 0:
+        raise ValueError(f"the size is {encoded['size']!r}")
+    check_pixels(width, height)
 
 
 def _as_text(encoded: Mapping[str, Any]) -> Rle:

@@ -50,16 +50,16 @@ from pathlib import Path
 from typing import Literal
 
 from hardlook.data.class_tokens import parse_named_token, parse_numbered_token
-from hardlook.data.images import read_bytes
 from hardlook.errors import DataError
+from hardlook.reading import read_bytes
 
 LEVELS = ("L0", "L1", "L2", "L3", "L4", "L5", "L6")
 L2_OR_L3 = "L2+L3"  # pairs of one class, whose level the published files do not give
 SPLITS = ("easy_sal", "easy_nsal", "hard_sal", "hard_nsal")
 EMPTY = "# no pairs\n"
 Mixed = Literal["released", "ours"]
-_TRANSFORMED = re.compile(r"aug/xf(\d+)_(\S+)")
-_FOLD = re.compile(r"split(0|[1-9]\d*)_")
+_TRANSFORMED = re.compile(r"aug/xf(\d{1,18})_(\S+)")
+_FOLD = re.compile(r"split(0|[1-9]\d{0,8})_")
 
 _WEIGHTS = {
     "L0": "10 1", "L1": "5 1", "L2": "1 1", "L3": "1 1", L2_OR_L3: "1 1", "L4": "1 -1", "L5": "1 -1", "L6": "1 -1",

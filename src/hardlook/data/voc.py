@@ -12,9 +12,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import find_image, read_image
+from hardlook.data.images import find_image, is_file, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
+from hardlook.reading import reading
 
 IGNORE = 255
 
@@ -60,7 +61,8 @@ class VocDevkit:
         if not path.is_file():
             known = ", ".join(self.splits()) or "none"
             raise DataError(f"no split {split!r}", file=path, remedy=f"the splits of the devkit are: {known}")
-        ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
+        with reading(path, "not a list of images", remedy="write one id per line"):
+            ids = tuple(line.split()[0] for line in path.read_text(encoding="utf-8").splitlines() if line.strip())
         if len(set(ids)) < len(ids):
             twice = next(name for i, name in enumerate(ids) if name in ids[:i])
             raise DataError("duplicate id", file=path, unit=twice, remedy="list every image once")
@@ -70,10 +72,10 @@ class VocDevkit:
         """The image of an id; a `DataError` when the image or its class mask is missing."""
         objects = self.root / "SegmentationObject" / f"{name}.png"
         labels = self.root / self.masks / f"{name}.png"
-        if not labels.is_file():
+        if not is_file(labels):
             raise DataError("no class mask", file=labels, unit=name, remedy=f"unpack the devkit's {self.masks} folder")
         image = find_image(self.root / "JPEGImages", name)
-        return VocImage(name, image, labels, objects if objects.is_file() else None)
+        return VocImage(name, image, labels, objects if is_file(objects) else None)
 
     def images(self, split: str) -> tuple[VocImage, ...]:
         """All images of a split in order."""
@@ -99,7 +101,8 @@ def open_devkit(folder: Path | str) -> VocDevkit:
     names = root / "classes.txt"
     if not names.is_file():
         return VocDevkit(root, masks=masks)
-    classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
+    with reading(names, "not a list of classes", remedy="write one name per line, index 1 first"):
+        classes = tuple(line.strip() for line in names.read_text(encoding="utf-8").splitlines() if line.strip())
     return VocDevkit(root, classes, masks)
 
 

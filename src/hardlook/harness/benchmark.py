@@ -7,7 +7,7 @@ reports). docs/concepts.md walks through one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -145,6 +145,8 @@ class Benchmark:
 
     The others have defaults:
 
+    - `evaluate_each(units, model)`: what `evaluate` returns, yielded record by record; only where a record does not
+      depend on the units that share its batch. Each is kept as it comes, and a batch resumes at its missing units.
     - `prepare(unit)` reads the unit's files into its payload; may run ahead in another process.
     - `sources(options)`: what the units come from: paths, which are fingerprinted, or texts that are fingerprints
       already. By default the paths of `data`, `gt` and `pred`.
@@ -170,6 +172,7 @@ class Benchmark:
     evaluate: Callable[[Sequence[Unit], Any], Sequence[Record]]
     score: Callable[[pl.DataFrame, Any], Scorecard]
     report: Callable[[pl.DataFrame, Scorecard], Sequence[Section]]
+    evaluate_each: Callable[[Sequence[Unit], Any], Iterator[Record]] | None = None
     prepare: Callable[[Unit], Unit] = lambda unit: unit
     sources: Callable[[Any], Mapping[str, Path | str]] = paths_given
     readings: Callable[[Any], tuple[Reading, ...]] = lambda options: ()

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -61,9 +62,20 @@ class RecordSchema:
         """Names of all columns that scoring reads: everything but pictures."""
         return ("unit", *(column.name for column in self.columns if column.kind != "picture"))
 
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset({"unit", *(column.name for column in self.columns)})
+
+    @cached_property
+    def _usual_types(self) -> tuple[tuple[str, frozenset[type]], ...]:
+        """By column the types that need no closer look; a bool is no number here, and a numpy float is a float."""
+        return tuple((column.name, frozenset(_PYTHON_TYPES[column.type])) for column in self.columns)
+
     def check(self, record: Record) -> None:
         """Raise an error where a record's names or types differ from the schema."""
-        expected = {"unit", *(column.name for column in self.columns)}
+        if record.keys() == self._names and all(type(record[name]) in types for name, types in self._usual_types):
+            return
+        expected = self._names
         if set(record) != expected:
             missing, surplus = sorted(expected - set(record)), sorted(set(record) - expected)
             raise TypeError(f"record {record.get('unit')!r}: missing columns {missing}, unexpected {surplus}")

@@ -11,12 +11,14 @@ True
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
+from hardlook.errors import DamagedFile
+from hardlook.harness.checked_json import format_checked_json, parse_checked_json
 from hardlook.harness.stats.intervals import Estimate, Interval
 
 SCHEMA = "hardlook.scores/1"
@@ -26,8 +28,11 @@ SCHEMA = "hardlook.scores/1"
 class Score:
     """One number over `n` units: of all units when `slice` is empty, else of those with these slice values.
 
-    `interval` says how it was made, what was resampled and how many of those there were. `comparable` says
-    whether the number can be compared with the published one; empty where there is none.
+    `n` counts the units that the score uses. `interval` says how it was made, what was resampled and how many of those
+    there were. `comparable` says whether the number can be compared with the published one; empty where there is none.
+    `standard_error` is that of the bootstrap. `undefined` is the share of resamples, in [0, 1], in which the score is
+    undefined. `rests_on` counts what the score is made from: first what is resampled, then classes, folds. `reason`
+    says why there is no value.
     """
 
     name: str
@@ -37,22 +42,55 @@ class Score:
     slice: Mapping[str, str] = field(default_factory=dict)
     reading: str = ""
     comparable: str = ""
+    standard_error: float | None = None
+    undefined: float = 0.0
+    rests_on: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+
+
+# Fields that 0.1.0 did not write; where they say nothing they are not written now.
+_OPTIONAL: dict[str, Any] = {"standard_error": None, "undefined": 0.0, "rests_on": {}, "reason": ""}
 
 
 def make_score(name: str, estimate: Estimate, n: int, **more: Any) -> Score:
-    """A score from a bootstrap estimate; an undefined interval (of one image, say) is None."""
-    interval = estimate.interval if estimate.interval.defined else None
-    return Score(name, estimate.value, n, interval, **more)
+    """A score from a bootstrap estimate; an undefined interval (of one image, say) is None.
+
+    >>> estimate = Estimate(0.5, Interval(math.nan, math.nan, 0.95, "percentile", 9, "image"), 0.1, 100, 70)
+    >>> score = make_score("scs", estimate, 40, rests_on={"class": 1})
+    >>> score.interval, score.undefined, score.rests_on
+    (None, 0.7, {'image': 9, 'class': 1})
+    """
+    interval, error = estimate.interval, estimate.standard_error
+    return Score(
+        name,
+        estimate.value,
+        n,
+        interval if interval.defined else None,
+        standard_error=error if math.isfinite(error) else None,
+        undefined=estimate.undefined / max(estimate.resamples, 1),
+        rests_on={interval.resampled: interval.n, **more.pop("rests_on", {})},
+        **more,
+    )
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Something that did not enter a score: how many, why, and a few names."""
+    """Something that did not enter a score: how many, why, and a few names.
+
+    If `kept`, it did enter and there is something to know about it, such as clicks that were moved into their image.
+    """
 
     what: str
     count: int
     why: str
     examples: tuple[str, ...] = ()
+    kept: bool = False
+
+
+def note_to_json(note: LeftOut) -> dict[str, Any]:
+    """A note as JSON; `kept` is written only where it is true."""
+    row = asdict(note)
+    return row if row["kept"] else {key: value for key, value in row.items() if key != "kept"}
 
 
 @dataclass(frozen=True)
@@ -77,7 +115,10 @@ class UnitCounts:
 
 @dataclass(frozen=True)
 class Scorecard:
-    """Every score of a run, its readings, and what was left out."""
+    """Every score of a run, its readings, and what was left out.
+
+    `noted` is what there is to know and was not left out: notes of `left_out` that are `kept` are moved there.
+    """
 
     benchmark: str
     version: str
@@ -86,6 +127,13 @@ class Scorecard:
     readings: tuple[Reading, ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     units: UnitCounts = UnitCounts(0, 0, 0)
+    noted: tuple[LeftOut, ...] = ()
+
+    def __post_init__(self) -> None:
+        if any(note.kept for note in self.left_out):
+            kept = tuple(note for note in self.left_out if note.kept)
+            object.__setattr__(self, "left_out", tuple(note for note in self.left_out if not note.kept))
+            object.__setattr__(self, "noted", (*self.noted, *kept))
 
     def get(self, name: str, **slice_values: str) -> Score:
         """The score of that name and slice; the error for a missing one lists all."""
@@ -102,13 +150,19 @@ class Scorecard:
 
     def to_json(self) -> str:
         """The text of `scores.json`; undefined values are null."""
-        document = {"schema": SCHEMA, **asdict(self)}
-        return json.dumps(_without_nan(document), indent=1, allow_nan=False) + "\n"
+        document = {"schema": SCHEMA, **asdict(self), "left_out": [note_to_json(note) for note in self.left_out]}
+        if not self.noted:
+            del document["noted"]
+        for row in document["scores"]:
+            for name, nothing in _OPTIONAL.items():
+                if row[name] == nothing:
+                    del row[name]
+        return format_checked_json(_without_nan(document)) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> Scorecard:
-        """Read `scores.json` back."""
-        document = json.loads(text)
+        """Read `scores.json` back; a `ValueError` where it is not what was written."""
+        document = parse_checked_json(text)
         schema = document.pop("schema", None)
         if schema != SCHEMA:
             raise ValueError(f"expected a scores file of schema {SCHEMA!r}, got {schema!r}")
@@ -120,7 +174,18 @@ class Scorecard:
             readings=tuple(Reading(**_tupled(row, "choices")) for row in document["readings"]),
             left_out=tuple(LeftOut(**_tupled(row, "examples")) for row in document["left_out"]),
             units=UnitCounts(**document["units"]),
+            noted=tuple(LeftOut(**_tupled(row, "examples")) for row in document.get("noted", ())),
         )
+
+
+def read_scores(path: Path) -> Scorecard:
+    """The content of a `scores.json`; a `DamagedFile` where it is not what was written."""
+    try:
+        return Scorecard.from_json(path.read_text(encoding="utf-8"))
+    except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        problem = f"it lacks {error}" if isinstance(error, KeyError) else f"it {error}"
+        remedy = "`hardlook score` of its run writes it again"
+        raise DamagedFile(f"scores.json cannot be read ({problem})", file=path, remedy=remedy) from None
 
 
 def find_score(scorecard: Scorecard, name: str, **where: str) -> Score | None:

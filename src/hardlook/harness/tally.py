@@ -15,7 +15,7 @@ bootstrap draws weights, and a permutation test takes some clusters from another
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -24,9 +24,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.scorecard import Score, make_score
-from hardlook.harness.stats.bootstrap import Statistic, apply_statistic
-from hardlook.harness.stats.intervals import Estimate, ResamplingPlan, summarise
-from hardlook.harness.stats.resampling import Clusters, Labels, draw_multiplicities, find_clusters, finite_rows
+from hardlook.harness.stats.bootstrap import (
+    MAX_GROUPS,
+    Statistic,
+    apply_statistic,
+    assign_groups,
+    group_clusters,
+    leave_each_out,
+)
+from hardlook.harness.stats.intervals import Estimate, Method, ResamplingPlan, summarise
+from hardlook.harness.stats.jackknife import UNBOUNDED, Range, Spread, SpreadMeter
+from hardlook.harness.stats.resampling import (
+    Clusters,
+    Labels,
+    draw_multiplicities,
+    exact_totals,
+    find_clusters,
+    finite_rows,
+)
 from hardlook.randomness import generator
 
 Numbers = NDArray[np.float64]
@@ -36,7 +51,9 @@ Numbers = NDArray[np.float64]
 class Entry:
     """One score of a tally, over `n` units; a score of no units is left out.
 
-    `clusters` is the number of clusters that the score is about, where those are not all of them.
+    `n` counts the units that the score uses, `clusters` the clusters that they are in, where those are not all of
+    them. `rests_on` counts what else the score is made from, such as classes. `reason` says why a score is undefined.
+    `range` holds the lowest and highest value that the score can have, infinite where there is none.
     """
 
     name: str
@@ -45,6 +62,22 @@ class Entry:
     reading: str = ""
     comparable: str = ""
     clusters: int | None = None
+    rests_on: Mapping[str, int] = field(default_factory=dict)
+    reason: str = ""
+    range: Range = UNBOUNDED
+
+
+SHARE: Range = (0.0, 1.0)
+DIFFERENCE: Range = (-1.0, 1.0)  # of two shares
+
+
+def with_ranges(entries: Iterable[Entry], other: Mapping[str, Range] | None = None) -> tuple[Entry, ...]:
+    """The entries with the ranges of their scores: by name those in `other`, else from 0 to 1.
+
+    >>> [entry.range for entry in with_ranges([Entry("miou", 3), Entry("gain", 3)], {"gain": DIFFERENCE})]
+    [(0.0, 1.0), (-1.0, 1.0)]
+    """
+    return tuple(replace(entry, range=(other or {}).get(entry.name, SHARE)) for entry in entries)
 
 
 class Tally(Protocol):
@@ -112,8 +145,13 @@ class SumTally:
 
     def values(self, weights: Numbers | None = None) -> Numbers:
         """(m, entries): the scores under these weights of the clusters."""
-        totals = self.cluster_sums.sum(axis=0)[None] if weights is None else weights @ self.cluster_sums
+        totals = self.totals[None] if weights is None else weights @ self.cluster_sums
         return apply_statistic(self.statistic, totals)
+
+    @cached_property
+    def totals(self) -> Numbers:
+        """(columns,): the sums over all rows, exact but for one rounding, so that no order decides a digit."""
+        return exact_totals(finite_rows(self.sums, "sums"))
 
     def mixed(self, other: SumTally, swaps: Numbers) -> Numbers:
         """(m, entries): the scores with some clusters taken from `other`."""
@@ -124,7 +162,7 @@ class SumTally:
         return apply_statistic(self.statistic, self._mix_sums(other, swaps))
 
     def _mix_sums(self, other: SumTally, swaps: Numbers) -> Any:
-        return self.cluster_sums.sum(axis=0)[None] + swaps @ (other.cluster_sums - self.cluster_sums)
+        return self.totals[None] + swaps @ (other.cluster_sums - self.cluster_sums)
 
 
 class SoftTally(SumTally):
@@ -142,6 +180,64 @@ class SoftTally(SumTally):
 
     def _mix_sums(self, other: SumTally, swaps: Numbers) -> Any:
         return (1 - swaps) @ self.cluster_sums + swaps @ other.cluster_sums
+
+
+@dataclass(frozen=True, eq=False)
+class SeedTally:
+    """The mean scores of one method trained with several seeds: `members` are the tallies of its runs, two or more.
+
+    >>> from hardlook.harness.stats import ratio
+    >>> one, other = (np.array([[right, 4], [3, 4]]) for right in (1, 3))
+    >>> seeds = [SumTally((Entry("accuracy", 8),), sums, ratio, ("example",), "image") for sums in (one, other)]
+    >>> SeedTally(tuple(seeds)).values().tolist()
+    [[0.625]]
+    """
+
+    members: tuple[Tally, ...]
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """The scores, which are the same in all members; each over the units of the member that has most."""
+        best = (
+            max(same, key=lambda entry: entry.n) for same in zip(*(one.entries for one in self.members), strict=True)
+        )
+        return tuple(best)
+
+    @property
+    def key(self) -> tuple[str | int, ...]:
+        """The names of the draws."""
+        return self.members[0].key
+
+    @property
+    def resampled(self) -> str:
+        """What is drawn."""
+        return self.members[0].resampled
+
+    @property
+    def clusters(self) -> Clusters:
+        """Which cluster each row is in."""
+        return self.members[0].clusters
+
+    @property
+    def costly(self) -> bool:
+        """Whether a member takes long."""
+        return any(is_costly(one) for one in self.members)
+
+    def values(self, weights: Numbers | None = None) -> Numbers:
+        """(m, entries): the means of the members' scores."""
+        mean: Numbers = np.mean([one.values(weights) for one in self.members], axis=0)
+        return mean
+
+    def mixed(self, other: Any, swaps: Numbers) -> Numbers:
+        """(m, entries): the mean over every pair of a member with a member of `other`."""
+        others = other.members if isinstance(other, SeedTally) else (other,)
+        mean: Numbers = np.mean([one.mixed(two, swaps) for one in self.members for two in others], axis=0)
+        return mean
+
+    def measure_seeds(self) -> tuple[Numbers, int]:
+        """(entries,): the variance of the means from seed to seed, and its degrees of freedom."""
+        values = np.concatenate([one.values() for one in self.members])
+        return values.var(axis=0, ddof=1) / len(values), len(values) - 1
 
 
 class DrawOptions(Protocol):
@@ -170,28 +266,84 @@ class Draws:
     seed: int = 0
     resamples: int = 2_000
     level: float = 0.95
+    interval: Method = "jackknife"
+
+
+# Of a tally that takes long, clusters are left out in this many groups.
+COSTLY_GROUPS = 50
+
+
+def is_costly(tally: Tally) -> bool:
+    """Whether the tally declares that each weighting of its units takes long."""
+    return bool(getattr(tally, "costly", False))
+
+
+def leave_clusters_out(tallies: Sequence[Tally]) -> tuple[NDArray[np.int64], Iterator[list[Numbers]]]:
+    """The number of groups of clusters in each stratum, and the scores of each tally without each group, in blocks.
+
+    All tallies have the same clusters. A group is one cluster where there are few of them, so that a spread takes no
+    longer than the resamples.
+    """
+    if any(isinstance(tally, SeedTally) for tally in tallies):
+        parts = [tally.members if isinstance(tally, SeedTally) else (tally,) for tally in tallies]
+        ends = np.cumsum([len(part) for part in parts])
+        sizes, blocks = leave_clusters_out([one for part in parts for one in part])
+        return sizes, ([np.mean(part, axis=0) for part in np.split(np.array(block), ends[:-1])] for block in blocks)
+    of_sums = [tally for tally in tallies if isinstance(tally, SumTally)]
+    if len(of_sums) == len(tallies):
+        grouped = [group_clusters(one.cluster_sums, one.clusters.sizes, MAX_GROUPS) for one in of_sums]
+        pairs = zip(of_sums, grouped, strict=True)
+        left_out = [leave_each_out(one.statistic, sums, sizes) for one, (sums, sizes) in pairs]
+        return grouped[0][1], map(list, zip(*left_out, strict=True))
+    codes, sizes = assign_groups(tallies[0].clusters.sizes, COSTLY_GROUPS)
+    masks = ((codes != group)[None].astype(np.float64) for group in range(int(sizes.sum())))
+    return sizes, ([tally.values(kept) for tally in tallies] for kept in masks)
+
+
+def measure_spread(tally: Tally) -> Spread:
+    """How much each score changes when clusters are left out."""
+    sizes, blocks = leave_clusters_out([tally])
+    meter = SpreadMeter(tally.values()[0], sizes)
+    for (scores,) in blocks:
+        meter.add(scores)
+    return meter.measure()
+
+
+def count_own_clusters(tally: Tally) -> list[int]:
+    """The number of clusters that each score rests on, as far as its entry says so."""
+    n = tally.clusters.n
+    return [min(n, max(entry.n, 1)) if entry.clusters is None else entry.clusters for entry in tally.entries]
 
 
 def score_tally(tally: Tally, options: DrawOptions) -> list[Score]:
-    """Every entry that has units, with its interval."""
+    """Every entry that has units, with its interval, and those that have none for a reason, as undefined."""
     estimates = estimate_tally(tally, options)
-    return [_score(entry, estimate) for entry, estimate in zip(tally.entries, estimates, strict=True) if entry.n]
+    pairs = zip(tally.entries, estimates, strict=True)
+    return [_score(entry, estimate) for entry, estimate in pairs if entry.n or entry.reason]
 
 
 def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     """An estimate for each entry, all from the same resamples."""
     clusters = tally.clusters
+    method: Method = getattr(options, "interval", "jackknife")
     plan = ResamplingPlan(
         rng=generator(options.seed, *tally.key),
         clusters=clusters,
         resamples=options.resamples if clusters.can_vary else 0,
         level=options.level,
-        method="percentile",
+        method=method,
         resampled=tally.resampled,
     )
     replicates = [np.empty((0, len(tally.entries)))]
     replicates += [tally.values(block) for block in draw_multiplicities(clusters, plan.resamples, plan.rng)]
-    return summarise(plan, tally.values()[0], np.concatenate(replicates), None)
+    left_out: Numbers | Spread | None = None
+    if plan.resamples and method == "jackknife":
+        left_out = measure_spread(tally)
+    elif plan.resamples and method == "bca":
+        places = np.arange(clusters.n)
+        left_out = np.concatenate([tally.values((places != one)[None].astype(np.float64)) for one in places])
+    ranges = [entry.range for entry in tally.entries]
+    return summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, count_own_clusters(tally))
 
 
 def _score(entry: Entry, estimate: Estimate) -> Score:
@@ -200,6 +352,5 @@ def _score(entry: Entry, estimate: Estimate) -> Score:
         own = replace(estimate.interval, n=entry.clusters)
         own = own if entry.clusters > 1 else replace(own, low=math.nan, high=math.nan)
         estimate = replace(estimate, interval=own)
-    return make_score(
-        entry.name, estimate, entry.n, slice=entry.slice, reading=entry.reading, comparable=entry.comparable
-    )
+    names = ("slice", "reading", "comparable", "rests_on", "reason")
+    return make_score(entry.name, estimate, entry.n, **{name: getattr(entry, name) for name in names})

@@ -9,7 +9,7 @@ from hardlook.metacoco.evaluation import SCHEMA, encode_images, evaluate_units
 from hardlook.metacoco.options import MetaCocoOptions, get_readings
 from hardlook.metacoco.published import list_results, list_tables
 from hardlook.metacoco.report import QUALITIES, build_sections, describe_unit, draw_unit
-from hardlook.metacoco.scores import SCORES, compute_unit_qualities, published_slice, score_records, tally_records
+from hardlook.metacoco.scores import SCORES, compute_unit_qualities, find_published_slice, score_records, tally_records
 from hardlook.metacoco.units import list_sources, list_units
 
 # Without other errors every error follows context, however few there are, and the share could not move.
@@ -55,5 +55,5 @@ METACOCO = Benchmark(
     tallies=tally_records,
     qualities=compute_unit_qualities,
     caption=describe_unit,
-    published_slice=published_slice,
+    published_slice=find_published_slice,
 )

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
@@ -65,7 +66,7 @@ def inspect(
     dataset = open_dataset(data, rule=split_rule, seed=seed)
     document = write_inspection(inspect_dataset(dataset, kinds, against_published=bool(against)), out)
     words = [*document["in_words"], "", f"page: {out / 'inspection.html'}"]
-    typer.echo(dump_json(document) if as_json else "\n".join(words))
+    print_output(dump_json(document) if as_json else "\n".join(words))
 
 
 @app.command("spuriousness")
@@ -133,7 +134,7 @@ def spuriousness(
     }
     document = write_spuriousness(found, out, given)
     words = [*document["in_words"], f"page: {out / 'spuriousness.html'}"]
-    typer.echo(dump_json(document) if as_json else "\n\n".join(words))
+    print_output(dump_json(document) if as_json else "\n\n".join(words))
 
 
 @app.command("plant-contexts")
@@ -186,7 +187,7 @@ def plant(
     with open_progress(quiet) as start:
         made = plant_contexts(data, out, options, masks=masks, progress=start)
     document = build_document(made, out)
-    typer.echo(dump_json(document) if as_json else describe_planting(document))
+    print_output(dump_json(document) if as_json else describe_planting(document))
 
 
 @app.command("contexts-from-voc")
@@ -231,4 +232,4 @@ def contexts_from_voc(
     ]
     if of_no_class:
         lines.append(f"left out: {len(of_no_class)} images without a class")
-    typer.echo(dump_json(document) if as_json else "\n".join([*lines, f"folder: {out}"]))
+    print_output(dump_json(document) if as_json else "\n".join([*lines, f"folder: {out}"]))

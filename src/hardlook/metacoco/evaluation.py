@@ -20,6 +20,7 @@ from hardlook.metacoco.tasks.drawing import Tasks, draw_tasks
 from hardlook.metacoco.tasks.eligibility import has_common_supports
 from hardlook.metacoco.tasks.images import Numbers, draw_random_numbers, make_key
 from hardlook.metacoco.units import TaskSettings, TaskUnit, find_eligible, load_images
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.arguments import parse_arguments
 from hardlook.models.feature_tables import FeatureTable, build_feature_table
 from hardlook.models.roles import Episode, Image
@@ -72,9 +73,8 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
         tasks = draw_tasks(eligible, first.mode, [unit.index for unit in payloads], seed=source.seed)
         check_tasks(tasks, table)
         orders = shuffle_queries(tasks, source.seed)
-        answers = model.classify(build_episodes(payloads, tasks, orders, model))
-        if len(answers) != len(group):
-            raise ModelError(f"the learner answered {len(answers)} of {len(group)} episodes", unit=group[0].id)
+        episodes, ids = build_episodes(payloads, tasks, orders, model), [unit.id for unit in group]
+        answers = check_answers("few-shot-learner", model, model.classify(episodes), episodes, ids)
         records += [
             make_record(unit, place, tasks, orders[place], table, answer)
             for place, (unit, answer) in enumerate(zip(group, answers, strict=True))
@@ -164,12 +164,11 @@ def _build_features(settings: TaskSettings, accepts: str, show_progress: Progres
     )
 
 
-def make_record(unit: Unit, place: int, tasks: Tasks, order: Numbers, table: ImageTable, answer: Any) -> Record:
+def make_record(
+    unit: Unit, place: int, tasks: Tasks, order: Numbers, table: ImageTable, answer: NDArray[np.float32]
+) -> Record:
     """The record of task `place`, its queries class by class; `answer` (queries, ways) scores them in `order`."""
     task: TaskUnit = unit.payload
-    if (fault := _find_fault(answer, (tasks.query[place].size, tasks.ways))) is not None:
-        remedy = "`hardlook check few-shot-learner MODEL` shows what else does not fit"
-        raise ModelError(fault, unit=unit.id, remedy=remedy)
     predicted = np.empty(len(order), np.int64)
     predicted[order] = answer.argmax(1)
     truth = np.repeat(np.arange(tasks.ways), tasks.query.shape[2])
@@ -195,12 +194,3 @@ def make_record(unit: Unit, place: int, tasks: Tasks, order: Numbers, table: Ima
         "support": tasks.support[place].ravel().tolist(),
         "query": query.tolist(),
     }
-
-
-def _find_fault(answer: Any, expected: tuple[int, int]) -> str | None:
-    """What is wrong with a learner's answer."""
-    if not isinstance(answer, np.ndarray) or answer.shape != expected:
-        came = f"shape {answer.shape}" if isinstance(answer, np.ndarray) else type(answer).__name__
-        return f"the learner answered {came} where {expected} scores (queries, ways) were expected"
-    lost = int((~np.isfinite(answer)).sum())
-    return f"{lost} of {answer.size} scores of the learner are not finite" if lost else None

@@ -8,6 +8,7 @@ from pydantic import ValidationInfo, field_validator
 
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
+from hardlook.harness.stats.intervals import Method
 from hardlook.metacoco.tasks.images import BLIND_SUPPORTS, MODES
 
 
@@ -54,6 +55,11 @@ class MetaCocoOptions(BenchmarkOptions):
     keep_predictions: bool = option(True, "Store every query's answer, for slices and galleries.", changes="answers")
     resamples: int = option(1000, "Bootstrap resamples (of tasks) for the intervals of slices.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+    interval: Method = option(
+        "jackknife",
+        "Interval of scores that are no means over tasks (these have the paper's t): jackknife, percentile or bca.",
+        changes="scores",
+    )
 
     @field_validator("modes")
     @classmethod

@@ -25,8 +25,9 @@ from hardlook.harness.sections import (
     Table,
     score_dot,
 )
+from hardlook.harness.verdicts import describe_kind, judge
 from hardlook.metacoco.published import ACCURACY_TABLES, list_rows
-from hardlook.metacoco.scores import MISLEADING_MODES, headline_choice
+from hardlook.metacoco.scores import MISLEADING_MODES, find_headline_setting
 from hardlook.metacoco.tasks.eligibility import has_common_supports
 from hardlook.metacoco.units import TaskUnit, load_images
 
@@ -55,7 +56,7 @@ BY_CHANCE = "by chance"
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
     """The sections, those without content left out."""
-    headline = headline_choice(records, scorecard)
+    headline = find_headline_setting(records, scorecard)
     sections = [
         _build_modes(scorecard),
         _build_contexts(scorecard),
@@ -78,13 +79,14 @@ def _build_modes(scorecard: Scorecard) -> Section:
     )
     gap = find_score(scorecard, "gap")
     if gap is None:
-        text = "Run the modes iid and ood to see what context is worth."
-    elif gap.interval and gap.interval.low > 0:
-        text = f"Leaving the support's context costs {_format_gap(gap)}: part of what was learned is the context."
-    elif gap.interval and gap.interval.high < 0:
-        text = f"Queries in other contexts are easier, by {_format_gap(gap)}."
-    else:
-        text = f"No loss shows when queries leave their support's context ({_format_gap(gap)})."
+        return Section("What context is worth", "Run the modes iid and ood to see what context is worth.", (chart,))
+    verdict = judge(gap)
+    words = {
+        "equal": f"No loss shows when queries leave their support's context ({_format_gap(gap)}). {verdict.why}",
+        "above": f"Leaving the support's context costs {_format_gap(gap)}: part of what was learned is the context.",
+        "below": f"Queries in other contexts are easier, by {_format_gap(gap)}.",
+    }
+    text = words.get(verdict.side) or f"The gap when queries leave their context is {_format_gap(gap)}. {verdict.why}"
     return Section("What context is worth", text, (chart,))
 
 
@@ -161,14 +163,9 @@ def _build_contexts(scorecard: Scorecard) -> Section | None:
         row_axis="support context",
         column_axis="query context",
     )
-    apart = [(pair, score) for pair, score in cells.items() if pair[0] != pair[1]]
-    text = ""
-    if apart:
-        (worst, low), (best, high) = min(apart, key=lambda one: one[1].value), max(apart, key=lambda one: one[1].value)
-        text = (
-            f"From {worst[0]} to {worst[1]} accuracy is {low.value:.3f}, the lowest; from {best[0]} to {best[1]} it is "
-            f"{high.value:.3f}, the highest between two contexts."
-        )
+    apart = [score for pair, score in cells.items() if pair[0] != pair[1]]
+    keys = ("support context", "query context")
+    text = describe_kind(scorecard, apart, "accuracy from one context to another", keys, " to ")
     return Section("From which context to which", text, (heat,))
 
 
@@ -195,8 +192,10 @@ def _build_errors(scorecard: Scorecard) -> Section | None:
     if all(dot.value == 0 for dot in rows if dot.label == BY_CHANCE):
         text = "No wrong class was shown in a query's context, so no error could follow it."
     elif excess and excess.interval:
-        finding = "Errors follow context" if excess.interval.low > 0 else "Errors do not follow context beyond chance"
-        text = f"{finding}: {excess.value:+.3f} ({excess.interval.low:+.3f} to {excess.interval.high:+.3f})."
+        verdict = judge(excess)
+        words = {"above": "Errors follow context.", "below": "Errors avoid the query's context."}
+        bounds = f"({excess.interval.low:+.3f} to {excess.interval.high:+.3f})"
+        text = f"{words.get(verdict.side, verdict.why)} Beyond chance: {excess.value:+.3f} {bounds}."
     return Section("Where wrong answers go", text, (chart,))
 
 
@@ -261,8 +260,8 @@ def _build_curves(scorecard: Scorecard, headline: tuple[int, int]) -> Section | 
 
 
 def _draw_line(name: str, points: list[tuple[int, Score]]) -> Line:
-    lows = [score.interval.low if score.interval else score.value for _, score in points]
-    highs = [score.interval.high if score.interval else score.value for _, score in points]
+    lows = [score.interval.low if score.interval else math.nan for _, score in points]
+    highs = [score.interval.high if score.interval else math.nan for _, score in points]
     return Line(name, [float(x) for x, _ in points], [score.value for _, score in points], lows, highs)
 
 

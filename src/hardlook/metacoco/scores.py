@@ -1,12 +1,13 @@
 """Scores of MetaCoCo from records: accuracies of modes, gaps between them, slices by concept and context, attraction.
 
-Means over tasks have t intervals, as in the paper; comparisons of runs take them as sums over tasks. Scores of single
-queries are sums over tasks too. Their rows and columns follow from the tasks and never from the answers, so that two
-runs on the same tasks can be compared.
+A setting is a number of ways and a number of shots. Means over tasks have t intervals, as in the paper; to compare
+runs they are tallied as sums over tasks. Scores of single queries are sums over tasks too. The rows and columns of a
+tally depend on the tasks and never on the answers, so that two runs on the same tasks can be compared.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -19,7 +20,7 @@ from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.stats import t_interval
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Entry, SumTally, score_tally
+from hardlook.harness.tally import DIFFERENCE, SHARE, Entry, SumTally, score_tally, with_ranges
 from hardlook.metacoco.options import MetaCocoOptions
 
 if TYPE_CHECKING:
@@ -52,10 +53,11 @@ SCORES = (
     ScoreMeaning("accuracy", "accuracy", "share of queries answered rightly, of a concept or a pair of contexts"),
 )
 
-PRINTED_CHOICES = {(5, 1), (5, 5), (10, 1), (10, 5)}  # ways and shots of the paper's tables
+PUBLISHED_SETTINGS = {(5, 1), (5, 5), (10, 1), (10, 5)}  # ways and shots of the paper's tables
 GAPS = {"gap": ("iid", "ood"), "swapped-gap": ("iid", "swapped"), "blind-gap": ("iid", "blind")}
 MISLEADING_MODES = ("ood", "swapped", "blind")  # queries can be in the context of another class's supports
 ATTRACTION = ("attraction", "attraction-chance", "excess-attraction")
+RANGES = dict.fromkeys((*GAPS, "excess-attraction"), DIFFERENCE)
 MAX_PAIRS = 400  # pairs of contexts with scores of their own
 
 Codes = NDArray[np.int64]
@@ -63,16 +65,18 @@ Values = NDArray[np.float64]
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: MetaCocoOptions) -> Scorecard:
-    """Every score; those of the first ways and shots are the headline, the others are slices."""
+    """Every score; those of the first setting are the headline, those of the others are slices."""
     scores: list[Score] = []
     left_out: list[LeftOut] = []
-    for chosen, where in _split_by_choice(records, options):
+    for chosen, where in _split_by_setting(records, options):
         for mean in average_tasks(chosen, options):
             if len(mean.values):
-                interval = t_interval(mean.values, options.level, "task")
+                interval = t_interval(mean.values, options.level, "task", RANGES.get(mean.name, SHARE))
                 bounds = interval if interval.defined else None
-                value, n = float(mean.values.mean()), len(mean.values)
-                scores.append(Score(mean.name, value, n, bounds, where, comparable=mean.comparable))
+                value, n = math.fsum(mean.values) / len(mean.values), len(mean.values)
+                error = float(np.std(mean.values)) / math.sqrt(n) if n > 1 else None
+                more = {"comparable": mean.comparable, "standard_error": error, "rests_on": {"task": n}}
+                scores.append(Score(mean.name, value, n, bounds, where, **more))  # type: ignore[arg-type]
         tallies, notes = tally_queries(chosen, where, options)
         scores += [score for tally in tallies for score in score_tally(tally, options)]
         left_out += notes
@@ -84,39 +88,39 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: MetaCocoO
 def tally_records(records: pl.DataFrame, options: MetaCocoOptions) -> list[SumTally]:
     """The sums over tasks behind all scores, those with a t interval included."""
     tallies: list[SumTally] = []
-    for chosen, where in _split_by_choice(records, options):
+    for chosen, where in _split_by_setting(records, options):
         tallies.append(tally_means(average_tasks(chosen, options), where))
         tallies += tally_queries(chosen, where, options)[0]
     return tallies
 
 
 def compute_unit_qualities(records: pl.DataFrame, options: MetaCocoOptions) -> pl.DataFrame:
-    """`unit` and `task-accuracy`: the share of right answers, of the task in its mode."""
+    """Columns `unit` and `task-accuracy`: the share of right answers in a task of one mode."""
     import polars as pl
 
     return records.select("unit", (pl.col("correct") / pl.col("queries")).alias("task-accuracy"))
 
 
-def headline_choice(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, int]:
-    """The ways and shots of the scores without a slice: those in the records that no slice names."""
+def find_headline_setting(records: pl.DataFrame, scorecard: Scorecard) -> tuple[int, int]:
+    """The setting of the scores without a slice: the one in the records that no slice names."""
     drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
-    return min(drawn - _list_sliced_choices(scorecard))
+    return min(drawn - _list_sliced_settings(scorecard))
 
 
-def published_slice(scorecard: Scorecard, options: MetaCocoOptions) -> dict[str, str]:
-    """The ways and shots that scores over all units are of: the only ones of the options that no slice names.
+def find_published_slice(scorecard: Scorecard, options: MetaCocoOptions) -> dict[str, str]:
+    """The setting of the scores over all units: the only one of the options that no slice names; {} if ambiguous.
 
-    >>> published_slice(Scorecard("metacoco", "1", ""), MetaCocoOptions(ways=(10,), shots=(5,)))
+    >>> find_published_slice(Scorecard("metacoco", "1", ""), MetaCocoOptions(ways=(10,), shots=(5,)))
     {'ways': '10', 'shots': '5'}
     """
-    left = set(product(options.ways, options.resolved()[0])) - _list_sliced_choices(scorecard)
-    if len(left) != 1:
+    unsliced = set(product(options.ways, options.resolved()[0])) - _list_sliced_settings(scorecard)
+    if len(unsliced) != 1:
         return {}
-    [(ways, shots)] = left
+    [(ways, shots)] = unsliced
     return {"ways": str(ways), "shots": str(shots)}
 
 
-def _list_sliced_choices(scorecard: Scorecard) -> set[tuple[int, int]]:
+def _list_sliced_settings(scorecard: Scorecard) -> set[tuple[int, int]]:
     return {
         (int(score.slice["ways"]), int(score.slice["shots"]))
         for score in scorecard.scores
@@ -124,13 +128,13 @@ def _list_sliced_choices(scorecard: Scorecard) -> set[tuple[int, int]]:
     }
 
 
-def _split_by_choice(records: pl.DataFrame, options: MetaCocoOptions) -> Iterator[tuple[pl.DataFrame, dict[str, str]]]:
-    """The records of each choice of ways and shots, in the order of the options, and its slice ({} for the first)."""
+def _split_by_setting(records: pl.DataFrame, options: MetaCocoOptions) -> Iterator[tuple[pl.DataFrame, dict[str, str]]]:
+    """The records of each setting, in the order of the options, and its slice ({} for the first)."""
     drawn = set(zip(records["ways"].to_list(), records["shots"].to_list(), strict=True))
     listed = [pair for pair in product(options.ways, options.resolved()[0]) if pair in drawn]
-    for place, (ways, shots) in enumerate([*listed, *sorted(drawn - set(listed))]):
+    for number, (ways, shots) in enumerate([*listed, *sorted(drawn - set(listed))]):
         chosen = records.filter((records["ways"] == ways) & (records["shots"] == shots))
-        yield chosen, {} if place == 0 else {"ways": str(ways), "shots": str(shots)}
+        yield chosen, {} if number == 0 else {"ways": str(ways), "shots": str(shots)}
 
 
 def describe_comparability(mode: str, ways: int, shots: int, options: MetaCocoOptions) -> str:
@@ -143,7 +147,7 @@ def describe_comparability(mode: str, ways: int, shots: int, options: MetaCocoOp
         return "not comparable: the images are of the planted world"
     if mode != "blind":
         return "not in the paper: it draws this comparison and prints no numbers"
-    if (ways, shots) not in PRINTED_CHOICES:
+    if (ways, shots) not in PUBLISHED_SETTINGS:
         return "not comparable: the paper has 5 and 10 ways, 1 and 5 shots"
     if options.blind_supports != "paper":
         return "not comparable: supports are of one context a class; --blind-supports paper ignores context there too"
@@ -161,23 +165,25 @@ class TaskMean:
 
 
 def average_tasks(records: pl.DataFrame, options: MetaCocoOptions) -> list[TaskMean]:
-    """The modes of the options, then the gaps, of records of one choice of ways and shots; some may have no task."""
+    """The modes of the options, then the gaps, of records of one setting; some may have no task."""
     ways, shots = int(records["ways"][0]), int(records["shots"][0])
     means = [
-        TaskMean(mode, *task_accuracies(records, mode), describe_comparability(mode, ways, shots, options))
+        TaskMean(mode, *compute_task_accuracies(records, mode), describe_comparability(mode, ways, shots, options))
         for mode in options.modes
     ]
     for name, (first, second) in GAPS.items():
         if name == "blind-gap" and options.blind_supports != "ours":
             continue  # its supports are not those of the other modes
         # The same task in two modes: same classes, same supports, other queries.
-        (one, inside), (other, outside) = task_accuracies(records, first), task_accuracies(records, second)
-        both = np.intersect1d(one, other)
-        means.append(TaskMean(name, both, inside[np.isin(one, both)] - outside[np.isin(other, both)]))
+        first_index, first_values = compute_task_accuracies(records, first)
+        second_index, second_values = compute_task_accuracies(records, second)
+        both = np.intersect1d(first_index, second_index)
+        values = first_values[np.isin(first_index, both)] - second_values[np.isin(second_index, both)]
+        means.append(TaskMean(name, both, values))
     return means
 
 
-def task_accuracies(records: pl.DataFrame, mode: str) -> tuple[Codes, Values]:
+def compute_task_accuracies(records: pl.DataFrame, mode: str) -> tuple[Codes, Values]:
     """The numbers of a mode's tasks, ascending, and the accuracy of each."""
     chosen = records.filter(records["mode"] == mode).sort("index")
     return chosen["index"].to_numpy(), chosen["correct"].to_numpy() / chosen["queries"].to_numpy()
@@ -193,11 +199,15 @@ def tally_means(means: Sequence[TaskMean], where: dict[str, str]) -> SumTally:
     """
     tasks = np.unique(np.concatenate([one.index for one in means]))
     sums = np.zeros((len(tasks), len(means), 2))
-    for place, one in enumerate(means):
-        sums[np.searchsorted(tasks, one.index), place] = np.stack([one.values, np.ones(len(one.values))], axis=1)
+    for column, one in enumerate(means):
+        sums[np.searchsorted(tasks, one.index), column] = np.stack([one.values, np.ones(len(one.values))], axis=1)
     entries = tuple(Entry(one.name, len(one.values), where, comparable=one.comparable) for one in means)
     return SumTally(
-        entries, sums.reshape(len(tasks), -1), compute_shares, ("metacoco", "tasks", *where.values()), "task"
+        with_ranges(entries, RANGES),
+        sums.reshape(len(tasks), -1),
+        compute_shares,
+        ("metacoco", "tasks", *where.values()),
+        "task",
     )
 
 
@@ -209,7 +219,7 @@ def compute_shares(totals: Values) -> Values:
 def tally_queries(
     records: pl.DataFrame, where: dict[str, str], options: MetaCocoOptions
 ) -> tuple[list[SumTally], list[LeftOut]]:
-    """Scores of single queries, of records of one choice of ways and shots, and what was left out of them."""
+    """Scores of single queries, of records of one setting, and what was left out of them."""
     kept = records.filter(records["predicted"].list.len() > 0)
     first = next((mode for mode in MISLEADING_MODES if mode in options.modes), None)
     tallies: list[SumTally] = []
@@ -218,14 +228,14 @@ def tally_queries(
         if len(answers.task):
             at = {**where, "mode": mode}
             tallies.append(_tally_concepts(answers, at))
-            # Supports of several contexts are in none that a wrong answer could have followed.
-            if mode in MISLEADING_MODES and (answers.own_context >= 0).any():
+            # Without a single support context no wrong answer can be attracted by it.
+            if mode in MISLEADING_MODES and (answers.support_context >= 0).any():
                 key = ("metacoco", "attraction", *at.values())
                 tallies.append(_tally_attraction(answers, where if mode == first else at, key))
     # Tasks with one context for all classes say nothing about two contexts.
     chosen = kept.filter(kept["mode"] != "shared").sort("mode", "index")
     pooled = read_answers(chosen)
-    if not (pooled.own_context >= 0).any():
+    if not (pooled.support_context >= 0).any():
         return tallies, []
     pairs, left_out = _tally_context_pairs(pooled, chosen["index"].to_numpy(), where)
     return [*tallies, pairs], left_out
@@ -235,11 +245,12 @@ def _tally_concepts(answers: QueryAnswers, where: dict[str, str]) -> SumTally:
     concepts = len(answers.concepts)
     sums = _sum_cells(answers.task, answers.concept, answers.right, (int(answers.task.max()) + 1, concepts))
     counts = np.bincount(answers.concept, minlength=concepts)
+    tasks = _count_tasks(answers.task, answers.concept, concepts)
     entries = tuple(
-        Entry("accuracy", int(count), {**where, "concept": name})
-        for name, count in zip(answers.concepts, counts, strict=True)
+        Entry("accuracy", int(count), {**where, "concept": name}, clusters=int(own))
+        for name, count, own in zip(answers.concepts, counts, tasks, strict=True)
     )
-    return SumTally(entries, sums, compute_shares, ("metacoco", "concept", *where.values()), "task")
+    return SumTally(with_ranges(entries), sums, compute_shares, ("metacoco", "concept", *where.values()), "task")
 
 
 def _tally_context_pairs(answers: QueryAnswers, index: Codes, where: dict[str, str]) -> tuple[SumTally, list[LeftOut]]:
@@ -249,8 +260,8 @@ def _tally_context_pairs(answers: QueryAnswers, index: Codes, where: dict[str, s
     same supports in all modes, so it counts once.
     """
     size = len(answers.contexts)
-    shown = answers.own_context >= 0
-    pair = answers.own_context * size + answers.query_context
+    shown = answers.support_context >= 0
+    pair = answers.support_context * size + answers.query_context
     every, counts = np.unique(pair[shown], return_counts=True)
     listed = np.sort(np.argsort(-counts, kind="stable")[:MAX_PAIRS])
     pairs, counts = every[listed], counts[listed]
@@ -268,13 +279,28 @@ def _tally_context_pairs(answers: QueryAnswers, index: Codes, where: dict[str, s
         {**where, "support context": answers.contexts[one // size], "query context": answers.contexts[one % size]}
         for one in pairs
     ]
-    entries = [Entry("accuracy", int(n), label) for n, label in zip(counts, labels, strict=True)]
-    entries += [Entry("gap", int(counts[place]), labels[place]) for place in outside]
-    tally = SumTally(tuple(entries), sums, statistic, ("metacoco", "contexts", *where.values()), "task", index)
+    # The same task in two modes is one: `index` numbers them.
+    tasks = _count_tasks(index[answers.task[inside]], cell, len(pairs)).tolist()
+    entries = [
+        Entry("accuracy", int(n), label, clusters=own) for n, label, own in zip(counts, labels, tasks, strict=True)
+    ]
+    entries += [
+        Entry("gap", int(counts[place]), labels[place], clusters=min(tasks[place], tasks[diagonal[place]]))
+        for place in outside.tolist()
+    ]
+    tally = SumTally(
+        with_ranges(entries, RANGES), sums, statistic, ("metacoco", "contexts", *where.values()), "task", index
+    )
     if len(every) == len(pairs):
         return tally, []
     why = f"those of fewer queries than the first {MAX_PAIRS} have no scores of their own"
     return tally, [LeftOut("pairs of contexts", len(every) - len(pairs), why)]
+
+
+def _count_tasks(task: Codes, cell: Codes, cells: int) -> Codes:
+    """(cells,): in how many tasks each cell occurs."""
+    pairs = np.unique(np.stack([cell, task], axis=1), axis=0)
+    return np.bincount(pairs[:, 0], minlength=cells)
 
 
 def _sum_cells(task: Codes, cell: Codes, right: NDArray[np.bool_], shape: tuple[int, int]) -> Any:
@@ -295,12 +321,12 @@ def _tally_attraction(answers: QueryAnswers, where: dict[str, str], key: tuple[s
     the errors of the others count in both shares all the same.
     """
     wrong = ~answers.right
-    by_chance = answers.rivals / np.maximum(answers.ways - 1, 1)
+    by_chance = answers.misleading_classes / np.maximum(answers.ways - 1, 1)
     sums = np.stack([answers.attracted, wrong, np.where(wrong, by_chance, 0.0)], axis=1).astype(np.float64)
-    # Errors of a single task are in a resample or not: their share cannot vary.
-    alone = 1 if len(np.unique(answers.task[wrong])) == 1 else None
-    entries = tuple(Entry(name, int(wrong.sum()), where, clusters=alone) for name in ATTRACTION)
-    return SumTally(entries, sums, _compute_attraction, key, "task", answers.task)
+    # With errors in one task only, every resample that has errors has the same share: no interval.
+    tasks = len(np.unique(answers.task[wrong]))
+    entries = tuple(Entry(name, int(wrong.sum()), where, clusters=tasks) for name in ATTRACTION)
+    return SumTally(with_ranges(entries, RANGES), sums, _compute_attraction, key, "task", answers.task)
 
 
 def _compute_attraction(totals: Values) -> Values:
@@ -314,9 +340,9 @@ def _compute_attraction(totals: Values) -> Values:
 class QueryAnswers:
     """One entry per query: its task, its class, whether the answer is right, and the contexts of query and supports.
 
-    `task` numbers the records; `concept`, `query_context`, `own_context` (of its class's supports) and
+    `task` numbers the records; `concept`, `query_context`, `support_context` (of its class's supports) and
     `answered_context` (of the answered class's supports) number the names, -1 where supports are of several contexts.
-    `rivals` counts the wrong classes whose supports show the query's context.
+    `misleading_classes` counts the wrong classes whose supports are in the query's context.
     """
 
     concepts: tuple[str, ...]
@@ -325,9 +351,9 @@ class QueryAnswers:
     concept: Codes
     right: NDArray[np.bool_]
     query_context: Codes
-    own_context: Codes
+    support_context: Codes
     answered_context: Codes
-    rivals: Codes
+    misleading_classes: Codes
     ways: Codes
 
     @property
@@ -347,9 +373,9 @@ def read_answers(records: pl.DataFrame) -> QueryAnswers:
     ways = kept["ways"].to_numpy().astype(np.int64)
     queries = kept["predicted"].list.len().to_numpy().astype(np.int64)
     task = np.repeat(np.arange(len(kept)), queries)
-    place = np.arange(len(task)) - np.repeat(np.cumsum(queries) - queries, queries)
+    position = np.arange(len(task)) - np.repeat(np.cumsum(queries) - queries, queries)
     # Queries are ordered class by class, equally many of each.
-    truth = place // (queries // ways)[task]
+    truth = position // (queries // ways)[task]
     answered = _flatten(kept["predicted"])
     # The context of the supports of each class of each task, -1 where they are of several.
     shown = _flatten(kept["support_context"])
@@ -357,10 +383,10 @@ def read_answers(records: pl.DataFrame) -> QueryAnswers:
     support = np.where(shown < 0, -1, context[first_context[owner] + np.maximum(shown, 0)])
     in_context = context[first_context[task] + _flatten(kept["query_context"])]
     first_support = (np.cumsum(ways) - ways)[task]
-    rivals = np.zeros(len(task), np.int64)
+    misleading_classes = np.zeros(len(task), np.int64)
     for way in range(int(ways.max())):
         other = (way < ways[task]) & (way != truth)
-        rivals += other & (support[np.where(other, first_support + way, 0)] == in_context)
+        misleading_classes += other & (support[np.where(other, first_support + way, 0)] == in_context)
     return QueryAnswers(
         concepts=concepts,
         contexts=contexts,
@@ -368,9 +394,9 @@ def read_answers(records: pl.DataFrame) -> QueryAnswers:
         concept=concept[first_class[task] + truth],
         right=answered == truth,
         query_context=in_context,
-        own_context=support[first_support + truth],
+        support_context=support[first_support + truth],
         answered_context=support[first_support + answered],
-        rivals=rivals,
+        misleading_classes=misleading_classes,
         ways=ways[task],
     )
 

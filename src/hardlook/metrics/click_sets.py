@@ -192,24 +192,22 @@ def fasano_franceschini_draws(draws: ArrayLike, b: ArrayLike) -> KsDraws:
 
 
 def quadrant_gaps_numpy(draws: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(draws,) numerators of D over 2 n m, by numpy alone, used where numba is not installed.
-
-    `draws` is (draws, n, 2), `points` (m, 2).
+    """D of each set in `draws` (draws, n, 2) against `points` (m, 2), times 2 n m; used where numba is not installed.
 
     >>> quadrant_gaps_numpy(np.array([[[1.0, 1.0]]]), np.array([[2.0, 2.0]]))
     array([2])
     """
-    return np.array([_gap_around(one, points) + _gap_around(points, one) for one in draws])
+    return np.array([_find_largest_gap(drawn, points) + _find_largest_gap(points, drawn) for drawn in draws])
 
 
-def _gap_around(centres: NDArray[np.float64], others: NDArray[np.float64]) -> int:
+def _find_largest_gap(centres: NDArray[np.float64], others: NDArray[np.float64]) -> int:
     n, m = len(centres), len(others)
-    differences = _quadrant_counts(centres, centres) * m - _quadrant_counts(centres, others) * n
+    differences = _count_quadrants(centres, centres) * m - _count_quadrants(centres, others) * n
     differences[:, 0] -= m
     return int(max(-differences.min(), differences.max() + m))
 
 
-def _quadrant_counts(centres: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
+def _count_quadrants(centres: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
     left, below = (points[None, :, axis] <= centres[:, None, axis] for axis in (0, 1))
     both, lefts, belows = (left & below).sum(1), left.sum(1), below.sum(1)
     return np.stack([both, lefts - both, belows - both, len(points) - lefts - belows + both], axis=1)

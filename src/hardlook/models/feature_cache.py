@@ -30,6 +30,7 @@ import numpy as np
 
 from hardlook import fingerprints
 from hardlook.caching import GIBIBYTE
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Encoder, Features, Image
 
 CHECK_EVERY = 256
@@ -67,11 +68,11 @@ class CachedEncoder:
         self.encoded += len(fresh)
         self.found += len(keys) - len(fresh)
         if fresh:
-            features = self.encoder.encode(list(fresh.values()))
-            for position, key in enumerate(fresh):
-                one = None if features.maps is None else np.asarray(features.maps[position])
-                known[key] = (np.asarray(features.vectors[position]), one)
-                self._write(key, *known[key])
+            asked = list(fresh.values())
+            answers = check_answers("encoder", self.encoder, self.encoder.encode(asked), asked)
+            for key, answer in zip(fresh, answers, strict=True):
+                known[key] = answer
+                self._write(key, *answer)
         vectors = np.stack([known[key][0] for key in keys]) if keys else np.zeros((0, self.dimension), np.float32)
         maps = [found for key in keys if (found := known[key][1]) is not None]
         return Features(vectors, maps if len(maps) == len(keys) and keys else None)

@@ -48,6 +48,7 @@ from numpy.typing import NDArray
 
 from hardlook import fingerprints
 from hardlook.errors import DataError, HardlookError, ModelError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.identity import identify
 from hardlook.models.registry import build
@@ -195,23 +196,29 @@ class _TableBuilder:
         if self._last is None or self._last[0] != name:
             path = self.paths[name]
             try:
-                self._last = name, self.encoder.encode([self.read(path)])
+                image = self.read(path)
+                self._last = name, self._check_features(self.encoder.encode([image]), image)
             except HardlookError as error:
                 raise error.at(file=path) from error
-            except Exception as error:  # an encoder of another package may raise anything; the image tells where
+            except (Exception, SystemExit) as error:  # outside code may raise anything; the image tells where
                 raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
         return self._last[1]
+
+    def _check_features(self, features: Features, image: Image) -> Features:
+        try:
+            check_answers("encoder", self.encoder, features, [image])
+        except ModelError:
+            if self.requested or getattr(features, "maps", None) is None:
+                raise
+            # Maps that were not requested are left out where they do not fit.
+            features = Features(getattr(features, "vectors", None))  # type: ignore[arg-type]
+            check_answers("encoder", self.encoder, features, [image])
+        return features
 
     def _check_row(self, values: Mapping[str, NDArray[np.float32]], writer: RowWriter, path: Path) -> None:
         if "maps" in values and not self.requested and not _can_be_kept(values["maps"], writer):
             raise _UnrequestedMaps
-        if values["vectors"].shape != (self.encoder.dimension,):
-            what = f"expected one vector of {self.encoder.dimension} numbers, the encoder gave {values['vectors'].size}"
-            raise ModelError(what, file=path, remedy="`hardlook check encoder MODEL` says what the role demands")
         for kind, value in values.items():
-            if not np.isfinite(value).all():
-                remedy = "check its input and weights"
-                raise ModelError(f"the encoder's {kind} are not finite", file=path, remedy=remedy)
             if writer.shapes and value.shape != writer.shapes[kind]:
                 what = f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here"
                 remedy = "choose an encoder, or a size of its input, that gives all images maps of one shape"
@@ -221,8 +228,7 @@ class _TableBuilder:
 def _can_be_kept(one: NDArray[np.float32], writer: RowWriter) -> bool:
     # Half of the free space at most: maps that were not requested must not fill the disk.
     most = min(MAX_UNREQUESTED_BYTES, shutil.disk_usage(writer.folder.parent).free // 2)
-    fits = one.shape == writer.shapes["maps"] if writer.shapes else one.nbytes * writer.count <= most
-    return fits and bool(np.isfinite(one).all())
+    return one.shape == writer.shapes["maps"] if writer.shapes else one.nbytes * writer.count <= most
 
 
 def _names(maps: bool) -> tuple[str, ...]:

@@ -56,7 +56,7 @@ def identify(model: object, *, name: str, role: str, args: Mapping[str, Any] | N
         name=name,
         role=role,
         args=_all_arguments(name, args or {}),
-        source=str(own()) if callable(own) else hash_sources(sources_of(type(model))),
+        source=str(own()) if callable(own) else hash_code(type(model)),
         weights=_hash_weights(model, name),
         device=str(getattr(model, "device", "")),
     )
@@ -77,6 +77,11 @@ def _hash_weights(model: object, name: str) -> dict[str, str]:
     if absent := [path for path in files if not path.is_file()]:
         raise ModelError(f"the model {name!r} names a weights file that is not there", file=absent[0])
     return {path.name: hash_file(path) for path in sorted(files)}
+
+
+def hash_code(kind: type) -> str:
+    """Hash of the source files of a class, as `sources_of` lists them."""
+    return hash_sources(sources_of(kind))
 
 
 def sources_of(kind: type) -> list[Path]:

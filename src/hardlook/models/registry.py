@@ -155,7 +155,7 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
         model = factory(**keywords)
     except HardlookError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         given = ", ".join(f"{key}={value!r}" for key, value in keywords.items()) or "no arguments"
         what = f"the model {name!r} could not be made with {given}: {type(error).__name__}: {error}"
         raise ModelError(what) from error

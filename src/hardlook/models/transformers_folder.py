@@ -17,9 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError, ModelError, shorten
 from hardlook.extras import require
 from hardlook.models.roles import Vectors
+from hardlook.reading import reading
 
 WEIGHTS = ("model.safetensors", "model.safetensors.index.json", "pytorch_model.bin", "pytorch_model.bin.index.json")
 _OFFLINE = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -73,10 +74,9 @@ def check_folder(folder: Path, families: tuple[str, ...], *, remedy: str) -> tup
     config = folder / "config.json"
     if not config.is_file():
         raise DataError("the folder has no config.json", file=folder, remedy=remedy)
-    try:
+    with reading(config, "not a readable configuration", remedy=remedy):
         kind = json.loads(config.read_text(encoding="utf-8")).get("model_type")
-    except (ValueError, AttributeError) as error:
-        raise DataError(f"not a readable configuration: {error}", file=config, remedy=remedy) from error
+    kind = shorten(str(kind), 60)
     if kind not in families:
         raise ModelError(
             f"the folder holds a {kind!r} model, expected {' or '.join(map(repr, families))}",
@@ -88,9 +88,12 @@ def check_folder(folder: Path, families: tuple[str, ...], *, remedy: str) -> tup
         raise DataError(f"the folder has no weights ({' or '.join(WEIGHTS[::2])})", file=folder, remedy=remedy)
     parts = [weights]
     if weights.suffix == ".json":
-        named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
-        parts += [folder / name for name in sorted(set(named))]
-    if absent := [part for part in parts if not part.is_file()]:
+        with reading(weights, "not a readable index of weights", remedy=remedy):
+            named = json.loads(weights.read_text(encoding="utf-8"))["weight_map"].values()
+            parts += [folder / name for name in sorted(set(named))]
+    with reading(weights, "not a readable index of weights", remedy=remedy):
+        absent = [part for part in parts if not part.is_file()]
+    if absent:
         raise DataError("a part of the weights is missing", file=absent[0], remedy=remedy)
     return (config, *parts)
 

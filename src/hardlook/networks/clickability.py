@@ -29,6 +29,7 @@ from hardlook.extras import require
 from hardlook.networks.loading import LoadedWeights, load_into, load_state_dict
 from hardlook.networks.segnext import SEGNEXT_B, Architecture, build_light_ham, build_mscan
 from hardlook.randomness import generator
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -166,12 +167,11 @@ def read_header(path: Path) -> dict[str, str]:
     if path.suffix != ".safetensors":
         return {}
     safetensors = require("safetensors", extra="torch")
-    try:
-        with safetensors.safe_open(path, framework="pt") as file:
-            return dict(file.metadata() or {})
-    except Exception as error:  # the format's own error class is not public
-        remedy = "copy or make it again"
-        raise DataError(f"not a readable safetensors file: {error}", file=path, remedy=remedy) from error
+    with (
+        reading(path, "not a readable safetensors file", remedy="copy or make it again"),
+        safetensors.safe_open(path, framework="pt") as file,
+    ):
+        return dict(file.metadata() or {})
 
 
 HEADER = "hardlook-clickability"
@@ -226,13 +226,18 @@ def load_network(path: Path) -> LoadedNetwork:
     files = _files(path)
     header = read_header(files[0])
     architecture, size = _read_settings(files[0], header)
-    expected = int(header.get("parts", "1"))
+    with reading(files[0], "the header gives no number of parts", remedy="copy it again"):
+        expected = int(header.get("parts", "1"))
     if len(files) != expected:
         raise ModelError(f"expected {expected} parts, found {len(files)}", file=path, remedy="copy all parts there")
-    network = build_network(architecture)
     state: dict[str, Tensor] = {}
     for file in files:
         state |= load_state_dict(file).state
+    # Before it is built: a header can describe a network of any size.
+    if architecture.count_least_parameters() > (count := sum(value.numel() for value in state.values())):
+        what = f"the header describes a larger network than the {count} numbers in the file"
+        raise DataError(what, file=files[0], remedy="copy or train it again")
+    network = build_network(architecture)
     load_into(network, LoadedWeights(rename_state(state, network.state_dict()), "", path))
     return LoadedNetwork(network.eval().requires_grad_(False), architecture, size, files)
 
@@ -256,12 +261,9 @@ def _header(architecture: Architecture, size: int) -> dict[str, str]:
 def _read_settings(file: Path, header: dict[str, str]) -> tuple[Architecture, int]:
     if HEADER not in header:
         return SEGNEXT_B, SIZE
-    try:
+    with reading(file, "the header describes no network", remedy="copy or train it again"):
         settings: dict[str, Any] = json.loads(header[HEADER])
         return Architecture.from_json(settings["architecture"]), int(settings["size"])
-    except (KeyError, TypeError, ValueError) as error:
-        remedy = "copy or train it again"
-        raise DataError(f"the header describes no network: {error}", file=file, remedy=remedy) from error
 
 
 def _stored(network: nn.Module, half: bool) -> dict[str, Tensor]:

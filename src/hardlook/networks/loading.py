@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import pickle
+import io
+import pickletools
+import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hardlook import fingerprints
 from hardlook.errors import DataError, ModelError
 from hardlook.extras import require
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -19,6 +22,9 @@ WRAPPERS = ("state_dict", "model_state_dict", "model")
 """Keys under which training scripts put the state dict of a checkpoint."""
 
 SHOWN = 8
+_PICKLES = 5  # in a file of torch before 1.6: magic number, version, machine, content, keys
+_MAX_PICKLE_BYTES = 1 << 26
+_LONGEST_NAME = 4096
 
 
 @dataclass(frozen=True)
@@ -93,24 +99,49 @@ def open_onnx(path: Path, threads: int, *, remedy: str) -> Any:
 
 def _read_safetensors(path: Path) -> Any:
     safetensors = require("safetensors.torch", extra="torch")
-    try:
+    with reading(path, "not a readable safetensors file", remedy="download or convert it again"):
         return safetensors.load_file(path, device="cpu")
-    except Exception as error:  # the format's own error class is not public
-        remedy = "download or convert it again"
-        raise DataError(f"not a readable safetensors file: {error}", file=path, remedy=remedy) from error
 
 
 def _read_torch(path: Path) -> Any:
     torch = require("torch", extra="torch")
-    try:
+    with reading(
+        path,
+        "the file cannot be read as plain tensors, and hardlook never unpickles others, which could run any code",
+        remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
+    ):
+        _check_names(path)
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError) as error:
-        raise DataError(
-            "the file cannot be read as plain tensors, and hardlook never unpickles other objects, "
-            f"which could run any code: {str(error).splitlines()[0] if str(error) else type(error).__name__}",
-            file=path,
-            remedy="where you trust the file, load it once yourself and save its state dict as .safetensors",
-        ) from error
+
+
+def _check_names(path: Path) -> None:
+    """Raise an error for a name of thousands of characters: torch searches its error message in quadratic time."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            members = [member for member in archive.infolist() if member.filename.endswith(".pkl")]
+            if sum(member.file_size for member in members) > _MAX_PICKLE_BYTES:
+                raise ValueError(f"more than {_MAX_PICKLE_BYTES} bytes that are no tensors")
+            pickles = [archive.read(member) for member in members]
+    else:
+        with path.open("rb") as stream:
+            pickles = [stream.read(_MAX_PICKLE_BYTES)]
+    longest = max(map(_find_longest_name, pickles), default=0)
+    if longest > _LONGEST_NAME:
+        raise ValueError(f"a name of {longest} characters")
+
+
+def _find_longest_name(pickles: bytes) -> int:
+    """The length of the longest text in the first pickles of a file, which are not executed."""
+    stream, longest = io.BytesIO(pickles), 0
+    try:
+        for _ in range(_PICKLES):
+            for _, argument, _ in pickletools.genops(stream):
+                longest = max(longest, len(argument)) if isinstance(argument, str) else longest
+    except UnicodeDecodeError:
+        raise
+    except Exception:  # no pickle, or the tensors behind the last one: torch says what is wrong
+        return longest
+    return longest
 
 
 def _unwrapped(content: Any, path: Path) -> Mapping[str, Tensor]:

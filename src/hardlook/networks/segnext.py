@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
 STAGES = 4
+_MAX_COUNT = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,23 @@ class Architecture:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
+        counts = (*self.dims, *self.depths, *self.mlp_ratios, self.head, self.groups, self.rank)
+        if not all(isinstance(count, int) and 0 < count <= _MAX_COUNT for count in counts):
+            raise ValueError(f"expected whole numbers from 1 to {_MAX_COUNT} in every field")
         lengths = {len(self.dims), len(self.depths), len(self.mlp_ratios)}
         if lengths != {STAGES}:
             raise ValueError(f"expected {STAGES} stages in dims, depths and mlp_ratios, got lengths {sorted(lengths)}")
         if self.head % self.groups:
             raise ValueError(f"expected the head's channels to be a multiple of {self.groups} groups, got {self.head}")
+
+    def count_least_parameters(self) -> int:
+        """A lower bound of the number of parameters: the blocks' two linear layers and the decoder's own.
+
+        >>> Architecture().count_least_parameters()
+        17367040
+        """
+        blocks = zip(self.dims, self.depths, self.mlp_ratios, strict=True)
+        return sum(2 * depth * ratio * channels**2 for channels, depth, ratio in blocks) + self.head**2
 
     def to_json(self) -> dict[str, Any]:
         """The fields as JSON values."""

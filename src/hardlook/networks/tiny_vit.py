@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING
 
-from hardlook.networks.sam import channel_norm
+from hardlook.networks.sam import build_channel_norm
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -147,9 +147,9 @@ def build_tiny_vit() -> nn.Module:
             self.norm_head, self.head = nn.LayerNorm(WIDTHS[-1]), nn.Linear(WIDTHS[-1], CLASSES)
             self.neck = nn.Sequential(
                 nn.Conv2d(WIDTHS[-1], CHANNELS, 1, bias=False),
-                channel_norm(CHANNELS),
+                build_channel_norm(CHANNELS),
                 nn.Conv2d(CHANNELS, CHANNELS, 3, padding=1, bias=False),
-                channel_norm(CHANNELS),
+                build_channel_norm(CHANNELS),
             )
 
         def forward(self, x: Tensor) -> Tensor:

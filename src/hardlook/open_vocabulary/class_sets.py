@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
+from hardlook.reading import reading
 from hardlook.similarity.labels import normalise_name
 
 ClassMasks = Mapping[str, NDArray[np.bool_]]
@@ -31,13 +32,11 @@ def load_class_sets(chosen: Path | None, names: Sequence[str]) -> ClassMasks:
         return {}
     shipped = files("hardlook.open_vocabulary").joinpath(f"{COCO_SPLIT}.json")
     remedy = 'write {"seen": ["cat", "dog"], "unseen": ["owl"]}, with names of the run\'s labels'
-    try:
+    if str(chosen) != COCO_SPLIT and not chosen.is_file():
+        raise DataError("there is no such file", file=chosen, remedy="give --class-sets FILE.json")
+    with reading(chosen, "not a table of class sets", remedy=remedy):
         text = (shipped if str(chosen) == COCO_SPLIT else chosen).read_text(encoding="utf-8")
         sets = {str(name): [str(member) for member in members] for name, members in json.loads(text).items()}
-    except FileNotFoundError:
-        raise DataError("there is no such file", file=chosen, remedy="give --class-sets FILE.json") from None
-    except (ValueError, AttributeError, TypeError) as error:
-        raise DataError(f"not a table of class sets ({error})", file=chosen, remedy=remedy) from None
     known = [normalise_name(name) for name in names]
     masks = {}
     for set_name, members in sets.items():

@@ -17,7 +17,8 @@ from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality, 
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
-from hardlook.harness.tally import Entry, SumTally, score_tally
+from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
+from hardlook.harness.verdicts import describe_kind
 from hardlook.metrics.mean_iou import class_iou
 from hardlook.open_vocabulary.cards import DATA_LICENCE, misname_half
 from hardlook.open_vocabulary.miou.evaluation import (
@@ -30,7 +31,7 @@ from hardlook.open_vocabulary.miou.evaluation import (
 )
 from hardlook.open_vocabulary.miou.options import SemanticOptions, mean_over, mean_over_reading
 from hardlook.open_vocabulary.miou.report import describe_unit, draw_unit
-from hardlook.open_vocabulary.miou.scores import VANILLA, note_empty_images, overall_scores, per_image_miou
+from hardlook.open_vocabulary.miou.scores import VANILLA, count_basis, note_empty_images, overall_scores, per_image_miou
 from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.record_columns import read_label_names
 from hardlook.open_vocabulary.sections import find_scores, find_scores_by_class
@@ -81,11 +82,15 @@ def _tally(counts: NDArray[np.int64], names: list[str], options: ClosedMiouOptio
         return np.concatenate([overall_scores(sums, over), class_iou(sums)], axis=-1)
 
     reading = f"mean-over={over}"
-    entries = [Entry(name, len(counts), where, reading if name == "miou" else "") for name in VANILLA]
-    images = (counts[:, 1:].sum(1) > 0).sum(0)
-    entries += [Entry("iou", int(n), {**where, "class": name}) for name, n in zip(names, images, strict=True)]
+    present = counts[:, 1:].sum(1) > 0
+    images = present.sum(0)
+    basis = count_basis(present)
+    entries = [Entry(name, slice=where, reading=reading if name == "miou" else "", **basis) for name in VANILLA]
+    entries += [
+        Entry("iou", int(n), {**where, "class": name}, clusters=int(n)) for name, n in zip(names, images, strict=True)
+    ]
     key = ("closed-miou", "bootstrap", *where.values())
-    return SumTally(tuple(entries), counts.reshape(len(counts), -1), statistic, key, "image")
+    return SumTally(with_ranges(entries), counts.reshape(len(counts), -1), statistic, key, "image")
 
 
 def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> Sequence[pl.DataFrame]:
@@ -123,18 +128,7 @@ def _build_classes(scorecard: Scorecard) -> Section:
         axis="IoU",
         references=(("mIoU", scorecard.get("miou").value),),
     )
-    return Section("Classes", _describe_weakest(ranked), (chart,))
-
-
-def _describe_weakest(ranked: Sequence[Score]) -> str:
-    """The three weakest classes; those that share the last place are counted."""
-    shown = ranked[-3:][::-1]
-    if not shown:
-        return ""
-    names = ", ".join(f"{score.slice['class']} ({score.value:.2f})" for score in shown)
-    tied = sum(score.value == shown[-1].value for score in ranked[:-3])
-    more = f", and {tied} more with {shown[-1].value:.2f}" if tied else ""
-    return f"The weakest classes are {names}{more}."
+    return Section("Classes", describe_kind(scorecard, ranked, "IoU of a class", ("class",)), (chart,))
 
 
 def _build_contexts(scorecard: Scorecard) -> Section | None:
@@ -144,7 +138,7 @@ def _build_contexts(scorecard: Scorecard) -> Section | None:
     chart = DotChart(
         "mIoU in each context",
         "The same score over the images of one context. A class that does not occur in a context but is predicted "
-        "there counts as 0 (unless the reading is gt-only), so all contexts may lie below the whole.",
+        "there counts as 0 (unless the reading is gt-only), so all contexts may lie below all images together.",
         tuple(score_dot(score, score.slice["context"]) for score in ranked),
         axis="mIoU",
         references=(("all images", scorecard.get("miou").value),),
@@ -164,12 +158,21 @@ def _build_contexts(scorecard: Scorecard) -> Section | None:
         row_axis="class",
         column_axis="context",
     )
-    best, worst = ranked[0], ranked[-1]
-    text = (
-        f"From {best.slice['context']} ({best.value:.3f}) to {worst.slice['context']} ({worst.value:.3f}): "
-        f"a span of {best.value - worst.value:.3f} that the mean over all images hides."
-    )
+    text = describe_kind(scorecard, ranked, "mIoU in a context", ("context",))
+    if note := _explain_lower_contexts(ranked, scorecard.get("miou").value):
+        text = f"{text} {note}"
     return Section("Contexts", text, (chart, heat))
+
+
+def _explain_lower_contexts(ranked: Sequence[Score], whole: float) -> str:
+    """Why all contexts can lie below the score over all images; empty where they do not."""
+    if not ranked or ranked[0].value >= whole:
+        return ""
+    return (
+        f"All images together have {whole:.3f}, more than any context: that is no mean of these values. A class that "
+        "is rare in a context, or predicted there and never true, counts there as a whole class with an IoU near 0; "
+        "over all images its other pixels outweigh that."
+    )
 
 
 def _build_confusions(records: pl.DataFrame) -> Section | None:

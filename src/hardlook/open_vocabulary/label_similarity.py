@@ -139,7 +139,8 @@ def _note_treatments(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:
     for label, how in treated:
         ways.setdefault(how.split(":")[0], []).append(label)
     return tuple(
-        LeftOut("labels with a special treatment", len(names), how, tuple(names[:5])) for how, names in ways.items()
+        LeftOut("labels with a special treatment", len(names), how, tuple(names[:5]), kept=True)
+        for how, names in ways.items()
     )
 
 
@@ -150,11 +151,11 @@ def _note_doubtful_senses(names: Sequence[str], sets: Sequence[LabelSet], *, own
     borrowed = [name for name in missing if any(find_label(one, name) for one in _fallback_sets())]
     if own_data and borrowed:
         why = "no --labels names them: their senses are those of the planted world or VOC"
-        notes.append(LeftOut("borrowed senses", len(borrowed), why, tuple(borrowed[:5])))
+        notes.append(LeftOut("borrowed senses", len(borrowed), why, tuple(borrowed[:5]), kept=True))
     if len(sets) == 2:
         both = [(name, find_label(sets[0], name), find_label(sets[1], name)) for name in names]
         split = [name for name, one, other in both if one and other and one.synset != other.synset]
         if split:
             why = "truth and predictions give the name two senses; it counts as one label, in the truth's sense"
-            notes.append(LeftOut("names with two senses", len(split), why, tuple(split[:5])))
+            notes.append(LeftOut("names with two senses", len(split), why, tuple(split[:5]), kept=True))
     return notes

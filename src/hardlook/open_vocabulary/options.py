@@ -7,6 +7,7 @@ from typing import Literal
 
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.scorecard import Reading
+from hardlook.harness.stats.intervals import Method
 from hardlook.similarity.label_synsets import UnknownPolicy
 from hardlook.similarity.measures import find_measure
 
@@ -27,6 +28,7 @@ class SceneOptions(BenchmarkOptions):
     keep_predictions: bool = option(True, "Store predictions, so that the report can show them.", changes="answers")
     resamples: int = option(2000, "Bootstrap resamples behind each interval.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+    interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
 
 
 class SimilarityOptions(SceneOptions):

@@ -9,6 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.images import decode_picture
+from hardlook.errors import DataError
 from hardlook.models.roles import Image, LabelMap
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ def decode_label_map(png: bytes) -> LabelMap:
     >>> decode_label_map(encode_label_map(np.array([[-1, 0, 300]], np.int32)))
     array([[ -1,   0, 300]], dtype=int32)
     """
-    stored = cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED)
+    stored = decode_picture(png, cv2.IMREAD_UNCHANGED)
+    if stored is None or stored.ndim != 2:
+        raise DataError("a label map in the records is damaged", remedy="run again")
     return np.asarray(stored, np.int32) - 1
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial
-from hardlook.rclicks.evaluation import SCHEMA, evaluate_units
+from hardlook.rclicks.evaluation import SCHEMA, evaluate_each, evaluate_units
 from hardlook.rclicks.options import RClicksOptions, get_readings
 from hardlook.rclicks.published import list_results, list_tables, published_slice
 from hardlook.rclicks.report import build_sections, describe_unit, draw_unit
@@ -42,6 +42,7 @@ RCLICKS = Benchmark(
     schema=SCHEMA,
     list_units=list_units,
     evaluate=evaluate_units,
+    evaluate_each=evaluate_each,
     score=partial(score_records, CARD),
     report=build_sections,
     prepare=prepare_unit,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
+from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.report.json_values import dump_json
 
@@ -376,4 +377,4 @@ def _check_choice(flag: str, value: str, known: tuple[str, ...]) -> None:
 
 
 def _print_results(document: Mapping[str, Any], files: list[str], as_json: bool) -> None:
-    typer.echo(dump_json(document) if as_json else "\n\n".join([*document.get("in_words", ()), "\n".join(files)]))
+    print_output(dump_json(document) if as_json else "\n\n".join([*document.get("in_words", ()), "\n".join(files)]))

@@ -1,13 +1,13 @@
-"""Clicking on instances with a model, and the record of each: every click and its counts, as whole numbers.
+"""Evaluate a model on instances by simulated clicks; an instance's record has every click and its pixel counts.
 
-Each image is opened once for all of its instances, and the courses of an instance click in step.
+Each image is opened once for all of its instances, and all courses of an instance make their n-th click together.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -15,15 +15,17 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.data.images import decode_picture
 from hardlook.data.rle import encode
-from hardlook.errors import ModelError
+from hardlook.errors import DataError, ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.roles import Session
 from hardlook.rclicks.click_models import build_click_model, describe_click_model
-from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, clicking_groups, find_groups
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, find_groups, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import FirstClicks, Trajectories, simulate_clicks, simulate_first_clicks
-from hardlook.rclicks.clicks.simulation_runner import run_simulations
+from hardlook.rclicks.clicks.simulation_runner import iterate_simulations
 from hardlook.rclicks.options import RClicksOptions
 from hardlook.rclicks.units import InstanceUnit
 
@@ -56,27 +58,31 @@ SCHEMA = RecordSchema(
         Column("last_masks", "text", "run lengths of the last masks: centre rule, worst group", "picture"),
     )
 )  # fmt: skip
-LONGEST_KEPT = 320  # side in pixels of a stored mean mask
+MAX_MEAN_MASK_SIDE = 320  # pixels
 SIZES = (("small", 0.01), ("medium", 0.1), ("large", 1.01))
 
 
 def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
     """One record per prepared unit."""
+    return list(evaluate_each(units, model))
+
+
+def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
+    """Yield the record of each prepared unit, in their order, as soon as its clicks are done."""
     if model is None:
         remedy = "`hardlook models --role promptable-segmenter` lists some"
         raise ModelError("RClicks needs a model that answers clicks", remedy=remedy)
     options: RClicksOptions = units[0].payload.options
     click_model = build_click_model(options.clicks, options.clicks_args).model
-    courses = (BASE, *clicking_groups(options.groups), *(HALVES if options.halves else ()))
+    courses = (BASE, *make_clicking_groups(options.groups), *(HALVES if options.halves else ()))
     rules = Rules(options.rounds, options.group_rule, options.perfect, options.seed)
     opened: Counter[str] = Counter()
 
     def open_image(unit: Unit) -> Session:
         opened[unit.group] += 1
-        session: Session = model.open(unit.payload.instance.image)
-        return session
+        return CheckedSession(model, unit.payload.instance.image)
 
-    # Simulations with the same function share its session.
+    # `run_simulations` calls a function once: simulations with the same one share its session.
     sources: dict[str, Callable[[], Session]] = {}
     simulations: list[tuple[Callable[[], Session], Any]] = []
     for unit in units:
@@ -85,15 +91,14 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
         simulations.append((source, simulate_clicks(instance, courses, click_model, rules)))
         if people is not None and len(people):
             simulations.append((source, simulate_first_clicks(instance, people)))
-    results = iter(run_simulations(simulations, prompts_per_call=options.prompts_a_call))
+    results = iterate_simulations(simulations, prompts_per_call=options.prompts_a_call)
     clicks = describe_click_model(options.clicks, options.clicks_args)
-    records = []
     for unit in units:
         clicked, people = next(results), unit.payload.people
         first_clicks = next(results) if people is not None and len(people) else None
-        # An image counts as opened for the first of its units.
-        records.append(make_record(unit, clicked, first_clicks, opened.pop(unit.group, 0), model, clicks))
-    return records
+        # An image counts as opened for the first of its units, also where that was evaluated before a run was resumed.
+        times = opened.pop(unit.group, 0) if unit.payload.first_of_image else 0
+        yield make_record(unit, clicked, first_clicks, times, model, clicks)
 
 
 def make_record(
@@ -106,8 +111,8 @@ def make_record(
     height, width = target.shape
     points = np.zeros((0, 2)) if people is None or payload.people is None else payload.people
     mobile = np.zeros(len(points), bool) if payload.mobile is None else payload.mobile
-    whose = "simulated people" if payload.simulated_people else "people"
-    worst = worst_group(clicked.courses, clicked.intersection / np.maximum(clicked.union, 1))
+    who_clicked = "simulated people" if payload.simulated_people else "people"
+    worst = find_worst_group(clicked.courses, clicked.intersection / np.maximum(clicked.union, 1))
     return {
         "unit": unit.id,
         "dataset": payload.dataset,
@@ -118,18 +123,18 @@ def make_record(
         "pixels": int(target.sum()),
         "courses": ",".join(clicked.courses),
         "rounds": clicked.x.shape[1],
-        "x": _flat(clicked.x),
-        "y": _flat(clicked.y),
-        "positive": _flat(clicked.positive),
-        "intersection": _flat(clicked.intersection),
-        "union": _flat(clicked.union),
+        "x": _to_int_list(clicked.x),
+        "y": _to_int_list(clicked.y),
+        "positive": _to_int_list(clicked.positive),
+        "intersection": _to_int_list(clicked.intersection),
+        "union": _to_int_list(clicked.union),
         "fallbacks": int(clicked.fallbacks),
-        "people": whose if len(points) else "",
+        "people": who_clicked if len(points) else "",
         "user_x": points[:, 0].tolist(),
         "user_y": points[:, 1].tolist(),
-        "user_mobile": _flat(mobile) if len(points) else [],
-        "user_intersection": _flat(people.intersection) if people else [],
-        "user_union": _flat(people.union) if people else [],
+        "user_mobile": _to_int_list(mobile) if len(points) else [],
+        "user_intersection": _to_int_list(people.intersection) if people else [],
+        "user_union": _to_int_list(people.union) if people else [],
         "opened": opened,
         "conduct": str(getattr(model, "conduct", "")),
         "clicks": clicks,
@@ -139,7 +144,7 @@ def make_record(
 
 
 def classify_size(share: float) -> str:
-    """The object's size by its share of the frame.
+    """The size class (small, medium, large) of an object that covers `share` of the frame.
 
     >>> [classify_size(share) for share in (0.005, 0.05, 1.0)]
     ['small', 'medium', 'large']
@@ -149,7 +154,7 @@ def classify_size(share: float) -> str:
 
 def encode_shares(shares: NDArray[np.float32]) -> bytes:
     """Shares (H, W) in [0, 1] as a grey PNG of at most 320 pixels per side."""
-    factor = min(1.0, LONGEST_KEPT / max(shares.shape))
+    factor = min(1.0, MAX_MEAN_MASK_SIDE / max(shares.shape))
     size = (max(1, round(shares.shape[1] * factor)), max(1, round(shares.shape[0] * factor)))
     small = cv2.resize(shares, size, interpolation=cv2.INTER_AREA)
     return bytes(cv2.imencode(".png", np.rint(small * 255).astype(np.uint8))[1])
@@ -157,15 +162,18 @@ def encode_shares(shares: NDArray[np.float32]) -> bytes:
 
 def decode_shares(png: bytes) -> NDArray[np.float32]:
     """Shares from the PNG of `encode_shares`, at the size that was stored."""
-    return np.asarray(cv2.imdecode(np.frombuffer(png, np.uint8), cv2.IMREAD_UNCHANGED), np.float32) / np.float32(255)
+    stored = decode_picture(png, cv2.IMREAD_UNCHANGED)
+    if stored is None:
+        raise DataError("a picture in the records is damaged", remedy="run again")
+    return np.asarray(stored, np.float32) / np.float32(255)
 
 
-def worst_group(courses: Sequence[str], ious: NDArray[np.float64]) -> int:
+def find_worst_group(courses: Sequence[str], ious: NDArray[np.float64]) -> int:
     """The index of the group with the smallest mean IoU; `ious` (courses, rounds)."""
     groups = find_groups(courses)
     return groups[int(np.argmin(ious[groups].mean(1)))]
 
 
-def _flat(numbers: NDArray[Any]) -> list[int]:
-    flat: list[int] = np.asarray(numbers).astype(np.int64).ravel().tolist()
-    return flat
+def _to_int_list(numbers: NDArray[Any]) -> list[int]:
+    integers: list[int] = np.asarray(numbers).astype(np.int64).ravel().tolist()
+    return integers

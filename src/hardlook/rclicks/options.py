@@ -7,6 +7,7 @@ from typing import Literal, cast
 from hardlook.errors import OptionError
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
+from hardlook.harness.stats.intervals import Method
 from hardlook.metrics.click_robustness import FailureReading
 
 # What the values of each reading mean; the first is the default.
@@ -62,6 +63,7 @@ class RClicksOptions(BenchmarkOptions):
     scenes: int = option(24, "Scenes of the planted world, without --data.", changes="units", ge=2, le=100_000)
     resamples: int = option(1000, "Bootstrap resamples (of images) behind the intervals.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+    interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
 
     @property
     def planted(self) -> bool:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from hardlook.data.rle import decode
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
-from hardlook.harness.scorecard import Scorecard, find_score
+from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import (
     CurveChart,
     DotChart,
@@ -29,12 +29,13 @@ from hardlook.harness.sections import (
     Table,
     score_dot,
 )
-from hardlook.harness.tally import Draws, Entry, estimate_tally
+from hardlook.harness.tally import SHARE, Draws, Entry, estimate_tally
+from hardlook.harness.verdicts import judge
 from hardlook.metrics.click_robustness import clicks_to_reach, failures
 from hardlook.metrics.regions import crop_around
 from hardlook.models.roles import Mask
 from hardlook.rclicks.clicks.courses import BASE, find_groups
-from hardlook.rclicks.evaluation import decode_shares, worst_group
+from hardlook.rclicks.evaluation import decode_shares, find_worst_group
 from hardlook.rclicks.leaderboard import build_leaderboard
 from hardlook.rclicks.scores import TARGET, ClickResults, Difficulty, measure_difficulty, read_results, tally_datasets
 from hardlook.rclicks.units import read_instance
@@ -100,12 +101,15 @@ def _cost_section(table: ClickResults, scorecard: Scorecard, clicks: str) -> Sec
 def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> list[str]:
     sample, base, spread, range_ = (find_score(scorecard, name) for name in ("noc90", "noc90-base", "dsb", "dgr"))
     if sample is None or base is None or spread is None or range_ is None:
-        return []
+        undefined = [score for score in scorecard.scores if score.name == "dsb" and not score.slice and score.reason]
+        return [f"What clicks off the centre cost is undefined: {score.reason}." for score in undefined]
     datasets = " of each dataset" if len(_slice_values(scorecard, "dataset")) > 1 else ""
     words = [
         f"To reach 90 % IoU the centre rule takes {base.value:.2f} clicks and clicks by `{clicks}` take "
-        f"{sample.value:.2f}: {_format_change(spread.value)}, in the mean over instances{datasets}.",
-        f"Clicks in places that it finds improbable take {_format_change(range_.value)} than those in probable ones.",
+        f"{sample.value:.2f}. Instance by instance that is {_format_change(spread)}: the mean of the ratios of single "
+        f"instances{datasets}, which is not the ratio of those two means. {judge(spread).why}".strip(),
+        f"Clicks in places that it finds improbable take {_format_change(range_)} than those in probable ones, in the "
+        f"mean of ratios too. {judge(range_).why}".strip(),
     ]
     if share := float(failures(table.intersection, table.union, TARGET, "ours").mean()):
         words.append(
@@ -115,13 +119,16 @@ def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> l
     return words
 
 
-def _format_change(percent: float) -> str:
-    """A change of the number of clicks.
+def _format_change(score: Score) -> str:
+    """A change of the number of clicks with its interval.
 
-    >>> _format_change(12.34), _format_change(-2.0)
+    >>> _format_change(Score("dsb", 12.34, 9)), _format_change(Score("dsb", -2.0, 9))
     ('12.3 % more clicks', '2.0 % fewer clicks')
     """
-    return f"{abs(percent):.1f} % {'fewer' if percent < 0 else 'more'} clicks"
+    text = f"{abs(score.value):.1f} % {'fewer' if score.value < 0 else 'more'} clicks"
+    if score.interval is None:
+        return text
+    return f"{text} ({score.interval.low:+.1f} to {score.interval.high:+.1f} %)".replace("-", "\N{MINUS SIGN}")
 
 
 def _group_section(table: ClickResults, scorecard: Scorecard) -> Section:
@@ -208,7 +215,7 @@ def _draw_curves(table: ClickResults) -> CurveChart:
     rounds = table.iou.shape[2]
     drawn = []
     for name, values in lines.items():
-        tally = tally_datasets(values, table, [Entry("iou", len(table))] * rounds, ("rclicks", "curves"))
+        tally = tally_datasets(values, table, [Entry("iou", len(table), range=SHARE)] * rounds, ("rclicks", "curves"))
         band = estimate_tally(tally, Draws(resamples=RESAMPLES))
         low, high = [one.interval.low for one in band], [one.interval.high for one in band]
         drawn.append(Line(name, range(1, rounds + 1), [one.value for one in band], low, high))
@@ -240,6 +247,7 @@ def _draw_group_map(table: ClickResults) -> HeatMap:
 def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
     """The instances whose result depends most on the click, and those where clicks off the centre cost most."""
     order = np.argsort(-difficulty.ratio, kind="stable")
+    order = order[difficulty.deviation[order] > 0]  # without a spread it does not matter which click it is
     lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
     shown = (
         Gallery(
@@ -303,7 +311,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
     courses, rounds = record["courses"].split(","), record["rounds"]
     shape = (len(courses), rounds)
     ious = np.reshape(record["intersection"], shape) / np.maximum(np.reshape(record["union"], shape), 1)
-    worst = worst_group(courses, ious)
+    worst = find_worst_group(courses, ious)
     base_mask, worst_mask = (decode(mask) for mask in json.loads(record["last_masks"]))
     pictures = [Picture("the object", instance.image, mask=instance.target)]
     for place, name, mask in ((0, "centre clicks", base_mask), (worst, courses[worst], worst_mask)):

@@ -7,6 +7,7 @@ a dataset. Slices by size pool the instances of all datasets. Intervals resample
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,7 +19,8 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, Quality, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, SumTally, score_tally
+from hardlook.harness.stats.jackknife import Range
+from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
 from hardlook.metrics.click_robustness import (
     Change,
     FailureReading,
@@ -101,6 +103,10 @@ TARGET = 90
 # Means per instance here; scores multiply them by the number of instances.
 COUNTED = ("nof", "nof-base", "dsb-nof", "dgr-nof", "dhh-nof")
 
+# Differences of numbers of clicks. Where no course reaches 90 % they would be 0, as of the best of models.
+OF_CLICKS = ("dsb", "dgr", "dhh", "noc90-std", "nof-std", "dsb-nof", "dgr-nof", "dhh-nof")
+UNREACHED = "no course reaches 90 % IoU, so that differences in clicks do not show"
+
 ORDER = {meaning.name: place for place, meaning in enumerate(SCORES)}
 
 
@@ -178,7 +184,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOp
     scores: list[Score] = []
     for some, where in _slices(table):
         here = [*score_tally(_tally(some, options, where), options), *_failure_spread(some, options, where)]
-        scores += sorted(here, key=lambda score: ORDER[score.name])
+        scores += [_mark_unreached(score, some) for score in sorted(here, key=lambda score: ORDER[score.name])]
     scores += [score for tally in _groups(table) for score in score_tally(tally, options)]
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(table, options))
 
@@ -217,10 +223,46 @@ def _tally(table: ClickResults, options: RClicksOptions, where: Mapping[str, str
     entries = []
     for name, values in statistics.items():
         reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
-        n = int((~np.isnan(values)).sum())
-        entries.append(Entry(name, n, dict(where), reading, _comparable(name, n, options, where)))
+        used = ~np.isnan(values)
+        n, images = int(used.sum()), len(set(zip(table.dataset[used], table.image[used], strict=True)))
+        words = _comparable(name, n, options, where)
+        entries.append(Entry(name, n, dict(where), reading, words, clusters=images))
     key = ("rclicks", "bootstrap", "/".join(where.values()))
-    return tally_datasets(np.stack(columns, axis=1), table, entries, key)
+    ranges = name_ranges(table.iou.shape[2], float(counts.mean()))
+    return tally_datasets(np.stack(columns, axis=1), table, with_ranges(entries, ranges), key)
+
+
+def name_ranges(rounds: int, instances: float) -> dict[str, Range]:
+    """By score its lowest and highest value; `instances` is their mean number over datasets.
+
+    >>> name_ranges(20, 50.0)["noc85"], name_ranges(20, 50.0)["dsb-nof"]
+    ((1.0, 20.0), (-50.0, 50.0))
+    """
+    clicks, percent, change = (1.0, float(rounds)), (0.0, 100.0), (-100.0, 100.0)
+    ranges: dict[str, Range] = {f"noc{one}{ending}": clicks for one in PERCENTS for ending in ("", "-base")}
+    for name in ("dsb", "dgr", "dhh"):
+        ranges |= {name: (-100.0, math.inf), f"{name}-nof": (-instances, instances), f"{name}-iou": change}
+    for name in ("auc", "sample-iou1", "user-iou1"):
+        ranges |= {name: percent, f"{name}-std": percent}
+    unlimited = dict.fromkeys(("noc90-std", "nsr", "nsr1"), (0.0, math.inf))
+    failed = dict.fromkeys(("nof", "nof-base"), (0.0, instances))
+    return ranges | unlimited | failed | dict.fromkeys(("auc-base", "base-iou1"), percent)
+
+
+def _mark_unreached(score: Score, table: ClickResults) -> Score:
+    """Undefined, with the reason, where no course of these instances reaches the target: all are cut off alike."""
+    if score.name not in OF_CLICKS or not failures(table.intersection, table.union, TARGET, "ours").all():
+        return score
+    return Score(
+        score.name,
+        math.nan,
+        0,
+        slice=score.slice,
+        reading=score.reading,
+        comparable=score.comparable,
+        rests_on=score.rests_on,
+        reason=UNREACHED,
+    )
 
 
 def _groups(table: ClickResults) -> Iterator[SumTally]:
@@ -230,8 +272,8 @@ def _groups(table: ClickResults) -> Iterator[SumTally]:
     for place in table.groups:
         group = table.courses[place]
         entries = [Entry(name, len(table), {"group": group}) for name in ("noc90", "auc")]
-        columns = np.stack([noc[:, place], area[:, place]], axis=1)
-        yield tally_datasets(columns, table, entries, ("rclicks", "bootstrap", f"group {group}"))
+        columns, ranges = np.stack([noc[:, place], area[:, place]], axis=1), name_ranges(table.iou.shape[2], 0.0)
+        yield tally_datasets(columns, table, with_ranges(entries, ranges), ("rclicks", "bootstrap", f"group {group}"))
 
 
 def _failure_spread(table: ClickResults, options: RClicksOptions, where: Mapping[str, str]) -> list[Score]:
@@ -263,8 +305,8 @@ def _left_out(table: ClickResults, options: RClicksOptions) -> tuple[LeftOut, ..
         notes.append(LeftOut("instances in NSR@1 and the spread of User@1", len(alone), why, tuple(alone[:5])))
     if never := int(failures(table.intersection, table.union, TARGET, "ours").sum()):
         rounds = table.iou.shape[2]
-        why = f"kept, as {rounds} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
-        notes.append(LeftOut("courses that never reach 90 % IoU", never, why))
+        why = f"they count as {rounds} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
+        notes.append(LeftOut("courses that never reach 90 % IoU", never, why, kept=True))
     lost = np.flatnonzero(table.iou[:, table.groups].max((1, 2)) == 0)
     if len(lost):
         why = "no group's mask ever met the object, so that NSR is undefined"

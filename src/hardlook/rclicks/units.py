@@ -39,6 +39,7 @@ class InstanceUnit:
     source: ObjectInstance | None = None
     scene: tuple[PlantedWorld, int] | None = None
     simulated_people: bool = False
+    first_of_image: bool = True
     people: Points | None = field(default=None, repr=False)
     mobile: NDArray[np.bool_] | None = field(default=None, repr=False)
     instance: Instance | None = field(default=None, repr=False)
@@ -70,6 +71,8 @@ def list_units(options: RClicksOptions) -> UnitList:
     if options.users not in (PLANTED_USERS, NO_USERS):
         instances, notes = join_user_clicks(instances, read_clicks(Path(options.users).expanduser()))
         left_out += notes
+    firsts = {(one.dataset, one.image): one for one in reversed(instances)}
+    instances = [replace(one, first_of_image=firsts[one.dataset, one.image] is one) for one in instances]
     return UnitList(map(_make_unit, instances), left_out)
 
 
@@ -133,7 +136,7 @@ def _left_out_clicks(units: Sequence[InstanceUnit], table: ClickTable, unmatched
     if later := len(table) - len(table.first()):
         notes.append(LeftOut("people's clicks of later rounds (fn, fp)", later, "only first clicks are used here"))
     if table.clipped:
-        notes.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
+        notes.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge", kept=True))
     return notes
 
 

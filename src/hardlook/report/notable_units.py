@@ -58,8 +58,10 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
     elsewhere = [kind for kind in _TITLES if notable[kind] and kind not in kept]
     if not kept:
         return None
-    records = get_light_records(scored, [unit for units in kept.values() for unit in units])
-    known = {row["unit"]: row for row in compute_expected_qualities(qualities, slices, quality).iter_rows(named=True)}
+    chosen = [unit for units in kept.values() for unit in units]
+    records = get_light_records(scored, chosen)
+    expected = compute_expected_qualities(qualities, slices, quality)
+    known = {row["unit"]: row for row in expected.filter(expected["unit"].is_in(chosen)).iter_rows(named=True)}
     galleries = []
     for kind, units in kept.items():
         title, caption = _TITLES[kind]

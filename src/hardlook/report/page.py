@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,18 +15,20 @@ from hardlook.harness.scorecard import Reading, Score, Scorecard
 from hardlook.harness.sections import Gallery, Section
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import draw
-from hardlook.report.formatting import format_count, format_interval, format_number, is_number, pluralize
+from hardlook.report.formatting import format_count, format_number, pluralize
 from hardlook.report.galleries import Pictures, Records, draw_gallery
 from hardlook.report.html_tables import draw_block_name, draw_html_table
 from hardlook.report.json_values import dump_json
 from hardlook.report.markup import element, render_inline, render_paragraphs, strip_backticks
-from hardlook.report.score_display import build_card, choose_score_decimals, format_score_interval, get_bounds
+from hardlook.report.score_display import build_card, choose_score_decimals, format_score_interval
 from hardlook.report.scorecard_tables import (
     build_all_scores_table,
     build_left_out_table,
+    build_noted_table,
     factor_out_constant_columns,
     list_headline_scores,
 )
+from hardlook.report.slice_statements import describe_slices
 from hardlook.report.templates import render_template
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def render_page(
         facts=_list_facts(scorecard, date or _find_date(provenance)),
         summary=Markup(render_paragraphs(summary)),
         contents=[*_BEFORE, *_list_contents(sections), *_AFTER, _PROVENANCE],
-        behind=find_slice_extremes(scorecard, {name: meaning.title for name, meaning in known.items()}),
+        behind=describe_slices(scorecard, {name: meaning.title for name, meaning in known.items()}),
         cards=[build_card(score, known.get(score.name)) for score in chosen],
         guide=[(term, Markup(render_inline(text))) for term, text in build_reading_guide(scorecard, chosen)],
         more_headlines=f"{format_count(more, 'more score')} over all units in the table of all scores." if more else "",
@@ -188,11 +189,17 @@ def _list_contents(sections: Sequence[Section]) -> list[tuple[str, str]]:
 
 
 def _draw_left_out(scorecard: Scorecard) -> str:
-    if not scorecard.left_out:
-        return element("p", "Nothing was left out of the scores.")
-    table = build_left_out_table(scorecard)
-    drawn = draw_html_table("left-out", table.columns, table.rows, title=table.title)
-    return drawn + draw_block_name("table", "left-out")
+    drawn = element("p", "Nothing was left out of the scores.")
+    if scorecard.left_out:
+        table = build_left_out_table(scorecard)
+        drawn = draw_html_table("left-out", table.columns, table.rows, title=table.title)
+        drawn += draw_block_name("table", "left-out")
+    if scorecard.noted:
+        table = build_noted_table(scorecard)
+        drawn += element("h3", table.title) + element("p", table.caption)
+        drawn += draw_html_table("noted", table.columns, table.rows, title=table.title)
+        drawn += draw_block_name("table", "noted")
+    return drawn
 
 
 def _prepare_reading(reading: Reading) -> dict[str, Markup | str]:
@@ -282,56 +289,3 @@ def _explain_count(score: Score | None) -> str:
             f"{format_count(score.interval.n, score.interval.resampled)}."
         )
     return f"{text} With four times the units an interval is about half as wide."
-
-
-@dataclass(frozen=True)
-class SliceExtremes:
-    """One score over one kind of slice: its title, the kind, and texts of its lowest and highest value."""
-
-    name: str
-    by: str
-    lowest: str
-    highest: str
-
-
-def find_slice_extremes(
-    scorecard: Scorecard, titles: Mapping[str, str] | None = None, most: int = 4
-) -> list[SliceExtremes]:
-    """Scores whose lowest and highest slices have intervals that do not overlap: the first score per kind of slice.
-
-    >>> from hardlook.harness.stats.intervals import Interval
-    >>> def score(value, name):
-    ...     interval = Interval(value - 0.1, value + 0.1, 0.95, "percentile", 9, "image")
-    ...     return Score("iou", value, 9, interval, {"class": name})
-    >>> card = Scorecard("b", "1", "m", (score(0.2, "cat"), score(0.8, "dog"), score(0.5, "cow")))
-    >>> find_slice_extremes(card)[0].lowest, find_slice_extremes(card)[0].highest
-    ('0.200 (0.100 to 0.300) for cat', '0.800 (0.700 to 0.900) for dog')
-    """
-    groups: dict[tuple[str, tuple[str, ...]], list[Score]] = {}
-    for score in scorecard.scores:
-        if score.slice and is_number(score.value) and format_score_interval(score):
-            groups.setdefault((score.name, tuple(sorted(score.slice))), []).append(score)
-    extremes: dict[tuple[str, ...], SliceExtremes] = {}
-    for (name, _), scores in groups.items():
-        # A property with the same value in all slices is not named.
-        keys = tuple(key for key in scores[0].slice if len({score.slice[key] for score in scores}) > 1)
-        low, high = min(scores, key=lambda score: score.value), max(scores, key=lambda score: score.value)
-        assert low.interval is not None and high.interval is not None
-        if not keys or keys in extremes or low.interval.high >= high.interval.low:
-            continue
-        decimals = min(choose_score_decimals(low), choose_score_decimals(high))
-        ends = (
-            _describe_extreme([score for score in scores if score.value == end.value], keys, decimals)
-            for end in (low, high)
-        )
-        extremes[keys] = SliceExtremes((titles or {}).get(name) or name, " and ".join(keys), *ends)
-    return list(extremes.values())[:most]
-
-
-def _describe_extreme(scores: Sequence[Score], keys: Sequence[str], decimals: int) -> str:
-    """A value and its slice; of slices with the same value the first is named and the others are counted."""
-    first = scores[0]
-    where = ", ".join(first.slice[key] for key in keys)
-    more = f" and {len(scores) - 1} more" if len(scores) > 1 else ""
-    bounds = format_interval(*get_bounds(first), decimals)
-    return f"{format_number(first.value, decimals)} ({bounds}) for {where}{more}"

@@ -129,7 +129,8 @@ def load_unit_pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Se
     if not wanted:
         return {}
     try:
-        units = {unit.id: unit for unit in scored.benchmark.list_units(scored.options)}
+        chosen = set(wanted)
+        units = {unit.id: unit for unit in scored.benchmark.list_units(scored.options) if unit.id in chosen}
     except (HardlookError, OSError) as error:
         return {name: f"the data cannot be read any more: {error}" for name in wanted}
     records = scored.whole_records(list(wanted))

@@ -36,6 +36,7 @@ def build_card(score: Score, meaning: ScoreMeaning | None = None) -> dict[str, s
         "name": title,
         "code": " ".join(filter(None, (score.name if title != score.name else "", score.reading))),
         "value": format_number(score.value, choose_score_decimals(score)) if known else "undefined",
+        "reason": "" if known else score.reason,
         "direction": meaning.direction,
         "bar": Markup(draw_interval_bar(score)),
         "interval": _describe_interval(score),
@@ -57,6 +58,27 @@ def choose_score_decimals(score: Score) -> int:
 def format_score_interval(score: Score) -> str:
     """The interval as `low to high`; empty where there is none."""
     return format_interval(*get_bounds(score), choose_score_decimals(score))
+
+
+def format_basis(score: Score) -> str:
+    """What a score rests on, such as `57 query images, 1 class`; empty where that was not kept.
+
+    >>> format_basis(Score("scs", 0.5, 9, rests_on={"query image": 57, "class": 1}))
+    '57 query images, 1 class'
+    """
+    return ", ".join(format_count(count, what) for what, count in score.rests_on.items())
+
+
+def format_undefined(score: Score) -> str:
+    """The share of undefined resamples; empty where there are none.
+
+    >>> format_undefined(Score("scs", 0.5, 9, undefined=0.7)), format_undefined(Score("scs", 0.5, 9, undefined=1e-4))
+    ('70 % of the resamples are undefined', 'less than 1 % of the resamples are undefined')
+    """
+    if not score.undefined:
+        return ""
+    share = f"{100 * score.undefined:.0f} %" if score.undefined >= 0.01 else "less than 1 %"
+    return f"{share} of the resamples are undefined"
 
 
 def draw_interval_bar(score: Score) -> str:
@@ -88,8 +110,10 @@ def draw_interval_bar(score: Score) -> str:
 
 def _describe_interval(score: Score) -> str:
     count = f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{format_number(score.n, 0)}"
-    interval, bounds = score.interval, format_score_interval(score)
+    interval, bounds, basis = score.interval, format_score_interval(score), format_basis(score)
+    undefined = format_undefined(score)
     if interval is None or not bounds:
-        return f"no interval; {count}"
-    made = f"{interval.method}, {format_count(interval.n, interval.resampled)}"
-    return f"{interval.level:.0%} interval {bounds} ({made}); {count}"
+        why = f", since {undefined}" if undefined else ""
+        return f"no interval{why}{f' ({basis})' if basis else ''}; {count}"
+    made = f"{interval.method}, {basis or format_count(interval.n, interval.resampled)}"
+    return f"{interval.level:.0%} interval {bounds} ({made}); {count}" + (f"; {undefined}" if undefined else "")

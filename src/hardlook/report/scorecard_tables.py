@@ -8,7 +8,7 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Table
 from hardlook.report.formatting import format_slice
 from hardlook.report.html_tables import Cell
-from hardlook.report.score_display import choose_score_decimals, get_bounds
+from hardlook.report.score_display import choose_score_decimals, format_basis, get_bounds
 
 
 def list_headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> list[Score]:
@@ -26,24 +26,42 @@ def build_scores_table(
     """
     scores = list_headline_scores(scorecard, chosen)
     named = titles or {}
-    rows = [(named.get(score.name) or score.name, float(score.value), *get_bounds(score), score.n) for score in scores]
-    columns = ("score", "value", "low", "high", "n")
+    rows = [(named.get(score.name) or score.name, *_list_numbers(score)) for score in scores]
+    columns, rows = _drop_empty(("score", *_NUMBERS), rows, range(5))
     return Table("Scores", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
+
+
+_NUMBERS = ("value", "low", "high", "n", "rests on", "undefined resamples")
+
+
+def _list_numbers(score: Score) -> tuple[Cell, ...]:
+    """Value, bounds and n; what the score rests on, and the share of resamples in which it is undefined, if not 0."""
+    return (float(score.value), *get_bounds(score), score.n, format_basis(score), score.undefined or None)
+
+
+def _drop_empty(
+    columns: Sequence[str], rows: Sequence[tuple[Cell, ...]], always: Collection[int]
+) -> tuple[list[str], list[tuple[Cell, ...]]]:
+    """The table without columns that are empty in every row, those in `always` excepted."""
+    kept = [
+        index for index in range(len(columns)) if index in always or any(row[index] not in (None, "") for row in rows)
+    ]
+    return [columns[index] for index in kept], [tuple(row[index] for index in kept) for row in rows]
 
 
 def build_all_scores_table(scorecard: Scorecard) -> Table:
     """Every score and slice, with reading and comparability where any score has them."""
     rows: list[tuple[Cell, ...]] = []
     for score in scorecard.scores:
-        numbers = (float(score.value), *get_bounds(score), score.n)
-        rows.append((score.name, format_slice(score.slice) or "all units", *numbers, score.reading, score.comparable))
-    columns = ("score", "slice", "value", "low", "high", "n", "reading", "comparable")
-    kept = [index for index in range(len(columns)) if index < 3 or any(row[index] not in (None, "") for row in rows)]
+        where = format_slice(score.slice) or "all units"
+        rows.append((score.name, where, *_list_numbers(score), score.reason, score.reading, score.comparable))
+    names = ("score", "slice", *_NUMBERS, "why undefined", "reading", "comparable")
+    columns, rows = _drop_empty(names, rows, range(3))
     return Table(
         "All scores and slices",
         _describe_intervals(scorecard.scores),
-        [columns[index] for index in kept],
-        [[row[index] for index in kept] for row in rows],
+        columns,
+        rows,
         _choose_decimals(scorecard.scores),
     )
 
@@ -72,6 +90,14 @@ def build_left_out_table(scorecard: Scorecard) -> Table:
     """What was left out of the scores, how often and why."""
     rows = [(item.what, item.count, item.why, ", ".join(item.examples)) for item in scorecard.left_out]
     return Table("What was left out", "", ("what", "count", "why", "for example"), rows)
+
+
+def build_noted_table(scorecard: Scorecard) -> Table:
+    """What there is to know and was not left out."""
+    rows = [(item.what, item.count, item.why, ", ".join(item.examples)) for item in scorecard.noted]
+    return Table(
+        "What else there is to know", "These are in the scores.", ("what", "count", "why", "for example"), rows
+    )
 
 
 def build_readings_table(scorecard: Scorecard) -> Table:

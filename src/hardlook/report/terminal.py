@@ -16,7 +16,13 @@ from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.report.charts.drawing import fit_scale
 from hardlook.report.formatting import format_count, format_number, format_slice, is_number, keep_finite
-from hardlook.report.score_display import choose_score_decimals, format_score_interval, get_bounds
+from hardlook.report.score_display import (
+    choose_score_decimals,
+    format_basis,
+    format_score_interval,
+    format_undefined,
+    get_bounds,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -57,6 +63,8 @@ def print_scorecard(
         console.print(build_score_table(shown, labels, "score", ranges, console.width))
         for name in dict.fromkeys(score.name for score in shown if score.name in known):
             _print_line(console, f"{name}: {known[name].meaning}", "dim")
+        for line in describe_bases(shown):
+            _print_line(console, line)
     if full:
         _print_all_slices(scorecard, console, known, ranges)
     else:
@@ -67,6 +75,27 @@ def print_scorecard(
         if len(kinds) > _MAX_KINDS:
             _print_line(console, f"and {format_count(len(kinds) - _MAX_KINDS, 'more kind')} of slices", "dim")
     _print_fine_print(scorecard, first, console, full=full)
+
+
+def describe_bases(scores: Sequence[Score]) -> list[str]:
+    """What the scores rest on, those with the same basis in one line; then why a score has no interval or no value.
+
+    >>> describe_bases([Score("scs", 0.5, 9, rests_on={"query image": 9, "class": 1}, undefined=0.7)])
+    ['scs rests on 9 query images, 1 class', 'scs has no interval: 70 % of the resamples are undefined']
+    """
+    bases: dict[str, list[str]] = {}
+    for score in scores:
+        if basis := format_basis(score):
+            bases.setdefault(basis, []).append(score.name)
+    lines = [
+        f"{', '.join(names)} {'rests' if len(names) == 1 else 'rest'} on {basis}" for basis, names in bases.items()
+    ]
+    for score in scores:
+        if score.reason and not is_number(score.value):
+            lines.append(f"{score.name} is undefined: {score.reason}")
+        elif undefined := format_undefined(score):
+            lines.append(f"{score.name}{'' if score.interval else ' has no interval'}: {undefined}")
+    return lines
 
 
 def _print_others(over_all: Sequence[Score], first: Sequence[Score], console: Console) -> None:
@@ -110,6 +139,10 @@ def _print_fine_print(scorecard: Scorecard, first: Sequence[Score], console: Con
         lines.append(
             "Left out: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in scorecard.left_out)
         )
+    if full:
+        lines += [f"Noted: {item.count} {item.what}: {item.why}" for item in scorecard.noted]
+    elif scorecard.noted:
+        lines.append("Noted: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in scorecard.noted))
     changed = {
         reading.name: f"{reading.name}={reading.value}"
         + (f" (default {reading.default})" if reading.default not in ("", reading.value) else "")

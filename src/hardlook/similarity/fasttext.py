@@ -150,7 +150,7 @@ def _read_dictionary(stream: BinaryIO, entries: int, words: Set[str], path: Path
 
 
 def _read_bytes(stream: BinaryIO, size: int, path: Path) -> bytes:
-    data = stream.read(size)
-    if len(data) < size:
-        raise DataError(f"the file ends at byte {stream.tell()}", file=path, remedy=_DAMAGED)
-    return data
+    end = path.stat().st_size
+    if not 0 <= size <= end - stream.tell():
+        raise DataError(f"the file ends at byte {end}", file=path, remedy=_DAMAGED)
+    return stream.read(size)

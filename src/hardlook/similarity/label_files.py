@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import DataError, OptionError
+from hardlook.reading import read_json, reading
 from hardlook.similarity.labels import Label, LabelSet, normalise_name
 from hardlook.similarity.wordnet.nouns import Nouns, load_nouns
 
@@ -51,23 +52,32 @@ class _Row:
 
 def read_label_file(path: Path, *, nouns: Nouns | None = None) -> LabelSet:
     """The labels of a file; a `DataError` names the row, the column and the remedy."""
+    suffix = path.suffix.lower()
+    with reading(path, "not a file of labels", remedy="write it as docs/label-tables.md shows, in UTF-8"):
+        if suffix == ".json":
+            content = _parse_json(path)
+            if _is_lvis(content):
+                return read_lvis_labels(path, nouns)
+            rows = _read_json(content, path)
+        else:
+            text = _read_utf8(path)
+            delimiters = {".csv": ",", ".tsv": "\t"}
+            rows = _read_table(text, path, delimiters[suffix]) if suffix in delimiters else _read_text(text, path)
+        return LabelSet(path.stem, "file", _make_labels(rows, path, nouns))
+
+
+def _read_utf8(path: Path) -> str:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise DataError("not UTF-8 text", file=path, remedy="save the file as UTF-8") from error
-    if path.suffix.lower() == ".json":
-        try:
-            content = json.loads(text)
-        except json.JSONDecodeError as error:
-            raise DataError(f"not JSON: {error.msg}", file=path, unit=f"line {error.lineno}") from error
-        if _is_lvis(content):
-            return read_lvis_labels(path, nouns)
-        rows = _read_json(content, path)
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        rows = _read_table(text, path, "\t" if path.suffix.lower() == ".tsv" else ",")
-    else:
-        rows = _read_text(text, path)
-    return LabelSet(path.stem, "file", _make_labels(rows, path, nouns))
+
+
+def _parse_json(path: Path) -> Any:
+    try:
+        return json.loads(_read_utf8(path))
+    except json.JSONDecodeError as error:
+        raise DataError(f"not JSON: {error.msg}", file=path, unit=f"line {error.lineno}") from error
 
 
 def read_lvis_labels(path: Path | str, nouns: Nouns | None = None) -> LabelSet:
@@ -78,32 +88,33 @@ def read_lvis_labels(path: Path | str, nouns: Nouns | None = None) -> LabelSet:
     """
     path = Path(path)
     nouns = nouns or load_nouns()
-    try:
-        categories = json.loads(path.read_text(encoding="utf-8"))["categories"]
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
-        raise DataError("not an LVIS json", file=path, remedy="give a file with a list `categories`") from error
-    labels = []
-    for row, category in enumerate(sorted(categories, key=lambda category: int(category["id"]))):
-        for field in ("name", "synset"):
-            if field not in category:
-                remedy = "read a file without synsets with load_label_set"
-                raise DataError(f"a category has no {field!r}", file=path, unit=f"id {category['id']}", remedy=remedy)
-        name, stated = str(category["name"]), str(category["synset"])
-        try:
-            synset = nouns.name(nouns.index(stated))
-        except OptionError:
-            synset = None
-        labels.append(
-            Label(
-                id=row,
-                name=name,
-                aliases=tuple(str(word) for word in category.get("synonyms") or () if word != name),
-                synset=synset,
-                isthing=True,
-                category_id=int(category["id"]),
-                stated=None if synset else stated,
+    content = read_json(path, what="not an LVIS json", remedy="give a file with a list `categories`")
+    with reading(path, "not an LVIS json", remedy="give a file with a list `categories`"):
+        categories = content["categories"]
+        labels = []
+        for row, category in enumerate(sorted(categories, key=lambda category: int(category["id"]))):
+            for field in ("name", "synset"):
+                if field not in category:
+                    remedy = "read a file without synsets with load_label_set"
+                    raise DataError(
+                        f"a category has no {field!r}", file=path, unit=f"id {category['id']}", remedy=remedy
+                    )
+            name, stated = str(category["name"]), str(category["synset"])
+            try:
+                synset = nouns.name(nouns.index(stated))
+            except OptionError:
+                synset = None
+            labels.append(
+                Label(
+                    id=row,
+                    name=name,
+                    aliases=tuple(str(word) for word in category.get("synonyms") or () if word != name),
+                    synset=synset,
+                    isthing=True,
+                    category_id=int(category["id"]),
+                    stated=None if synset else stated,
+                )
             )
-        )
     return LabelSet(path.stem, "file", tuple(labels))
 
 

@@ -9,7 +9,7 @@ A label without a vector is looked up by its aliases, then treated by the policy
 its synset, then of the nearest hypernym that has a vector), `zero` (a zero vector), `random` (a seeded random
 direction, as in the paper), or `error`. Text encoders know every text.
 
->>> word_forms("Cherries")
+>>> list_word_forms("Cherries")
 ('Cherries', 'cherries', 'Cherry', 'Cherrie', 'cherry', 'cherrie')
 >>> known = {"light": np.float32([0, 2]), "traffic": np.float32([2, 0])}
 >>> label_vector("Traffic lights", WordVectors(known, {}, 2, "glove", ())).how
@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import DataError
 from hardlook.fingerprints import hash_data, hash_value
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.registry import build
 from hardlook.randomness import generator
 from hardlook.similarity.label_synsets import UnknownPolicy
@@ -76,7 +77,7 @@ def load_word_vectors(labels: Sequence[Label], path: Path, unknown: UnknownPolic
     """The labels' vectors from a file in any format of `hardlook.similarity.word_vectors`; the file is read once."""
     substitutes = {label.name: _list_hypernym_words(label) if unknown == "hypernym" else () for label in labels}
     texts = {text for label in labels for text in (label_text(label), *label.aliases, *substitutes[label.name])}
-    known = read_word_vectors(path, words_to_read(texts))
+    known = read_word_vectors(path, list_words_to_read(texts))
     rows: list[NDArray[Any]] = []
     treated: list[tuple[str, str]] = []
     without: list[str] = []
@@ -115,7 +116,9 @@ def encode_labels(labels: Sequence[Label], model: str, arguments: Mapping[str, A
     described = "".join(f", {key} {value!r}" for key, value in sorted(settings.items()))
     fingerprint = hash_value([settings, [hash_data(file) for file in files]])
     source = f"the text encoder {model}{described}"
-    return LabelVectors(encoder.encode_text(texts), tuple(treated), fingerprint, source)
+    vectors = encoder.encode_text(texts)
+    check_answers("text-encoder", encoder, vectors, texts)
+    return LabelVectors(vectors, tuple(treated), fingerprint, source)
 
 
 def random_vector(name: str, dimensions: int, seed: int = 0) -> NDArray[np.float64]:
@@ -155,13 +158,13 @@ def label_vector(label: str, known: WordVectors) -> LabelVector:
     return LabelVector(np.asarray(np.mean(rows, axis=0, dtype=np.float64), np.float32), how, tuple(missing))
 
 
-def words_to_read(labels: Iterable[str]) -> frozenset[str]:
+def list_words_to_read(labels: Iterable[str]) -> frozenset[str]:
     """Every form of every word that `label_vector` may look up for the labels."""
     wanted: set[str] = set()
     for label in labels:
         words = label_words(label)
         for text in ("_".join(words), *words, *(part for word in words for part in word.split("-") if part)):
-            wanted.update(word_forms(text))
+            wanted.update(list_word_forms(text))
     return frozenset(wanted - {""})
 
 
@@ -174,16 +177,16 @@ def label_words(label: str) -> tuple[str, ...]:
     return tuple(word for word in _SEPARATORS.split(label) if word)
 
 
-def word_forms(word: str) -> tuple[str, ...]:
+def list_word_forms(word: str) -> tuple[str, ...]:
     """The forms under which a word is looked up, in order."""
     cases = (word, word.lower())
-    return tuple(dict.fromkeys([*cases, *(form for case in cases for form in singulars(case))]))
+    return tuple(dict.fromkeys([*cases, *(form for case in cases for form in list_singulars(case))]))
 
 
-def singulars(word: str) -> tuple[str, ...]:
+def list_singulars(word: str) -> tuple[str, ...]:
     """What the word may be the plural of, likeliest first; empty where it ends like no plural.
 
-    >>> singulars("cherries"), singulars("knives"), singulars("glass"), singulars("bus")
+    >>> list_singulars("cherries"), list_singulars("knives"), list_singulars("glass"), list_singulars("bus")
     (('cherry', 'cherrie'), ('knif', 'knife', 'knive'), (), ())
     """
     if word.lower() in IRREGULAR_PLURALS:
@@ -228,7 +231,7 @@ def _list_hypernym_words(label: Label) -> tuple[str, ...]:
 
 
 def _find_known_form(word: str, known: WordVectors) -> str | None:
-    return next((form for form in word_forms(word) if form in known.vectors), None)
+    return next((form for form in list_word_forms(word) if form in known.vectors), None)
 
 
 def _join(names: list[str]) -> str:

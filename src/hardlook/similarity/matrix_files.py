@@ -23,7 +23,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import DataError, OptionError
+from hardlook.errors import DataError, OptionError, shorten
+from hardlook.reading import reading
 from hardlook.similarity.labels import LabelSet
 from hardlook.similarity.matrix import check_similarity
 
@@ -79,7 +80,10 @@ def read_matrix(path: Path | str, labels: LabelSet | None = None) -> NamedMatrix
     check_suffix(path)
     if not path.is_file():
         raise DataError("the similarity matrix does not exist", file=path, remedy="check the path")
-    values, names = {".csv": _read_csv, ".npy": _read_npy, ".parquet": _read_parquet}[path.suffix](path)
+    kind = {".csv": "CSV", ".npy": "NumPy", ".parquet": "Parquet"}[path.suffix]
+    remedy = {".csv": "write it in UTF-8", ".npy": "write it with np.save", ".parquet": "write it again"}[path.suffix]
+    with reading(path, f"not a readable {kind} file", remedy=remedy):
+        values, names = {".csv": _read_csv, ".npy": _read_npy, ".parquet": _read_parquet}[path.suffix](path)
     if names is not None:
         _check_unique(names, path)
     elif labels is not None:
@@ -95,11 +99,8 @@ MatrixAndNames = tuple[NDArray[np.float64], Sequence[str] | None]
 
 
 def _read_csv(path: Path) -> MatrixAndNames:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            header, *lines = [row for row in csv.reader(stream) if row]
-    except (ValueError, csv.Error) as error:
-        raise DataError(f"not a readable CSV file: {error}", file=path, remedy="write it in UTF-8") from error
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        header, *lines = [row for row in csv.reader(stream) if row]
     names = [name.strip() for name in header[1:]]
     for number, line in enumerate(lines, 2):
         if len(line) != len(header):
@@ -119,10 +120,7 @@ def _read_csv(path: Path) -> MatrixAndNames:
 def _read_parquet(path: Path) -> MatrixAndNames:
     import polars as pl
 
-    try:
-        table = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"not a readable Parquet file: {error}", file=path, remedy="write it again") from error
+    table = pl.read_parquet(path)
     first, *names = table.columns
     if table.schema[first] != pl.String or not all(table.schema[name].is_numeric() for name in names):
         remedy = "the first column holds the labels' names, the others numbers, one column per label"
@@ -131,15 +129,18 @@ def _read_parquet(path: Path) -> MatrixAndNames:
 
 
 def _read_npy(path: Path) -> MatrixAndNames:
-    try:
-        values = np.load(path, allow_pickle=False).astype(np.float64)
-    except (ValueError, EOFError, OSError, AttributeError) as error:
-        raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
-    if path.with_suffix(".txt").is_file():
-        lines = path.with_suffix(".txt").read_text(encoding="utf-8").splitlines()
-        return values, [line.strip() for line in lines if line.strip()]
-    if path.with_suffix(".json").is_file():
-        return values, [str(name) for name in json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))]
+    # Mapped, so that no memory is taken for a shape that the file does not have.
+    stored = np.load(path, mmap_mode="r", allow_pickle=False)
+    if stored.ndim != 2 or stored.dtype.kind not in "biuf":
+        what = f"an array of shape {stored.shape} and type {stored.dtype}"
+        raise DataError(what, remedy="store one number per pair of labels")
+    values = stored.astype(np.float64)
+    for names in (path.with_suffix(".txt"), path.with_suffix(".json")):
+        if names.is_file():
+            with reading(names, "not a list of names", remedy="write one name per row of the matrix"):
+                text = names.read_text(encoding="utf-8")
+                listed = json.loads(text) if names.suffix == ".json" else text.splitlines()
+                return values, [str(name).strip() for name in listed if str(name).strip()]
     return values, None
 
 
@@ -185,16 +186,20 @@ def _check_names(wrong: Mapping[str, set[str]], path: Path) -> None:
     for what, names in wrong.items():
         if names:
             more = f" and {len(names) - _LISTED_NAMES} more" if len(names) > _LISTED_NAMES else ""
-            lines.append(f"    {what}: {', '.join(sorted(names)[:_LISTED_NAMES])}{more}")
+            lines.append(f"    {what}: {_list_names(sorted(names))}{more}")
     if lines:
         what = "\n".join(["the names do not match", *lines])
         raise DataError(what, file=path, remedy="name rows and columns as the labels are named, each once")
 
 
+def _list_names(names: Sequence[str]) -> str:
+    return ", ".join(shorten(name, 60) for name in names[:_LISTED_NAMES])
+
+
 def _check_unique(names: Sequence[str], path: Path) -> None:
     if duplicates := sorted(name for name, count in Counter(names).items() if count > 1):
         remedy = "name each label once"
-        raise DataError(f"duplicate names: {', '.join(duplicates[:_LISTED_NAMES])}", file=path, remedy=remedy)
+        raise DataError(f"duplicate names: {_list_names(duplicates)}", file=path, remedy=remedy)
 
 
 def _check_values(values: NDArray[np.float64], names: Sequence[str] | None, path: Path) -> NDArray[np.float64]:

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError, OptionError
+from hardlook.reading import read_json, reading
 from hardlook.similarity.fasttext import MAGIC, read_fasttext_binary
 
 VectorFormat = Literal["glove", "word2vec-text", "word2vec", "fasttext", "safetensors", "npy"]
@@ -42,6 +43,8 @@ Vector = NDArray[np.float32]
 
 _DETECTION_BYTES = 1 << 16
 _BLOCK_BYTES = 1 << 22
+_MAX_DIGITS = 12  # of a number in a header
+_MAX_DIMENSION = 1 << 20
 _LONGEST_WORD = 1 << 16  # bytes without a space after which a file is no list of words
 _ARCHIVES = {b"PK": "a zip archive", b"\x1f\x8b": "a gzip archive", b"PAR1": "a Parquet table"}
 _HEADER = re.compile(rb"\d+[ \t]+\d+[ \t]*\r?\n?")
@@ -68,19 +71,20 @@ def read_word_vectors(path: Path | str, words: Set[str], *, format: VectorFormat
     path = _find_vector_file(Path(path))
     if format is not None and format not in FORMATS:
         raise OptionError(f"there is no vector format {format!r}", remedy=f"one of {', '.join(FORMATS)}")
-    kind = format or detect_format(path)
-    composed: dict[str, Vector] = {}
-    files: tuple[Path, ...] = (path,)
-    if kind == "fasttext":
-        dimension, vectors, composed = read_fasttext_binary(path, words)
-    elif kind == "word2vec":
-        dimension, vectors = _read_word2vec_binary(path, words)
-    elif kind == "npy":
-        dimension, vectors, files = _read_npy(path, words)
-    elif kind == "safetensors":
-        dimension, vectors, files = _read_safetensors(path, words)
-    else:
-        dimension, vectors = _read_text(path, words, has_header=kind == "word2vec-text")
+    with reading(path, "these word vectors cannot be read", remedy=_DAMAGED):
+        kind = format or detect_format(path)
+        composed: dict[str, Vector] = {}
+        files: tuple[Path, ...] = (path,)
+        if kind == "fasttext":
+            dimension, vectors, composed = read_fasttext_binary(path, words)
+        elif kind == "word2vec":
+            dimension, vectors = _read_word2vec_binary(path, words)
+        elif kind == "npy":
+            dimension, vectors, files = _read_npy(path, words)
+        elif kind == "safetensors":
+            dimension, vectors, files = _read_safetensors(path, words)
+        else:
+            dimension, vectors = _read_text(path, words, has_header=kind == "word2vec-text")
     return WordVectors(vectors, composed, dimension, kind, files)
 
 
@@ -125,8 +129,10 @@ def _parse_header(line: bytes) -> tuple[int, int] | None:
     """(number of words, dimension) where the line is such a header."""
     if not _HEADER.fullmatch(line):
         return None
+    if max(map(len, line.split())) > _MAX_DIGITS:
+        return None
     count, dimension = map(int, line.split())
-    return (count, dimension) if dimension else None
+    return (count, dimension) if 0 < dimension <= _MAX_DIMENSION else None
 
 
 def _is_number(text: bytes) -> bool:
@@ -233,10 +239,8 @@ ArrayVectors = tuple[int, dict[str, Vector], tuple[Path, ...]]
 
 def _read_npy(path: Path, words: Set[str]) -> ArrayVectors:
     """The dimension D, the vectors (D,) and the files read; of the array only the rows needed are read."""
-    try:
+    with reading(path, "not a readable NumPy file", remedy="write it with np.save"):
         matrix = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError, OSError) as error:
-        raise DataError(f"not a readable NumPy file: {error}", file=path, remedy="write it with np.save") from error
     return _select_rows(matrix, _find_index(path), words, path)
 
 
@@ -265,10 +269,8 @@ def _read_safetensors_header(path: Path) -> tuple[dict[str, Any], int]:
         length = int.from_bytes(stream.read(8), "little")
         if not 0 < length <= path.stat().st_size - 8:
             raise DataError("not a safetensors file", file=path, remedy=remedy)
-        try:
+        with reading(path, "not a safetensors file", remedy=remedy):
             header: dict[str, Any] = json.loads(stream.read(length))
-        except ValueError as error:
-            raise DataError(f"not a safetensors file: {error}", file=path, remedy=remedy) from error
     ends = [entry["data_offsets"][1] for name, entry in header.items() if name != "__metadata__"]
     if not ends or max(ends) + 8 + length > path.stat().st_size:
         raise DataError("the file ends before its tensors do", file=path, remedy=remedy)
@@ -301,7 +303,8 @@ def _select_rows(matrix: Any, index: Path | Iterable[str], words: Set[str], path
     if matrix.ndim != 2:
         raise DataError(f"an array of shape {matrix.shape}", file=path, remedy="store one array (words, dimension)")
     index_files = (index,) if isinstance(index, Path) else ()
-    rows, count = _read_index(index, words) if isinstance(index, Path) else _find_rows(index, words)
+    with reading(index_files[0] if index_files else path, "not a list of words", remedy="write one word per row"):
+        rows, count = _read_index(index, words) if isinstance(index, Path) else _find_rows(index, words)
     if count != len(matrix):
         remedy = f"list one word for every row of {path.name}, in its order"
         raise DataError(f"{count} words for {len(matrix)} vectors", file=(*index_files, path)[0], remedy=remedy)
@@ -325,7 +328,7 @@ def _read_index(index: Path, words: Set[str]) -> tuple[dict[str, int], int]:
         count = table.select(pl.len()).collect().item()
         return dict(zip(*(kept[name].reverse() for name in (texts[0], "row number")), strict=True)), count
     if index.suffix == ".json":
-        listed = json.loads(index.read_text(encoding="utf-8"))
+        listed = read_json(index)
         if isinstance(listed, dict):
             return {word: int(row) for word, row in listed.items() if word in words}, len(listed)
         return _find_rows(listed, words)

@@ -30,7 +30,6 @@ CARD = BenchmarkCard(
     data_licence="pair lists: MIT; images: VOC's, COCO's and FSS-1000's own; the planted world: MIT",
     scores=SCORES,
     qualities=(CREDIT, IOU),
-    batch_size=64,
     published=list_results,
     published_tables=list_tables,
     dials=(

@@ -11,6 +11,7 @@ from pydantic import ValidationInfo, field_validator
 
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
+from hardlook.harness.stats.intervals import Method
 from hardlook.models.named_model import NamedModel, build_inner
 
 FIXED, COMPLEXITY, COGNIZANCE, GENERAL = range(4)
@@ -80,6 +81,7 @@ class OneShotOptions(BenchmarkOptions):
     keep_predictions: bool = option(True, "Store predicted masks, so that the report can show them.", changes="answers")
     resamples: int = option(2000, "Bootstrap resamples (of query images) behind each interval.", changes="scores", ge=0)
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
+    interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
 
     @property
     def void_ignored(self) -> bool:

@@ -21,6 +21,7 @@ from hardlook.caching import ArrayCache
 from hardlook.data.class_masks import ClassMask, ClassMaskSource
 from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_cache import CachedEncoder, default_cache_folder
 from hardlook.models.roles import Encoder, Features, Image, Mask, Support
 from hardlook.toss.options import AuxiliaryModel
@@ -90,7 +91,9 @@ def add_salient_mask(pair: OneShotPair, cache: ArrayCache) -> OneShotPair:
     def predict() -> Mask:
         if has_signature(image):
             # Planted scenes are drawn anew by every run, so their masks are not worth a file.
-            return np.asarray(saliency.build("saliency").model.saliency([image])[0] > THRESHOLD, np.bool_)
+            model = saliency.build("saliency").model
+            [salient] = check_answers("saliency", model, model.saliency([image]), [image])
+            return np.asarray(salient > THRESHOLD, np.bool_)
         return _open_saliency_cache(saliency).masks([image])[0]
 
     key = (settings.key, settings.size, settings.source.image_of(pair.query), saliency, "salient")
@@ -167,7 +170,14 @@ def _read_prediction(folder: Path, unit: str, truth: ClassMask) -> Mask:
     path = folder / f"{unit}.png"
     if not path.is_file():
         raise DataError("no stored prediction of this pair", file=path, unit=unit, remedy="masks are called UNIT.png")
-    mask: Mask = read_label_map(path, size=(width, height)) != 0
+    stored = read_label_map(path, size=(width, height))
+    mask: Mask = stored != 0
+    # A map of labels or of scores is no mask, and would be one nearly everywhere.
+    others = stored[mask & (stored != stored.max())]
+    if others.size:
+        what = f"the stored mask holds {others[0]} and {stored.max()} beside 0"
+        remedy = "store 0 and one other number: the pixels of the pair's class, where your model's score is high enough"
+        raise DataError(what, file=path, unit=unit, remedy=remedy)
     return mask
 
 

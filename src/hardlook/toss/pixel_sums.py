@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.scorecard import Score
-from hardlook.harness.tally import DrawOptions, Entry, SumTally, score_tally
+from hardlook.harness.stats.jackknife import Range
+from hardlook.harness.tally import SHARE, DrawOptions, Entry, SumTally, score_tally
 from hardlook.metrics.one_shot import class_iou, fb_iou, mean_of_defined
 
 if TYPE_CHECKING:
@@ -81,12 +82,13 @@ class PixelSums:
 
 @dataclass(frozen=True)
 class NamedScore:
-    """A score of every resample: `values` over the pairs of the `chosen` cells."""
+    """A score of every resample: `values` over the pairs of the `chosen` cells, those that the score uses."""
 
     name: str
     slice: Mapping[str, str]
     values: Values
     chosen: Chosen
+    range: Range = SHARE
 
 
 def sum_pixels(records: pl.DataFrame, labels: Sequence[str], *, void_ignored: bool) -> PixelSums:
@@ -137,7 +139,9 @@ def tally_scores(
     for score in named:
         rows = score.chosen[sums.row_cell]
         queries, pairs = len(np.unique(sums.row_query[rows])), int(sums.row_pairs[rows].sum())
-        entries.append(replace(Entry(score.name, pairs, score.slice, clusters=queries), **more(score)))
+        classes = {} if "class" in score.slice else {"class": len(sums.values_of("class", score.chosen))}
+        entry = Entry(score.name, pairs, score.slice, clusters=queries, rests_on=classes, range=score.range)
+        entries.append(replace(entry, **more(score)))
     return [SumTally(tuple(entries), sums.sums, statistic, key, "query image", sums.row_query)]
 
 

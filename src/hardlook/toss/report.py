@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 from hardlook.harness.records import Record
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, HeatMap, Section, Table, score_dot
+from hardlook.harness.verdicts import describe_kind, judge
 from hardlook.metrics.one_shot import SPLITS
 from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair
 from hardlook.toss.options import COMPLEXITY, FIXED, GENERAL
 from hardlook.toss.published import FoldResult, read_numbers
 from hardlook.toss.salience_following import build_following_chart, describe_following
-from hardlook.toss.scores import NOT_SALIENT, SALIENT, SAME_CLASS, SPURIOUS
+from hardlook.toss.scores import NOT_SALIENT, SALIENT, SPURIOUS
+from hardlook.toss.support_use import describe_support_use
 
 if TYPE_CHECKING:
     import polars as pl
@@ -35,8 +37,6 @@ LEVEL_NAMES = {
     "L5": "L5 no mask",
     "L6": "L6 black image, no mask",
 }
-# Of the right support's mIoU: what is left under a wrong one if the support is ignored, and if it is followed.
-IGNORED_ABOVE, FOLLOWED_BELOW = 0.75, 0.25
 WEAKEST = 12
 PAPER_BASELINE = "the paper's Baseline"
 
@@ -45,7 +45,7 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
     """The sections, those without content left out."""
     sections = [
         _build_complexity_section(scorecard),
-        _build_cognizance_section(scorecard),
+        _build_cognizance_section(records, scorecard),
         _build_general_section(scorecard),
         _build_fixed_section(scorecard),
         _build_shots_section(scorecard),
@@ -79,11 +79,10 @@ def format_score(score: Score) -> str:
     return f"{score.value:.3f}{span}"
 
 
-def judge_sign(score: Score, above: str, below: str, unclear: str) -> str:
-    """One of three texts: the interval lies above 0, below 0, or includes it (or there is none)."""
-    if score.interval and score.interval.low > 0:
-        return above
-    return below if score.interval and score.interval.high < 0 else unclear
+def judge_sign(score: Score, above: str, below: str) -> str:
+    """The sentence for a score above 0 or below it, or that these data cannot tell and why."""
+    verdict = judge(score)
+    return {"above": above, "below": below}.get(verdict.side) or verdict.why
 
 
 def describe_salience(scorecard: Scorecard) -> str:
@@ -92,52 +91,15 @@ def describe_salience(scorecard: Scorecard) -> str:
     followed = describe_following(scorecard)
     if gap is None or salient is None or other is None:
         return followed
-    verdict = judge_sign(
-        gap,
-        "Salient targets are found better",
-        "Salient targets are found less well",
-        "No preference for salient targets shows",
-    )
+    verdict = judge_sign(gap, "Salient targets are found better.", "Salient targets are found less well.")
     unmeasured = (
         "That is an association: salient targets may be easier for any model. A run with `--saliency MODEL` shows "
         "whether this one follows salience instead of the support."
     )
     return (
-        f"{verdict}: mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others, a gap of "
+        f"{verdict} mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others, a gap of "
         f"{format_score(gap)}. The published models have gaps of 0.23 to 0.25. {followed or unmeasured}"
     )
-
-
-def describe_support_use(scorecard: Scorecard) -> str:
-    """How much of the right support's IoU is left when the support shows something else."""
-    supports = {"L4": "of another class", "L5": "without a mask", "L6": "without an image"}
-    known = {
-        level: score.value
-        for level in (*SAME_CLASS, *supports)
-        if (score := find_score(scorecard, "miou", level=level))
-    }
-    same = [known[level] for level in SAME_CLASS if level in known]
-    if not sum(same) or len(same) == len(known):
-        return ""
-    right = sum(same) / len(same)
-    shares = {level: known[level] / right for level in supports if level in known}
-    parts = [f"{share:.0%} of it with a support {supports[level]}" for level, share in shares.items()]
-    return (
-        f"With a support of the right class the query's object is found with an mIoU of {right:.3f}; "
-        f"{', '.join(parts)} is left. {_judge_support_use(shares)}"
-    )
-
-
-def _judge_support_use(shares: Mapping[str, float]) -> str:
-    if min(shares.values()) >= IGNORED_ABOVE:
-        return "The support is all but ignored: the model finds the query's object with any support."
-    if max(shares.values()) <= FOLLOWED_BELOW:
-        return "The support is followed: without it next to nothing is found."
-    if shares.get("L4", 0.0) > FOLLOWED_BELOW and max(shares.get("L5", 0.0), shares.get("L6", 0.0)) <= FOLLOWED_BELOW:
-        if shares["L4"] >= IGNORED_ABOVE:
-            return "The model needs a support and nearly any will do: another class works almost as well."
-        return "The model needs a support, and in part any will do: much of what it finds it finds with another class."
-    return "The support is followed in part: much is found that it does not show."
 
 
 def _build_complexity_section(scorecard: Scorecard) -> Section | None:
@@ -177,7 +139,7 @@ def _build_complexity_section(scorecard: Scorecard) -> Section | None:
     )
 
 
-def _build_cognizance_section(scorecard: Scorecard) -> Section | None:
+def _build_cognizance_section(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
     """Tier 2: every level, those that show the class apart from those that do not."""
     levels = {level: score for level in LEVEL_NAMES if (score := find_score(scorecard, "miou", level=level))}
     if not levels:
@@ -195,7 +157,8 @@ def _build_cognizance_section(scorecard: Scorecard) -> Section | None:
     )
     heat_map = build_class_heat_map(scorecard, "level", {one: one for one in levels}, "IoU of each class at each level")
     tables = (*build_fold_tables(scorecard, ("scs",)), build_level_table(scorecard))
-    return Section("Tier 2: is the support used?", describe_support_use(scorecard), (chart, heat_map, *tables))
+    text = describe_support_use(records, scorecard)
+    return Section("Tier 2: is the support used?", text, (chart, heat_map, *tables))
 
 
 def _build_general_section(scorecard: Scorecard) -> Section | None:
@@ -215,11 +178,11 @@ def _build_general_section(scorecard: Scorecard) -> Section | None:
         axis="IoU",
         references=(("GS", total.value),),
     )
-    text = f"Over {len(ranked)} classes the mean is {total.value:.3f}, from {ranked[0].value:.3f} "
-    text += f"({ranked[0].slice['class']}) to {ranked[-1].value:.3f} ({ranked[-1].slice['class']})."
-    for note in scorecard.left_out:
+    text = f"Over {len(ranked)} classes the mean is {total.value:.3f}. "
+    text += describe_kind(scorecard, ranked, "IoU of a class", ("class",))
+    for note in (*scorecard.left_out, *scorecard.noted):
         if note.what.startswith("pairs of two classes"):
-            fate = "kept" if note.what.endswith("(kept)") else "left out"
+            fate = "kept" if note.kept else "left out"
             text += f" {note.count} of its pairs join two classes by a slip of names; they are {fate}."
     return Section("Tier 3: classes never seen", text, (spread, weakest, build_general_table(scorecard)))
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import DotChart, score_dot
-from hardlook.harness.tally import SumTally
+from hardlook.harness.tally import DIFFERENCE, SumTally
+from hardlook.harness.verdicts import CANNOT_TELL, judge
 from hardlook.toss.pixel_sums import NamedScore, Totals, mean_iou, sum_pixels, tally_scores
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def tally_following(
         chosen = {name: sums.where(against=name) for name in _ROWS}
         means = {name: mean_iou(sums, totals, rows) for name, rows in chosen.items()}
         scores = [NamedScore(name, where, values, chosen[name]) for name, values in means.items()]
-        scores += [NamedScore(name, where, means[one] - means[two], chosen[one]) for name, one, two in differences]
+        scores += [
+            NamedScore(name, where, means[one] - means[two], chosen[one], DIFFERENCE) for name, one, two in differences
+        ]
         return scores
 
     # A row of the copies may represent several pairs.
@@ -120,16 +123,18 @@ def describe_following(scorecard: Scorecard) -> str:
         f"{truth.value:.3f} with the target (difference {_format_difference(lead)}), and cover {other.value:.0%} of "
         f"what is only salient and {target.value:.0%} of what is only target (difference {_format_difference(pull)})"
     )
-    if pull.interval and lead.interval and pull.interval.low > 0 and lead.interval.low > 0:
+    pulled, led = judge(pull), judge(lead)
+    if pulled.side == led.side == "above":
         return f"This model follows salience instead of the support: {numbers}."
-    if pull.interval and lead.interval and pull.interval.high < 0 < lead.interval.low:
+    if (pulled.side, led.side) == ("below", "above"):
         return (
             "This model covers the target rather than what is salient, though its masks overlap better with the "
             f"latter, as large masks do where that is the larger region: {numbers}."
         )
-    if pull.interval and pull.interval.high < 0:
+    if pulled.side == "below":
         return f"This model follows the target rather than salience: {numbers}."
-    return f"Whether this model follows salience is unclear: {numbers}."
+    unclear = (pulled.why or led.why).removesuffix(".")
+    return f"{unclear.replace(CANNOT_TELL, f'{CANNOT_TELL} whether this model follows salience', 1)}: {numbers}."
 
 
 def _format_difference(score: Score) -> str:

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprints
-from hardlook.errors import ModelError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.roles import Image, SaliencyModel
 
@@ -53,10 +53,9 @@ class SaliencyMaskCache:
         self.computed += len(fresh)
         self.found += len(keys) - len(fresh)
         if fresh:
-            for (key, image), one in zip(fresh.items(), self.model.saliency(list(fresh.values())), strict=True):
-                if one.shape != image.shape[:2] or not np.isfinite(one).all():
-                    what = f"expected a finite saliency map of {image.shape[:2]}, the model gave {one.shape}"
-                    raise ModelError(what, remedy="`hardlook check saliency MODEL` says what the role asks for")
+            asked = list(fresh.values())
+            answers = check_answers("saliency", self.model, self.model.saliency(asked), asked)
+            for key, one in zip(fresh, answers, strict=True):
                 known[key] = np.asarray(one > THRESHOLD, dtype=np.bool_)
                 self._write(key, known[key])
         return [known[key] for key in keys]

@@ -11,7 +11,7 @@ import numpy as np
 from hardlook.data.toss_pairs import L2_OR_L3
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import SumTally
+from hardlook.harness.tally import DIFFERENCE, SumTally
 from hardlook.metrics.one_shot import (
     LEVELS,
     POOLED_LEVELS,
@@ -219,26 +219,31 @@ def _score_query_complexity(
     """LCA and HCA, of all folds and of each; the salience gap; the mIoU of every split, fold and class."""
     scores: list[NamedScore] = []
     low, high = [], []
+    used = np.zeros_like(tier)
     for fold in sums.values_of("fold", tier):
         here = tier & sums.where(fold=fold)
+        # A fold that lacks a split has neither score.
+        complete = here & (set(SPLITS) <= set(sums.values_of("split", here)))
+        used |= complete
         splits = {split: mean_iou(sums, totals, here & sums.where(split=split)) for split in SPLITS}
         fold_low, fold_high = lca_hca(splits)
         low.append(fold_low)
         high.append(fold_high)
         at = {**where, "fold": str(fold)}
-        scores += [NamedScore("lca", at, fold_low, here), NamedScore("hca", at, fold_high, here)]
+        scores += [NamedScore("lca", at, fold_low, complete), NamedScore("hca", at, fold_high, complete)]
         scores += [
             NamedScore("miou", {**at, "split": split}, values, chosen)
             for split, values in splits.items()
             if (chosen := here & sums.where(split=split)).any()
         ]
-    headline = [NamedScore("lca", where, mean_defined(low), tier), NamedScore("hca", where, mean_defined(high), tier)]
+    headline = [NamedScore("lca", where, mean_defined(low), used), NamedScore("hca", where, mean_defined(high), used)]
     halves = {}
     for name, members in (("salient", SALIENT), ("non-salient", NOT_SALIENT)):
         half = tier & sums.where(split=members)
         halves[name] = mean_iou(sums, totals, half)
         headline.append(NamedScore(name, where, halves[name], half))
-    headline.append(NamedScore("salience-gap", where, halves["salient"] - halves["non-salient"], tier))
+    both = tier & all((tier & sums.where(split=members)).any() for members in (SALIENT, NOT_SALIENT))
+    headline.append(NamedScore("salience-gap", where, halves["salient"] - halves["non-salient"], both, DIFFERENCE))
     for split in SPLITS:
         here = tier & sums.where(split=split)
         if here.any():
@@ -252,14 +257,18 @@ def _score_support_cognizance(
 ) -> list[NamedScore]:
     """SCS of all folds and of each, how well spurious supports are rejected, and every level."""
     scores, folds = [], []
+    used = np.zeros_like(tier)
     for fold in sums.values_of("fold", tier):
         here = tier & sums.where(fold=fold)
-        folds.append(_fold_scs(sums, totals, here, reading))
-        scores.append(NamedScore("scs", {**where, "fold": str(fold)}, folds[-1], here))
+        groups = _group_levels(sums, here, reading)
+        complete = _find_complete_classes(sums, here, groups)
+        used |= complete
+        folds.append(_fold_scs(sums, totals, here, reading, groups))
+        scores.append(NamedScore("scs", {**where, "fold": str(fold)}, folds[-1], complete))
     present = set(sums.values_of("split", tier))
     levels = [level for level in (*LEVELS[:2], *SAME_CLASS, *LEVELS[4:]) if level in present]
     means = {level: mean_iou(sums, totals, tier & sums.where(split=level)) for level in levels}
-    headline = [NamedScore("scs", where, mean_defined(folds), tier)]
+    headline = [NamedScore("scs", where, mean_defined(folds), used)]
     if spurious := [means[level] for level in SPURIOUS if level in means]:
         chosen = tier & sums.where(split=SPURIOUS)
         headline.append(NamedScore("rejection", where, 1 - mean_defined(spurious), chosen))
@@ -270,19 +279,32 @@ def _score_support_cognizance(
     return headline + scores
 
 
-def _fold_scs(sums: PixelSums, totals: Totals, chosen: Chosen, reading: str) -> Values:
+def _group_levels(sums: PixelSums, chosen: Chosen, reading: str) -> list[tuple[str, ...]]:
+    """The levels, or in the reading `released` the groups of levels, that SCS needs of a class."""
+    if reading == "released":
+        return [SAME_CLASS if "L2" in group else group for group in RELEASED_GROUPS]
+    return [(level,) for level in (POOLED_LEVELS if L2_OR_L3 in sums.values_of("split", chosen) else LEVELS)]
+
+
+def _find_complete_classes(sums: PixelSums, chosen: Chosen, groups: Sequence[tuple[str, ...]]) -> Chosen:
+    """The cells of classes that have pairs in every group of levels: SCS has no others."""
+    classes = [set(sums.values_of("class", chosen & sums.where(split=levels))) for levels in groups]
+    members = [level for levels in groups for level in levels]
+    return chosen & sums.where(**{"class": tuple(sorted(set.intersection(*classes))), "split": tuple(members)})
+
+
+def _fold_scs(
+    sums: PixelSums, totals: Totals, chosen: Chosen, reading: str, groups: Sequence[tuple[str, ...]]
+) -> Values:
     classes = sums.values_of("class", chosen)
 
-    def pool(levels: Sequence[str]) -> Totals:
-        cells = [chosen & sums.where(**{"class": name, "split": tuple(levels)}) for name in classes]
+    def pool(levels: tuple[str, ...]) -> Totals:
+        cells = [chosen & sums.where(**{"class": name, "split": levels}) for name in classes]
         return np.stack([totals[:, one].sum(1) for one in cells], axis=1)
 
+    pooled = np.stack([pool(levels) for levels in groups], axis=2)
     if reading == "released":
-        groups = [SAME_CLASS if "L2" in group else group for group in RELEASED_GROUPS]
-        pooled = np.stack([pool(group) for group in groups], axis=2)
         return scs_released(pooled[..., INTERSECTION], pooled[..., UNION])
-    levels = POOLED_LEVELS if L2_OR_L3 in sums.values_of("split", chosen) else LEVELS
-    pooled = np.stack([pool((level,)) for level in levels], axis=2)
     return scs_paper(class_iou(pooled[..., INTERSECTION], pooled[..., UNION]))
 
 
@@ -308,12 +330,9 @@ def list_left_out(
     kept = len(scored) == len(records)
     notes = [
         (
-            # They are counted either way, and their number has no better place.
-            f"pairs of two classes in tier 3{' (kept)' if kept else ''}",
+            "pairs of two classes in tier 3",
             records.filter(records["mixed"])["unit"].to_list(),
-            "not left out: the reading is mixed=released, and they count for the query's class"
-            if kept
-            else "the reading is mixed=ours",
+            "the reading is mixed=released: they count for the query's class" if kept else "the reading is mixed=ours",
         ),
         (
             "pairs without anything to find",
@@ -338,7 +357,9 @@ def list_left_out(
             if score.name == name and set(score.slice) == {"fold"} and math.isnan(score.value)
         ]
         notes.append((f"folds without {name}", without, f"it needs {needed}"))
-    return tuple(LeftOut(what, len(names), why, tuple(names[:EXAMPLES])) for what, names, why in notes if names)
+    still = {"pairs without anything to find", *(["pairs of two classes in tier 3"] if kept else [])}
+    found = [(what, len(names), why, tuple(names[:EXAMPLES])) for what, names, why in notes if names]
+    return tuple(LeftOut(*note, kept=note[0] in still) for note in found)
 
 
 def _find_present_splits(scored: pl.DataFrame, tier: int, void_ignored: bool) -> dict[Cell, set[str]]:

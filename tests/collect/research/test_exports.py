@@ -8,7 +8,7 @@ import zipfile
 import pytest
 from research_judging import judged_by, ratings_study, review_study
 
-from hardlook.collect.research.exports import ExportJob, export_view
+from hardlook.collect.research.exports import ExportJob, build_export_view
 from hardlook.collect.results.export import export_study
 from hardlook.errors import DataError
 
@@ -136,7 +136,7 @@ def test_the_page_needs_no_archive_on_disk(gathered):
     wait(job)
     size = job.state.archive.stat().st_size
     job.state.archive.unlink()
-    assert export_view(gathered[0], job)["size"] == f"{size} B"
+    assert build_export_view(gathered[0], job)["size"] == f"{size} B"
 
 
 def wait(job):

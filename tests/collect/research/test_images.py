@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from hardlook.collect.research.images import outline_path
+from hardlook.collect.research.images import make_outline_path
 
 
 def edges_drawn(path):
@@ -33,7 +33,7 @@ def edges_of(mask):
 
 @given(arrays(bool, array_shapes(min_dims=2, max_dims=2, max_side=12)))
 def test_every_edge_once_and_no_other(mask):
-    drawn = edges_drawn(outline_path(mask))
+    drawn = edges_drawn(make_outline_path(mask))
     assert len(drawn) == len(set(drawn))
     assert set(drawn) == edges_of(mask)
 
@@ -41,7 +41,7 @@ def test_every_edge_once_and_no_other(mask):
 @given(st.integers(0, 2**32 - 1))
 def test_a_speckled_mask_is_drawn_coarser_and_around_all_of_it(seed):
     mask = np.random.default_rng(seed).random((40, 30)) < 0.3
-    path = outline_path(mask, max_runs=40)
+    path = make_outline_path(mask, max_runs=40)
     assert path.count("M") <= 40
     drawn = edges_drawn(path)
     rows, columns = np.nonzero(mask)
@@ -52,4 +52,4 @@ def test_a_speckled_mask_is_drawn_coarser_and_around_all_of_it(seed):
 
 
 def test_an_empty_mask_has_no_outline():
-    assert outline_path(np.zeros((3, 4), bool)) == ""
+    assert make_outline_path(np.zeros((3, 4), bool)) == ""

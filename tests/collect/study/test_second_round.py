@@ -20,6 +20,7 @@ from hardlook.data.click_names import parse_full_stem
 from hardlook.data.object_instances import list_instances
 from hardlook.data.previous_masks import PreviousMasks
 from hardlook.errors import DataError, OptionError, RunError
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.runs.launch import launch
 from hardlook.world.layouts import write_isegm
 from hardlook.world.planted import PlantedWorld
@@ -159,7 +160,7 @@ def test_instances_of_no_run_and_perfect_ones_are_counted(tmp_path, instances):
 
 def test_a_model_that_answers_otherwise_is_counted_and_never_breaks_the_limit(tmp_path, world, instances):
     folder = run(tmp_path / "run", world, fragility=1.0)
-    manifest = json.loads((folder / "run.json").read_text())
+    manifest = parse_checked_json((folder / "run.json").read_text())
     manifest["model"]["args"]["fragility"] = 0.3
     (folder / "run.json").write_text(json.dumps(manifest))
     made = ErrorRegions(instances, [folder], limit=0.8)

@@ -86,19 +86,19 @@ def study(tmp_path):
 
 def test_every_task_can_be_validated(study):
     validator = ClickValidator(study)
-    assert validator.click("t3", 3.99, 0.0) == ClickValidity(True, True)
-    assert validator.click("t3", 4.0, 7.9) == ClickValidity(False, True)
-    assert validator.click("t3", 5.0, 7.9) == ClickValidity(False, False)
-    assert validator.click("training-0", 9.5, 1.0).inside
-    with pytest.raises(DataError, match="no task of clicks"):
-        validator.click("t77", 0, 0)
+    assert validator.validate("t3", 3.99, 0.0) == ClickValidity(True, True)
+    assert validator.validate("t3", 4.0, 7.9) == ClickValidity(False, True)
+    assert validator.validate("t3", 5.0, 7.9) == ClickValidity(False, False)
+    assert validator.validate("training-0", 9.5, 1.0).inside
+    with pytest.raises(DataError, match="no click task"):
+        validator.validate("t77", 0, 0)
 
 
 def test_kept_masks_are_bounded_and_threads_agree(study):
     validator = ClickValidator(study, cache_bytes=2 * 8 * 12)
     clicks = [(f"t{i % 5}", float(x) + 0.5) for i in range(100) for x in range(3)]
     with ThreadPoolExecutor(4) as pool:
-        inside = list(pool.map(lambda one: validator.click(one[0], one[1], 2.0).inside, clicks))
+        inside = list(pool.map(lambda one: validator.validate(one[0], one[1], 2.0).inside, clicks))
     assert inside == [int(x) == int(task[1:]) for task, x in clicks]
     assert 0 < validator._masks.size <= 2 * 8 * 12 and len(validator._masks) <= 2
     with pytest.raises(ValueError, match="read-only"):
@@ -108,8 +108,8 @@ def test_kept_masks_are_bounded_and_threads_agree(study):
 def test_a_mask_of_another_size_and_a_missing_one(study):
     (study.path / study.by_id["t1"].mask).unlink()
     with pytest.raises(DataError, match="does not exist"):
-        ClickValidator(study).click("t1", 0, 0)
+        ClickValidator(study).validate("t1", 0, 0)
     other = write_picture(study.path, "masks", np.ones((3, 3), bool))
     (study.path / other).replace(study.path / study.by_id["t2"].mask)
     with pytest.raises(DataError, match="the mask is 3x3, its image 12x8"):
-        ClickValidator(study).click("t2", 0, 0)
+        ClickValidator(study).validate("t2", 0, 0)

@@ -1,10 +1,14 @@
+import errno
 import os
 import threading
 from pathlib import Path
 
 import pytest
+from mounts import mounted
 
-from hardlook.errors import RunError
+from hardlook.cli.app import describe_os_error
+from hardlook.errors import DamagedFile, RunError
+from hardlook.harness.checked_json import format_checked_json
 from hardlook.harness.runs.folder import RunFolder, write_atomically, write_if_absent
 
 
@@ -83,3 +87,71 @@ def test_a_folder_of_runs_names_them(tmp_path):
         (tmp_path / name / "run.json").write_text("{}")
     with pytest.raises(RunError, match=r"give one of the runs in it: .*cosine, .*dn4, .*k-nn and 1 more"):
         RunFolder(tmp_path).read_manifest()
+
+
+def record_syncs(monkeypatch):
+    """The paths that are synced, in order, and what lay in their folder at that time."""
+    synced, sync = [], os.fsync
+
+    def note(descriptor):
+        synced.append(Path(f"/proc/self/fd/{descriptor}").readlink())
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    return synced
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are read from /proc")
+@pytest.mark.parametrize("write", [write_atomically, write_if_absent])
+@pytest.mark.parametrize("links", [True, False])
+def test_a_file_and_the_folders_that_name_it_are_synced(tmp_path, monkeypatch, write, links):
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *given: (_ for _ in ()).throw(OSError("no links here")))
+    synced = record_syncs(monkeypatch)
+    write(tmp_path / "new" / "inner" / "file", "content")
+    content, *_ = [path for path in synced if path.name.startswith(".file.")]
+    assert synced.index(tmp_path) < synced.index(tmp_path / "new") < synced.index(content)
+    assert synced[-1] == tmp_path / "new" / "inner"
+    if write is write_if_absent and not links:
+        assert tmp_path / "new" / "inner" / "file" in synced
+    assert (tmp_path / "new" / "inner" / "file").read_text() == "content"
+
+
+def test_a_full_disk_names_the_file_and_the_space(tmp_path):
+    with mounted(tmp_path, "-t", "tmpfs", "-o", "size=64k", "tmpfs"):
+        write_atomically(tmp_path / "old", "kept")
+        with pytest.raises(OSError, match=r"this file needs 1\.0 MB, and its file system has .* free") as caught:
+            write_atomically(tmp_path / "new", b"x" * 1_000_000)
+        assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, str(tmp_path / "new"))
+        assert [path.name for path in tmp_path.iterdir()] == ["old"]
+        shown = describe_os_error(caught.value)
+    assert f"file: {tmp_path / 'new'}" in shown and "remedy: free some space" in shown and "needs 1.0 MB" in shown
+
+
+@pytest.mark.parametrize("number", [errno.EDQUOT, errno.ENOSPC, errno.EFBIG])
+def test_a_quota_names_the_file_and_the_space(tmp_path, monkeypatch, number):
+    def refuse(descriptor):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with pytest.raises(OSError, match=f"{os.strerror(number)}: this file needs 3 bytes") as caught:
+        write_atomically(tmp_path / "file", "new")
+    assert caught.value.filename == str(tmp_path / "file")
+
+
+@pytest.mark.parametrize("flaw", ["units", "checksum"])
+def test_a_changed_manifest_is_damaged_and_says_what_to_do(tmp_path, flaw):
+    manifest = {"schema": "hardlook.run/1", "benchmark": {"name": "b"}, "model": None, "options": {}, "units": 12,
+                "batch_size": 4, "answers": {"fingerprint": "f"}, "created": "now"}  # fmt: skip
+    folder = RunFolder(tmp_path)
+    text = format_checked_json(manifest)
+    folder.manifest_path.write_text(text)
+    assert folder.read_manifest() == manifest
+    folder.manifest_path.write_text(
+        text.replace("12", "13") if flaw == "units" else text.replace("checksum", "bhecksum")
+    )
+    with pytest.raises(DamagedFile, match="does not match its checksum") as caught:
+        folder.read_manifest()
+    assert "repeat the `hardlook run`" in caught.value.remedy
+    folder.manifest_path.write_text("\n".join(line for line in text.splitlines() if "checksum" not in line))
+    assert folder.read_manifest() == manifest, "a line that is deleted by hand leaves valid JSON"

@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from command_server import hardlook_command
 from small_runs import all_records, scores_text
+from watched_processes import alive, wait_until, workers
 
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.sessions import claim_run
 
 needs_proc = pytest.mark.skipif(not Path("/proc/self").exists(), reason="whether a process lives is read from /proc")
 
@@ -33,14 +35,6 @@ def finish(out, *more):
     process = start(out, *more)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 0, errors.decode()
-
-
-def wait_until(condition, seconds=60):
-    """Whether the condition holds before the time is over."""
-    deadline = time.monotonic() + seconds
-    while not (met := condition()) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    return met
 
 
 @pytest.fixture(scope="module")
@@ -91,23 +85,47 @@ def test_ctrl_c_ends_at_once_and_keeps_what_is_answered(tmp_path):
     assert RunFolder(out).read_manifest()["sessions"][0]["outcome"] == "stopped"
 
 
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGUSR1])
+def test_a_signal_of_a_scheduler_ends_as_ctrl_c_does(tmp_path, undisturbed, number):
+    process = start(tmp_path, "--engine", "processes", "--model-arg", "seconds=.2")
+    assert wait_until(lambda: list((tmp_path / "records").glob("part-*")))
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 128 + number, errors.decode()
+    assert f"stopped by {number.name}" in errors.decode() and "Resume with the same command" in errors.decode()
+    assert 0 < len(all_records(tmp_path)) < SCENES
+    assert RunFolder(tmp_path).read_manifest()["sessions"][0]["outcome"] == "stopped"
+
+
+def test_of_two_processes_on_one_folder_the_second_says_that_a_run_is_under_way(tmp_path, undisturbed):
+    first = start(tmp_path)
+    assert wait_until(lambda: list((tmp_path / "sessions").glob("*")))
+    _, errors = (second := start(tmp_path)).communicate(timeout=120)
+    assert second.returncode == 1 and b"a run is under way in this folder: process" in errors
+    _, errors = first.communicate(timeout=120)
+    assert first.returncode == 0, errors.decode()
+    assert scores_text(tmp_path) == scores_text(undisturbed)
+    assert len(all_records(tmp_path)) == SCENES, "nothing was done twice"
+
+
+def test_after_a_kill_the_folder_is_free_at_once(tmp_path):
+    process = start(tmp_path, "--model-arg", "seconds=.2")
+    assert wait_until(lambda: list((tmp_path / "sessions").glob("*")))
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    with claim_run(RunFolder(tmp_path)):
+        pass
+
+
 def test_two_processes_on_one_folder_do_not_corrupt_it(tmp_path, undisturbed):
-    both = [start(tmp_path), start(tmp_path)]
-    for process in both:
+    """Where there are no locks, as after the claim of a process on a lost machine was deleted, both do the work."""
+    first = start(tmp_path)
+    assert wait_until(lambda: list((tmp_path / "sessions").glob("*")))
+    (tmp_path / ".running").unlink()
+    for process in (first, start(tmp_path)):
         _, errors = process.communicate(timeout=120)
         assert process.returncode == 0, errors.decode()
     assert all_records(tmp_path).unique(maintain_order=True).equals(all_records(undisturbed))
     assert scores_text(tmp_path) == scores_text(undisturbed)
     assert len(RunFolder(tmp_path).read_manifest()["sessions"]) == 2
-
-
-def workers(log):
-    """The processes that have built the model, by the lines of its log."""
-    return {int(line) for line in log.read_text().split("\n")[:-1]} if log.exists() else set()
-
-
-def alive(pid):
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except OSError:
-        return False

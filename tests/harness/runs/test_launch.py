@@ -1,17 +1,22 @@
+import errno
 import json
 import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
 import pytest
-from small_runs import all_records, scores_text, small_run
+from small_runs import all_records, replace_part, scores_text, small_run
 
-from hardlook.errors import OptionError, RunError
+from hardlook.errors import OptionError, RunError, RunWarning
+from hardlook.harness.runs import evaluation, record_store, sessions
+from hardlook.harness.runs import launch as launching
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.scoring import score_run
+from hardlook.harness.runs.sessions import claim_run
 from hardlook.world.layouts import write_world
 
 TROUBLED = "troubled_segmenters:"
@@ -20,7 +25,7 @@ TROUBLED = "troubled_segmenters:"
 def test_a_run_leaves_everything_that_is_documented(tmp_path):
     done = small_run(tmp_path / "run")
     names = {path.name for path in (tmp_path / "run").iterdir()}
-    assert names == {".lock", "run.json", "records", "sessions", "failures.parquet", "scores.json"}
+    assert names == {".lock", ".running", "run.json", "records", "sessions", "failures.parquet", "scores.json"}
     manifest = json.loads((tmp_path / "run" / "run.json").read_text())
     assert manifest["units"] == 12
     assert manifest["options"]["scenes"] == 12
@@ -48,7 +53,7 @@ def test_lost_records_are_answered_again_and_alike(tmp_path):
     small_run(tmp_path / "torn", batch_size=2)
     part = next(RunFolder(tmp_path / "torn").records_path.glob("part-*"))
     kept = pl.read_parquet(part).filter(pl.col("unit").is_in(["scene-0001", "scene-0004", "scene-0005"]))
-    kept.write_parquet(part)
+    replace_part(part, kept)
     done = small_run(tmp_path / "torn", batch_size=2)
     assert done.progress.answered == 9
     assert all_records(tmp_path / "torn").equals(all_records(tmp_path / "whole"))
@@ -151,10 +156,10 @@ def test_a_damaged_part_is_named(tmp_path):
     small_run(tmp_path)
     part = next(RunFolder(tmp_path).records_path.glob("part-*"))
     part.write_bytes(part.read_bytes()[:100])
-    with pytest.raises(RunError, match="cannot be read") as caught:
+    with pytest.raises(RunError, match="is damaged") as caught:
         small_run(tmp_path)
     assert caught.value.file == str(part)
-    assert "delete this file" in caught.value.remedy
+    assert f"hardlook verify {tmp_path} --repair" in caught.value.remedy
 
 
 def test_answers_that_contradict_each_other_are_reported(tmp_path):
@@ -187,7 +192,9 @@ def test_failures_of_another_model_do_not_count(tmp_path):
     with pytest.raises(RunError):
         small_run(tmp_path, model=f"{TROUBLED}Raises", args={"scenes": "2"}, on_error="stop", max_failures=1.0)
     (tmp_path / "run.json").unlink()
-    assert small_run(tmp_path).scored.scorecard.units.failed == 0
+    with pytest.warns(RunWarning, match="3 records of another run were moved to"):
+        assert small_run(tmp_path).scored.scorecard.units.failed == 0
+    assert len(list((tmp_path / "damaged").iterdir())) == 1
 
 
 def test_new_with_a_shard_is_refused(tmp_path):
@@ -218,7 +225,7 @@ def test_a_run_inside_its_data_resumes_and_moved_data_stay_the_same_data(tmp_pat
 
 def test_a_shard_that_chose_another_batch_size_takes_the_folders(tmp_path, monkeypatch):
     sizes = iter([3, 5])
-    monkeypatch.setattr("hardlook.harness.runs.plan.choose_batch_size", lambda here, units: next(sizes))
+    monkeypatch.setattr(launching, "choose_batch_size", lambda here, units: next(sizes))
     small_run(tmp_path, shard=(1, 2), batch_size=None)
     # The second shard looked before run.json was there.
     monkeypatch.setattr("hardlook.harness.runs.folder.RunFolder.exists", lambda self: False)
@@ -245,7 +252,204 @@ def test_two_processes_that_disagree_are_found_out(tmp_path):
 
 def test_an_unreadable_session_is_named_and_costs_nothing(tmp_path):
     small_run(tmp_path)
-    next((tmp_path / "sessions").iterdir()).write_text("{")
+    (session,) = (tmp_path / "sessions").iterdir()
+    session.write_text("{")
     small_run(tmp_path)
-    outcomes = [session["outcome"] for session in RunFolder(tmp_path).read_manifest()["sessions"]]
-    assert sorted(outcomes) == ["finished", "unreadable"]
+    outcomes = [row["outcome"] for row in RunFolder(tmp_path).read_manifest()["sessions"]]
+    assert outcomes == ["finished", "finished"], "run.json has what the damaged file lost"
+    (tmp_path / "run.json").unlink()
+    small_run(tmp_path)
+    outcomes = [row["outcome"] for row in RunFolder(tmp_path).read_manifest()["sessions"]]
+    assert sorted(outcomes) == ["finished", "finished", "unreadable"]
+
+
+@pytest.mark.parametrize("engine", ["inline", "processes"])
+def test_units_that_an_engine_loses_end_the_run_with_their_names(tmp_path, monkeypatch, engine, forked_workers):
+    evaluate = launching.evaluate_batches
+
+    def lose_one(*given):
+        outcomes = list(evaluate(*given))
+        return iter([one for one in outcomes if "scene-0004" not in {row["unit"] for row in one.records}])
+
+    monkeypatch.setattr(launching, "evaluate_batches", lose_one)
+    with pytest.raises(
+        RunError, match="4 of 12 units were neither answered nor recorded as failed: scene-0004"
+    ) as caught:
+        small_run(tmp_path, engine=engine)
+    assert all(f"scene-000{number}" in caught.value.what for number in (4, 5, 6, 7))
+    assert RunFolder(tmp_path).read_manifest()["sessions"][0]["outcome"] == "failed"
+    assert not (tmp_path / "scores.json").exists()
+    monkeypatch.undo()
+    assert small_run(tmp_path).progress.answered == 4
+
+
+def test_units_that_a_shard_loses_are_not_left_to_other_shards(tmp_path, monkeypatch):
+    monkeypatch.setattr(launching, "evaluate_batches", lambda *given: iter([]))
+    with pytest.raises(RunError, match="8 of 8 units were neither answered"):
+        small_run(tmp_path, shard=(1, 2))
+
+
+def test_a_unit_that_failed_before_and_is_lost_now_is_lost(tmp_path, monkeypatch):
+    model = {"model": f"{TROUBLED}Raises", "args": {"scenes": "3"}, "max_failures": 0.5}
+    small_run(tmp_path, **model)
+    monkeypatch.setattr(launching, "evaluate_batches", lambda *given: iter([]))
+    with pytest.raises(RunError, match="1 of 12 units were neither answered nor recorded as failed: scene-0003"):
+        small_run(tmp_path, **model)
+
+
+@pytest.mark.parametrize("content", ["", "{", "\0" * 400, "[]x"])
+def test_a_run_goes_on_after_a_crash_that_emptied_run_json(tmp_path, content):
+    with pytest.raises(RunError):
+        small_run(tmp_path, model=f"{TROUBLED}Raises", args={"scenes": "9"}, on_error="stop", batch_size=3)
+    answered = len(all_records(tmp_path))
+    (tmp_path / "run.json").write_text(content)
+    model = {"model": f"{TROUBLED}Raises", "args": {"scenes": "9"}, "max_failures": 0.5}
+    with pytest.warns(RunWarning, match=r"run\.json is not valid JSON .* moved to .*run\.json\.1 and written again"):
+        done = small_run(tmp_path, batch_size=None, **model)
+    assert done.progress.before == answered > 0, "the batch size is that of the sessions"
+    assert done.scored.scorecard.units.scored == 11
+    assert (tmp_path / "damaged" / "run.json.1").read_text() == content
+
+
+def test_a_damaged_run_json_is_not_replaced_by_that_of_another_run(tmp_path):
+    small_run(tmp_path)
+    (tmp_path / "run.json").write_text("")
+    with pytest.raises(RunError, match="the records of this folder are of another model") as caught:
+        small_run(tmp_path, args={"stranger": 0.9})
+    assert "--new" in caught.value.remedy
+    assert (tmp_path / "run.json").read_text() == ""
+
+
+def write_model(folder, body):
+    (folder / "mended_model.py").write_text(
+        "from hardlook.models.planted.segmenters import PlantedSegmenter\n\n\n"
+        f"class Mended(PlantedSegmenter):\n    def segment(self, images):\n{body}"
+    )
+    sys.modules.pop("mended_model", None)
+
+
+RAISES = "        raise ValueError('a bug')\n"
+RAISES_LATER = (
+    "        self.calls = getattr(self, 'calls', 0) + 1\n        if self.calls > 1:\n    "
+    f"{RAISES}        return super().segment(images)\n"
+)
+WORKS = "        return super().segment(images)\n"
+
+
+def test_a_mended_model_goes_on_where_no_unit_was_answered(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    write_model(tmp_path, RAISES)
+    with pytest.raises(RunError, match="units failed") as caught:
+        small_run(tmp_path / "run", model="mended_model:Mended")
+    assert "also with changed code of the model" in caught.value.remedy
+    write_model(tmp_path, WORKS)
+    done = small_run(tmp_path / "run", model="mended_model:Mended")
+    assert (done.scored.scorecard.units.scored, done.scored.scorecard.units.failed) == (12, 0)
+    outcomes = [row["outcome"] for row in RunFolder(tmp_path / "run").read_manifest()["sessions"]]
+    assert sorted(outcomes) == ["failed", "finished"]
+
+
+def test_a_mended_model_after_answers_says_what_to_type(tmp_path, monkeypatch, hardlook):
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    write_model(tmp_path, RAISES_LATER)
+    words = ["run", "closed-miou", "--model", "mended_model:Mended", "--scenes", "12", "--resamples", "20", "-q"]
+    failed = hardlook(*words, "--batch-size", "4", "--out", "run")
+    assert failed.code == 1 and "a changed model starts again with --new" in failed.err
+    write_model(tmp_path, WORKS)
+    refused = hardlook(*words, "--out", "run")
+    assert refused.code == 1 and "model source" in refused.err
+    typed = refused.err.split("type: ")[1].strip()
+    assert typed == "hardlook run closed-miou --model mended_model:Mended --scenes 12 --resamples 20 --out run --new"
+    assert hardlook(*typed.split()[1:], "-q").code == 0
+    assert len(all_records(tmp_path / "run")) == 12
+    assert (tmp_path / "run.old-1" / "run.json").is_file()
+
+
+def test_a_changed_model_does_not_take_a_folder_from_a_living_process(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    write_model(tmp_path, RAISES)
+    shards = {"model": "mended_model:Mended", "batch_size": 4}
+    with pytest.raises(RunError, match="units failed"):
+        small_run(tmp_path / "run", shard=(1, 2), **shards)
+    folder = RunFolder(tmp_path / "run")
+    old = folder.read_manifest()["answers"]["fingerprint"]
+    write_model(tmp_path, WORKS)
+    with claim_run(folder, (1, 2), old), pytest.raises(RunError, match="model source"):
+        small_run(tmp_path / "run", shard=(2, 2), **shards)
+    assert small_run(tmp_path / "run", shard=(2, 2), **shards).progress.answered == 4
+    assert small_run(tmp_path / "run", shard=(1, 2), **shards).scored.scorecard.units.scored == 12
+
+
+def test_records_of_other_code_are_warned_of(tmp_path, monkeypatch):
+    small_run(tmp_path, shard=(1, 2))
+    assert all(row["code"] and row["model_code"] for row in RunFolder(tmp_path).read_manifest()["sessions"])
+    monkeypatch.setattr(sessions, "code_fingerprint", lambda: "0123456789abcdef")
+    with pytest.warns(RunWarning, match=r"different versions of the code of hardlook \(.*01234567.*\); --new"):
+        small_run(tmp_path, shard=(2, 2))
+
+
+def test_a_model_with_a_fingerprint_of_its_own_is_warned_of_when_its_code_changes(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    own = "\n    def fingerprint(self):\n        return 'mine'\n"
+    write_model(tmp_path, WORKS + own)
+    small_run(tmp_path / "run", shard=(1, 2), model="mended_model:Mended")
+    write_model(tmp_path, "        images = list(images)\n" + WORKS + own)
+    with pytest.warns(RunWarning, match="different versions of the code of the model"):
+        small_run(tmp_path / "run", shard=(2, 2), model="mended_model:Mended")
+
+
+def test_another_version_of_the_benchmark_is_refused(tmp_path, monkeypatch):
+    small_run(tmp_path, shard=(1, 2))
+    found = launching.find_benchmark("closed-miou")
+    other = replace(found, card=replace(found.card, version="other"))
+    for module in (launching, evaluation):
+        monkeypatch.setattr(module, "find_benchmark", lambda name: other)
+    with pytest.raises(RunError, match="benchmark: closed-miou 1 in the folder, closed-miou other now"):
+        small_run(tmp_path, shard=(2, 2))
+
+
+def test_a_second_process_says_that_a_run_is_under_way(tmp_path):
+    small_run(tmp_path, shard=(1, 2))
+    folder = RunFolder(tmp_path)
+    before = all_records(tmp_path)
+    with claim_run(folder), pytest.raises(RunError, match=f"a run is under way .* process {os.getpid()} on ") as caught:
+        small_run(tmp_path)
+    assert "end that process" in caught.value.remedy and str(tmp_path / ".running") in caught.value.remedy
+    for shard in ((1, 2), None):
+        with claim_run(folder, (1, 2)), pytest.raises(RunError, match="a run is under way"):
+            small_run(tmp_path, shard=shard)
+    with claim_run(folder, (1, 2)), pytest.raises(RunError, match="a run is under way"):
+        small_run(tmp_path, new=True)
+    assert all_records(tmp_path).equals(before)
+    with claim_run(folder, (1, 2)):
+        assert small_run(tmp_path, shard=(2, 2)).progress.answered == 4
+
+
+def test_without_locks_two_processes_may_work_on_one_folder(tmp_path, monkeypatch):
+    import fcntl
+
+    def no_locks(*given):
+        raise OSError(errno.ENOLCK, "no locks available")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    (tmp_path / "run").mkdir()
+    with claim_run(RunFolder(tmp_path / "run")):
+        assert small_run(tmp_path / "run").progress.answered == 12
+
+
+def test_a_full_disk_names_the_file_and_the_space_and_the_run_resumes(tmp_path, monkeypatch):
+    write, parts = record_store.write_atomically, []
+
+    def fill_up(path, content):
+        if path.parent.name == "records" and (parts.append(path) or len(parts) > 1):
+            raise OSError(errno.ENOSPC, "No space left on device: this file needs 12 MB", str(path))
+        write(path, content)
+
+    monkeypatch.setattr(record_store, "write_atomically", fill_up)
+    monkeypatch.setattr(record_store, "FLUSH_RECORDS", 4)
+    with pytest.raises(OSError, match="this file needs 12 MB"):
+        small_run(tmp_path)
+    assert RunFolder(tmp_path).read_manifest()["sessions"][0]["outcome"] == "failed"
+    monkeypatch.undo()
+    assert small_run(tmp_path).progress.before == 4

@@ -110,6 +110,13 @@ def test_on_a_processor_the_benchmarks_own_size_serves():
     assert choose_batch_size(Worker(BENCHMARK, SimpleNamespace()), UNITS) == BENCHMARK.card.batch_size
 
 
+def test_a_slow_model_has_small_batches_on_every_device():
+    for device, fixed in (("cpu", 1.0), ("cuda:0", 1.0)):
+        slow = SimpleNamespace(device=device, units_per_batch=2)
+        timed = Device(fixed, 0.01, memory=1000)
+        assert choose_batch_size(Worker(timed, slow), UNITS, clock=lambda timed=timed: timed.now) == 2
+
+
 def planned(model="planted-segmenter"):
     worker = Worker(BENCHMARK, build("planted-segmenter", role=BENCHMARK.card.role))
     return make_plan(Job("closed-miou", model), worker, BENCHMARK.options(scenes=64), UNITS, batch_size=4)

@@ -4,26 +4,35 @@ from types import SimpleNamespace
 
 import pytest
 
-from hardlook.errors import RunError
+from hardlook.errors import RunError, RunWarning
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.runs import ray_cluster
+from hardlook.harness.runs.batch_queue import MAX_MOVES, MAX_TRIES
 from hardlook.harness.runs.evaluation import Job, Outcome
-from hardlook.harness.runs.ray_cluster import MAX_TRIES, evaluate_on_ray
+from hardlook.harness.runs.ray_cluster import evaluate_on_ray
 
 
 class ActorLost(Exception):
     """Named in place of Ray's."""
 
 
+class ModelFailed(ActorLost):
+    """Named in place of Ray's error of the code that an actor runs."""
+
+
 class SmallRay:
-    """Answers as Ray does. An actor is lost on a batch with a unit of `deadly`, as often as that says."""
+    """Answers as Ray does.
 
-    exceptions = SimpleNamespace(RayActorError=ActorLost)
+    An actor is lost on a batch with a unit of `deadly`, as often as that says; `leaving` are units that take the node
+    along, once for each time they stand there; `problem` is raised at every answer.
+    """
 
-    def __init__(self, deadly=None, *, initialised=False, resources=None):
-        self.deadly, self.initialised = dict(deadly or {}), initialised
-        self.resources = resources or {"CPU": 2.0}
-        self.batches, self.actors, self.calls = [], 0, []
+    exceptions = SimpleNamespace(RayError=ActorLost, RayTaskError=ModelFailed)
+
+    def __init__(self, deadly=None, *, initialised=False, resources=None, leaving="", problem=None, one_by_one=False):
+        self.deadly, self.initialised, self.leaving, self.problem = dict(deadly or {}), initialised, leaving, problem
+        self.resources, self.one_by_one = resources or {"CPU": 2.0}, one_by_one
+        self.batches, self.actors, self.calls, self.asked, self.left = [], 0, [], {}, 0
 
     def is_initialized(self):
         return self.initialised
@@ -37,26 +46,45 @@ class SmallRay:
     def cluster_resources(self):
         return self.resources
 
+    def nodes(self):
+        gone = [{"NodeID": f"node {number}", "Alive": False, "Resources": {}} for number in range(self.left)]
+        return [*gone, {"NodeID": f"node {self.left}", "Alive": True, "Resources": self.resources}]
+
     def remote(self, **options):
         return lambda evaluator: SimpleNamespace(remote=self.make_actor)
 
     def make_actor(self, job):
         self.actors += 1
-        return SimpleNamespace(evaluate=SimpleNamespace(remote=self.submit))
+        node = SimpleNamespace(remote=lambda: self.ask(f"node {self.left}"))
+        evaluate = SimpleNamespace(options=lambda num_returns: SimpleNamespace(remote=self.submit))
+        return SimpleNamespace(find_node=node, evaluate=evaluate)
 
     def submit(self, batch):
         self.batches.append("".join(unit.id for unit in batch))
-        return len(self.batches) - 1
+        ids = tuple(unit.id for unit in batch)
+        return iter([self.ask(unit) for unit in ids] if self.one_by_one else [self.ask(ids)])
 
-    def wait(self, running, num_returns):
+    def ask(self, answer):
+        self.asked[len(self.asked)] = answer
+        return len(self.asked) - 1
+
+    def wait(self, running, num_returns, timeout):
         return running[:num_returns], running[num_returns:]
 
     def get(self, number):
-        for unit in self.batches[number]:
+        if self.problem is not None:
+            raise self.problem
+        if str(self.asked[number]).startswith("node"):
+            return self.asked[number]
+        for unit in self.asked[number]:
+            if unit in self.leaving:
+                self.leaving = self.leaving.replace(unit, "", 1)
+                self.left += 1
+                raise ActorLost("the actor died")
             if self.deadly.get(unit, 0):
                 self.deadly[unit] -= 1
                 raise ActorLost("the actor died")
-        return Outcome([{"unit": unit} for unit in self.batches[number]])
+        return Outcome([{"unit": unit} for unit in self.asked[number]])
 
     def kill(self, actor):
         self.calls.append("kill")
@@ -72,9 +100,20 @@ def evaluate(monkeypatch, ray, batches=("ab", "cd"), **more):
 
 
 def test_every_batch_goes_out_once_and_no_more_actors_than_batches(monkeypatch):
-    ray = SmallRay()
+    ray = SmallRay(resources={"CPU": 9.0})
     assert evaluate(monkeypatch, ray, workers=5) == ("abcd", "")
-    assert (ray.batches, ray.actors) == (["ab", "cd"], 2)
+    assert (sorted(ray.batches), ray.actors) == (["ab", "cd"], 2)
+
+
+@pytest.mark.parametrize(
+    ("resources", "gpus", "room"),
+    [({"CPU": 3.0}, 0.0, 3), ({"CPU": 9.0, "GPU": 1.0}, 0.5, 2), ({"CPU": 1.0, "GPU": 4.0}, 0.5, 1)],
+)
+def test_no_more_actors_than_the_cluster_has_room_for_and_it_says_so(monkeypatch, resources, gpus, room):
+    ray = SmallRay(resources=resources)
+    with pytest.warns(RunWarning, match=f"has room for {room} of 8 workers"):
+        assert evaluate(monkeypatch, ray, batches="abcdefgh", workers=8, gpus=gpus) == ("abcdefgh", "")
+    assert ray.actors == room
 
 
 def test_a_batch_whose_actor_is_lost_once_goes_whole_to_a_new_one(monkeypatch):
@@ -87,11 +126,51 @@ def test_a_batch_is_tried_twice_whole_before_its_units_go_alone_and_the_deadly_o
     ray = SmallRay({"a": 99})
     assert evaluate(monkeypatch, ray) == ("bcd", "a")
     assert MAX_TRIES == 2
-    assert sorted(ray.batches) == ["a", "ab", "ab", "b", "cd"]
-    assert ray.batches[:2] == ["ab", "ab"]
+    assert ray.batches == ["ab", "ab", "a", "b", "cd"]
 
 
-@pytest.mark.parametrize(("initialised", "calls"), [(False, ["init", "shutdown"]), (True, [])])
+def test_a_batch_whose_node_leaves_is_not_to_blame(monkeypatch):
+    ray = SmallRay(leaving="a" * MAX_MOVES)
+    assert evaluate(monkeypatch, ray) == ("abcd", "")
+    assert ray.batches == ["ab"] * (MAX_MOVES + 1) + ["cd"]
+
+
+def test_a_unit_that_takes_every_node_along_fails_at_last(monkeypatch):
+    ray = SmallRay(leaving="a" * 99)
+    assert evaluate(monkeypatch, ray) == ("bcd", "a")
+
+
+def test_a_batch_that_comes_in_parts_goes_on_where_its_actor_was_lost(monkeypatch):
+    ray = SmallRay({"b": 1}, one_by_one=True)
+    assert evaluate(monkeypatch, ray, batches=("abc",)) == ("abc", "")
+    assert ray.batches == ["abc", "bc"]
+
+
+def test_an_error_of_the_code_itself_is_raised(monkeypatch):
+    with pytest.raises(ModelFailed, match="a bug"):
+        evaluate(monkeypatch, SmallRay(problem=ModelFailed("a bug")))
+
+
+def test_a_model_that_no_actor_can_build_is_an_error(monkeypatch):
+    lost = ActorLost("the actor died because of an error in its creation task: __init__: no such weights")
+    with pytest.raises(RunError, match=r"no Ray actor could build the model: .*no such weights"):
+        evaluate(monkeypatch, SmallRay(problem=lost))
+
+
+def test_actors_that_are_lost_before_they_are_ready_are_an_error_at_last(monkeypatch):
+    ray = SmallRay(problem=ActorLost("out of memory"))
+    with pytest.raises(RunError, match="no Ray actor could build the model: out of memory"):
+        evaluate(monkeypatch, ray)
+    assert ray.actors == ray_cluster.MAX_STARTS
+
+
+def test_all_actors_are_ended(monkeypatch):
+    ray = SmallRay(initialised=True)
+    evaluate(monkeypatch, ray, workers=2)
+    assert ray.calls == ["kill"] * 2
+
+
+@pytest.mark.parametrize(("initialised", "calls"), [(False, ["init", "kill", "shutdown"]), (True, ["kill"])])
 def test_a_cluster_is_ended_by_whoever_started_it(monkeypatch, initialised, calls):
     ray = SmallRay(initialised=initialised)
     assert evaluate(monkeypatch, ray) == ("abcd", "")

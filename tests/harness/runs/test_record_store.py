@@ -4,7 +4,7 @@ import json
 
 import polars as pl
 import pytest
-from small_runs import small_run
+from small_runs import replace_part, small_run
 
 import hardlook
 from hardlook.errors import RunError
@@ -13,8 +13,9 @@ from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.record_store import (
     Failure,
     RecordWriter,
+    find_contradicting_units,
     list_answered_units,
-    list_contradicting_units,
+    read_all_records,
     read_records,
     write_failures,
 )
@@ -33,7 +34,7 @@ def run(tmp_path):
 
 def rewrite(folder, change):
     for part in folder.records_path.glob("part-*"):
-        change(pl.read_parquet(part)).write_parquet(part)
+        replace_part(part, change(pl.read_parquet(part)))
 
 
 def refusal(folder):
@@ -75,7 +76,12 @@ def test_columns_of_a_newer_version_do_no_harm(run):
 def test_a_torn_part_is_not_taken_for_an_old_one(run):
     part = next(run.records_path.glob("part-*"))
     part.write_bytes(part.read_bytes()[:100])
-    assert "cannot be read" in refusal(run).what
+    error = refusal(run)
+    assert "is damaged" in error.what and f"hardlook verify {run.path} --repair" in error.remedy
+
+
+def list_contradicting_units(folder, schema, answers):
+    return find_contradicting_units(read_all_records(folder, schema, answers, ["unit", "hits"])[0])
 
 
 def write_two_records(folder):

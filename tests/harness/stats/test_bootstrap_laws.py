@@ -14,6 +14,10 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
+# Scores of these counts lie in this range, so that the default interval exists also where all units agree.
+RANGE = (0.0, 50.0)
+
+
 def bounds(estimate: Estimate) -> tuple[float, float]:
     return estimate.interval.low, estimate.interval.high
 
@@ -43,30 +47,36 @@ def test_row_order_changes_nothing(rows: list[tuple[int, int]], shuffle: object,
 @given(counts, st.integers(1, 200))
 @settings(max_examples=40, deadline=None)
 def test_block_size_changes_nothing(rows: list[tuple[int, int]], cells: int) -> None:
-    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=70)
+    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=70, method="percentile")
+    left_out = bootstrap_score(rows, ratio, rng=rng(), resamples=70, range=RANGE)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resampling, "BLOCK_CELLS", cells)
         patch.setattr(resampling, "MIN_ROWS", 1)
-        assert bootstrap_score(rows, ratio, rng=rng(), resamples=70) == plain
+        assert bootstrap_score(rows, ratio, rng=rng(), resamples=70, method="percentile") == plain
+        again = bootstrap_score(rows, ratio, rng=rng(), resamples=70, range=RANGE)
+    # The powers of the changes are added block by block, and rounded so.
+    assert bounds(again) == pytest.approx(bounds(left_out), rel=1e-9, abs=1e-9)
 
 
 @given(counts)
 @settings(max_examples=40, deadline=None)
 def test_each_unit_its_own_cluster_is_no_clusters(rows: list[tuple[int, int]]) -> None:
-    alone = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image")
-    labelled = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image", clusters=range(len(rows)))
+    alone = bootstrap_score(rows, ratio, rng=rng(), resamples=60, range=RANGE, resampled="image")
+    labelled = bootstrap_score(
+        rows, ratio, rng=rng(), resamples=60, range=RANGE, resampled="image", clusters=range(len(rows))
+    )
     assert alone == labelled
 
 
 @given(counts)
 @settings(max_examples=40, deadline=None)
 def test_one_stratum_is_no_strata(rows: list[tuple[int, int]]) -> None:
-    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image")
+    plain = bootstrap_score(rows, ratio, rng=rng(), resamples=60, range=RANGE, resampled="image")
     strata = ["all"] * len(rows)
-    assert bootstrap_score(rows, ratio, rng=rng(), resamples=60, resampled="image", strata=strata) == plain
+    assert bootstrap_score(rows, ratio, rng=rng(), resamples=60, range=RANGE, resampled="image", strata=strata) == plain
 
 
-@given(counts, st.sampled_from([0.25, 2.0, 1024.0]), st.sampled_from(["percentile", "bca"]))
+@given(counts, st.sampled_from([0.25, 2.0, 1024.0]), st.sampled_from(["jackknife", "percentile", "bca"]))
 @settings(max_examples=40, deadline=None)
 def test_interval_scales_with_the_values(rows: list[tuple[int, int]], scale: float, method: str) -> None:
     values = np.array([first for first, _ in rows], dtype=float)
@@ -76,7 +86,7 @@ def test_interval_scales_with_the_values(rows: list[tuple[int, int]], scale: flo
     assert np.array_equal(np.array(bounds(scaled)), np.array(bounds(plain)) * scale, equal_nan=True)
 
 
-@pytest.mark.parametrize(("method", "at_least"), [("percentile", 0.90), ("bca", 0.91)])
+@pytest.mark.parametrize(("method", "at_least"), [("percentile", 0.90), ("bca", 0.91), ("jackknife", 0.92)])
 def test_a_95_percent_interval_covers_the_truth(method: str, at_least: float) -> None:
     # 400 data sets of 40 clusters; the share that covers has a standard error of about 0.011.
     simulate = rng(14)

@@ -78,13 +78,16 @@ def test_summary_by_hand() -> None:
     assert (first.interval.n, first.interval.resampled) == (5, "image")
     assert (first.undefined, first.resamples) == (0, 4)
     assert (second.undefined, second.resamples) == (3, 4)
-    assert (second.interval.low, second.interval.high) == (7.0, 7.0)
+    # Undefined in 3 of 4 resamples, more than the half that this level leaves out: no interval.
+    assert math.isnan(second.interval.low) and math.isnan(second.interval.high)
+    (rare,) = summarise(plan, np.array([7.0]), replicates[[2, 2, 0, 0], 1:], None)
+    assert (rare.undefined, rare.interval.low, rare.interval.high) == (2, 7.0, 7.0)
     assert math.isnan(second.standard_error)
 
 
 def test_defaults() -> None:
     plan = make_resampling_plan(3, rng=rng())
-    assert (plan.resamples, plan.level, plan.method, plan.resampled) == (10_000, 0.95, "percentile", "unit")
+    assert (plan.resamples, plan.level, plan.method, plan.resampled) == (10_000, 0.95, "jackknife", "unit")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from scipy.stats import chisquare, kstest
 
 from hardlook.data.concept_context import ImageTable
 from hardlook.metacoco.tasks.images import (
-    NOWHERE,
+    ABSENT,
     build_image_pools,
     draw_distinct_positions,
     draw_random_numbers,
@@ -56,7 +56,7 @@ def test_positions_are_found_again(table, seed):
     asked, content = rng.integers(0, len(pools.sizes), 50), rng.choice(pools.content, 50)
     for pool, wanted, found in zip(asked, content, pools.find_positions(asked, content), strict=True):
         held = pools.content[pool_rows(pools, pool)].tolist()
-        assert held[found] == wanted if found != NOWHERE else wanted not in held
+        assert held[found] == wanted if found != ABSENT else wanted not in held
 
 
 def test_the_numbers_of_contents_leave_no_trace():
@@ -111,7 +111,7 @@ def test_numbers_in_the_unit_interval_are_uniform():
 def test_every_set_of_allowed_positions_is_equally_likely():
     count = 20_000
     randoms = draw_random_numbers(make_key(5, "sets"), np.arange(count)[:, None], np.arange(3))
-    drawn = draw_distinct_positions(randoms, np.full(count, 7), np.tile([5, NOWHERE, 1], (count, 1)))
+    drawn = draw_distinct_positions(randoms, np.full(count, 7), np.tile([5, ABSENT, 1], (count, 1)))
     sets = [tuple(sorted(row)) for row in drawn.tolist()]
     possible = list(itertools.combinations([0, 2, 3, 4, 6], 3))
     assert set(sets) == set(possible)
@@ -127,7 +127,7 @@ def test_drawn_positions_are_distinct_allowed_and_equal_the_slow_way(data):
     free, expected = [position for position in range(size) if position not in excluded], []
     for number in randoms.tolist():
         expected.append(free.pop(number % len(free)))
-    filler = [NOWHERE] * data.draw(st.integers(0, 2))
+    filler = [ABSENT] * data.draw(st.integers(0, 2))
     barred = np.array([[*excluded, *filler]], dtype=np.int64)
     assert draw_distinct_positions(randoms[None], np.array([size]), barred).tolist() == [expected]
 

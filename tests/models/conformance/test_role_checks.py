@@ -118,7 +118,7 @@ def test_a_list_is_wanted():
             return (answer for answer in super().segment(images))
 
     messages = {f.check: f.message for f in check_model(Generating, "semantic-segmenter")}
-    assert "expected a list with one answer for each of 1 images, got builtins.generator" in messages["ordinary image"]
+    assert "expected a list with one answer for each of 1 images, got generator" in messages["ordinary image"]
 
 
 def test_features_are_wanted():

@@ -19,7 +19,7 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam_frame import SamFrame
-from hardlook.models.interactive.transformers_sam import Sam, SamHQ, read_config, rename_tensor, sam_session
+from hardlook.models.interactive.transformers_sam import Sam, SamHQ, open_sam_session, read_config, rename_tensor
 from hardlook.models.registry import build
 from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import load_state_dict
@@ -141,7 +141,7 @@ def test_batches_answer_as_single_prompts_do(folders, family, batch):
 def test_an_image_is_encoded_once(family):
     made, encodings = network(family), []
     made.vision_encoder.register_forward_hook(lambda *_: encodings.append(1))
-    session = sam_session(made, picture(40, 57), PromptPolicy(), batch=2)
+    session = open_sam_session(made, picture(40, 57), PromptPolicy(), batch=2)
     for clicks in (1, 2, 3):
         session.predict(prompts(40, 57, clicks=clicks, count=5))
     assert len(encodings) == 1

@@ -206,9 +206,9 @@ def test_a_model_may_speak_other_words():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda found: replace(found, labels=found.labels + 99), "a label outside 0..21"),
-        (lambda found: replace(found, masks=found.masks[:, 1:]), "masks (2, 119, 160)"),
-        (lambda found: replace(found, scores=found.scores * np.nan), "no number"),
+        (lambda found: replace(found, labels=found.labels + 99), "labels: expected values in [0, 21], got"),
+        (lambda found: replace(found, masks=found.masks[:, 1:]), "masks: expected shape (N, H, W) = (2, 120,"),
+        (lambda found: replace(found, scores=found.scores * np.nan), "scores: expected finite values, got nan"),
     ],
 )
 def test_a_model_that_answers_nonsense_fails_its_unit(change, message):

@@ -148,7 +148,8 @@ def test_words_nobody_mapped_are_never_guessed(tmp_path):
         launch("open-miou", out=tmp_path / "a", given=given)
     done = launch("open-miou", out=tmp_path / "b", given={**given, "unknown": "zero"})
     assert done.scored.scorecard.get("open-gain").value == pytest.approx(0, abs=1e-12)
-    assert [note.count for note in done.scored.scorecard.left_out] == [3]
+    assert [note.count for note in done.scored.scorecard.noted] == [3]
+    assert done.scored.scorecard.left_out == ()
 
 
 def test_calibration():

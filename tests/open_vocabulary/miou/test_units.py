@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 import pytest
 
@@ -101,7 +103,7 @@ def test_ids_of_a_label_file_are_its_numbers(tmp_path):
 
 
 def test_predictions_have_their_own_numbers_and_nothing_of_them_is_ignored(tmp_path):
-    for folder, stored in (("gt", [0, 1, 5]), ("pred", [1, 0, 200])):
+    for folder, stored in (("gt", [0, 1, 5]), ("pred", [1, 0, -1])):
         (tmp_path / folder).mkdir()
         np.save(tmp_path / folder / "a.npy", np.array([stored]))
     options = OpenMiouOptions(
@@ -113,3 +115,30 @@ def test_predictions_have_their_own_numbers_and_nothing_of_them_is_ignored(tmp_p
     assert content.truth_map.tolist() == [[-1, 0, 4]]
     assert content.predicted_map.tolist() == [[1, 0, -1]]
     assert content.predicted_labels[0] == "aeroplane"
+
+
+@pytest.mark.parametrize(
+    ("stored", "options", "unknown"),
+    [
+        ([0, 149, 255, -1], {}, []),
+        ([0, 30000, 150], {}, [150, 30000]),
+        ([0, 1, 150, 255], {"pred_numbering": "one-based"}, []),
+        ([1, 151], {"pred_numbering": "one-based"}, [151]),
+        ([0, 255], {"ignore": 65535}, [255]),
+        ([20, -1], {"pred_labels": "voc20"}, [20]),
+    ],
+)
+def test_numbers_of_predictions_that_are_no_label_are_named(tmp_path, stored, options, unknown):
+    for folder, numbers in (("gt", [0] * len(stored)), ("pred", stored)):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / "a.npy", np.array([numbers]))
+    (unit,) = list_units(OpenMiouOptions(gt=tmp_path / "gt", pred=tmp_path / "pred", labels="ade150", **options))
+    if not unknown:
+        assert prepare_unit(unit).payload.predicted_map.shape == (1, len(stored))
+        return
+    with pytest.raises(
+        DataError, match=re.escape(f"the prediction holds numbers {unknown} that are none of its")
+    ) as caught:
+        prepare_unit(unit)
+    assert caught.value.unit == "a" and caught.value.file.endswith("pred/a.npy")
+    assert "--pred-numbering" in caught.value.remedy

@@ -152,9 +152,9 @@ def test_a_model_with_other_words_is_scored_in_both_vocabularies():
 @pytest.mark.parametrize(
     ("segment_map", "labels", "message"),
     [
-        (np.zeros((2, 2), np.int32), {}, "answered a map of (2, 2)"),
-        (np.ones((120, 160), np.int32), {}, "segment 1 of the model's answer has no label"),
-        (np.ones((120, 160), np.int32), {1: 7}, "or one outside its 1 labels"),
+        (np.zeros((2, 2), np.int32), {}, "map: expected shape (H, W) = (120, 160), got (2, 2)"),
+        (np.ones((120, 160), np.int32), {}, "expected a label for every segment, got none for segment 1"),
+        (np.ones((120, 160), np.int32), {1: 7}, "expected an index from 0 to 0, got 7 for segment 1"),
     ],
 )
 def test_answers_that_break_the_role_fail_their_unit(segment_map, labels, message):

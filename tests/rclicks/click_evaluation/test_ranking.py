@@ -43,7 +43,7 @@ def test_a_lead_that_comes_and_goes_is_none():
 
 
 def test_metrics_with_one_verdict_share_a_sentence():
-    models = {name: rows([0.5] * 6, "ks") for name in ("b", "a")}
+    models = {name: rows([0.5] * 12, "ks") for name in ("b", "a")}
     rankings = [rank_models(metric, models, resamples=50) for metric in ("ks", "wd")]
     assert describe_rankings(rankings) == ["By KS and WD, a and b do not differ significantly."]
 
@@ -64,8 +64,8 @@ def test_what_a_lead_means_in_a_table():
     assert (ranking.verdict_on("far"), ranking.verdict_on("same")) == ("better", "no significant difference")
 
 
-@pytest.mark.parametrize(("images", "said"), [(5, "too few images to compare"), (6, "better")])
-def test_five_images_on_one_side_are_no_verdict(images, said):
+@pytest.mark.parametrize(("images", "said"), [(9, "too few images to compare"), (10, "better")])
+def test_nine_images_on_one_side_are_no_verdict(images, said):
     stems = np.linspace(0.1, 5, images)
     ranking = rank_models("wd", {"far": rows(stems + 1, "wd"), "near": rows(stems, "wd")}, resamples=100)
     assert ranking.verdict_on("far") == said

@@ -8,13 +8,15 @@ from click_scenes import drive, instances, plain, same
 from scipy import ndimage
 
 from hardlook.errors import DataError, ModelError, OptionError
+from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.planted.click_models import PlantedClicks
 from hardlook.models.planted.disc import Disc
 from hardlook.models.roles import Clicks, Prompted
 from hardlook.randomness import generator
 from hardlook.rclicks.click_models.simple import Center, Distance, Uniform
-from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Instance, Rules, clicking_groups
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Instance, Rules, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import simulate_clicks, simulate_first_clicks
+from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
 
 def test_each_point_is_tried_alone():
@@ -45,7 +47,7 @@ def test_points_are_copied_and_none_is_allowed():
     assert not nobody.mean_mask.any()
 
 
-COURSES = (BASE, *clicking_groups(10))
+COURSES = (BASE, *make_clicking_groups(10))
 
 SQUARE = np.pad(np.ones((5, 5), bool), ((1, 1), (1, 3)))
 
@@ -124,7 +126,7 @@ def test_seeds_names_and_datasets_key_the_draws():
 
     def first(rules=Rules(rounds=1), **changes):  # noqa: B008
         other = Instance(**{**vars(instance), **changes})
-        found = drive(simulate_clicks(other, clicking_groups(10), Uniform(), rules), session.predict)
+        found = drive(simulate_clicks(other, make_clicking_groups(10), Uniform(), rules), session.predict)
         return found.x.tolist(), found.y.tolist()
 
     assert first() == first()
@@ -220,8 +222,8 @@ def test_an_empty_map_falls_back_to_the_centre_and_is_counted():
 
 
 BROKEN = {
-    "expected a map of shape (7, 9), got (3, 3)": lambda e: np.ones((3, 3)),
-    "expected a map of shape (7, 9), got list": lambda e: [],
+    "map: expected shape (H, W) = (7, 9), got (3, 3)": lambda e: np.ones((3, 3)),
+    "map: expected a numpy array, got list": lambda e: [],
     "at least 0, got nan": lambda e: np.where(e, np.nan, 0),
     "at least 0, got -1.0": lambda e: -1.0 * e,
     "at least 0, got inf": lambda e: np.where(e, np.inf, 0),
@@ -259,16 +261,18 @@ def test_click_maps_are_asked_at_once_and_full_frames_where_not_local():
         assert {shape for call in asked for shape in call[2]} == {instance.shape}
         assert same(batched, drive(simulate_clicks(instance, COURSES, Uniform(), Rules(rounds=3)), session.predict))
     short = SimpleNamespace(click_map=None, click_maps=lambda *asked: [])
-    with pytest.raises(ModelError, match="expected 1 maps, got 0"):
+    with pytest.raises(ModelError, match="expected 1 answers for 1 error regions, got 0"):
         next(simulate_clicks(instance, COURSES, short, Rules()))
 
 
-@pytest.mark.parametrize("mask", [np.ones((7, 9), np.uint8), np.ones((7, 8), bool), None])
+@pytest.mark.parametrize("mask", [np.full((7, 9), 2, np.uint8), np.ones((7, 8), bool), None])
 def test_a_segmenter_that_breaks_its_word_is_told(mask):
-    playing = simulate_clicks(plain(SQUARE), COURSES[:1], Uniform(), Rules())
-    next(playing)
-    with pytest.raises(ModelError, match="expected answers with bool masks"):
-        playing.send([Prompted(mask)])
+    instance = plain(SQUARE)
+    model = SimpleNamespace(open=lambda image: SimpleNamespace(predict=lambda prompts: [Prompted(mask)] * len(prompts)))
+    playing = simulate_clicks(instance, COURSES[:1], Uniform(), Rules())
+    with pytest.raises(ModelError, match=r"types\.SimpleNamespace: mask: expected") as caught:
+        run_simulations([(CheckedSession(model, instance.image), playing)])
+    assert caught.value.unit == instance.name
 
 
 def test_inputs_are_left_alone():
@@ -302,7 +306,7 @@ def test_wrong_courses_rules_and_instances_are_refused():
     with pytest.raises(OptionError, match="cannot draw between"):
         Course("odd", 0.5, 0.2)
     with pytest.raises(OptionError, match="clicking groups"):
-        clicking_groups(0)
+        make_clicking_groups(0)
     with pytest.raises(DataError, match="no pixel that counts"):
         plain(SQUARE, ignore=SQUARE)
     with pytest.raises(DataError, match="of one size"):
@@ -313,6 +317,6 @@ def test_wrong_courses_rules_and_instances_are_refused():
 
 def test_groups_share_the_mass_from_end_to_end():
     for count in (1, 3, 7, 10):
-        groups = clicking_groups(count)
+        groups = make_clicking_groups(count)
         assert [group.low for group in groups] == [0.0, *(group.high for group in groups[:-1])]
         assert groups[-1].high == 1.0

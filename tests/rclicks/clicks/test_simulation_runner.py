@@ -11,11 +11,11 @@ from hardlook.errors import ModelError
 from hardlook.models.planted.disc import Disc
 from hardlook.models.roles import Clicks, Prompted
 from hardlook.rclicks.click_models.simple import Distance
-from hardlook.rclicks.clicks.courses import BASE, Rules, clicking_groups
+from hardlook.rclicks.clicks.courses import BASE, Rules, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import simulate_clicks, simulate_first_clicks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
-COURSES = (BASE, *clicking_groups(10))
+COURSES = (BASE, *make_clicking_groups(10))
 
 RULES = Rules(rounds=5)
 

@@ -16,11 +16,11 @@ from scipy.stats import chisquare
 
 from hardlook.models.roles import Prompted
 from hardlook.rclicks.click_models.simple import Center, Distance, Uniform
-from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Instance, Rules, clicking_groups
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Course, Instance, Rules, make_clicking_groups
 from hardlook.rclicks.clicks.simulation import simulate_clicks, simulate_first_clicks
 from hardlook.rclicks.clicks.simulation_runner import run_simulations
 
-COURSES = (BASE, *clicking_groups(10), *HALVES)
+COURSES = (BASE, *make_clicking_groups(10), *HALVES)
 
 SLACK = 1e-12  # bounds that meet a sum of masses exactly may fall to either side of it in float64
 
@@ -222,7 +222,7 @@ def test_draws_are_in_proportion_and_streams_are_independent():
     target = np.array([[1, 0, 1, 0, 1, 0, 1]], bool)
     model = Patchy(target.shape, 0, 0)
     model.maps = np.array([[[0.0] * 7], [[1, 9, 2, 9, 3, 9, 4]]])
-    courses = (*clicking_groups(10), Course("one", 0.0, 1.0), Course("other", 0.0, 1.0))
+    courses = (*make_clicking_groups(10), Course("one", 0.0, 1.0), Course("other", 0.0, 1.0))
     nothing = Fake("discs", target, 0)
     nothing.mask = lambda clicks: target & False
     plays = [

@@ -96,7 +96,7 @@ def test_intervals_are_those_of_the_paired_bootstrap():
     names = ("x", "y", "z", "mean")
     found = paired(tally(a, ious, names=names), tally(b, ious, names=names), resamples=300)
     error, low, high = found.summarize_difference(0, 1)
-    alone = paired_bootstrap_scores(a, b, ious, rng=generator(0, "test"), resamples=300)
+    alone = paired_bootstrap_scores(a, b, ious, rng=generator(0, "test"), resamples=300, method="percentile")
     assert low == pytest.approx([one.interval.low for one in alone], abs=1e-12)
     assert high == pytest.approx([one.interval.high for one in alone], abs=1e-12)
     assert error == pytest.approx([one.standard_error for one in alone], rel=1e-9)
@@ -165,11 +165,13 @@ def test_undefined_scores_have_no_p_value_and_undefined_swaps_count_against_a_cl
 
 def test_spread_uses_the_defined_replicates_only():
     replicates = np.array([[1.0, 1.0, np.nan], [2.0, np.nan, np.nan], [3.0, 3.0, np.inf]])
-    error, low, high = summarize_replicates(replicates, 0.8)
+    error, low, high = summarize_replicates(replicates, 0.6)
     assert error[:2] == pytest.approx([1.0, np.std([1, 3], ddof=1)])
-    assert (low[0], high[0]) == pytest.approx(tuple(np.quantile([1, 2, 3], [0.1, 0.9])))
-    assert (low[1], high[1]) == pytest.approx(tuple(np.quantile([1, 3], [0.1, 0.9])))
+    assert (low[0], high[0]) == pytest.approx(tuple(np.quantile([1, 2, 3], [0.2, 0.8])))
+    assert (low[1], high[1]) == pytest.approx(tuple(np.quantile([1, 3], [0.2, 0.8])))
     assert np.isnan([error[2], low[2], high[2]]).all()
+    # A third is undefined, more than what an interval of level .8 leaves out.
+    assert np.isnan(summarize_replicates(replicates, 0.8)[1][1])
     assert np.isnan(summarize_replicates(np.empty((0, 2)), 0.95)).all()
 
 

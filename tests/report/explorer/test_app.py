@@ -18,6 +18,7 @@ from hostile_runs import IMAGE, SCRIPT, STEMS
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.scoring import score_run
 from hardlook.report.explorer.app import MAX_QUERY, make_app
@@ -489,7 +490,7 @@ def test_the_command_of_a_hostile_unit_is_one_word_a_name(ask, keys):
 
 def test_errors_name_no_path_outside(copied):
     path = copied / "seg" / "strange" / "run.json"
-    manifest = json.loads(path.read_text())
+    manifest = parse_checked_json(path.read_text())
     manifest["options"] |= {"data": {"voc": "/nowhere/secret place/VOC2012"}}
     path.write_text(json.dumps(manifest))
     ask = Asking(make_app(copied))

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.report.explorer import run_index
 from hardlook.report.explorer.run_data import RunData
 from hardlook.report.explorer.run_index import RunIndex
@@ -78,7 +79,7 @@ def test_any_run_json_is_survived(copied, content):
     path = copied / "seg" / "strange" / "run.json"
     if content.startswith("changed: "):
         name, _, value = content.removeprefix("changed: ").partition("=")
-        content = json.dumps({**json.loads(path.read_text()), name: json.loads(value)})
+        content = json.dumps({**parse_checked_json(path.read_text()), name: json.loads(value)})
     path.write_text(content)
     runs = {run.name: run for run in RunIndex(copied).runs()}
     assert runs["seg/strange"].problem
@@ -123,7 +124,7 @@ def test_a_module_that_a_run_names_is_not_loaded(copied, monkeypatch, tmp_path):
     module.write_text("import pathlib\npathlib.Path(__file__).with_name('loaded').touch()\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     path = copied / "seg" / "strange" / "run.json"
-    manifest = json.loads(path.read_text())
+    manifest = parse_checked_json(path.read_text())
     manifest["benchmark"]["name"] = "evil_benchmark:THING"
     path.write_text(json.dumps(manifest))
     library = RunData(copied)
@@ -136,7 +137,7 @@ def test_a_module_that_a_run_names_is_not_loaded(copied, monkeypatch, tmp_path):
 
 def test_another_version_is_not_opened(copied):
     path = copied / "seg" / "strange" / "run.json"
-    manifest = json.loads(path.read_text())
+    manifest = parse_checked_json(path.read_text())
     manifest["benchmark"]["version"] = "0"
     path.write_text(json.dumps(manifest))
     library = RunData(copied)
@@ -146,7 +147,7 @@ def test_another_version_is_not_opened(copied):
 
 def test_units_say_how_many_of_them_the_scores_rest_on(copied):
     path = copied / "seg" / "strange" / "scores.json"
-    document = json.loads(path.read_text())
+    document = parse_checked_json(path.read_text())
     planned = document["units"]["planned"]
     assert next(run for run in RunIndex(copied).runs() if run.name == "seg/strange").units == str(planned)
     document["units"]["scored"] = planned - 2

@@ -4,8 +4,10 @@ import shutil
 import polars as pl
 import pytest
 from polars.testing import assert_frame_equal
+from small_runs import replace_part
 
 from hardlook.errors import RunError
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.registry import BUILT_IN, find_benchmark
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.in_memory import InMemoryRun
@@ -51,8 +53,10 @@ def test_of_a_unit_answered_twice_the_same_answer_counts_as_in_scores(copied):
     other = frame[3:6].with_columns(ignored=pl.lit(-7, pl.Int64))
     stranger = frame[:2].with_columns(unit=pl.col("unit") + "x", answers=pl.lit("of another run"))
     other.write_parquet(folder / "part-0.parquet")
+    run, _ = state_of(copied)
     stranger.write_parquet(folder / "part-1.parquet")
-    run, state = state_of(copied)
+    answers = run.manifest["answers"]["fingerprint"]
+    state = read_run_state(run.folder, run.benchmark, run.options, answers, copied)
     table = build_record_frame(state)
     assert table["unit"].to_list() == run.records["unit"].to_list()
     assert table["ignored"].to_list() == run.records["ignored"].to_list()
@@ -108,6 +112,22 @@ def test_a_part_that_leads_elsewhere_is_refused(copied, tmp_path):
         state_of(copied)
 
 
+def test_a_damaged_part_is_named_without_its_folder(copied):
+    folder = copied / "seg" / "strange" / "records"
+    (part,) = folder.glob("*.parquet")
+    replace_part(part, pl.read_parquet(part))
+    _, state = state_of(copied)
+    (part,) = state.paths
+    row = build_record_frame(state).row(2, named=True)
+    content = bytearray(part.read_bytes())
+    content[len(content) // 3] ^= 4
+    part.write_bytes(content)
+    for read in (lambda: build_record_frame(state), lambda: read_whole_record(state, row)):
+        with pytest.raises(RunError, match="is damaged") as caught:
+            read()
+        assert caught.value.file == part.name and "hardlook verify" in caught.value.remedy
+
+
 def test_a_record_that_was_replaced_is_not_mistaken_for_another(copied):
     _, state = state_of(copied)
     row = build_record_frame(state).row(2, named=True)
@@ -151,7 +171,7 @@ def test_a_quality_is_of_its_unit_alone(name):
 def test_the_name_of_a_table_follows_score_options(copied):
     _, state = state_of(copied)
     path = copied / "seg" / "strange" / "run.json"
-    manifest = json.loads(path.read_text())
+    manifest = parse_checked_json(path.read_text())
     manifest["options"]["reading"] = {"mean-over": "gt-only"}
     path.write_text(json.dumps(manifest))
     assert state_of(copied)[1].fingerprint != state.fingerprint

@@ -7,6 +7,7 @@ import sys
 import pytest
 from leaderboard_runs import score, write_run
 
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.registry import find_benchmark
 from hardlook.report.leaderboard.board import build_leaderboard
 from hardlook.report.leaderboard.document import build_document
@@ -26,7 +27,7 @@ def left_out(root):
 
 
 def change(file, **keys):
-    file.write_text(json.dumps({**json.loads(file.read_text()), **keys}))
+    file.write_text(json.dumps({**parse_checked_json(file.read_text()), **keys}))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,8 @@ def test_a_key_that_is_missing_is_named(tmp_path):
 def test_infinite_and_undefined_values_are_shown_without_a_rank(tmp_path):
     for name, value in (("a", "Infinity"), ("b", "NaN"), ("c", "null")):
         file = write_run(tmp_path / name, [score("miou", 0.25, half=0)], model=name) / "scores.json"
-        file.write_text(file.read_text().replace("0.25", value))
+        document = json.dumps(parse_checked_json(file.read_text()))
+        file.write_text(document.replace("0.25", value))
     write_run(tmp_path / "d", SCORES, model="d")
     found = collect_runs(tmp_path)
     board = build_leaderboard(found.benchmarks["closed-miou"], found.runs["closed-miou"])

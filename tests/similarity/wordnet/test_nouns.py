@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hardlook.errors import OptionError
-from hardlook.similarity.wordnet.nouns import load_nouns, singulars, spellings
+from hardlook.similarity.wordnet.nouns import list_singulars, list_spellings, load_nouns
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ from hardlook.similarity.wordnet.nouns import load_nouns, singulars, spellings
     ],
 )
 def test_each_ending_has_its_rule(word, expected):
-    assert expected in singulars(word, {})
+    assert expected in list_singulars(word, {})
 
 
 def test_an_exception_stands_alone():
-    assert singulars("lens", {"lens": ("lens",)}) == ("lens",)
+    assert list_singulars("lens", {"lens": ("lens",)}) == ("lens",)
 
 
 def test_spellings_are_tried_as_written_first():
-    assert spellings("Fire  hydrant") == ("fire_hydrant", "fire-hydrant", "firehydrant")
-    assert spellings("x-ray tube") == ("x-ray_tube", "x_ray_tube", "x-ray-tube", "xraytube")
-    assert spellings("  ") == ()
+    assert list_spellings("Fire  hydrant") == ("fire_hydrant", "fire-hydrant", "firehydrant")
+    assert list_spellings("x-ray tube") == ("x-ray_tube", "x_ray_tube", "x-ray-tube", "xraytube")
+    assert list_spellings("  ") == ()
 
 
 NOUNS = load_nouns()

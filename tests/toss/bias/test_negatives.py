@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import pearsonr, spearmanr
 
 from hardlook.data.voc import VOC_CLASSES
-from hardlook.toss.bias.negatives import associate, distractor_shares, measure_classes
+from hardlook.toss.bias.negatives import associate, measure_classes, measure_distractor_shares
 from hardlook.toss.bias.one_shot_results import OneShotResults, read_attribute_frame
 from hardlook.toss.bias.training_images import assign_folds, split_of_fold
 
@@ -18,7 +18,7 @@ TRAINING = {name: split_of_fold(VOC_CLASSES, fold).training for name, fold in as
 
 def test_both_readings_by_hand():
     images = [("cat",), ("cat", "person"), ("car", "chair", "person"), ("person",), (), ("horse", "person")]
-    share = distractor_shares(images, {"person": TRAINING["person"]}, resamples=0)["person"]
+    share = measure_distractor_shares(images, {"person": TRAINING["person"]}, resamples=0)["person"]
     # Horse and person are of one fold: that image, person's own and the empty one train nothing.
     assert (share.images, share.images_with, share.masks, share.masks_with) == (3, 2, 4, 3)
     assert share.paper.value == 2 / 3 and share.released.value == 3 / 4
@@ -28,7 +28,7 @@ def test_both_readings_by_hand():
 def test_equal_to_counting_one_by_one():
     rng = np.random.default_rng(0)
     images = [tuple(np.array(VOC_CLASSES)[rng.random(20) < 0.1]) for _ in range(300)]
-    found = distractor_shares(images, TRAINING, resamples=0)
+    found = measure_distractor_shares(images, TRAINING, resamples=0)
     for name in ("aeroplane", "person", "tvmonitor"):
         training = [image for image in images if any(one in TRAINING[name] for one in image)]
         assert found[name].paper.value == sum(name in image for image in training) / len(training)
@@ -37,7 +37,7 @@ def test_equal_to_counting_one_by_one():
 
 
 def test_no_training_image_at_all():
-    share = distractor_shares([("person",)], {"person": TRAINING["person"]})["person"]
+    share = measure_distractor_shares([("person",)], {"person": TRAINING["person"]})["person"]
     assert share.images == share.masks == 0 and np.isnan(share.paper.value) and np.isnan(share.released.value)
 
 
@@ -66,7 +66,7 @@ def published(shared_data):
 @pytest.mark.real
 def test_the_published_numbers_follow_the_reading_released(published):
     percent, images = published
-    found = distractor_shares(images, TRAINING, resamples=0)
+    found = measure_distractor_shares(images, TRAINING, resamples=0)
     wrong = {
         reading: [abs(100 * found[name].share(reading).value - percent[name]) for name in VOC_CLASSES]
         for reading in ("paper", "released")
@@ -75,7 +75,7 @@ def test_the_published_numbers_follow_the_reading_released(published):
     assert 2 < max(wrong["paper"]) < 2.5 and np.mean(wrong["paper"]) > 2 * np.mean(wrong["released"])
 
 
-SHARES = distractor_shares([("cat", "dog"), ("dog",)], {"cat": ["dog"], "dog": ["cat"]}, resamples=0)
+SHARES = measure_distractor_shares([("cat", "dog"), ("dog",)], {"cat": ["dog"], "dog": ["cat"]}, resamples=0)
 
 FOLDS = {"cat": 0, "dog": 1}
 
@@ -133,7 +133,7 @@ def test_published_distractors_go_with_the_published_drop(shared_data):
     path = folder / "data" / "analysis" / "test_stats.csv"
     table = read_attribute_frame(path)
     names = table["class"].unique().to_list()
-    shares = distractor_shares([], {name: () for name in names}, resamples=0)
+    shares = measure_distractor_shares([], {name: () for name in names}, resamples=0)
     rows = {row.name: row for row in measure_classes(shares, dict.fromkeys(names, 0), None, table, resamples=0)}
     theirs = (
         pl.read_csv(path)

@@ -10,8 +10,8 @@ from hardlook.data.toss_pairs import Pair, locate_tier_list, write_pairs
 from hardlook.errors import DataError, OptionError
 from hardlook.toss.tiers.folder import (
     check_output_folder,
+    infer_support_partitions,
     list_changed_files,
-    place_supports,
     read_memberships,
     write_lists,
     write_manifest,
@@ -138,14 +138,14 @@ def test_published_memberships_are_told_by_file_names_and_by_the_order_in_the_fi
                 expected.update({support: PARTITIONS[place // 5] for _, support in block})
     found = read_memberships(root)
     assert dict(found.partitions) == expected and len(expected) == 17659
-    assert not found.unplaced and len(found.lists) == 16
+    assert not found.unknown and len(found.lists) == 16
 
 
 def test_a_support_between_two_partitions_is_not_guessed(tmp_path):
     memberships_write(tmp_path, "easy_nsal", [("1_a", "1_a"), ("1_a", "1_z"), ("1_a", "1_b")])
     memberships_write(tmp_path, "easy_sal", [("1_b", "1_b")])
     found = read_memberships(tmp_path)
-    assert dict(found.partitions) == {"1_a": "easy_nsal", "1_b": "easy_sal"} and found.unplaced == ("1_z",)
+    assert dict(found.partitions) == {"1_a": "easy_nsal", "1_b": "easy_sal"} and found.unknown == ("1_z",)
 
 
 def test_classes_are_not_mixed_and_tokens_are_sorted_by_number(tmp_path):
@@ -155,7 +155,7 @@ def test_classes_are_not_mixed_and_tokens_are_sorted_by_number(tmp_path):
 
 def test_a_support_alone_in_its_block_has_no_place():
     pairs = [Pair("1_a", "1_z", 1, 0, "easy_sal"), Pair("2_a", "2_a", 1, 0, "easy_sal")]
-    assert place_supports([pairs], {"1_a": "easy_sal", "2_a": "easy_sal"}) == {}
+    assert infer_support_partitions([pairs], {"1_a": "easy_sal", "2_a": "easy_sal"}) == {}
 
 
 def test_lists_that_disagree_or_are_not_there_are_refused(tmp_path):

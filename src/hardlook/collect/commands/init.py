@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
 from hardlook.collect.study.settings import ANY_DEVICE, StudySettings, describe_validation_error
-from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, OptionError
+from hardlook.reading import read_bytes
 
 if TYPE_CHECKING:
     from hardlook.similarity.label_synsets import UnknownPolicy

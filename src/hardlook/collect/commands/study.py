@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_json
+from hardlook.cli.printing import print_json, print_output
 from hardlook.collect.commands import init
 from hardlook.extras import require
 
@@ -184,7 +184,7 @@ def serve(
             warning = "all who come through the proxy count as one address and share its limits"
             typer.echo(f"warning: without --trusted-proxy {warning}", err=True)
         if as_json:
-            typer.echo(json.dumps({"address": address, "researchers": research, "listening": local}))
+            print_output(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:
             alone = "" if opened.settings.open_link else f"  (by invitation: hardlook collect invite {study})"
             typer.echo(f"participants  {address}{alone}\nresearchers   {research}\n(Ctrl-C to stop)")
@@ -216,7 +216,7 @@ def invite(
 
     secret, now = open_study(study).secret, time.time()
     links = make_invitation_links(secret, PublicAddress(url=base_url).origin, count=count, expires=now + days * 86_400)
-    typer.echo(json.dumps({"days": days, "links": links}) if as_json else "\n".join(links))
+    print_output(json.dumps({"days": days, "links": links}) if as_json else "\n".join(links))
 
 
 @app.command("status")

@@ -1,7 +1,7 @@
-"""A whole rehearsal: the study's own server on a free port, simulated participants, and an audit of the answers.
+"""Rehearse a study: serve it on a free port, let simulated participants answer, and audit the stored answers.
 
 The audit compares what was acknowledged with what is stored: nothing lost, nothing doubled, no image shown twice to one
-person. Every number is counted from the rows and from what the senders recorded.
+person. Every number is counted from the rows and from the acknowledgements that the simulated participants got.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class AnswerAudit:
 
     @property
     def clean(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether all error counts are 0."""
         return not any(getattr(self, name) for name in _ERRORS)
 
 
@@ -58,9 +58,12 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
     """Compare `sent` answers with the store; `target` is the number of valid answers wanted per item and device."""
     rows = store.answers()
     stored = {row["key"]: row for row in rows.iter_rows(named=True)}
-    lost = sum(one.key not in stored for one in sent)
-    kept = [(one, stored[one.key]) for one in sent if one.key in stored]
-    changed = sum(row["task"] not in one.tasks or any(row[k] != v for k, v in one.answer.items()) for one, row in kept)
+    lost = sum(answer.key not in stored for answer in sent)
+    kept = [(answer, stored[answer.key]) for answer in sent if answer.key in stored]
+    changed = sum(
+        row["task"] not in answer.tasks or any(row[name] != value for name, value in answer.answer.items())
+        for answer, row in kept
+    )
     doubled = (rows.height - rows["key"].n_unique()) + (rows.height - rows["assignment"].n_unique())
     twice = rows.height - rows.select("participant", "subject").n_unique()
     counted = rows.filter(pl.col("batch_valid") == 1)
@@ -75,7 +78,7 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
 
 @dataclass(frozen=True)
 class Rehearsal:
-    """The result of a rehearsal; `study` is the one that the crowd took part in, with the settings of the rehearsal."""
+    """The result of a rehearsal; `study` has the settings that were used, `seconds` is its duration."""
 
     study: Study
     crowd: CrowdResult
@@ -110,8 +113,10 @@ def rehearse(
 ) -> Rehearsal:
     """Let simulated people take part in a study whose answers go to `store`, which must have none yet.
 
-    Without `real_time` the phases take no time and requests are not limited. All participants share one address, so
-    requests per address are never limited. `on_answers` is called with the number of answers so far.
+    Each of the `participants` answers up to `batches` batches (None: until none is left), thinks for about `thinking`
+    seconds before an answer, and clicks by the click model `clicks`, or, in a share `careless` of the answers,
+    anywhere. Without `real_time` the phases take no time and requests are not limited. All participants share one
+    address, so requests per address are never limited. `on_answers` is called with the number of answers so far.
     """
     changes: dict[str, Any] = {"open_link": True}
     limits = {"per_address": NO_LIMIT}

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hardlook.collect.research.exports import ExportJob, archive_name, export_view, format_time, start_export
-from hardlook.collect.research.images import TaskPictures, gallery_view, image_view
-from hardlook.collect.research.judgements import ratings_view, review_view
-from hardlook.collect.research.overview import overview_view
-from hardlook.collect.research.participants import NUMBERS, parse_rules_form, participants_view, rules_view
+from hardlook.collect.research.exports import ExportJob, archive_name, build_export_view, format_time, start_export
+from hardlook.collect.research.images import TaskPictures, build_gallery_view, build_image_view
+from hardlook.collect.research.judgements import build_ratings_view, build_review_view
+from hardlook.collect.research.overview import build_overview_view
+from hardlook.collect.research.participants import NUMBERS, build_participants_view, build_rules_view, parse_rules_form
 from hardlook.collect.research.requests import (
     STATIC_FILES,
     Pairs,
@@ -50,9 +50,9 @@ _CHUNK_BYTES = 1 << 18
 View = Callable[[Snapshot, Mapping[str, str], Pairs], dict[str, Any]]
 
 _TASK_PAGES: Mapping[str, tuple[str, str, View]] = {
-    "clicks": ("Images", "images.html", gallery_view),
-    "review": ("Candidates", "review.html", review_view),
-    "ratings": ("Ratings", "ratings.html", ratings_view),
+    "clicks": ("Images", "images.html", build_gallery_view),
+    "review": ("Candidates", "review.html", build_review_view),
+    "ratings": ("Ratings", "ratings.html", build_ratings_view),
 }
 
 
@@ -105,8 +105,8 @@ class Dashboard:
         self.pictures = TaskPictures(study)
         self.job = ExportJob(clock)
         self.views: Mapping[str, tuple[str, str, View]] = {
-            "": ("Overview", "overview.html", overview_view),
-            "/participants": ("Participants", "participants.html", participants_view),
+            "": ("Overview", "overview.html", build_overview_view),
+            "/participants": ("Participants", "participants.html", build_participants_view),
             "/images": _TASK_PAGES[study.settings.kind],
         }
         self._titles = {path: title for path, (title, _, _) in self.views.items()}
@@ -121,13 +121,13 @@ class Dashboard:
     def image(self, request: PageRequest) -> str:
         """One image with its clicks."""
         snapshot = self.snapshots.latest()
-        values = image_view(snapshot, self._excluded(snapshot), request.pairs, request.task)
+        values = build_image_view(snapshot, self._excluded(snapshot), request.pairs, request.task)
         return self._render("image.html", "/images", request, snapshot, {"title": values["name"], **values})
 
     def rules(self, request: PageRequest) -> str:
         """The rules of exclusion, and the effect of other rules."""
         snapshot = self.snapshots.latest()
-        values = {"title": "Rules of exclusion", **rules_view(snapshot, self._saved_rules(), request.pairs)}
+        values = {"title": "Rules of exclusion", **build_rules_view(snapshot, self._saved_rules(), request.pairs)}
         return self._render("rules.html", "/rules", request, snapshot, values)
 
     def save_rules(self, request: PageRequest) -> str:
@@ -142,7 +142,7 @@ class Dashboard:
     def export(self, request: PageRequest) -> str:
         """The state of the export."""
         Parameters(request.pairs, ())
-        return self._render("export.html", "/export", request, None, export_view(self.study, self.job))
+        return self._render("export.html", "/export", request, None, build_export_view(self.study, self.job))
 
     def start_export(self, request: PageRequest) -> str:
         """Start writing the files; returns the address to go to."""

@@ -118,7 +118,7 @@ def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}; see the server's log."
 
 
-def export_view(study: Study, job: ExportJob) -> dict[str, Any]:
+def build_export_view(study: Study, job: ExportJob) -> dict[str, Any]:
     """The values of the template `export.html`."""
     state = job.state
     seconds = (job.clock() if state.running else state.ended) - state.began

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from hardlook.collect.research.images import ADDRESS, picture_address
+from hardlook.collect.research.images import ADDRESS, make_picture_url
 from hardlook.collect.research.requests import Pairs, Parameters, paginate
 from hardlook.collect.research.snapshot import Snapshot, select_counted
 from hardlook.collect.results.rating_scores import SCALE
@@ -35,7 +35,7 @@ SORTS = {
 SHOWN = ("all", *OUTCOMES, "disputed")
 
 
-def ratings_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+def build_ratings_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
     """The values of the template `ratings.html`; ratings by `excluded` participants are left out."""
     parameters = Parameters(pairs, ("q", "measure", "sort", "page"))
     tasks = [task for task in snapshot.study.tasks if isinstance(task, RatingTask) and not task.training]
@@ -105,7 +105,7 @@ def _sort_tasks(tasks: list[RatingTask], by_task: dict[str, list[int]], sort: st
 def _rating_row(task: RatingTask, ratings: list[int]) -> dict[str, Any]:
     return {
         "labels": ", ".join(task.labels),
-        "picture": picture_address(task.id, "small") if task.image else "",
+        "picture": make_picture_url(task.id, "small") if task.image else "",
         "measure": task.measure,
         "value": format_number(task.value, 3) if task.measure else "",
         "ratings": len(ratings),
@@ -118,7 +118,7 @@ def _format_mean(ratings: list[int]) -> str:
     return format_number(sum(ratings) / len(ratings) if ratings else None, 2)
 
 
-def review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+def build_review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
     """The values of the template `review.html`; verdicts of `excluded` participants are left out."""
     parameters = Parameters(pairs, ("q", "show", "page"))
     text, show = parameters.get_text("q").casefold(), parameters.get_choice("show", SHOWN)
@@ -140,8 +140,8 @@ def review_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> 
         "cards": [
             {
                 "claim": claim,
-                "picture": picture_address(claim.task.id, "small"),
-                "whole": picture_address(claim.task.id, "whole"),
+                "picture": make_picture_url(claim.task.id, "small"),
+                "whole": make_picture_url(claim.task.id, "whole"),
                 "verdicts": verdicts.get(claim.task.id, []),
             }
             for claim in shown

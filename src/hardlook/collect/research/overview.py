@@ -23,7 +23,7 @@ _TOP, _TALL, _LEFT, _RIGHT = 34.0, 120.0, 52.0, 8.0
 WIDTHS = (720.0, 340.0)
 
 
-def overview_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
+def build_overview_view(snapshot: Snapshot, excluded: Collection[str], pairs: Pairs) -> dict[str, Any]:
     """The values of the template `overview.html`, which has no parameters."""
     Parameters(pairs, ())
     participants = snapshot.participants

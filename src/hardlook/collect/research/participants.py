@@ -73,7 +73,7 @@ def list_columns(kind: str) -> tuple[Column, ...]:
     return tuple(column for column in COLUMNS if kind == "clicks" or column.key not in _CLICK_COLUMNS)
 
 
-def participants_view(snapshot: Snapshot, excluded: Mapping[str, str], pairs: Pairs) -> dict[str, Any]:
+def build_participants_view(snapshot: Snapshot, excluded: Mapping[str, str], pairs: Pairs) -> dict[str, Any]:
     """The values of the template `participants.html`; `excluded` are participants by id with the reasons."""
     columns = list_columns(snapshot.study.settings.kind)
     keys = tuple(column.key for column in columns)
@@ -163,7 +163,7 @@ def flagging_rules(settings: StudySettings) -> ExclusionRules:
     )
 
 
-def rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
+def build_rules_view(snapshot: Snapshot, saved: ExclusionRules, pairs: Pairs) -> dict[str, Any]:
     """The values of the template `rules.html`: the saved rules, or the ones that the address proposes beside them."""
     parameters = Parameters(pairs, (*NUMBERS, "participants", "add", "saved"))
     proposed, problem = saved, ""

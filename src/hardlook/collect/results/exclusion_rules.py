@@ -10,7 +10,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,6 +18,7 @@ import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hardlook.errors import DataError
+from hardlook.reading import read_json, reading
 
 Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 
@@ -103,10 +103,8 @@ def parse_rules(value: Mapping[str, Any], *, file: Path | None = None) -> Exclus
 
 def read_rules(path: Path) -> ExclusionRules:
     """Rules from a JSON file such as {"least_inside": 0.6, "most_early_share": 0.2}."""
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError("the rules cannot be read", file=path, remedy="check --rules") from error
-    except ValueError as error:
-        raise DataError(f"not readable as JSON: {error}", file=path, remedy="correct it") from error
-    return parse_rules(value, file=path)
+    if not path.is_file():
+        raise DataError("the rules cannot be read", file=path, remedy="check --rules")
+    value = read_json(path, what="not readable as JSON", remedy="correct it")
+    with reading(path, "the rules cannot be read", remedy="check --rules"):
+        return parse_rules(value, file=path)

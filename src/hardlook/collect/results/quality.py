@@ -1,6 +1,6 @@
-"""Quality of each participant and each image: shares inside, reaction times, batches, lateness, counts by device.
+"""Quality of each participant and each image: clicks inside, reaction times, batches, lateness, counts by device.
 
-Works on the frames of a store; `revalidate_answers` gives frames whose flags are computed from the masks instead.
+The inputs are the data frames of a store, or of `revalidate_answers`, which computes their flags from the masks.
 
 >>> from pathlib import Path
 >>> from hardlook.collect.study.settings import StudySettings
@@ -64,10 +64,10 @@ def measure_participants(
         (state == "open").sum().alias("open_batches"),
     )
     joined = participants.sort("joined", "id").with_row_index("number", 1)
-    found = joined.select("number", pl.col("id").alias("participant"), "device", "finished")
+    table = joined.select("number", pl.col("id").alias("participant"), "device", "finished")
     for part in (answered, counted, late):
-        found = found.join(part, on="participant", how="left", maintain_order="left")
-    return found.with_columns(
+        table = table.join(part, on="participant", how="left", maintain_order="left")
+    return table.with_columns(
         pl.col("finished").is_not_null(), *(pl.col(name).fill_null(0).cast(pl.Int64) for name in _COUNTS)
     )
 
@@ -77,8 +77,10 @@ def measure_lateness(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     timings = study.settings.timings
     target = pl.when(pl.col("mode") == "text").then(timings.target_of("text")).otherwise(timings.target_of(""))
     plans = {"image": pl.lit(timings.image), "target": target, "again": pl.lit(timings.again)}
-    known = unpack_durations(answers if study.settings.kind == "clicks" else answers.clear())
-    late = known.select("participant", "device", *((pl.col(name) - 1000 * plans[name]).alias(name) for name in PHASES))
+    durations = unpack_durations(answers if study.settings.kind == "clicks" else answers.clear())
+    late = durations.select(
+        "participant", "device", *((pl.col(name) - 1000 * plans[name]).alias(name) for name in PHASES)
+    )
     long = late.unpivot(PHASES, index=("participant", "device"), variable_name="phase", value_name="late_ms")
     return long.drop_nulls("late_ms")
 
@@ -90,10 +92,10 @@ def measure_images(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     the share of all answers, 0 to 1 and null where there are none; `reaction_ms` their median.
     """
     counted = (pl.col("near") & pl.col("batch_valid") & (pl.col("batch_state") != "open")).fill_null(False)
-    on = {device: pl.col("device") == device for device in ("pc", "mobile")}
+    by_device = {device: pl.col("device") == device for device in ("pc", "mobile")}
     counts = answers.group_by("item").agg(
-        *(here.sum().alias(device) for device, here in on.items()),
-        *((here & counted).sum().alias(f"valid_{device}") for device, here in on.items()),
+        *(on_device.sum().alias(device) for device, on_device in by_device.items()),
+        *((on_device & counted).sum().alias(f"valid_{device}") for device, on_device in by_device.items()),
         pl.col("inside").mean(),
         pl.col("reaction_ms").median(),
     )
@@ -104,5 +106,5 @@ def measure_images(study: Study, answers: pl.DataFrame) -> pl.DataFrame:
     ]
     names = ("item", "task", "dataset", "full_stem", "click_type", "mode")
     listed = pl.DataFrame(rows, dict.fromkeys(names, pl.String), orient="row")
-    found = listed.join(counts, on="item", how="left", maintain_order="left")
-    return found.with_columns(pl.col("pc", "mobile", "valid_pc", "valid_mobile").fill_null(0).cast(pl.Int64))
+    table = listed.join(counts, on="item", how="left", maintain_order="left")
+    return table.with_columns(pl.col("pc", "mobile", "valid_pc", "valid_mobile").fill_null(0).cast(pl.Int64))

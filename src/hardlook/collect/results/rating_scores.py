@@ -95,7 +95,12 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
         table = np.column_stack([own["rating"].to_numpy().astype(np.float64), np.ones(len(own))])
         over_subjects, over_participants = (
             bootstrap_score(
-                table, ratio, rng=generator(0, "ratings", name, word), clusters=own[column].to_list(), resampled=word
+                table,
+                ratio,
+                rng=generator(0, "ratings", name, word),
+                clusters=own[column].to_list(),
+                range=(min(SCALE), max(SCALE)),
+                resampled=word,
             )
             for column, word in (("subject", THING), ("participant", PERSON))
         )
@@ -105,7 +110,8 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
         both = sorted(set(sums[first]) & set(sums[second]))
         a, b = (np.array([sums[name][subject] for subject in both]).reshape(-1, 2) for name in (first, second))
         rng = generator(0, "rating differences", first, second)
-        gap = paired_bootstrap(a, b, ratio, rng=rng, resampled=THING)
+        width = max(SCALE) - min(SCALE)
+        gap = paired_bootstrap(a, b, ratio, rng=rng, range=(-width, width), resampled=THING)
         p = permutation_test(a, b, ratio, rng=rng, swapped=THING).p_value if both else math.nan
         differences.append(MeasureDifference(first, second, gap, p, math.nan, len(both)))
     distributions = {name: _count_ratings(own) for name, own in by_measure.items()}
@@ -191,7 +197,8 @@ def _count_ratings(ratings: pl.DataFrame) -> tuple[int, ...]:
 
 def _bootstrap(n: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> tuple[Estimate, ...]:
     """Several scores from the same resamples of n things, so that differences are paired."""
-    plan = make_resampling_plan(n, rng=generator(0, "ratings", THING), resamples=_RESAMPLES, resampled=THING)
+    rng = generator(0, "ratings", THING)
+    plan = make_resampling_plan(n, rng=rng, resamples=_RESAMPLES, method="percentile", resampled=THING)
     units = np.arange(n)
     values = statistic(units)
     replicates = [

@@ -23,6 +23,7 @@ from hardlook.errors import DataError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, Section, Table
 from hardlook.harness.stats.intervals import Estimate
+from hardlook.harness.verdicts import CANNOT_TELL, MIN_CLUSTERS
 from hardlook.report.json_values import to_json_value
 from hardlook.report.page import render_study
 
@@ -210,7 +211,7 @@ def _describe_best(name: str, scores: RatingScores) -> str:
     value = f"{best.score.value:.2f}"
     if best.score.interval.defined:
         value += f", 95 % interval {best.score.interval.low:.2f} to {best.score.interval.high:.2f}"
-    words = f"On {name} people side most with {best.measure} ({value})"
+    words = f"On {name} {best.measure} has the highest score ({value})"
     if len(known) == 1:
         return f"{words}, the only measure with a score."
     if all(one.score.value == best.score.value for one in known):
@@ -218,11 +219,16 @@ def _describe_best(name: str, scores: RatingScores) -> str:
     beaten = [
         one.second if one.first == best.measure else one.first
         for one in scores.differences
-        if best.measure in (one.first, one.second) and one.adjusted <= _ALPHA
+        if best.measure in (one.first, one.second) and one.adjusted <= _ALPHA and one.things >= MIN_CLUSTERS
     ]
+    things = max((one.things for one in scores.differences), default=0)
+    if things < MIN_CLUSTERS:
+        return (
+            f"{words}. {CANNOT_TELL} more: {things} things are rated for both of two, a verdict needs {MIN_CLUSTERS}."
+        )
     if not beaten:
-        return f"{words}; no difference is beyond chance."
-    return f"{words}; it differs from {', '.join(beaten)} beyond chance."
+        return f"{words}. {CANNOT_TELL} whether people side with it: no difference is beyond chance."
+    return f"{words}, beyond chance above {', '.join(beaten)}: people side with it."
 
 
 def build_sections(collected: CollectedRatings) -> list[Section]:

@@ -126,7 +126,7 @@ def measure_agreement(claims: tuple[ReviewedClaim, ...], answers: pl.DataFrame) 
         return generator(0, "review", "agreement")
 
     estimates = {
-        "percent": bootstrap_score(count_alike_pairs(counts), ratio, rng=rng(), **shared),
+        "percent": bootstrap_score(count_alike_pairs(counts), ratio, rng=rng(), range=(0.0, 1.0), **shared),
         "fleiss": fleiss_kappa_interval(counts, rng=rng(), **shared),
         "alpha": krippendorff_alpha_interval(expand_counts(counts), "nominal", rng=rng(), **shared),
     }

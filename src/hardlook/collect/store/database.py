@@ -1,6 +1,6 @@
 """Connections and transactions: SQLite with a write-ahead log, or PostgreSQL through psycopg.
 
-SQLAlchemy Core writes one set of statements for both, with every value bound and none pasted into SQL.
+SQLAlchemy Core generates the SQL for both; values are always bound parameters, never part of the SQL text.
 
 >>> import tempfile
 >>> database = Database(parse_address(f"sqlite:///{tempfile.mkdtemp()}/answers.sqlite"))
@@ -29,7 +29,7 @@ from hardlook.extras import require
 T = TypeVar("T")
 P = ParamSpec("P")
 
-# The most writes that share a commit: enough to be fast, few enough that the first does not wait for long.
+# Writes per commit: enough to be fast, few enough that the first does not wait for long.
 MAX_GROUP = 32
 _Transaction = Callable[[Callable[[Connection], Any]], Any]
 BUSY_SECONDS = 30.0
@@ -38,7 +38,7 @@ _ATTEMPTS = 6
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
 _TRANSIENT = {"40001", "40P01", "55P03"}
 
-# One per thread of a server (40): the pool does not queue fairly, and opening a connection costs more than an answer.
+# A connection per server thread (40): the pool does not queue fairly, and opening one takes longer than an answer.
 _POOL: dict[str, Any] = {"pool_size": 40, "max_overflow": 0, "pool_timeout": BUSY_SECONDS}
 
 _DRIVERS = {
@@ -53,7 +53,7 @@ _EXPECTED = "give sqlite:///PATH or postgresql://USER:PASSWORD@HOST/DATABASE"
 
 
 def parse_address(url: str) -> URL:
-    """A checked address with the driver that is used here; any other database is a `DataError`.
+    """The address with the driver that hardlook uses; a `DataError` if it is malformed or of another kind of database.
 
     >>> parse_address("postgresql://ann:secret@db/study").drivername
     'postgresql+psycopg'
@@ -63,14 +63,14 @@ def parse_address(url: str) -> URL:
     except (ArgumentError, ValueError):
         # Not chained and not shown: a malformed address may hold a password anywhere.
         raise DataError("the address of the database cannot be read", remedy=_EXPECTED) from None
-    kind = _DRIVERS.get(parsed.drivername)
-    if kind is None:
+    driver = _DRIVERS.get(parsed.drivername)
+    if driver is None:
         raise DataError(f"a database of kind {parsed.drivername!r} is not supported", remedy=_EXPECTED)
-    if kind == "sqlite" and parsed.database in (None, "", ":memory:"):
+    if driver == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise DataError("a database in memory would forget the answers", remedy=_EXPECTED)
-    if kind != "sqlite":
+    if driver != "sqlite":
         require("psycopg", extra="postgres")
-    return parsed.set(drivername=kind)
+    return parsed.set(drivername=driver)
 
 
 def format_address(address: URL) -> str:
@@ -101,24 +101,24 @@ def describe_error(address: URL, error: SQLAlchemyError) -> DataError:
 def _find_remedy(address: URL, message: str) -> str:
     if address.get_backend_name() != "sqlite":
         return "check that PostgreSQL runs there, and the name, user and password in the address"
-    place = Path(str(address.database)).parent
+    folder = Path(str(address.database)).parent
     if "readonly" in message or "unable to open" in message:
-        return f"SQLite creates files in {place}: the folder must exist and be writable, with free space on its disk"
+        return f"SQLite creates files in {folder}: the folder must exist and be writable, with free space on its disk"
     if "not a database" in message or "malformed" in message:
         return "this file is damaged or is no database: restore it from a copy, or name another"
     if "locked" in message:
         return "another program holds the database: close it"
     if "full" in message:
         return "make room on the disk"
-    return f"check the folder {place}"
+    return f"check the folder {folder}"
 
 
 class Conflict(SQLAlchemyError):
-    """A transaction that was overtaken or ended by another one, and is retried."""
+    """A transaction that failed because of another one, and is retried."""
 
 
 class _Write:
-    """One write in the queue, its result, and an event that is set when it is done or is to commit the next group."""
+    """A write in the queue, its result, and an event: set when it is done, or when its thread is to commit a group."""
 
     def __init__(self, work: Callable[[Connection], Any]) -> None:
         self.work = work
@@ -131,22 +131,22 @@ class _Write:
 class GroupCommit:
     """Group commit: a queue of writes to one engine, in which those that wait share a commit.
 
-    SQLite lets one writer in at a time; others sleep and retry, and an unlucky one waits for long. So threads of one
-    process queue here in the order of arrival. A commit waits for the disk, mostly longer than the writing took. So
-    the first in the queue makes all waiting writes, each within a savepoint of its own, and commits once: a write is on
+    SQLite allows one writer at a time; others sleep and retry, and some wait for long. So threads of one process
+    queue here in the order of arrival. A commit waits for the disk, mostly longer than the writing took. So the first
+    in the queue executes all waiting writes, each within a savepoint of its own, and commits once: a write is on
     disk before its caller continues. Correctness never depends on this queue, since other processes write too.
     """
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._guard = threading.Lock()
+        self._lock = threading.Lock()
         self._busy = False
         self._queue: deque[_Write] = deque()
 
     def write(self, work: Callable[[Connection], T]) -> T:
-        """The result of `work(connection)` once it is on disk; what it raises is raised, with nothing of it written."""
+        """The result of `work(connection)`, once it is on disk; if `work` raises, nothing of it is written."""
         own = _Write(work)
-        with self._guard:
+        with self._lock:
             self._queue.append(own)
             is_leader, self._busy = not self._busy, True
         if not is_leader:
@@ -159,7 +159,7 @@ class GroupCommit:
         return result
 
     def _commit_next_group(self) -> None:
-        with self._guard:
+        with self._lock:
             group = [self._queue.popleft() for _ in range(min(MAX_GROUP, len(self._queue)))]
         try:
             self._commit(group)
@@ -167,7 +167,7 @@ class GroupCommit:
             for write in group:
                 write.error = error
         except BaseException:
-            # The thread is being ended: the others retry by themselves.
+            # This thread is being stopped: the threads of the other writes retry.
             for write in group:
                 write.error = Conflict()
             raise
@@ -175,7 +175,7 @@ class GroupCommit:
             self._finish(group)
 
     def _finish(self, group: list[_Write]) -> None:
-        with self._guard:
+        with self._lock:
             following = self._queue[0] if self._queue else None
             self._busy = following is not None
         for write in group:
@@ -213,10 +213,10 @@ def _undo(savepoint: NestedTransaction, error: Exception) -> None:
 class Database:
     """One database, used by any number of threads and processes.
 
-    `read` and `write` call `work(connection, ...)` in a transaction and return its result. A read sees one
-    snapshot and blocks no writer. What `work` raises rolls back and is passed on; what the database raises becomes a
-    `DataError`. After a transient failure (a deadlock, a busy file, a lost connection, a constraint violated by another
-    transaction) `work` is called again, so it must be safe to repeat.
+    `read` and `write` call `work(connection, ...)` in a transaction and return its result. A read sees one snapshot and
+    blocks no writer. If `work` raises, the transaction is rolled back and the error is raised; errors of the database
+    become a `DataError`. After a transient failure (a deadlock, a busy file, a lost connection, a constraint violated
+    by another transaction) `work` is called again, so it must be safe to repeat.
     """
 
     def __init__(self, address: URL) -> None:

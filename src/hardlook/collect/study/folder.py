@@ -42,6 +42,7 @@ from hardlook.collect.study.tasks import ClickTask, Item, Task, format_task, lis
 from hardlook.errors import DataError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.runs.folder import write_atomically
+from hardlook.reading import read_json, reading
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
 UNFINISHED = "unfinished.txt"
@@ -160,27 +161,28 @@ def open_study(path: Path) -> Study:
     """Read and check a study folder; errors name the file, the line and the field."""
     if not (path / SETTINGS).is_file():
         raise DataError("no study here", file=path, remedy=_REMEDY)
-    try:
-        settings = StudySettings.model_validate(_read_json(path / SETTINGS))
-    except ValidationError as error:
-        what = describe_validation_error(error)
-        raise DataError(what, file=path / SETTINGS, remedy="correct this field") from error
+    content = _read_json(path / SETTINGS)
+    with reading(path / SETTINGS, "not the settings of a study", remedy="correct them"):
+        try:
+            settings = StudySettings.model_validate(content)
+        except ValidationError as error:
+            raise DataError(describe_validation_error(error), remedy="correct this field") from error
     try:
         secret = bytes.fromhex((path / SECRET).read_text(encoding="ascii").strip())
     except (OSError, ValueError) as error:
         raise DataError("the secret cannot be read", file=path / SECRET, remedy=_NEW_SECRET) from error
     if len(secret) != 32:
         raise DataError(f"the secret has {len(secret)} bytes, not 32", file=path / SECRET, remedy=_NEW_SECRET)
-    return Study(path, settings, _read_tasks(path / TASKS, settings), _read_json(path / MADE), secret)
+    made = _read_json(path / MADE)
+    if not isinstance(made, dict):
+        raise DataError("not an object", file=path / MADE, remedy=_RESTORE)
+    return Study(path, settings, _read_tasks(path / TASKS, settings), made, secret)
 
 
 def _read_json(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise DataError("a part of the study is missing", file=path, remedy=_RESTORE) from None
-    except ValueError as error:
-        raise DataError(f"not readable as JSON: {error}", file=path, remedy="correct it") from error
+    if not path.exists():
+        raise DataError("a part of the study is missing", file=path, remedy=_RESTORE)
+    return read_json(path, what="not readable as JSON", remedy="correct it")
 
 
 def _read_tasks(path: Path, settings: StudySettings) -> tuple[Task, ...]:
@@ -190,10 +192,8 @@ def _read_tasks(path: Path, settings: StudySettings) -> tuple[Task, ...]:
         raise DataError("the tasks cannot be read", file=path, remedy=_RESTORE) from error
     tasks: dict[str, Task] = {}
     for number, line in enumerate(lines, 1):
-        try:
+        with reading(path, f"line {number}", remedy="make the study anew"):
             task = parse_task(settings.kind, json.loads(line))
-        except ValueError as error:
-            raise DataError(f"line {number}: {error}", file=path, remedy="make the study anew") from error
         if task.id in tasks:
             raise DataError(f"line {number}: a second task of this id", file=path, unit=task.id, remedy="remove one")
         if not _ID.fullmatch(task.id):
@@ -227,7 +227,8 @@ def check_complete(study: Study) -> None:
                     remedy = f"modes are chosen when a study is made: {remedy}"
                     raise DataError(what, file=study.path / SETTINGS, unit=task.id, remedy=remedy)
     named = {name: task.id for task in study.tasks for name in list_task_files(task)}
-    missing = [name for name in named if not study.file(name).is_file()]
+    with reading(study.path / TASKS, "a task names a file that cannot exist", remedy=_RESTORE):
+        missing = [name for name in named if not study.file(name).is_file()]
     if missing:
         more = f", and {len(missing) - 1:,} more" if len(missing) > 1 else ""
         what = f"a file of the study is missing{more}"

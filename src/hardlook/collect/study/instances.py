@@ -24,13 +24,13 @@ import numpy as np
 
 from hardlook.data.coco_detection import read_instances
 from hardlook.data.coco_panoptic import read_panoptic
-from hardlook.data.images import read_bytes
 from hardlook.data.object_instances import ObjectInstance, normalize_dataset_name
 from hardlook.data.object_instances.instance import Target
 from hardlook.data.voc import IGNORE, VocDevkit, open_devkit
 from hardlook.errors import DataError
 from hardlook.models.roles import Image
 from hardlook.rclicks.units import PLANTED
+from hardlook.reading import read_bytes, reading
 from hardlook.similarity.label_sets import load_shipped_set
 from hardlook.similarity.labels import label_text
 from hardlook.world.layouts import ISEGM_IGNORE, make_trimap
@@ -158,7 +158,7 @@ class Descriptions:
 
 def read_descriptions(path: Path) -> dict[str, str]:
     """Descriptions by full stem; a missing column, an empty or a second description is a `DataError` with its line."""
-    try:
+    with reading(path, "not a readable csv file", remedy=_REMEDY):
         rows = csv.DictReader(io.StringIO(read_bytes(path).decode("utf-8-sig"), newline=""), strict=True)
         if missing := [name for name in COLUMNS if name not in (rows.fieldnames or ())]:
             raise DataError(f"no column {missing[0]}", file=path, remedy=_REMEDY)
@@ -169,8 +169,6 @@ def read_descriptions(path: Path) -> dict[str, str]:
                 wrong = "a second description" if stem in found else f"no name, or no words of 1 to {LONGEST} letters"
                 raise DataError(f"line {rows.line_num}: {wrong}", file=path, unit=stem or None, remedy=_REMEDY)
             found[stem] = words
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise DataError(f"not a readable csv file: {error}", file=path, remedy=_REMEDY) from error
     return found
 
 

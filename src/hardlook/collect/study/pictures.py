@@ -19,10 +19,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import read_bytes
+from hardlook.data.images import decode_picture
 from hardlook.errors import DataError
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.models.roles import Mask
+from hardlook.reading import read_bytes, reading
 
 KINDS = ("images", "masks", "targets")
 PREVIOUS_MASKS = "previous-masks"
@@ -68,7 +69,8 @@ def write_previous_mask(folder: Path, dataset: str, full_stem: str, mask: Mask) 
 
 def read_mask(path: Path, size: tuple[int, int] | None = None) -> Mask:
     """A stored mask (H, W) bool; another `size` (width, height) than expected is a `DataError`."""
-    decoded = cv2.imdecode(np.frombuffer(read_bytes(path), np.uint8), cv2.IMREAD_GRAYSCALE)
+    with reading(path, "the mask cannot be decoded", remedy="make the study anew"):
+        decoded = decode_picture(read_bytes(path), cv2.IMREAD_GRAYSCALE)
     if decoded is None:
         raise DataError("the mask cannot be decoded", file=path, remedy="make the study anew")
     if size is not None and decoded.shape != (size[1], size[0]):

@@ -30,6 +30,7 @@ from hardlook.data.left_out import MAX_EXAMPLES, LeftOutNotes
 from hardlook.data.previous_masks import PreviousMasks
 from hardlook.errors import DataError, OptionError, RunError
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.roles import Clicks, Mask, Session
 from hardlook.rclicks.clicks.courses import Instance
 from hardlook.rclicks.clicks.error_regions import GroundTruth, MaskComparison, choose_error, compare_masks
@@ -237,7 +238,7 @@ class RunPredictions:
         """The mask after the prediction's clicks; an image stays open while its instances are processed."""
         if self._opened is None or self._opened[0] != image:
             self._opened = None  # free the old image before the next is opened
-            self._opened = (image, self._model.open(instance.image))
+            self._opened = (image, CheckedSession(self._model, instance.image))
         return replay_clicks(self._opened[1], instance, prediction.clicks)
 
     @property

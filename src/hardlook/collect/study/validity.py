@@ -2,7 +2,7 @@
 
 A click at (x, y), continuous from the image's upper left corner, falls on the pixel of column floor(x) and row
 floor(y). It is inside where the mask has that pixel, and near where the centre of some pixel of the mask lies within
-the radius of that pixel's centre. Clicks beyond the frame are inside nothing; near holds for them as well.
+the radius of that pixel's centre. Clicks beyond the frame are inside nothing; they can be near.
 
 >>> mask = np.zeros((20, 20), bool)
 >>> mask[10, 10] = True
@@ -40,7 +40,7 @@ class ClickValidity:
 def classify_points(mask: Mask, points: NDArray[np.float64], radius: float) -> tuple[Flags, Flags]:
     """`inside` and `near` (n,) bool of points (n, 2), each (x, y) in pixels, against a mask (H, W) bool.
 
-    Distances are compared squared and whole, so that a click at exactly `radius` pixels is near on every machine.
+    Squared distances are whole numbers, so that a click at exactly `radius` pixels is near on every machine.
     """
     points = np.asarray(points, np.float64)
     if mask.ndim != 2 or points.ndim != 2 or points.shape[1] != 2 or not np.isfinite(points).all():
@@ -49,9 +49,9 @@ def classify_points(mask: Mask, points: NDArray[np.float64], radius: float) -> t
         raise DataError(f"a click radius of {radius}", remedy="pass 0 or more pixels")
     columns, rows = np.floor(points.T).astype(np.int64)
     height, width = mask.shape
-    framed = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
+    in_frame = (columns >= 0) & (columns < width) & (rows >= 0) & (rows < height)
     inside = np.zeros(len(points), bool)
-    inside[framed] = mask[rows[framed], columns[framed]]
+    inside[in_frame] = mask[rows[in_frame], columns[in_frame]]
     near = inside.copy()
     for i in np.flatnonzero(~inside):
         near[i] = _is_within(mask, int(rows[i]), int(columns[i]), radius)
@@ -74,15 +74,15 @@ class ClickValidator:
     def __init__(self, study: Study, cache_bytes: int = CACHE_BYTES) -> None:
         self._study, self._masks = study, ArrayCache(cache_bytes)
 
-    def click(self, task_id: str, x: float, y: float) -> ClickValidity:
+    def validate(self, task_id: str, x: float, y: float) -> ClickValidity:
         """The validity of a click at (x, y) in pixels of the task's image."""
         inside, near = classify_points(self.mask(task_id), np.array([[x, y]]), self._study.settings.click_radius)
         return ClickValidity(bool(inside[0]), bool(near[0]))
 
     def mask(self, task_id: str) -> Mask:
-        """The region (H, W) bool of a task of clicks, read-only."""
+        """The region (H, W) bool of a click task, read-only."""
         task = self._study.by_id.get(task_id)
         if not isinstance(task, ClickTask):
-            raise DataError("no task of clicks of this id", file=self._study.path, unit=task_id)
+            raise DataError("no click task with this id", file=self._study.path, unit=task_id)
         name, size = task.mask, (task.width, task.height)
         return self._masks.get_or_create(name, lambda: read_mask(self._study.file(name), size))

@@ -1,4 +1,4 @@
-"""What all request handlers share: the study, its store and limits; and who sends a request, checked in one place."""
+"""What all request handlers share: the study, its store and limits, and checks of sessions, origins and bodies."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Site:
     sessions: Sessions
     participant_limiter: RateLimiter
     client_limiter: RateLimiter
-    # Feedback pictures by task, as many as the training round has: each takes a fifth of a second to draw.
+    # Feedback pictures of the training round, by task id; cached, since drawing one takes a fifth of a second.
     feedback: dict[str, bytes] = field(default_factory=dict)
 
     @cached_property
     def rules(self) -> BatchRules:
-        """How batches are handed out."""
+        """The rules for assigning batches to participants."""
         return BatchRules.of(self.study.settings)
 
     @cached_property
@@ -54,7 +54,7 @@ class Site:
 
 @dataclass(frozen=True)
 class Visit:
-    """One request of one participant, at the time `now`."""
+    """A request by a participant, with its session; `now` is its time in seconds since 1970."""
 
     site: Site
     session: Session
@@ -75,7 +75,7 @@ def find_participant(site: Site, request: Request) -> Participant | None:
 
 
 def read_visit(site: Site, request: Request) -> Visit:
-    """Who sends the request; refused with 401 without a session and with 429 after too many requests."""
+    """The request's session and participant; refused with 401 without a session, with 429 after too many requests."""
     now = site.clock()
     session = _require_session(site, request)
     wait = site.participant_limiter.take(session.participant, now)
@@ -84,7 +84,7 @@ def read_visit(site: Site, request: Request) -> Visit:
     participant = site.store.participant(session.participant)
     if participant is None:
         raise _no_session()
-    # For the text of a refusal, should there be one.
+    # If the request is refused later, the refusal is in this language.
     request.state.language = participant.language
     return Visit(site, session, participant, now)
 
@@ -100,7 +100,7 @@ def check_origin(site: Site, request: Request) -> None:
 
 
 def parse_body(request: Request, content: bytes, model: type[Body]) -> Body:
-    """The JSON body as a record; refused with 415, 400 or 422, naming the field."""
+    """The JSON body as an instance of `model`; refused with 415 (content type), 400 (not JSON) or 422 (a field)."""
     kind, _, parameters = request.headers.get("content-type", "").partition(";")
     charset = parameters.strip().lower()
     if kind.strip().lower() != "application/json" or charset not in ("", "charset=utf-8"):

@@ -24,7 +24,8 @@ from hardlook.collect.web.pages import find_image_type, language_name, load_text
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.sessions import make_csrf_token
 from hardlook.collect.web.site import Visit
-from hardlook.data.images import read_bytes, read_image
+from hardlook.data.images import read_image
+from hardlook.reading import read_bytes
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -144,7 +145,7 @@ def store_answer(visit: Visit, body: AnswerBody) -> messages.Stored:
         _check_time(visit, trial)
     answer = NewAnswer(**body.model_dump())
     if answer.x is not None and answer.y is not None:
-        verdict = site.validator.click(task.id, answer.x, answer.y)
+        verdict = site.validator.validate(task.id, answer.x, answer.y)
         answer = replace(answer, inside=verdict.inside, near=verdict.near)
     stored = site.store.answer(participant, answer, site.rules.needed, visit.now)
     if stored.batch_complete and site.store.tally(participant).complete >= site.study.settings.most_batches:
@@ -170,7 +171,7 @@ def check_training_answer(visit: Visit, body: TrainingBody) -> messages.Training
         known = task.answer if isinstance(task, ReviewTask) else None
         right = known is None or body.value == known
         return {"right": right, "inside": right, "near": right, "feedback": None}
-    verdict = site.validator.click(task.id, body.x, body.y)
+    verdict = site.validator.validate(task.id, body.x, body.y)
     feedback = f"/pictures/{body.trial}/feedback"
     return {"right": verdict.near, "inside": verdict.inside, "near": verdict.near, "feedback": feedback}
 

@@ -187,7 +187,7 @@ def open_coco(data: Path | Mapping[str, Path]) -> ClassMaskSource:
 def _parse_token(token: str) -> tuple[int, int]:
     """Class number (from 1) and image number of `C_image`."""
     class_number, image = parse_numbered_token(token)
-    if not image.isdecimal():
+    if not image.isdecimal() or len(image) > 18:
         raise DataError(f"{image!r} is not an image number of COCO", unit=token, remedy="write C_image, as in 4_11149")
     return class_number, int(image)
 

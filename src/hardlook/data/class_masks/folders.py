@@ -38,6 +38,7 @@ from hardlook.data.images import read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import VOC_CLASSES, list_devkit_roots
 from hardlook.errors import DataError, OptionError
+from hardlook.reading import reading
 
 VOC_MAPS = ("SegmentationClassAug", "SegmentationClass")
 VOC_BINARY = ("SegmentationBinary", "BinaryMasks", "binary")
@@ -100,7 +101,8 @@ def _read_class_names(
     if not path.is_file():
         remedy = "one class name per line, class number 1 first"
         raise DataError("no such file of class names", file=path, remedy=remedy)
-    lines = path.read_text(encoding="utf-8-sig").splitlines()
+    with reading(path, "not a list of class names", remedy="one class name per line, class number 1 first"):
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
     names = tuple(line.strip() for line in lines if line.strip() and not line.startswith("#"))
     if not 0 < len(names) < VOID or len(set(names)) < len(names):
         what = f"{len(names)} class names, {len(set(names))} of them different"

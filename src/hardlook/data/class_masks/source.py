@@ -3,6 +3,7 @@
 A token names one class in one image, such as `3_2007_000032`. A `ClassMaskSource` reads the images and masks of tokens.
 
 >>> import tempfile
+>>> import PIL.Image
 >>> folder = Path(tempfile.mkdtemp())
 >>> PIL.Image.fromarray(np.array([[0, 255, 255]], np.uint8)).save(folder / "1_2007_000032.png")
 >>> listing = FolderListing(folder)
@@ -22,10 +23,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import PIL.Image
 from numpy.typing import NDArray
 
-from hardlook.data.images import SUFFIXES, read_image
+from hardlook.data.images import SUFFIXES, open_header, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.errors import DataError
 
@@ -171,9 +171,9 @@ def check_mask_size(mask: tuple[int, int], size: tuple[int, int], path: Path) ->
 def read_image_size(path: Path) -> tuple[int, int]:
     """Width and height of an image file from its header."""
     try:
-        with PIL.Image.open(path) as image:
+        with open_header(path) as image:
             return image.size
-    except (OSError, SyntaxError, ValueError, PIL.Image.DecompressionBombError):
+    except Exception:
         # The reader raises an error that says what is wrong with the file.
         height, width = read_image(path).shape[:2]
         return width, height

@@ -24,7 +24,7 @@ import numpy as np
 from hardlook.data import rle
 from hardlook.data.coco_detection import read_instances
 from hardlook.data.coco_panoptic import decode_ids, read_panoptic
-from hardlook.data.images import read_image
+from hardlook.data.images import is_file, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import ObjectInstance, Target
@@ -112,7 +112,7 @@ def list_coco_instances(
     for image in read_instances(annotations).images:
         name = Path(image.file_name)
         path = images / name
-        if len(image.ids) and not path.is_file():
+        if len(image.ids) and not is_file(path):
             missing.append(path)
         for i, crowd, segmentation in zip(image.ids.tolist(), image.crowd, image.segmentations, strict=True):
             unit = f"image {image.id}, annotation {i}"

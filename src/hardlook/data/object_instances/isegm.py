@@ -19,11 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprints
-from hardlook.data.images import find_image, is_image_name, open_with_pillow, read_bytes
+from hardlook.data.images import find_image, is_image_name, open_with_pillow
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import MAX_SIDE, ObjectInstance, Target
 from hardlook.errors import DataError
+from hardlook.reading import read_bytes
 
 IGNORE_GREY = 128
 
@@ -63,7 +64,8 @@ class InteractiveObject:
             return Target(labels == int(self.object_stem), np.zeros(labels.shape, bool))
         stored = open_with_pillow(self.mask_path, read_bytes(self.mask_path))
         if self.rule == "any":
-            mask = np.asarray(stored.convert("RGB")).max(axis=2) > 0
+            stored = stored if stored.mode == "RGB" else stored.convert("RGB")
+            mask = np.asarray(stored).max(axis=2) > 0
             return Target(mask, np.zeros(mask.shape, bool))
         grey = np.asarray(stored.convert("L"))
         if not 0 < grey.max() < IGNORE_GREY:

@@ -1,24 +1,24 @@
 """Where batches are evaluated: in this process, in several, or on a Ray cluster; the results are the same.
 
-Worker processes are spawned, not forked (a fork of a process with CUDA or threads is broken). Each has its own model,
-ignores Ctrl-C, which the parent handles, and ends when the parent ends, however that happens.
+Each worker has its own model. Whatever happens to workers, every unit of every batch comes back once, as a record or as
+a failure: `evaluate_batches` checks it.
 """
 
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
+import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from multiprocessing.connection import wait as wait_for
+from contextlib import closing
+from dataclasses import dataclass
 from typing import Literal
 
+from hardlook.errors import RunError
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask
 from hardlook.harness.runs.evaluation import (
     Job,
     Outcome,
@@ -26,24 +26,25 @@ from hardlook.harness.runs.evaluation import (
     Worker,
     build_worker,
     evaluate_batch,
-    evaluate_prepared,
-    fail_batch,
+    iterate_batch,
+    iterate_prepared,
     prepare_batch,
     set_thread_variables,
 )
 from hardlook.harness.runs.plan import Batch
+from hardlook.harness.runs.worker_processes import LOOK_AFTER, WorkerLost, WorkerProcess, start_child, wait_for_workers
 
 EngineName = Literal["inline", "processes", "ray"]
 
 ENGINES: tuple[EngineName, ...] = ("inline", "processes", "ray")
 
-# Batches that are submitted beyond those that the workers are busy with.
+# Batches whose files are read beyond those that the readers are busy with.
 BATCHES_AHEAD = 3
 
-BATCHES_PER_WORKER = 3
+# Workers in a row that may die before they have built the model.
+MAX_STARTS = 3
 
-# The benchmark and model of this worker process, built at its first batch and kept for all others.
-_WORKER: list[Worker] = []
+SHOWN = 5  # units that an error names
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,8 @@ class EngineOptions:
 
     `workers` counts processes or Ray actors, `prefetch` the processes that read files ahead of an inline model,
     `address` is that of an existing Ray cluster (empty starts a local one), `gpus` the GPUs per Ray actor.
+    `unit_timeout` is the number of seconds after which a unit fails (0: never). An inline model then runs in one child
+    process, since a hanging call can only be ended with its process.
     """
 
     name: EngineName = "inline"
@@ -59,120 +62,212 @@ class EngineOptions:
     prefetch: int = 0
     address: str = ""
     gpus: float = 0.0
+    unit_timeout: float = 0.0
 
 
 def evaluate_batches(engine: EngineOptions, job: Job, worker: Worker, batches: Sequence[Batch]) -> Iterator[Outcome]:
-    """Yield the outcome of each batch, in the order in which they are ready."""
-    if engine.name == "processes":
-        return evaluate_in_processes(job, batches, workers=engine.workers)
+    """Yield the outcomes of all batches, in the order in which they are ready.
+
+    Raises a `RunError` that names the units where one did not come back, or came twice.
+    """
+    left = {unit.id for batch in batches for unit in batch}
+    with closing(_choose_engine(engine, job, worker, batches)) as outcomes:
+        for outcome in outcomes:
+            came = [str(record["unit"]) for record in outcome.records] + [one.unit for one in outcome.failures]
+            if not left.issuperset(came) or len(set(came)) < len(came):
+                wrong = [unit for unit in came if unit not in left or came.count(unit) > 1]
+                raise _make_error(engine, "came back more than once, or were not asked for", wrong)
+            left.difference_update(came)
+            yield outcome
+    if left:
+        raise _make_error(engine, "did not come back", sorted(left))
+
+
+def _choose_engine(
+    engine: EngineOptions, job: Job, worker: Worker, batches: Sequence[Batch]
+) -> Generator[Outcome, None, None]:
     if engine.name == "ray":
         from hardlook.harness.runs.ray_cluster import evaluate_on_ray
 
-        return evaluate_on_ray(job, batches, workers=engine.workers, address=engine.address, gpus=engine.gpus)
+        return evaluate_on_ray(
+            job,
+            batches,
+            workers=engine.workers,
+            address=engine.address,
+            gpus=engine.gpus,
+            unit_timeout=engine.unit_timeout,
+        )
+    if engine.name == "processes" or engine.unit_timeout:
+        workers = engine.workers if engine.name == "processes" else 1
+        return evaluate_in_processes(job, batches, workers=workers, unit_timeout=engine.unit_timeout)
     return evaluate_inline(job, worker, batches, prefetch=engine.prefetch)
 
 
-def evaluate_inline(job: Job, worker: Worker, batches: Sequence[Batch], *, prefetch: int = 0) -> Iterator[Outcome]:
-    """Evaluate batches in order in this process, their files read ahead in `prefetch` others."""
-    if prefetch <= 0:
-        for batch in batches:
-            yield evaluate_batch(worker.benchmark, batch, worker.model)
-        return
+def _make_error(engine: EngineOptions, what: str, units: Sequence[str]) -> RunError:
+    more = f" and {len(units) - SHOWN} more" if len(units) > SHOWN else ""
+    return RunError(
+        f"{len(units)} units {what} (engine {engine.name}); this is an error of hardlook",
+        unit=", ".join(units[:SHOWN]) + more,
+        remedy="run again (it resumes), and report the error",
+    )
+
+
+def evaluate_inline(
+    job: Job, worker: Worker, batches: Sequence[Batch], *, prefetch: int = 0
+) -> Generator[Outcome, None, None]:
+    """Evaluate batches in order in this process, their files read ahead in `prefetch` others.
+
+    Reading ahead only saves time: when a reader dies (out of memory, say), it goes on without.
+    """
     waiting = deque(batches)
+    if prefetch > 0:
+        yield from _evaluate_ahead(job, worker, waiting, prefetch)
+    while waiting:
+        yield from iterate_batch(worker.benchmark, waiting.popleft(), worker.model)
+
+
+def _evaluate_ahead(job: Job, worker: Worker, waiting: deque[Batch], prefetch: int) -> Generator[Outcome, None, None]:
+    """Evaluate batches off `waiting` while their files are read ahead, to the end or until a reader dies."""
+    set_thread_variables(job.threads)
     reading: deque[tuple[Batch, Future[PreparedBatch]]] = deque()
-    pool = _start_pool(prefetch, job.threads)
+    pool = ProcessPoolExecutor(prefetch, multiprocessing.get_context("spawn"), start_child)
     try:
         while waiting or reading:
             while waiting and len(reading) < prefetch + BATCHES_AHEAD:
-                batch = waiting.popleft()
-                reading.append((batch, pool.submit(_prepare, job.benchmark, batch)))
-            batch, future = reading.popleft()
-            try:
-                prepared = future.result()
-            except BrokenProcessPool:
-                # A reader died (out of memory, say). Reading ahead only saves time: continue without it.
-                for rest in [batch, *(submitted for submitted, _ in reading), *waiting]:
-                    yield evaluate_batch(worker.benchmark, rest, worker.model)
-                return
-            yield evaluate_prepared(worker.benchmark, prepared, worker.model)
-    finally:
-        _end_pool(pool)
-
-
-def evaluate_in_processes(job: Job, batches: Sequence[Batch], *, workers: int) -> Iterator[Outcome]:
-    """Evaluate batches in `workers` processes; a batch whose worker died is tried again in a process of its own."""
-    set_thread_variables(job.threads)
-    waiting = deque(batches)
-    suspects: list[Batch] = []
-    while waiting:
-        pool = _start_pool(workers, job.threads)
-        running: dict[Future[Outcome], Batch] = {}
-        try:
-            while waiting or running:
-                while waiting and len(running) < workers * BATCHES_PER_WORKER:
-                    batch = waiting.popleft()
-                    running[pool.submit(_evaluate, job, batch)] = batch
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    # Read the result before removing the batch: a broken pool must leave it in `running`.
-                    outcome = future.result()
-                    del running[future]
-                    yield outcome
-        except BrokenProcessPool:
-            suspects.extend(running.values())
-        finally:
-            _end_pool(pool)
-        while suspects:
-            yield from _evaluate_alone(job, suspects.pop())
-
-
-def _evaluate_alone(job: Job, batch: Batch) -> Iterator[Outcome]:
-    """Evaluate a batch that may have killed its worker in a process of its own, then unit by unit."""
-    pool = _start_pool(1, job.threads)
-    try:
-        yield pool.submit(_evaluate, job, batch).result()
-        return
+                # Submit before removing the batch: a broken pool must leave it in `waiting`.
+                reading.append((waiting[0], pool.submit(_prepare, job.benchmark, waiting[0])))
+                waiting.popleft()
+            batch, future = reading[0]
+            prepared = future.result()
+            reading.popleft()
+            if prepared.short_of_memory:
+                yield evaluate_batch(worker.benchmark, batch, worker.model)
+            else:
+                yield from iterate_prepared(worker.benchmark, prepared, worker.model)
     except BrokenProcessPool:
-        pass
+        waiting.extendleft(batch for batch, _ in reversed(reading))
     finally:
-        _end_pool(pool)
-    if len(batch) == 1:
-        yield fail_batch(batch, "the worker process died on this unit every time (out of memory? killed?)")
-    else:
-        for unit in batch:
-            for outcome in _evaluate_alone(job, (unit,)):
-                yield replace(outcome, split=True)
+        readers = list((getattr(pool, "_processes", None) or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for reader in readers:
+            reader.kill()
 
 
-def _start_pool(workers: int, threads: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _start_child, (threads,))
+def evaluate_in_processes(
+    job: Job, batches: Sequence[Batch], *, workers: int, unit_timeout: float = 0.0
+) -> Generator[Outcome, None, None]:
+    """Evaluate batches in `workers` processes.
+
+    A batch whose worker died is tried again while no other process works (memory may have been short), then unit by
+    unit. A batch that takes longer than `unit_timeout` seconds for each of its units is ended and tried unit by unit.
+    """
+    set_thread_variables(job.threads)
+    team = _Team(job, BatchQueue(batches, unit_timeout), workers)
+    outcomes: list[Outcome] = []
+    try:
+        while team.fill():
+            # The workers have their next batches before the caller works on these outcomes.
+            yield from outcomes
+            outcomes = team.collect()
+        yield from outcomes
+    finally:
+        team.end()
 
 
-def _end_pool(pool: ProcessPoolExecutor) -> None:
-    """End a pool at once: a batch that takes minutes must not delay Ctrl-C."""
-    workers = list((getattr(pool, "_processes", None) or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for worker in workers:
-        worker.terminate()
+class _Team:
+    """The worker processes of a run, and what each is working on."""
 
+    def __init__(self, job: Job, queue: BatchQueue, size: int) -> None:
+        self.job, self.queue, self.size = job, queue, size
+        self.workers: list[WorkerProcess[BatchTask]] = []
+        self.deadlines: dict[WorkerProcess[BatchTask], float] = {}
+        self.died_at_start = 0
 
-def _start_child(threads: int) -> None:
-    set_thread_variables(threads)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    def fill(self) -> bool:
+        """Give tasks to idle workers, starting some where they are too few; return whether there is still work."""
+        tasks = [worker.task for worker in self.workers if worker.task is not None]
+        if not tasks and not self.queue:
+            return False
+        alone = any(task.tries > 1 for task in tasks)
+        if alone or (self.queue.suspects and tasks):
+            return True
+        if self.queue.suspects and len(self.workers) > 1:
+            self.end()
+        size = 1 if self.queue.suspects else min(self.size, len(tasks) + len(self.queue))
+        while len(self.workers) < size:
+            self.workers.append(WorkerProcess(_make_evaluator, self.job))
+        for worker in self.workers[:size]:
+            if self.queue and worker.ready and worker.task is None:
+                task = self.queue.take()
+                try:
+                    worker.submit(task, task.units)
+                except WorkerLost:
+                    self.queue.give_back(task)
+                    self._remove(worker)
+                else:
+                    self.deadlines[worker] = self.queue.find_deadline(task, time.monotonic())
+        return True
 
+    def collect(self) -> list[Outcome]:
+        """Wait until workers have sent something, and return the outcomes of what they answered, lost or let lie."""
+        next_deadline = min(self.deadlines.values(), default=float("inf"))
+        wait_for_workers(self.workers, min(LOOK_AFTER, next_deadline - time.monotonic()))
+        outcomes: list[Outcome] = []
+        for worker in list(self.workers):
+            try:
+                self._read(worker, outcomes)
+            except WorkerLost as lost:
+                self._remove(worker)
+                self._check_starts(worker, str(lost))
+                failed = self.queue.note_lost(worker.task, str(lost)) if worker.task else None
+            else:
+                if self.deadlines.get(worker, float("inf")) > time.monotonic():
+                    continue
+                self._remove(worker)
+                failed = self.queue.note_timeout(worker.task) if worker.task else None
+            outcomes += [failed] if failed else []
+        return outcomes
 
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        wait_for([parent.sentinel])
-        os._exit(1)
+    def _read(self, worker: WorkerProcess[BatchTask], outcomes: list[Outcome]) -> None:
+        """Add what the worker has answered to the outcomes."""
+        for kind, value in worker.receive():
+            self.died_at_start = 0
+            if kind == "result" and worker.task is not None:
+                outcomes.append(worker.task.mark(value))
+                worker.task = worker.task.without(value)
+                self.deadlines[worker] = self.queue.find_deadline(worker.task, time.monotonic())
+            elif kind == "done":
+                worker.task = None
+                del self.deadlines[worker]
+
+    def _remove(self, worker: WorkerProcess[BatchTask]) -> None:
+        worker.kill()
+        self.workers.remove(worker)
+        self.deadlines.pop(worker, None)
+
+    def _check_starts(self, worker: WorkerProcess[BatchTask], how: str) -> None:
+        if worker.ready:
+            return
+        self.died_at_start += 1
+        if self.died_at_start >= MAX_STARTS:
+            raise RunError(
+                f"{MAX_STARTS} worker processes in a row died before they had built the model: {how}",
+                remedy="use fewer --workers if memory is short, or --engine inline; then run again (it resumes)",
+            )
+
+    def end(self) -> None:
+        """End all workers."""
+        for worker in self.workers:
+            worker.kill()
+        self.workers.clear()
+        self.deadlines.clear()
 
 
 def _prepare(benchmark: str, batch: Batch) -> PreparedBatch:
     return prepare_batch(find_benchmark(benchmark), batch)
 
 
-def _evaluate(job: Job, batch: Batch) -> Outcome:
-    if not _WORKER:
-        _WORKER.append(build_worker(job))
-    return evaluate_batch(_WORKER[0].benchmark, batch, _WORKER[0].model)
+def _make_evaluator(job: Job) -> Callable[[Batch], Iterator[Outcome]]:
+    """What a worker process does: build benchmark and model once, then evaluate batches."""
+    worker = build_worker(job)
+    return lambda batch: iterate_batch(worker.benchmark, batch, worker.model)

@@ -1,16 +1,19 @@
 """Evaluate one batch of units; every error is recorded with its unit.
 
 A unit whose files cannot be read fails alone. When the model raises on a batch, its units are evaluated one by one, so
-that a bad unit does not affect the others. A worker pins torch, OpenMP, BLAS and OpenCV to its number of
-threads: default threading beside a busy core costs four times and more.
+that a bad unit does not affect the others; a batch that does not fit into memory is halved until it does. Whatever a
+model raises is its unit's failure, SystemExit too: only Ctrl-C ends a run. A worker pins torch, OpenMP, BLAS and OpenCV
+to its number of threads: default threading beside a busy core costs four times and more.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections import deque
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,54 +26,156 @@ from hardlook.harness.runs.record_store import Failure
 
 @dataclass(frozen=True)
 class Outcome:
-    """The records and failures of a batch; `split` where its units had to be evaluated one by one."""
+    """The records and failures of a batch.
+
+    `split` where its units had to be evaluated one by one or in smaller batches, `halved` where memory was the reason.
+    """
 
     records: Sequence[Record] = ()
     failures: Sequence[Failure] = ()
     split: bool = False
+    halved: bool = False
 
 
 @dataclass(frozen=True)
 class PreparedBatch:
-    """Units with their files read, and the failures of those that could not be read."""
+    """Units with their files read, and the failures of those that could not be read.
+
+    `short_of_memory` where the files of all units did not fit into memory together; then it holds no units.
+    """
 
     units: Sequence[Unit]
     failures: Sequence[Failure] = field(default=())
+    short_of_memory: bool = False
 
 
 def prepare_batch(benchmark: Benchmark, units: Sequence[Unit]) -> PreparedBatch:
     """Read the files of every unit."""
-    prepared, failures = [], []
+    prepared: list[Unit] = []
+    failures: list[Failure] = []
     for unit in units:
         try:
             prepared.append(benchmark.prepare(unit))
-        except Exception as error:
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if len(units) > 1 and is_out_of_memory(error):
+                return PreparedBatch((), (), short_of_memory=True)
             failures.append(_failure(unit.id, "prepare", error))
     return PreparedBatch(prepared, failures)
 
 
 def evaluate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) -> Outcome:
-    """Evaluate prepared units together, or one by one where that raises."""
-    if not batch.units:
-        return Outcome((), batch.failures)
-    try:
-        return Outcome(_checked(benchmark, batch.units, model), batch.failures)
-    except Exception as error:
-        if len(batch.units) == 1:
-            return Outcome((), [*batch.failures, _failure(batch.units[0].id, "evaluate", error)])
+    """Evaluate prepared units together, where memory is short in halves, and one by one where that raises."""
     records: list[Record] = []
     failures = list(batch.failures)
-    for unit in batch.units:
+    parts = deque([batch.units] if batch.units else [])
+    split = halved = False
+    while parts:
+        units = parts.popleft()
         try:
-            records.extend(_checked(benchmark, [unit], model))
-        except Exception as error:
-            failures.append(_failure(unit.id, "evaluate", error))
-    return Outcome(records, failures, split=True)
+            records.extend(_checked(benchmark, units, model))
+            continue
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            short = is_out_of_memory(error)
+            if len(units) == 1:
+                failures.append(_failure(units[0].id, "evaluate", error))
+        # The error is gone by now, and with it the traceback, which kept the arrays of the batch alive.
+        if short:
+            _free_memory()
+        if len(units) > 1:
+            size, split, halved = (len(units) + 1) // 2 if short else 1, True, halved or short
+            parts.extendleft(reversed([units[start : start + size] for start in range(0, len(units), size)]))
+    return Outcome(records, failures, split, halved)
+
+
+def iterate_batch(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Iterator[Outcome]:
+    """Read the files of a batch and yield its outcome, in parts where the benchmark yields record by record."""
+    if benchmark.evaluate_each is None:
+        yield evaluate_batch(benchmark, units, model)
+    else:
+        prepared = prepare_batch(benchmark, units)
+        if prepared.short_of_memory:
+            yield evaluate_batch(benchmark, units, model)
+        else:
+            yield from iterate_prepared(benchmark, prepared, model)
+
+
+def iterate_prepared(benchmark: Benchmark, batch: PreparedBatch, model: Any) -> Iterator[Outcome]:
+    """Yield the outcome of prepared units, in parts where the benchmark yields record by record."""
+    if benchmark.evaluate_each is None:
+        yield evaluate_prepared(benchmark, batch, model)
+        return
+    if batch.failures:
+        yield Outcome((), batch.failures)
+    left = {unit.id: unit for unit in batch.units}
+    records = _iterate_records(benchmark, batch.units, model)
+    while left:
+        try:
+            record = next(records)
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            # Evaluated again below, which finds the unit that raised.
+            break
+        yield Outcome([record])
+        del left[str(record["unit"])]
+    records.close()
+    if left:
+        yield evaluate_prepared(benchmark, PreparedBatch(list(left.values())), model)
+
+
+def _iterate_records(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Generator[Record, None, None]:
+    assert benchmark.evaluate_each is not None
+    left = {unit.id for unit in units}
+    for record in benchmark.evaluate_each(units, model):
+        benchmark.schema.check(record)
+        left.remove(str(record["unit"]))
+        yield record
 
 
 def evaluate_batch(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Outcome:
-    """Read the files of a batch and evaluate it."""
-    return evaluate_prepared(benchmark, prepare_batch(benchmark, units), model)
+    """Read the files of a batch and evaluate it, in halves where its files do not fit into memory together."""
+    prepared = prepare_batch(benchmark, units)
+    if not prepared.short_of_memory:
+        return evaluate_prepared(benchmark, prepared, model)
+    _free_memory()
+    middle = (len(units) + 1) // 2
+    first, second = (evaluate_batch(benchmark, half, model) for half in (units[:middle], units[middle:]))
+    return Outcome([*first.records, *second.records], [*first.failures, *second.failures], split=True, halved=True)
+
+
+# What libraries say that have no class of their own for it: torch on a processor, cuBLAS, ONNX Runtime, OpenCV.
+_OUT_OF_MEMORY = ("out of memory", "t allocate memory", "CUBLAS_STATUS_ALLOC_FAILED", "Failed to allocate memory",
+                  "Insufficient memory")  # fmt: skip
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it was raised from, says that memory is short, of the processor or the GPU.
+
+    >>> is_out_of_memory(MemoryError()), is_out_of_memory(RuntimeError("CUDA error: out of memory"))
+    (True, True)
+    >>> is_out_of_memory(ValueError("this picture is too much for me"))
+    False
+    """
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+            return True
+        if isinstance(error, Exception) and any(text in str(error) for text in _OUT_OF_MEMORY):
+            return True
+        seen.add(id(error))
+        error = error.__cause__ or error.__context__
+    return False
+
+
+def _free_memory() -> None:
+    """Give back what a failed attempt left: Python's garbage, then what torch keeps for later."""
+    gc.collect()
+    if "torch" in sys.modules and sys.modules["torch"].cuda.is_initialized():
+        sys.modules["torch"].cuda.empty_cache()
 
 
 def fail_batch(units: Sequence[Unit], reason: str) -> Outcome:
@@ -90,7 +195,7 @@ def _checked(benchmark: Benchmark, units: Sequence[Unit], model: Any) -> Sequenc
     return records
 
 
-def _failure(unit: str, stage: str, error: Exception) -> Failure:
+def _failure(unit: str, stage: str, error: BaseException) -> Failure:
     text = "".join(traceback.format_exception(error))
     message = str(error).replace("\n", "; ")
     return Failure(unit, stage, f"{type(error).__name__}: {message}", text)

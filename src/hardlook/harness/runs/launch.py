@@ -12,23 +12,36 @@ again, however the earlier call ended.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import contextlib
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from hardlook.errors import ChangedRun, OptionError, RunError
+from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunWarning
 from hardlook.harness.benchmark import BenchmarkCard
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Worker, build_worker
-from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.runs.plan import Plan, batches_of_shard, check_unchanged, choose_batch_size, list_units, make_plan
+from hardlook.harness.runs.folder import RunFolder, make_folder, write_atomically
+from hardlook.harness.runs.plan import (
+    Batch,
+    Plan,
+    batches_of_shard,
+    check_unchanged,
+    choose_batch_size,
+    list_units,
+    make_plan,
+)
 from hardlook.harness.runs.progress import NoProgress
 from hardlook.harness.runs.record_store import Failure, RecordWriter, list_answered_units, write_failures
+from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_options, score_run
-from hardlook.harness.runs.sessions import Session, start_manifest
+from hardlook.harness.runs.sessions import Session, claim_run, describe_mixed_code, list_sessions, start_manifest
+from hardlook.harness.runs.signals import ignore_stopping_signals, stopped_by_signals
 
 OnError = Literal["record", "stop"]
 
@@ -51,12 +64,17 @@ class RunSettings:
 
 @dataclass(frozen=True)
 class RunProgress:
-    """Counts of units: answered and failed by this call, answered before it, and still open in the whole run."""
+    """Counts of units: answered and failed by this call, answered before it, and still open in the whole run.
+
+    `split_batches` counts batches that could not be evaluated whole, `halved_batches` those where memory was short.
+    """
 
     answered: int
     failed: int
     before: int
     open: int
+    split_batches: int = 0
+    halved_batches: int = 0
 
 
 @dataclass(frozen=True)
@@ -95,27 +113,36 @@ def launch(
         found.setup(units, worker.model, show_progress)
     folder = RunFolder(out)
     if batch_size is None and folder.exists() and not settings.new:
-        batch_size = int(folder.read_manifest()["batch_size"])
+        batch_size = _read_batch_size(folder)
 
     def execute_with(size: int) -> RunProgress:
         plan = make_plan(job, worker, options, units, batch_size=size, full_fingerprint=full_fingerprint, out=out)
         return execute(plan, worker, folder, settings, show_progress)
 
-    size = batch_size or choose_batch_size(worker, units)
+    with stopped_by_signals():
+        size = batch_size or choose_batch_size(worker, units)
+        try:
+            progress = execute_with(size)
+        except ChangedRun:
+            # Another shard may have chosen a batch size a moment earlier; the one in the folder counts.
+            stored = _read_batch_size(folder)
+            if batch_size is not None or stored in (None, size):
+                raise
+            progress = execute_with(stored)
+        if progress.open:
+            return RunResult(progress, None)
+        save_score_options(folder, options)
+        scored = score_run(folder)
+        write_atomically(folder.scores_path, scored.scorecard.to_json())
+        return RunResult(progress, scored)
+
+
+def _read_batch_size(folder: RunFolder) -> int | None:
+    """The batch size of the run in a folder; where its run.json is damaged, that of its sessions."""
     try:
-        progress = execute_with(size)
-    except ChangedRun:
-        # Another shard may have chosen a batch size a moment earlier; the one in the folder counts.
-        stored = int(folder.read_manifest()["batch_size"])
-        if batch_size is not None or stored == size:
-            raise
-        progress = execute_with(stored)
-    if progress.open:
-        return RunResult(progress, None)
-    save_score_options(folder, options)
-    scored = score_run(folder)
-    write_atomically(folder.scores_path, scored.scorecard.to_json())
-    return RunResult(progress, scored)
+        return int(folder.read_manifest()["batch_size"])
+    except DamagedFile:
+        return next((int(row["batch_size"]) for row in list_sessions(folder, {}) if row.get("batch_size")), None)
 
 
 def choose_model(card: BenchmarkCard, options: BenchmarkOptions, model: str | None) -> str:
@@ -136,60 +163,133 @@ def execute(
     settings: RunSettings,
     show_progress: Callable[[int, int], Any] | None = None,
 ) -> RunProgress:
-    """Evaluate every unit of the plan (or of its shard) that has no record in the folder."""
+    """Evaluate every unit of the plan (or of its shard) that has no record in the folder.
+
+    At the end every planned unit is answered, failed, or left to other shards; others are named in an error.
+    """
     if settings.new and settings.shard is not None:
         raise OptionError("--new with --shard would set the other shards' work aside", remedy="use a new --out")
     batches = plan.batches if settings.shard is None else batches_of_shard(plan.batches, settings.shard)
     if settings.new and folder.exists():
-        folder.set_aside()
+        with claim_run(folder):
+            folder.set_aside()
     folder.check_is_run_folder()
-    folder.path.mkdir(parents=True, exist_ok=True)
-    check_unchanged(start_manifest(folder, plan)["answers"]["parts"], plan, folder.path)
+    make_folder(folder.path)
+    with claim_run(folder, settings.shard, plan.answers):
+        manifest = start_manifest(folder, plan)
+        suggest = partial(_suggest_new_run, plan, folder, settings)
+        check_unchanged(manifest["answers"]["parts"], plan, folder.path, suggest)
+        return _evaluate_missing(plan, worker, folder, settings, batches, show_progress)
 
+
+def _evaluate_missing(
+    plan: Plan,
+    worker: Worker,
+    folder: RunFolder,
+    settings: RunSettings,
+    batches: Sequence[Batch],
+    show_progress: Callable[[int, int], Any] | None,
+) -> RunProgress:
     done = list_answered_units(folder, plan.answers)
     wanted = {unit.id for batch in batches for unit in batch}
     # A batch with a missing unit is evaluated whole: its layout, and so the last bits of its results, stay the same.
     missing = [batch for batch in batches if any(unit.id not in done for unit in batch)]
+    if plan.benchmark.evaluate_each is not None:
+        missing = [tuple(unit for unit in batch if unit.id not in done) for batch in missing]
 
     shard = f"{settings.shard[0]}/{settings.shard[1]}" if settings.shard else ""
-    session = Session(settings.engine.name, shard, plan.job.threads)
+    session = Session(
+        settings.engine.name,
+        shard,
+        plan.job.threads,
+        model_code=plan.model_code,
+        answers=plan.answers,
+        batch_size=plan.parts["batch size"],
+    )
     session.save(folder)
+    if missing and (mixed := describe_mixed_code(list_sessions(folder, {}), plan.answers)):
+        warnings.warn(f"{folder.path}: {mixed}; --new starts again", RunWarning, stacklevel=2)
     writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
     before = len(wanted & done)
+    failed: set[str] = set()
     try:
         with show_progress(len(wanted), before) if show_progress else NoProgress() as progress:
             for outcome in evaluate_batches(settings.engine, plan.job, worker, missing):
                 fresh = [record for record in outcome.records if record["unit"] not in done]
                 failures = [failure for failure in outcome.failures if failure.unit not in done]
                 writer.add(fresh, failures)
+                failed.update(failure.unit for failure in failures)
                 session.answered += len(fresh)
                 session.failed += len(failures)
                 session.split_batches += outcome.split
+                session.halved_batches += outcome.halved
                 progress.advance(len(fresh) + len(failures), len(failures))
                 if failures:
-                    _stop_if_too_many(settings, session.failed, len(wanted), failures[-1])
-    except BaseException as error:
+                    _stop_if_too_many(settings, session, len(wanted), before, failures[-1])
         writer.flush()
-        write_failures(folder, plan.answers)
-        session.end(folder, "stopped" if isinstance(error, KeyboardInterrupt) else "failed")
+    except BaseException as error:
+        ignore_stopping_signals()
+        outcome_of_session = "stopped" if isinstance(error, KeyboardInterrupt) else "failed"
+        closing = (partial(write_failures, folder, plan.answers), partial(session.end, folder, outcome_of_session))
+        for step in (writer.flush, *closing):
+            # Where the disk is full, writing may fail again; the first error says why.
+            with contextlib.suppress(OSError) if isinstance(error, OSError) else contextlib.nullcontext():
+                step()
         raise
-    writer.flush()
-    failed = set(write_failures(folder, plan.answers)["unit"])
-    left = {unit.id for unit in plan.units} - list_answered_units(folder, plan.answers) - failed
-    session.end(folder, "waiting" if left else "finished")
-    return RunProgress(session.answered, session.failed, before, len(left))
+    answered = list_answered_units(folder, plan.answers)
+    lost = wanted - answered - failed
+    earlier = set(write_failures(folder, plan.answers)["unit"])
+    left = {unit.id for unit in plan.units} - wanted - answered - earlier
+    session.end(folder, "failed" if lost else "waiting" if left else "finished")
+    if lost:
+        raise _lost_units_error(lost, len(wanted), settings, folder)
+    counts = (session.answered, session.failed, before, len(left), session.split_batches, session.halved_batches)
+    return RunProgress(*counts)
 
 
-def _stop_if_too_many(settings: RunSettings, failed: int, planned: int, last: Failure) -> None:
+def _lost_units_error(lost: Collection[str], planned: int, settings: RunSettings, folder: RunFolder) -> RunError:
+    names = ", ".join(sorted(lost)[:10]) + (f" and {len(lost) - 10} more" if len(lost) > 10 else "")
+    return RunError(
+        f"{len(lost)} of {planned} units were neither answered nor recorded as failed: {names}",
+        file=folder.path,
+        unit=min(lost),
+        remedy="run the same command again: it evaluates them. "
+        f"That the engine {settings.engine.name} lost them is a bug: please report it",
+    )
+
+
+def _suggest_new_run(plan: Plan, folder: RunFolder, settings: RunSettings) -> str:
+    """What to type to run this plan although the folder holds another run."""
+    manifest = {
+        "benchmark": {"name": plan.job.benchmark},
+        "options": plan.options.model_dump(mode="json"),
+        "model": {"name": plan.job.model, "args": dict(plan.job.model_args)} if plan.job.model else None,
+        "answers": {"parts": plan.parts},
+    }
+    if settings.shard is None:
+        again = build_rerun_command(manifest, out=f"{folder.path}") + " --new"
+        return f"to set the old run aside and evaluate every unit again, type: {again}"
+    shard = "/".join(map(str, settings.shard))
+    again = build_rerun_command(manifest, out=f"{folder.path}-2")
+    return f"to evaluate every unit again in another folder, type for each shard: {again} --shard {shard}"
+
+
+def _stop_if_too_many(settings: RunSettings, session: Session, planned: int, before: int, last: Failure) -> None:
+    changed_code = (
+        "; a changed model starts again with --new, since its earlier answers no longer count"
+        if before + session.answered
+        else ", also with changed code of the model"
+    )
     if settings.on_error == "stop":
         raise RunError(
             f"stopped at the first failure: {last.error}",
             unit=last.unit,
-            remedy="fix the cause and run again: it resumes",
+            remedy=f"fix the cause and run again: it resumes{changed_code}",
         )
-    if failed > settings.max_failures * planned:
+    if session.failed > settings.max_failures * planned:
         raise RunError(
-            f"{failed} of {planned} units failed, more than {settings.max_failures:.1%}; the last: {last.error}",
+            f"{session.failed} of {planned} units failed, more than {settings.max_failures:.1%}; "
+            f"the last: {last.error}",
             unit=last.unit,
-            remedy="fix the cause and run again (it resumes), or allow more with --max-failures SHARE",
+            remedy=f"allow more with --max-failures SHARE, or fix the cause and run again: it resumes{changed_code}",
         )

@@ -86,6 +86,8 @@ def make_batches(units: Sequence[Unit], batch_size: int, *, whole_groups: bool =
     >>> [len(batch) for batch in make_batches([Unit(f"a{i}", 0, "a") for i in range(5)], 2, whole_groups=True)]
     [5]
     """
+    if not any(unit.group for unit in units):
+        return [tuple(units[start : start + batch_size]) for start in range(0, len(units), batch_size)]
     groups: dict[str, list[Unit]] = {}
     for position, unit in enumerate(units):
         groups.setdefault(unit.group or f"\0{position}", []).append(unit)
@@ -115,15 +117,22 @@ def batches_of_shard(batches: Sequence[Batch], shard: tuple[int, int]) -> list[B
 def choose_batch_size(worker: Worker, units: Sequence[Unit], *, clock: Callable[[], float] = time.perf_counter) -> int:
     """The batch size for this model on this machine: the benchmark's own on a processor, else measured.
 
+    A killed run loses at most the batch that each worker was at, so a model that takes seconds for a unit says
+    `units_per_batch = 1`; that attribute is never exceeded.
+
     On a GPU sizes are doubled while units per second grow by a tenth and memory suffices. The choice depends on the
     machine, so it is written into `run.json` and kept on resume.
     """
-    default = worker.benchmark.card.batch_size
+    default = min(worker.benchmark.card.batch_size, getattr(worker.model, "units_per_batch", LARGEST_BATCH))
     if not str(getattr(worker.model, "device", "cpu")).startswith("cuda"):
         return default
-    prepared = prepare_batch(worker.benchmark, units[:LARGEST_BATCH]).units
+    read = prepare_batch(worker.benchmark, units[:LARGEST_BATCH])
+    if read.short_of_memory:
+        return default
+    prepared = read.units
     best, best_rate, size = 1, 0.0, 1
-    while size <= len(prepared):
+    largest = min(len(prepared), getattr(worker.model, "units_per_batch", LARGEST_BATCH))
+    while size <= largest:
         try:
             worker.benchmark.evaluate(prepared[:size], worker.model)  # warm-up
             start = clock()
@@ -176,8 +185,13 @@ def make_plan(
     return Plan(job, worker.benchmark, options, units, batches, parts, identity, model_code)
 
 
-def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path, remedy: str) -> None:
-    """Raise an error that lists the differences where the stored run has other parts than this plan."""
+def check_unchanged(
+    stored: Mapping[str, Any], plan: Plan, where: Path, suggest: Callable[[], str] = lambda: "start again with --new"
+) -> None:
+    """Raise an error that lists the differences where the stored run has other parts than this plan.
+
+    `suggest` says what to type to run the plan nevertheless.
+    """
     lines = []
     for name in sorted(set(stored) | set(plan.parts)):
         before, now = stored.get(name, "nothing"), plan.parts.get(name, "nothing")
@@ -189,7 +203,7 @@ def check_unchanged(stored: Mapping[str, Any], plan: Plan, where: Path, remedy: 
         raise ChangedRun(
             "this folder holds a run with other units or answers:\n" + "\n".join(lines),
             file=where,
-            remedy=f"use another --out; or, {remedy}",
+            remedy=f"use another --out; or, {suggest()}",
         )
 
 

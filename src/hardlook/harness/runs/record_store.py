@@ -1,13 +1,16 @@
 """Records and failures on disk: Parquet parts, each written atomically and named by the hash of its content.
 
-Two processes that write the same records write the same file. The column `answers` of every row has the
-fingerprint of all that its record depends on; only rows with the run's own fingerprint count.
+Two processes that write the same records write the same file, and a part whose content no longer has the hash in its
+name is a `DamagedFile`. The column `answers` of every row has the fingerprint of all that its record depends on; only
+rows with the run's own fingerprint count.
 """
 
 from __future__ import annotations
 
 import hashlib
 import io
+import json
+import re
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -16,9 +19,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hardlook import __version__
-from hardlook.errors import RunError
+from hardlook.errors import DamagedFile, RunError
+from hardlook.harness.checked_json import CHECKSUM
 from hardlook.harness.records import Record, RecordSchema
-from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.folder import RunFolder, suggest_repair, write_atomically
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -27,6 +32,10 @@ if TYPE_CHECKING:
 FLUSH_SECONDS = 2.0
 
 FLUSH_RECORDS = 5000
+
+_PART_NAME = re.compile(r"part-(?P<hash>[0-9a-f]{24})\.parquet")
+
+FAILURE_COLUMNS = ("unit", "stage", "error", "traceback", "at", "answers")
 
 
 @dataclass(frozen=True)
@@ -62,11 +71,11 @@ class RecordWriter:
 
         if self._records:
             frame = self.schema.frame(self._records).with_columns(answers=pl.lit(self.answers))
-            _write_part(frame, self.folder.records_path)
+            write_part(frame, self.folder.records_path)
         if self._failures:
             at = datetime.now(UTC).isoformat()
             rows = [{**asdict(failure), "at": at, "answers": self.answers} for failure in self._failures]
-            _write_part(pl.DataFrame(rows), self.folder.failure_parts_path)
+            write_part(pl.DataFrame(rows), self.folder.failure_parts_path)
         self._records, self._failures, self._flushed = [], [], time.monotonic()
 
 
@@ -75,8 +84,8 @@ def list_answered_units(folder: RunFolder, answers: str) -> set[str]:
     import polars as pl
 
     done: set[str] = set()
-    for part in _list_parts(folder.records_path):
-        frame = _read_parquet(part, ["unit", "answers"])
+    for part in list_parts(folder.records_path):
+        frame = read_part(part, ["unit", "answers"])
         done.update(frame.filter(pl.col("answers") == answers)["unit"].to_list())
     return done
 
@@ -88,54 +97,76 @@ def read_records(
 
     With `units`, only their records.
     """
+    return keep_first_records(read_all_records(folder, schema, answers, columns, units)[0])
+
+
+def read_all_records(
+    folder: RunFolder, schema: RecordSchema, answers: str, columns: Sequence[str], units: Sequence[str] | None = None
+) -> tuple[pl.DataFrame, dict[Path, int]]:
+    """Every record of a run by part, of a unit with several all of them, and the records of others.
+
+    These, which have another fingerprint than `answers`, are of another model, data or version; they are counted by
+    part.
+    """
     import polars as pl
 
-    kept = pl.col("answers") == answers
-    if units is not None:
-        kept = kept & pl.col("unit").is_in(list(units))
     expected = {name: schema.polars_schema()[name] for name in columns}
-    frames = [pl.DataFrame(schema=expected)]
-    for part in _list_parts(folder.records_path):
-        frame = _read_parquet(part, [*columns, "answers"]).filter(kept).select(columns)
+    frames, others = [pl.DataFrame(schema=expected)], {}
+    for part in list_parts(folder.records_path):
+        frame = read_part(part, [*columns, "answers"])
         if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
             raise _version_error(part, f"have other types in column {', '.join(differing)}")
-        frames.append(frame)
-    return pl.concat(frames).unique(subset="unit", keep="first", maintain_order=True).sort("unit")
+        own = frame.filter(pl.col("answers") == answers)
+        if len(own) < len(frame):
+            others[part] = len(frame) - len(own)
+        if units is not None:
+            own = own.filter(pl.col("unit").is_in(list(units)))
+        frames.append(own.select(columns))
+    return pl.concat(frames), others
 
 
-def list_contradicting_units(folder: RunFolder, schema: RecordSchema, answers: str) -> list[str]:
+def keep_first_records(records: pl.DataFrame) -> pl.DataFrame:
+    """Of each unit the record of the first part, sorted by unit."""
+    return records.unique(subset="unit", keep="first", maintain_order=True).sort("unit")
+
+
+def find_contradicting_units(records: pl.DataFrame) -> list[str]:
     """Units that have different records from two processes: the model is not deterministic."""
     import polars as pl
 
-    frames = [
-        _read_parquet(part, [*schema.light, "answers"]).filter(pl.col("answers") == answers)
-        for part in _list_parts(folder.records_path)
-    ]
-    if not frames:
-        return []
-    repeated = pl.concat(frames).filter(pl.col("unit").is_duplicated())
+    repeated = records.filter(pl.col("unit").is_duplicated())
     return sorted(repeated.unique().group_by("unit").len().filter(pl.col("len") > 1)["unit"].to_list())
+
+
+def read_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
+    """The latest failure of each unit that has no record."""
+    import polars as pl
+
+    empty = pl.DataFrame(schema={name: pl.String() for name in FAILURE_COLUMNS})
+    frames = [read_part(part, FAILURE_COLUMNS) for part in list_parts(folder.failure_parts_path)]
+    if not frames:
+        return empty.drop("answers")
+    unanswered = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(list_answered_units(folder, answers)))
+    what, remedy = "the failures have other types than they are written with", suggest_repair(folder.path)
+    with reading(folder.failure_parts_path, what, remedy=remedy, kind=RunError):
+        failures = pl.concat([empty, *frames]).filter(unanswered).drop("answers")
+    return failures.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
 
 
 def write_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
     """Write the latest failure of each unit that has no record to `failures.parquet`, and return them."""
-    import polars as pl
-
-    columns = ("unit", "stage", "error", "traceback", "at", "answers")
-    empty = pl.DataFrame(schema={name: pl.String() for name in columns})
-    frames = [_read_parquet(part, columns) for part in _list_parts(folder.failure_parts_path)]
-    unanswered = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(list_answered_units(folder, answers)))
-    failures = pl.concat([empty, *frames]).filter(unanswered).drop("answers")
-    failures = failures.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
+    failures = read_failures(folder, answers)
     write_atomically(folder.failures_path, _to_parquet(failures))
     return failures
 
 
-def _list_parts(directory: Path) -> list[Path]:
+def list_parts(directory: Path) -> list[Path]:
+    """The parts in a folder of records or failures, by name."""
     return sorted(directory.glob("part-*.parquet")) if directory.is_dir() else []
 
 
-def _write_part(frame: pl.DataFrame, directory: Path) -> None:
+def write_part(frame: pl.DataFrame, directory: Path) -> None:
+    """Write a part of the records or failures under the name that its content gives it."""
     content = _to_parquet(frame)
     name = hashlib.blake2b(content, digest_size=12).hexdigest()
     write_atomically(directory / f"part-{name}.parquet", content)
@@ -147,22 +178,47 @@ def _to_parquet(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def _read_parquet(path: Path, columns: Sequence[str]) -> pl.DataFrame:
+def has_checksum(file: Path) -> bool:
+    """Whether damage to a file of a run can be noticed: a part by the hash in its name, JSON by its own checksum."""
+    if file.suffix == ".parquet":
+        return _PART_NAME.fullmatch(file.name) is not None
+    try:
+        return CHECKSUM in json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError, TypeError, RecursionError):
+        return True
+
+
+def read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
+    """Some columns of a part; a `DamagedFile` where its content is not what was written."""
     import polars as pl
 
     try:
-        stored = pl.read_parquet_schema(path)
+        content = read_part_content(path)
+        stored = pl.read_parquet_schema(io.BytesIO(content))
         if missing := [name for name in columns if name not in stored]:
             raise _version_error(path, f"have no column {', '.join(missing)}")
-        return pl.read_parquet(path, columns=list(columns))
+        if other := [name for name in ("unit", "answers") if name in columns and stored[name] != pl.String]:
+            raise _version_error(path, f"have other types in column {', '.join(other)}")
+        return pl.read_parquet(content, columns=list(columns))
     except RunError:
         raise
-    except Exception as error:
-        raise RunError(
-            f"a part of the records cannot be read ({type(error).__name__}: {str(error).partition(chr(10))[0]})",
+    except (Exception, pl.exceptions.PanicException) as error:
+        raise DamagedFile(
+            f"a part of the {path.parent.name} cannot be read "
+            f"({type(error).__name__}: {str(error).partition(chr(10))[0]})",
             file=path,
-            remedy="delete this file and repeat the `hardlook run` of this folder: it evaluates the missing units",
+            remedy=suggest_repair(path.parent.parent),
         ) from error
+
+
+def read_part_content(path: Path) -> bytes:
+    """The bytes of a part; a `DamagedFile` where they do not have the hash in its name."""
+    content = path.read_bytes()
+    named = _PART_NAME.fullmatch(path.name)
+    if named and hashlib.blake2b(content, digest_size=12).hexdigest() != named["hash"]:
+        problem = f"a part of the {path.parent.name} is damaged: its content does not have the hash in its name"
+        raise DamagedFile(problem, file=path, remedy=suggest_repair(path.parent.parent))
+    return content
 
 
 def _version_error(part: Path, problem: str) -> RunError:

@@ -20,10 +20,12 @@ from hardlook.models.registry import find
 _PAIRS = ("data", "reading")
 
 
-def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None, *, import_model: bool = True) -> str:
+def build_rerun_command(
+    manifest: Mapping[str, Any], unit: str | None = None, *, import_model: bool = True, out: str = "again"
+) -> str:
     """The command as one line for a shell, with the options that are not the defaults.
 
-    With `unit` it evaluates and shows that unit alone; without, it repeats the whole run in the folder `again`. Without
+    With `unit` it evaluates and shows that unit alone; without, it repeats the whole run in the folder `out`. Without
     `import_model` a model named as `module:attribute` is not looked up, since that would run the user's module: all its
     arguments are then listed, defaults included.
 
@@ -38,18 +40,22 @@ def build_rerun_command(manifest: Mapping[str, Any], unit: str | None = None, *,
     threads = manifest.get("answers", {}).get("parts", {}).get("threads", 1)
     if threads != 1:
         words += ["--threads", str(threads)]
-    return shlex.join([*words, *(["--out", "again"] if unit is None else ["--unit", unit, "--show"])])
+    return shlex.join([*words, *(["--out", out] if unit is None else ["--unit", unit, "--show"])])
 
 
 def _model_words(model: Mapping[str, Any] | None, import_model: bool) -> Iterator[str]:
     if not model:
         return
     yield from ("--model", model["name"])
+    for key, value in list_changed_arguments(model, import_model=import_model).items():
+        yield from ("--model-arg", f"{key}={_text(value)}")
+
+
+def list_changed_arguments(model: Mapping[str, Any], *, import_model: bool = True) -> dict[str, Any]:
+    """The arguments of a model of `run.json` that are not its defaults."""
     args = model.get("args") or {}
     defaults = _defaults(model) if import_model or ":" not in model["name"] else dict.fromkeys(args)
-    for key, value in args.items():
-        if key not in defaults or _text(defaults[key]) != _text(value):
-            yield from ("--model-arg", f"{key}={_text(value)}")
+    return {key: value for key, value in args.items() if key not in defaults or _text(defaults[key]) != _text(value)}
 
 
 def _defaults(model: Mapping[str, Any]) -> dict[str, Any]:

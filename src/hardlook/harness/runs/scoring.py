@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hardlook.errors import OptionError, RunError
+from hardlook.errors import HardlookError, OptionError, RunError
 from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.checked_json import format_checked_json
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.runs.record_store import list_contradicting_units, read_records, write_failures
+from hardlook.harness.runs.folder import RunFolder, suggest_repair, write_atomically
+from hardlook.harness.runs.record_store import (
+    find_contradicting_units,
+    has_checksum,
+    keep_first_records,
+    list_parts,
+    read_all_records,
+    read_failures,
+    read_records,
+)
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     import polars as pl
@@ -55,11 +64,21 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
             file=folder.path,
             remedy="score it with the hardlook version in run.json, or run it again",
         )
+    with reading(folder.manifest_path, "the run's options cannot be used", remedy=suggest_repair(folder.path)):
+        check_readings(benchmark, parse_options(benchmark.options, manifest["options"]))
     options = _change_options(benchmark, manifest["options"], changes or {})
     check_readings(benchmark, options)
     answers = manifest["answers"]["fingerprint"]
-    records = read_records(folder, benchmark.schema, answers, benchmark.schema.light)
-    failures = write_failures(folder, answers)
+    every, others = read_all_records(folder, benchmark.schema, answers, benchmark.schema.light)
+    records = keep_first_records(every)
+    failures = read_failures(folder, answers)
+    if others:
+        raise RunError(
+            f"{sum(others.values())} records here were made with another version of the benchmark, another model or "
+            "other data than run.json says",
+            file=next(iter(others)),
+            remedy=suggest_repair(folder.path),
+        )
     if records.is_empty() and len(failures):
         raise RunError(
             f"every unit failed; the first: {failures['error'][0]}",
@@ -69,7 +88,7 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         )
     if records.is_empty():
         raise RunError("the run has no records yet", file=folder.path, remedy="finish the run first")
-    scorecard = benchmark.score(records, options)
+    scorecard = _score_records(benchmark, records, options, folder)
     unscored = manifest["units"] - len(records)
     scorecard = replace(
         scorecard,
@@ -79,13 +98,30 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         left_out=(
             *(LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])),
             *scorecard.left_out,
-            *_list_unscored(
-                manifest["units"], records, failures, list_contradicting_units(folder, benchmark.schema, answers)
-            ),
+            *_list_unscored(manifest["units"], records, failures, find_contradicting_units(every)),
         ),
         units=UnitCounts(manifest["units"], len(records), len(failures)),
     )
     return ScoredRun(folder, manifest, benchmark, options, records, failures, scorecard)
+
+
+def _score_records(
+    benchmark: Benchmark, records: pl.DataFrame, options: BenchmarkOptions, folder: RunFolder
+) -> Scorecard:
+    try:
+        return benchmark.score(records, options)
+    except HardlookError:
+        raise
+    except Exception as error:
+        # Damage that a checksum would have shown; with checksums this is a bug, and its traceback is needed.
+        files = [folder.manifest_path, *list_parts(folder.records_path)]
+        if not (unchecked := [file for file in files if not has_checksum(file)]):
+            raise
+        raise RunError(
+            f"no scores can be computed from these records ({type(error).__name__}: {error})",
+            file=unchecked[0],
+            remedy="the file has no checksum and may be damaged: restore it from a copy, or run it again with --new",
+        ) from error
 
 
 def check_readings(benchmark: Benchmark, options: BenchmarkOptions) -> None:
@@ -114,7 +150,7 @@ def save_score_options(folder: RunFolder, options: BenchmarkOptions) -> None:
         manifest = folder.read_manifest()
         if {**manifest["options"], **latest} != manifest["options"]:
             manifest["options"].update(latest)
-            write_atomically(folder.manifest_path, json.dumps(manifest, indent=1))
+            write_atomically(folder.manifest_path, format_checked_json(manifest))
 
 
 def _change_options(benchmark: Benchmark, stored: dict[str, Any], changes: dict[str, Any]) -> BenchmarkOptions:
@@ -132,7 +168,7 @@ def _change_options(benchmark: Benchmark, stored: dict[str, Any], changes: dict[
             remedy=f"run again with it; a stored run can change: {', '.join(sorted(free))}",
         )
     if "reading" in changes:
-        changes = {**changes, "reading": {**stored["reading"], **changes["reading"]}}
+        changes = {**changes, "reading": {**stored.get("reading", {}), **changes["reading"]}}
     return parse_options(benchmark.options, {**stored, **changes})
 
 

@@ -15,14 +15,22 @@ resample by `bootstrap_indices`. With equal seed and labels both see the same re
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Unpack
+from collections.abc import Callable, Iterator
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.harness.stats.intervals import Estimate, Resampling, make_resampling_plan, summarise
-from hardlook.harness.stats.resampling import draw_multiplicities, finite_rows, finite_vector, is_sparse
+from hardlook.harness.stats.jackknife import Spread, SpreadMeter
+from hardlook.harness.stats.resampling import (
+    block_sizes,
+    draw_multiplicities,
+    exact_totals,
+    finite_rows,
+    finite_vector,
+    is_sparse,
+)
 
 Statistic = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
@@ -87,18 +95,97 @@ def bootstrap_scores(sums: ArrayLike, statistic: Statistic, **options: Unpack[Re
     rows = finite_rows(sums, "sums")
     plan = make_resampling_plan(rows.shape[0], **options)
     cluster_sums = plan.clusters.sum(rows)
-    total = cluster_sums.sum(axis=0)
-    values = apply_statistic(statistic, total[None])[0]
+    values = apply_statistic(statistic, exact_totals(rows)[None])[0]
     replicates = [np.empty((0, len(values)))]
     replicates += [
         apply_statistic(statistic, block @ cluster_sums)
         for block in draw_multiplicities(plan.clusters, plan.resamples, plan.rng)
     ]
-    jackknife = None
-    if plan.method == "bca" and plan.resamples:
-        left_out = cluster_sums.toarray() if is_sparse(cluster_sums) else cluster_sums
-        jackknife = apply_statistic(statistic, total - left_out)
-    return summarise(plan, values, np.concatenate(replicates), jackknife)
+    left_out: NDArray[np.float64] | Spread | None = None
+    if plan.resamples and plan.method == "bca":
+        left_out = np.concatenate(list(leave_each_out(statistic, cluster_sums, plan.clusters.sizes)))
+    elif plan.resamples and plan.method == "jackknife":
+        left_out = measure_spread(statistic, cluster_sums, plan.clusters.sizes)
+    return summarise(plan, values, np.concatenate(replicates), left_out)
+
+
+# More clusters than this are left out in groups, so that a spread never takes longer than the resamples.
+MAX_GROUPS = 1_000
+
+
+def measure_spread(
+    statistic: Statistic, cluster_sums: Any, sizes: NDArray[np.int64], groups: int = MAX_GROUPS
+) -> Spread:
+    """The spread of scores without each cluster; beyond `groups` clusters, without each group of them.
+
+    `cluster_sums` (n_clusters, n_columns), dense or sparse, has `sizes` clusters of each stratum, one after the other.
+    """
+    grouped, group_sizes = group_clusters(cluster_sums, sizes, groups)
+    total = grouped.sum(axis=0)
+    meter = SpreadMeter(apply_statistic(statistic, total[None])[0], group_sizes)
+    for scores in leave_each_out(statistic, grouped, group_sizes):
+        meter.add(scores)
+    return meter.measure()
+
+
+def group_clusters(cluster_sums: Any, sizes: NDArray[np.int64], groups: int) -> tuple[Any, NDArray[np.int64]]:
+    """The sums of each group of clusters (see `assign_groups`), and the groups of each stratum.
+
+    >>> group_clusters(np.array([[1.0], [2.0], [4.0], [8.0]]), np.array([4]), 2)[0].tolist()
+    [[5.0], [10.0]]
+    """
+    if sizes.sum() <= groups:
+        return cluster_sums, sizes
+    from scipy.sparse import csr_array
+
+    codes, kept = assign_groups(sizes, groups)
+    members = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(int(kept.sum()), len(codes)))
+    return members @ cluster_sums, kept
+
+
+def assign_groups(sizes: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The group of each cluster, about `groups` groups of equal numbers in all, and the groups of each stratum.
+
+    A stratum keeps two groups where it has two clusters, so that it still varies. With no more clusters than groups
+    each is a group of its own.
+
+    >>> assign_groups(np.array([4, 2]), 3)
+    (array([0, 1, 0, 1, 2, 3]), array([2, 2]))
+    """
+    n = int(sizes.sum())
+    kept = sizes if n <= groups else np.minimum(sizes, np.maximum(2, sizes * groups // n))
+    place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    return np.repeat(np.cumsum(kept) - kept, sizes) + place % np.repeat(kept, sizes), kept
+
+
+def leave_each_out(statistic: Statistic, cluster_sums: Any, sizes: NDArray[np.int64]) -> Iterator[NDArray[np.float64]]:
+    """Yield blocks (m, n_scores) of the scores without each cluster, in order.
+
+    The other clusters of its stratum count more, n / (n - 1) times, so that a stratum keeps its weight and a total its
+    size. Without the only cluster of a stratum nothing changes.
+
+    >>> next(leave_each_out(ratio, np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2]))).tolist()
+    [[0.75], [0.5]]
+    """
+    n, columns = cluster_sums.shape
+    ends = np.cumsum(sizes)
+    # A row of sums for each stratum; what is left of one without a cluster counts `factor` times.
+    spans = zip(ends - sizes, ends, strict=True)
+    strata = np.stack([np.asarray(cluster_sums[first:last].sum(axis=0)) for first, last in spans])
+    total, factor = strata.sum(axis=0), np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)
+    stratum = np.repeat(np.arange(len(sizes)), sizes)
+    holders = np.bincount(cluster_sums.indices, minlength=columns) if is_sparse(cluster_sums) else None
+    holders = np.count_nonzero(cluster_sums, axis=0) if holders is None else holders
+    start = 0
+    for rows in block_sizes(n, columns):
+        part, inside = cluster_sums[start : start + rows], stratum[start : start + rows]
+        part = part.toarray() if is_sparse(part) else np.array(part)
+        part[sizes[inside] == 1] = 0.0
+        left = total - strata[inside] + (strata[inside] - part) * factor[inside, None]
+        # Subtracting floats may leave a residue where the only cluster with a class is left out.
+        left[(holders == 1) & (part != 0)] = 0.0
+        yield apply_statistic(statistic, left)
+        start += rows
 
 
 def apply_statistic(statistic: Statistic, totals: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,14 +215,15 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
 
     `statistic` maps unit indices of shape (m,), ascending, in [0, n_units) and with repetitions, to one number,
     NaN where undefined. Clusters differ in size, so m varies between resamples. `options` are the fields of
-    `Resampling`. BCa adds one call per cluster.
+    `Resampling`. The method is "percentile" by default: the jackknife is wrong for scores that jump, such as a median.
+    It and BCa add one call per cluster.
 
     >>> values = np.array([0.1, 0.5, 0.6])
     >>> median = lambda units: float(np.median(values[units]))
     >>> bootstrap_indices(3, median, rng=np.random.default_rng(0), resamples=100).value
     0.5
     """
-    plan = make_resampling_plan(n_units, **options)
+    plan = make_resampling_plan(n_units, **{"method": "percentile", **options})
     units = np.arange(n_units)
     codes = plan.clusters.codes
 
@@ -149,7 +237,11 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
         for block in draw_multiplicities(plan.clusters, plan.resamples, plan.rng)
         for row in block.astype(np.int64)
     ]
-    jackknife = None
-    if plan.method == "bca" and plan.resamples:
-        jackknife = np.array([[score(units[codes != cluster])] for cluster in range(plan.clusters.n)])
-    return summarise(plan, value, np.array(replicates).reshape(-1, 1), jackknife)[0]
+    left_out: NDArray[np.float64] | Spread | None = None
+    if plan.method != "percentile" and plan.resamples:
+        left_out = np.array([[score(units[codes != cluster])] for cluster in range(plan.clusters.n)])
+    if plan.method == "jackknife" and left_out is not None:
+        meter = SpreadMeter(value, plan.clusters.sizes)
+        meter.add(left_out)
+        left_out = meter.measure()
+    return summarise(plan, value, np.array(replicates).reshape(-1, 1), left_out)[0]

@@ -1,4 +1,4 @@
-"""Confidence intervals: the t interval of a mean, percentile and BCa bounds of bootstrap replicates.
+"""Confidence intervals: the t interval of a mean, jackknife bounds, percentile and BCa bounds of bootstrap replicates.
 
 The t interval is for a handful of numbers that are already summaries, such as one score per fold. For many units, or
 for a score that is not a mean, use `hardlook.harness.stats.bootstrap`, whose options and results are defined here.
@@ -18,9 +18,11 @@ from typing import Literal, Required, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hardlook.harness.stats.jackknife import UNBOUNDED, Range, Spread, jackknife_bounds
 from hardlook.harness.stats.resampling import Clusters, Labels, check_probability, find_clusters, finite_vector
 
-Method = Literal["percentile", "bca"]
+Method = Literal["jackknife", "percentile", "bca"]
+METHODS: tuple[Method, ...] = ("jackknife", "percentile", "bca")
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class Estimate:
     """A score, its interval, and how many resamples it comes from.
 
     `standard_error` is the standard deviation (ddof 1) of the score over the resamples. `undefined` counts the
-    resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others.
+    resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others, and
+    there is none where these are more than the share 1 - level.
     """
 
     value: float
@@ -63,8 +66,8 @@ class Estimate:
     undefined: int
 
 
-def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit") -> Interval:
-    """Student's t interval of the mean: mean +- sem * t(n - 1).
+def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit", range: Range = UNBOUNDED) -> Interval:
+    """Student's t interval of the mean: mean +- sem * t(n - 1), cut where it would leave the `range` of the values.
 
     `values` has shape (n,) and any unit; the standard error uses ddof 1. With n < 2 both bounds are NaN, since
     one number says nothing about its spread. NaN or infinite values raise a ValueError that counts them.
@@ -81,10 +84,10 @@ def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit") 
     # scipy.special is a fifth of the import time of scipy.stats, and still too slow to load with the package.
     from scipy.special import stdtrit
 
-    mean = float(vector.mean())
+    mean = math.fsum(vector) / n
     sem = float(vector.std(ddof=1)) / math.sqrt(n)
     half = sem * float(stdtrit(n - 1, (1 + level) / 2))
-    return Interval(mean - half, mean + half, level, "t", n, resampled)
+    return Interval(max(mean - half, range[0]), min(mean + half, range[1]), level, "t", n, resampled)
 
 
 class Resampling(TypedDict, total=False):
@@ -96,7 +99,9 @@ class Resampling(TypedDict, total=False):
     - `strata`: one label per unit; clusters are drawn within their stratum, whose size stays fixed.
     - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
     - `level`: of the interval, 0.95 by default.
-    - `method`: "percentile" (default) or "bca".
+    - `method`: "jackknife" (default; "percentile" for `bootstrap_indices`), "percentile" or "bca".
+    - `range`: the lowest and highest possible value of the scores, which the jackknife interval needs near its ends;
+      by default none is known.
     - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
     """
 
@@ -106,6 +111,7 @@ class Resampling(TypedDict, total=False):
     resamples: int
     level: float
     method: Method
+    range: Range
     resampled: str
 
 
@@ -122,6 +128,7 @@ class ResamplingPlan:
     level: float
     method: Method
     resampled: str
+    range: Range = UNBOUNDED
 
 
 def make_resampling_plan(n_units: int, **options: Unpack[Resampling]) -> ResamplingPlan:
@@ -136,12 +143,12 @@ def make_resampling_plan(n_units: int, **options: Unpack[Resampling]) -> Resampl
         wrong = f"unknown {', '.join(unknown)}" if unknown else "rng is missing"
         raise TypeError(f"bootstrap options: {wrong}; there are {', '.join(Resampling.__annotations__)}")
     level = options.get("level", 0.95)
-    method = options.get("method", "percentile")
+    method = options.get("method", "jackknife")
     resamples = options.get("resamples", 10_000)
     labels, strata = options.get("clusters"), options.get("strata")
     check_probability(level, "level")
-    if method not in ("percentile", "bca"):
-        raise ValueError(f"method: expected 'percentile' or 'bca', got {method!r}")
+    if method not in METHODS:
+        raise ValueError(f"method: expected one of {', '.join(map(repr, METHODS))}, got {method!r}")
     if resamples < 0:
         raise ValueError(f"resamples: expected at least 0, got {resamples}")
     clusters = find_clusters(n_units, labels, strata)
@@ -153,6 +160,7 @@ def make_resampling_plan(n_units: int, **options: Unpack[Resampling]) -> Resampl
         level=level,
         method=method,
         resampled=options.get("resampled", drawn),
+        range=options.get("range", UNBOUNDED),
     )
 
 
@@ -160,30 +168,54 @@ def summarise(
     plan: ResamplingPlan,
     values: NDArray[np.float64],
     replicates: NDArray[np.float64],
-    jackknife: NDArray[np.float64] | None,
+    left_out: NDArray[np.float64] | Spread | None,
+    ranges: ArrayLike | None = None,
+    rests_on: ArrayLike | None = None,
 ) -> tuple[Estimate, ...]:
     """Turn replicates into one estimate per score.
 
-    `values` has shape (n_scores,), `replicates` (resamples, n_scores) and `jackknife`, which only BCa needs,
-    (n_clusters, n_scores). Replicates that are NaN or infinite are counted and left out.
+    `values` has shape (n_scores,) and `replicates` (resamples, n_scores); those that are NaN or infinite are counted
+    and left out. `left_out` is what the method needs: the spread of the scores without each cluster for the jackknife,
+    these scores (n_clusters, n_scores) for BCa, None for percentiles. The jackknife takes the `ranges` of the scores,
+    (n_scores, 2), by default that of the plan, and the number of clusters that each `rests_on`, by default all.
 
-    >>> plan = make_resampling_plan(3, rng=np.random.default_rng(0))
+    >>> plan = make_resampling_plan(3, rng=np.random.default_rng(0), method="percentile")
     >>> (estimate,) = summarise(plan, np.array([2.0]), np.array([[1.0], [2.0], [np.nan]]), None)
     >>> estimate.undefined, estimate.resamples
     (1, 3)
     """
+    bounds = None
+    if isinstance(left_out, Spread):
+        clusters = plan.clusters.n if rests_on is None else rests_on
+        bounds = jackknife_bounds(values, left_out, plan.level, plan.range if ranges is None else ranges, clusters)
     estimates = []
     for i, value in enumerate(values):
         column = replicates[:, i]
         defined = column[np.isfinite(column)]
-        if jackknife is None:
-            low, high = percentile_bounds(defined, plan.level)
+        if bounds is not None:
+            low, high = float(bounds[0][i]), float(bounds[1][i])
+        elif isinstance(left_out, np.ndarray):
+            low, high = bca_bounds(defined, float(value), left_out[:, i], plan.clusters.sizes, plan.level)
         else:
-            low, high = bca_bounds(defined, float(value), jackknife[:, i], plan.clusters.sizes, plan.level)
+            low, high = percentile_bounds(defined, plan.level)
         error = float(defined.std(ddof=1)) if len(defined) > 1 else math.nan
+        if too_often_undefined(len(column) - len(defined), len(column), plan.level):
+            low = high = math.nan
         interval = Interval(low, high, plan.level, plan.method, plan.clusters.n, plan.resampled)
         estimates.append(Estimate(float(value), interval, error, len(column), len(column) - len(defined)))
     return tuple(estimates)
+
+
+def too_often_undefined(undefined: int, resamples: int, level: float) -> bool:
+    """Whether a score is undefined in more resamples than an interval of this level leaves out: it then has none.
+
+    The bounds come from the other resamples. The undefined ones could all lie beyond one bound; while they are no
+    more than the share 1 - level, the interval still holds that much of what was drawn.
+
+    >>> too_often_undefined(50, 1000, 0.95), too_often_undefined(51, 1000, 0.95)
+    (False, True)
+    """
+    return undefined > (1 - level) * resamples + 1e-9
 
 
 def percentile_bounds(replicates: NDArray[np.float64], level: float) -> tuple[float, float]:
@@ -219,8 +251,10 @@ def bca_bounds(
 
     if not (len(replicates) and math.isfinite(value)):
         return math.nan, math.nan
-    # Half of the replicates that equal the value count as below it, or coarse scores would look biased.
-    below = ((replicates < value).mean() + (replicates <= value).mean()) / 2
+    # Half of the replicates that equal the value, but for rounding, count as below it, or coarse scores would look
+    # biased.
+    rounding = 1e-12 * abs(value)
+    below = ((replicates < value - rounding).mean() + (replicates <= value + rounding).mean()) / 2
     bias = float(ndtri(below))
     skew = acceleration(jackknife, sizes)
     if not (math.isfinite(bias) and math.isfinite(skew)):

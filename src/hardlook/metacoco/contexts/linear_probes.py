@@ -127,9 +127,9 @@ def _probe(what: str, vectors: Floats, labels: NDArray[np.generic], folds: NDArr
 
 
 def average_over_labels(
-    values: Floats, labels: Sequence[str] | NDArray[np.generic], rng: np.random.Generator
+    values: Floats, labels: Sequence[str] | NDArray[np.generic], rng: np.random.Generator, lowest: float = 0.0
 ) -> Estimate:
-    """The mean over labels of each label's mean of `values` (n,); the bootstrap resamples images within their label."""
+    """The mean over labels of each label's mean of `values` (n,), in [`lowest`, 1], with images drawn within labels."""
     _, codes, counts = np.unique(np.asarray(labels), return_inverse=True, return_counts=True)
     # With strata of fixed sizes the mean of means is one weighted sum.
     return bootstrap_score(
@@ -138,6 +138,7 @@ def average_over_labels(
         rng=rng,
         strata=codes,
         resamples=RESAMPLES,
+        range=(lowest, 1.0),
         resampled="image within label",
     )
 

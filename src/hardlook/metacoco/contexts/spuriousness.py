@@ -18,6 +18,7 @@ from hardlook.data.concept_context import ConceptContextImage
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate
+from hardlook.harness.verdicts import judge
 from hardlook.metacoco.contexts.linear_probes import ProbeResult, probe_labels
 from hardlook.metacoco.contexts.mutual_information import LabelStudy, study_labels
 from hardlook.metacoco.contexts.text_cosines import (
@@ -124,8 +125,9 @@ def describe_spuriousness(found: Spuriousness) -> list[str]:
         f"concept and context is {format_estimate(labels.adjusted)}: 0 is chance, 1 is one context per concept and one "
         "concept per context."
     )
-    low = labels.adjusted.interval.low
-    text += " Context predicts the concept better than chance." if low > 0 else " That is no more than chance."
+    verdict = judge(labels.adjusted)
+    words = {"above": "Context predicts the concept better than chance.", "below": "That is less than by chance."}
+    text += f" {words.get(verdict.side, verdict.why)}"
     paragraphs = [text]
     if found.probes:
         paragraphs.append(_describe_probes(found.probes))

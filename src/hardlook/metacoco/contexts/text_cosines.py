@@ -30,6 +30,7 @@ from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.stats import Estimate, bootstrap_mean
 from hardlook.metacoco.contexts.linear_probes import RESAMPLES, average_over_labels
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.feature_cache import CachedEncoder
 from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 from hardlook.randomness import generator
@@ -70,11 +71,13 @@ def measure_cosines(
     if slot not in prompt:
         raise OptionError(f"the prompt {prompt!r} has no place for the label", remedy=f"write {slot} where it goes")
     names, codes = np.unique(np.array(labels, dtype=object).astype(str), return_inverse=True)
-    texts = encoder.encode_text([prompt.replace(slot, str(name).replace("_", " ")) for name in names])
+    prompts = [prompt.replace(slot, str(name).replace("_", " ")) for name in names]
+    texts = check_answers("image-text-encoder", encoder, encoder.encode_text(prompts), prompts)
     cosines = np.asarray(images, np.float64) @ np.asarray(texts, np.float64).T
     own = np.clip(cosines[np.arange(len(codes)), codes], -1, 1)
-    micro = bootstrap_mean(own, rng=generator(seed, "cosine", measure), resamples=RESAMPLES, resampled="image")
-    macro = average_over_labels(own, labels, generator(seed, "cosine by label", measure))
+    rng = generator(seed, "cosine", measure)
+    micro = bootstrap_mean(own, rng=rng, resamples=RESAMPLES, range=(-1.0, 1.0), resampled="image")
+    macro = average_over_labels(own, labels, generator(seed, "cosine by label", measure), lowest=-1.0)
     return TextCosines(measure, own, micro, macro, float((cosines.argmax(axis=1) == codes).mean()))
 
 

@@ -1,4 +1,4 @@
-"""Tasks of N classes with K supports and Q queries each, as a pure function of the seed and the task's number.
+"""Draw tasks of N classes with K supports and Q queries each, as a pure function of the seed and the task's number.
 
 Classes, support contexts and supports follow from (seed, N, K, index), queries from (seed, mode, N, K, Q, index),
 given the classes that can take part. So every mode and every learner gets the same classes and supports, in any order,
@@ -35,7 +35,7 @@ from scipy.optimize import linear_sum_assignment
 from hardlook.errors import OptionError
 from hardlook.metacoco.tasks.eligibility import Eligibility
 from hardlook.metacoco.tasks.images import (
-    NOWHERE,
+    ABSENT,
     ImagePools,
     Numbers,
     draw_distinct_positions,
@@ -45,9 +45,9 @@ from hardlook.metacoco.tasks.images import (
     scale_to_unit_interval,
 )
 
-CHUNK = 1024  # tasks that are drawn together; bounds memory, changes nothing else
-CONTEXTS_PER_CLASSES = 16
-ATTEMPTS = 16 * CONTEXTS_PER_CLASSES
+CHUNK = 1024  # tasks that are drawn together: bounds memory, does not affect the tasks
+CONTEXT_DRAWS_PER_CLASS_DRAW = 16
+ATTEMPTS = 16 * CONTEXT_DRAWS_PER_CLASS_DRAW
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +73,7 @@ def draw_tasks(
 ) -> Tasks:
     """The tasks with these numbers (at least 0, any order, repeats allowed) from the classes of `eligibility`.
 
-    It gives ways, shots and queries as well, and must have been found for the mode.
+    `eligibility` also has the numbers of ways, shots and queries; `mode` must be one of its modes.
     """
     numbers = np.asarray(indices, np.int64)
     if mode not in eligibility.modes:
@@ -105,12 +105,12 @@ def _draw(
     if mode == "swapped":
         randoms = draw_random_numbers(make_key(seed, "swapped contexts", *shape), task, way, np.arange(ways))
         partners = choose_partners(find_allowed_swaps(pools, drawn, queries), scale_to_unit_interval(randoms))
-        places = pools.cell_pools(drawn.classes, np.take_along_axis(drawn.contexts, partners, axis=1))
+        pool_indices = pools.cell_pools(drawn.classes, np.take_along_axis(drawn.contexts, partners, axis=1))
     else:
-        places = find_query_pools(pools, mode, drawn)
+        pool_indices = find_query_pools(pools, mode, drawn)
     randoms = draw_random_numbers(make_key(seed, "queries", mode, *shape), task, way, np.arange(queries))
-    taken = pools.find_taken_positions(places, drawn.rows)
-    return drawn.classes, drawn.contexts, drawn.rows, pools.draw(places, randoms, taken)
+    excluded = pools.find_support_positions(pool_indices, drawn.rows)
+    return drawn.classes, drawn.contexts, drawn.rows, pools.draw(pool_indices, randoms, excluded)
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,14 +128,16 @@ class Supports:
 def draw_common_supports(eligibility: Eligibility, numbers: Numbers, seed: int) -> Supports:
     """The classes, contexts and supports that all modes but `shared` have for these tasks.
 
-    Where no mode of the run uses them there is nothing but classes: contexts are -1, supports empty.
+    If no mode of the run uses them, only classes are drawn: contexts are -1, supports empty.
     """
     eligible, pools, ways, shots = eligibility.classes, eligibility.pools, eligibility.ways, eligibility.shots
     keys = {part: make_key(seed, part, ways, shots) for part in ("classes", "contexts", "supports")}
-    usable = _Lists(eligibility.support_contexts)
+    usable = _ConcatenatedLists(eligibility.support_contexts)
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
-        randoms = draw_random_numbers(keys["classes"], tasks[:, None], attempt // CONTEXTS_PER_CLASSES, np.arange(ways))
+        randoms = draw_random_numbers(
+            keys["classes"], tasks[:, None], attempt // CONTEXT_DRAWS_PER_CLASS_DRAW, np.arange(ways)
+        )
         classes = eligible[draw_distinct_positions(randoms, np.full(len(tasks), len(eligible)))]
         if not eligibility.common_modes:
             return Supports(classes, np.full_like(classes, -1), np.empty((*classes.shape, 0), np.int64))
@@ -144,14 +146,14 @@ def draw_common_supports(eligibility: Eligibility, numbers: Numbers, seed: int) 
         rows = _draw_rows(pools, pools.cell_pools(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
-    return _complete(eligibility, draw, eligibility.common_modes, numbers)
+    return _draw_until_complete(eligibility, draw, eligibility.common_modes, numbers)
 
 
 def draw_shared_supports(eligibility: Eligibility, numbers: Numbers, seed: int) -> Supports:
-    """Tasks in one context each: a context that enough classes have, then classes of it, then supports."""
+    """Supports of tasks in one context: draws a context that enough classes have, then classes, then supports."""
     pools, ways, shots = eligibility.pools, eligibility.ways, eligibility.shots
     offered = np.flatnonzero(eligibility.shared_contexts.any(0))
-    members = _Lists(eligibility.shared_contexts.T)
+    members = _ConcatenatedLists(eligibility.shared_contexts.T)
     keys = {part: make_key(seed, "shared", part, ways, shots) for part in ("context", "classes", "supports")}
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
@@ -163,65 +165,65 @@ def draw_shared_supports(eligibility: Eligibility, numbers: Numbers, seed: int) 
         rows = _draw_rows(pools, pools.cell_pools(classes, contexts), keys["supports"], tasks, attempt, shots)
         return Supports(classes, contexts, rows)
 
-    return _complete(eligibility, draw, ("shared",), numbers)
+    return _draw_until_complete(eligibility, draw, ("shared",), numbers)
 
 
 def draw_blind_supports(eligibility: Eligibility, classes: Numbers, numbers: Numbers, seed: int) -> Supports:
     """Supports of the given classes (T, N) from all of their images, whatever the context."""
     pools, shots = eligibility.pools, eligibility.shots
     key = make_key(seed, "blind", "supports", eligibility.ways, shots)
-    # `classes` belongs to positions in `numbers`, which may hold a task twice: any of its places will do.
+    # Row i of `classes` belongs to numbers[i]. A task that occurs twice has equal rows, so either may be used.
     order = np.argsort(numbers, kind="stable")
 
     def draw(tasks: Numbers, attempt: int) -> Supports:
-        own = classes[order[np.searchsorted(numbers[order], tasks)]]
-        rows = _draw_rows(pools, pools.concept_pools(own), key, tasks, attempt, shots)
-        return Supports(own, np.full_like(own, -1), rows)
+        task_classes = classes[order[np.searchsorted(numbers[order], tasks)]]
+        rows = _draw_rows(pools, pools.concept_pools(task_classes), key, tasks, attempt, shots)
+        return Supports(task_classes, np.full_like(task_classes, -1), rows)
 
-    return _complete(eligibility, draw, ("blind",), numbers)
-
-
-def _draw_rows(pools: ImagePools, places: Numbers, key: int, tasks: Numbers, attempt: int, shots: int) -> Numbers:
-    """(T, N, shots) rows from the pools `places` (T, N)."""
-    ways = np.arange(places.shape[1])[:, None]
-    return pools.draw(places, draw_random_numbers(key, tasks[:, None, None], attempt, ways, np.arange(shots)))
+    return _draw_until_complete(eligibility, draw, ("blind",), numbers)
 
 
-def _complete(
+def _draw_rows(pools: ImagePools, pool_indices: Numbers, key: int, tasks: Numbers, attempt: int, shots: int) -> Numbers:
+    """(T, N, shots) rows from the pools `pool_indices` (T, N)."""
+    ways = np.arange(pool_indices.shape[1])[:, None]
+    return pools.draw(pool_indices, draw_random_numbers(key, tasks[:, None, None], attempt, ways, np.arange(shots)))
+
+
+def _draw_until_complete(
     eligibility: Eligibility, draw: Callable[[Numbers, int], Supports], modes: tuple[str, ...], numbers: Numbers
 ) -> Supports:
-    """The first draw of each task that has its queries in all of `modes`."""
+    """Draw each task until it has enough queries in all of `modes`, and return these draws."""
     pools = eligibility.pools
     drawn = draw(numbers, 0)
     classes, contexts, rows = drawn.classes.copy(), drawn.contexts.copy(), drawn.rows.copy()
-    open_tasks = np.arange(len(numbers))
+    unfinished = np.arange(len(numbers))
     for attempt in range(ATTEMPTS):
         if attempt:
-            drawn = draw(numbers[open_tasks], attempt)
-        # (T,) of each requirement, by name, whether the tasks meet it.
+            drawn = draw(numbers[unfinished], attempt)
+        # By requirement: (T,) whether each task meets it.
         complete = {
             f"queries for {mode!r}": has_enough_queries(pools, mode, drawn, eligibility.queries) for mode in modes
         }
         if pools.contents_in_several_cells(drawn.rows).shape[1]:
             complete["supports that differ in content"] = has_distinct_content(pools, drawn)
-        settled = np.logical_and.reduce([np.ones(len(open_tasks), np.bool_), *complete.values()])
-        places = open_tasks[settled]
-        classes[places], contexts[places] = drawn.classes[settled], drawn.contexts[settled]
-        rows[places] = drawn.rows[settled]
-        open_tasks = open_tasks[~settled]
-        if not len(open_tasks):
+        finished = np.logical_and.reduce([np.ones(len(unfinished), np.bool_), *complete.values()])
+        rows_done = unfinished[finished]
+        classes[rows_done], contexts[rows_done] = drawn.classes[finished], drawn.contexts[finished]
+        rows[rows_done] = drawn.rows[finished]
+        unfinished = unfinished[~finished]
+        if not len(unfinished):
             return Supports(classes, contexts, rows)
-    failed = [reason for reason, fits in complete.items() if not fits[~settled][0]]
+    failed = [reason for reason, fits in complete.items() if not fits[~finished][0]]
     raise OptionError(
         f"none of {ATTEMPTS} draws of the task could be completed; the last lacked {' and '.join(failed)}",
-        unit=f"task {numbers[open_tasks[0]]}",
+        unit=f"task {numbers[unfinished[0]]}",
         remedy="ask for fewer ways, shots or queries, or leave the mode out: too few classes have contexts in common, "
         "or too many files are duplicates",
     )
 
 
 def find_query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
-    """(T, N) the pools that queries are drawn from; they still hold the supports' contents.
+    """(T, N) indices of the pools that queries are drawn from; the pools still contain the supports.
 
     Not for `swapped`, whose pools depend on a draw (`choose_partners`).
     """
@@ -233,13 +235,13 @@ def find_query_pools(pools: ImagePools, mode: str, drawn: Supports) -> Numbers:
 
 
 def has_enough_queries(pools: ImagePools, mode: str, drawn: Supports, queries: int) -> NDArray[np.bool_]:
-    """(T,) whether every class of the task has its queries in this mode."""
+    """(T,) whether every class of the task has at least `queries` images to draw from in this mode."""
     if mode == "swapped":
         return np.asarray(np.all(find_allowed_swaps(pools, drawn, queries).any(2), axis=1))
-    left = _count_free(pools, find_query_pools(pools, mode, drawn), drawn)
+    free = _count_free(pools, find_query_pools(pools, mode, drawn), drawn)
     if mode != "ood":
-        left -= (~pools.in_several_cells[drawn.rows]).sum(2)
-    return np.asarray(np.all(left >= queries, axis=1))
+        free -= (~pools.in_several_cells[drawn.rows]).sum(2)
+    return np.asarray(np.all(free >= queries, axis=1))
 
 
 def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_]:
@@ -250,9 +252,9 @@ def has_distinct_content(pools: ImagePools, drawn: Supports) -> NDArray[np.bool_
 
 def find_allowed_swaps(pools: ImagePools, drawn: Supports, queries: int) -> NDArray[np.bool_]:
     """(T, N, N) whether class i can have queries in the support context of class j, which is not its own."""
-    places = pools.cell_pools(drawn.classes[:, :, None], drawn.contexts[:, None, :])
-    left = _count_free(pools, places, drawn)
-    return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (left >= queries))
+    pool_indices = pools.cell_pools(drawn.classes[:, :, None], drawn.contexts[:, None, :])
+    free = _count_free(pools, pool_indices, drawn)
+    return np.asarray((drawn.contexts[:, :, None] != drawn.contexts[:, None, :]) & (free >= queries))
 
 
 def choose_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) -> Numbers:
@@ -266,25 +268,25 @@ def choose_partners(allowed: NDArray[np.bool_], randoms: NDArray[np.float64]) ->
     >>> choose_partners(allowed, np.zeros((1, 3, 3)) + [0.9, 0.1, 0.5]).tolist()
     [[2, 0, 1]]
     """
-    refused = float(allowed.shape[1] + 1)
-    costs = np.where(allowed, randoms, refused)
+    forbidden_cost = float(allowed.shape[1] + 1)
+    costs = np.where(allowed, randoms, forbidden_cost)
     assigned = [linear_sum_assignment(cost)[1] for cost in costs]
     partners = np.array(assigned, np.int64).reshape(allowed.shape[:2])
     exchanged = np.take_along_axis(allowed, partners[..., None], axis=2)[..., 0]
     return np.where(exchanged, partners, costs.argmin(2))
 
 
-def _count_free(pools: ImagePools, places: Numbers, drawn: Supports) -> Numbers:
-    """How many contents pools (T, ...) hold, without those of the task's supports that lie in several cells."""
+def _count_free(pools: ImagePools, pool_indices: Numbers, drawn: Supports) -> Numbers:
+    """(T, ...) sizes of the pools with these indices, less those supports of the task that lie in several cells."""
     repeated = pools.contents_in_several_cells(drawn.rows)
-    sizes = pools.sizes[places]
+    sizes = pools.sizes[pool_indices]
     if repeated.shape[1]:
-        content = repeated.reshape(len(repeated), *[1] * (places.ndim - 1), -1)
-        sizes = sizes - (pools.find_positions(places[..., None], content) != NOWHERE).sum(-1)
+        content = repeated.reshape(len(repeated), *[1] * (pool_indices.ndim - 1), -1)
+        sizes = sizes - (pools.find_positions(pool_indices[..., None], content) != ABSENT).sum(-1)
     return sizes
 
 
-class _Lists:
+class _ConcatenatedLists:
     """The true columns of each row of a bool matrix, one list after the other."""
 
     def __init__(self, cells: NDArray[np.bool_]) -> None:

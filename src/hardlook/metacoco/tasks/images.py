@@ -1,7 +1,8 @@
 """Pools of images by concept and context, and random draws from them.
 
-Duplicate files have the same content number. A pool holds each content once (its first row), sorted by content. So a
-draw without replacement never gives the same image twice, and a binary search finds any content in any pool.
+A cell is one concept in one context. Duplicate files have the same content number. A pool holds each content once (its
+first row), sorted by content. So a draw without replacement never gives the same image twice, and a binary search finds
+any content in any pool.
 
 A random number is a hash of a key and counters such as task, class and draw (SplitMix64: Steele, Lea and Flood, "Fast
 splittable pseudorandom number generators", OOPSLA 2014). So a task is the same in any order, subset or process, and
@@ -9,8 +10,8 @@ thousands are drawn with a few array operations; a generator per task would be t
 
 >>> from hardlook.data.concept_context import build_image_table
 >>> pools = build_image_pools(build_image_table(["cat"] * 4, ["grass", "grass", "snow", "snow"], list("abbc")))
->>> found = pools.cell_pools([0], [0]), pools.outside_pools([0], [0]), pools.concept_pools([0])
->>> [pools.sizes[indices].tolist() for indices in found]
+>>> indices_of = pools.cell_pools([0], [0]), pools.outside_pools([0], [0]), pools.concept_pools([0])
+>>> [pools.sizes[indices].tolist() for indices in indices_of]
 [[2], [1], [3]]
 """
 
@@ -29,7 +30,7 @@ BLIND_SUPPORTS = {
     "ours": "blind ignores context in the queries; its supports are those of the other modes",
     "paper": "blind ignores context in supports and queries",
 }
-NOWHERE = 1 << 62  # a position beyond every pool: an exclusion that excludes nothing
+ABSENT = 1 << 62  # a position beyond every pool: an exclusion that excludes nothing
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -81,12 +82,12 @@ class ImagePools:
         return self.sizes[2 * self.concepts * self.contexts :]
 
     def find_positions(self, pools: Numbers, content: Numbers) -> Numbers:
-        """Position of each content in its pool (arrays that broadcast); `NOWHERE` if the pool does not have it."""
+        """Position of each content in its pool (arrays that broadcast); `ABSENT` if the pool does not have it."""
         sought = pools * (len(self.content) + 1) + content
         if not len(self.keys):
-            return np.full(sought.shape, NOWHERE, np.int64)
+            return np.full(sought.shape, ABSENT, np.int64)
         found = np.minimum(np.searchsorted(self.keys, sought), len(self.keys) - 1)
-        return np.where(self.keys[found] == sought, found - self.starts[pools], NOWHERE)
+        return np.where(self.keys[found] == sought, found - self.starts[pools], ABSENT)
 
     def contents_in_several_cells(self, support: Numbers) -> Numbers:
         """(T, W) contents of the tasks' supports (T, N, K) that lie in several cells, padded with len(content)."""
@@ -98,20 +99,20 @@ class ImagePools:
             return np.empty((len(support), 0), np.int64)
         return np.sort(np.where(repeated, self.content[flat], filler), axis=1)[:, :most]
 
-    def find_taken_positions(self, pools: Numbers, support: Numbers) -> Numbers:
-        """(T, N, E) positions in the pools (T, N) of contents in the supports (T, N, K), padded with `NOWHERE`."""
+    def find_support_positions(self, pools: Numbers, support: Numbers) -> Numbers:
+        """(T, N, E) positions in the pools (T, N) of contents in the supports (T, N, K), padded with `ABSENT`."""
         # A content of one cell can only be in its own class's pool; the few others are searched in every class's pool.
         own = np.where(self.in_several_cells[support], len(self.content), self.content[support])
         repeated = self.contents_in_several_cells(support)[:, None, :]
         found = [self.find_positions(pools[..., None], content) for content in (own, repeated)]
         return np.concatenate(found, axis=2)
 
-    def draw(self, pools: Numbers, randoms: Words, taken: Numbers | None = None) -> Numbers:
-        """(T, N, count) rows drawn without replacement from each pool (T, N), except positions `taken` (T, N, E)."""
+    def draw(self, pools: Numbers, randoms: Words, excluded: Numbers | None = None) -> Numbers:
+        """(T, N, count) rows drawn without replacement from each pool (T, N), except positions `excluded` (T, N, E)."""
         flat = pools.reshape(-1)
         count = randoms.shape[-1]
-        excluded = None if taken is None else taken.reshape(len(flat), taken.shape[-1])
-        drawn = draw_distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], excluded)
+        barred = None if excluded is None else excluded.reshape(len(flat), excluded.shape[-1])
+        drawn = draw_distinct_positions(randoms.reshape(len(flat), count), self.sizes[flat], barred)
         return np.asarray(self.rows[self.starts[flat][:, None] + drawn].reshape(*pools.shape, count), np.int64)
 
 
@@ -194,7 +195,7 @@ def draw_distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | 
     """Draw without replacement from many pools: (B, count) positions in 0..size-1, distinct within a row.
 
     `randoms` (B, count) from `draw_random_numbers`; `sizes` (B,); `excluded` (B, E) positions that may not be drawn,
-    distinct within a row, `NOWHERE` as filler. Every set of allowed positions is equally likely.
+    distinct within a row, `ABSENT` as filler. Every set of allowed positions is equally likely.
 
     >>> randoms = draw_random_numbers(make_key(0, "an example"), np.arange(1000)[:, None], np.arange(3))
     >>> np.unique(draw_distinct_positions(randoms, np.full(1000, 5), np.full((1000, 1), 2))).tolist()
@@ -208,7 +209,7 @@ def draw_distinct_positions(randoms: Words, sizes: Numbers, excluded: Numbers | 
     if (free < count).any():
         short = int(np.argmin(free - count))
         raise ValueError(f"expected {count} free positions in each pool, pool {short} has {free[short]}")
-    taken = np.full((len(barred) + count, rows), NOWHERE, dtype=np.int64)
+    taken = np.full((len(barred) + count, rows), ABSENT, dtype=np.int64)
     taken[: len(barred)] = barred
     drawn = np.empty((rows, count), dtype=np.int64)
     for draw in range(count):

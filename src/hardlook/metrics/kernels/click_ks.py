@@ -1,4 +1,4 @@
-"""Quadrant counts of the two-dimensional Kolmogorov-Smirnov test, compiled; imported when first called."""
+"""The statistic of the two-dimensional Kolmogorov-Smirnov test (Fasano and Franceschini), compiled with numba."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ from hardlook.metrics.kernels.compiled import compiled
 
 
 def quadrant_gaps(draws: NDArray[np.float64], points: NDArray[np.float64]) -> NDArray[np.int64]:
-    """(draws,) numerators of D over 2 n m, of each set of (draws, n, 2) against (m, 2) points.
+    """(draws,) the statistic D of each set in `draws` (draws, n, 2) against `points` (m, 2), times 2 n m.
+
+    Around each point of one set the shares of both sets in a quadrant are compared. D is the mean, over the two sets,
+    of the largest difference around any point of the set.
 
     >>> quadrant_gaps(np.array([[[1.0, 1.0]]]), np.array([[2.0, 2.0]]))
     array([2])
     """
-    # A row for x and a row for y: the inner loop then runs in vector instructions.
-    rows, others = np.ascontiguousarray(np.moveaxis(draws, 2, 1)), np.ascontiguousarray(points.T)
+    # (2, n): x and y are contiguous, so that the inner loop is vectorised.
+    drawn_xy, points_xy = np.ascontiguousarray(np.moveaxis(draws, 2, 1)), np.ascontiguousarray(points.T)
     gaps = np.empty(len(draws), np.int64)
-    _gaps(rows, others, gaps)
+    _fill_gaps(drawn_xy, points_xy, gaps)
     return gaps
 
 
 @compiled
-def _count(points: Any, x: Any, y: Any) -> Any:
+def _count_left_and_below(points: Any, x: Any, y: Any) -> Any:
     lefts, belows, both = 0, 0, 0
     for j in range(points.shape[1]):
         left, below = points[0, j] <= x, points[1, j] <= y
@@ -35,13 +38,13 @@ def _count(points: Any, x: Any, y: Any) -> Any:
 
 
 @compiled
-def _gap_around(centres: Any, others: Any) -> Any:
+def _find_largest_gap(centres: Any, others: Any) -> Any:
     n, m = centres.shape[1], others.shape[1]
     low, high = n * m, -n * m
     for i in range(n):
         x, y = centres[0, i], centres[1, i]
-        lefts, belows, both = _count(centres, x, y)
-        other_lefts, other_belows, other_both = _count(others, x, y)
+        lefts, belows, both = _count_left_and_below(centres, x, y)
+        other_lefts, other_belows, other_both = _count_left_and_below(others, x, y)
         first = both * m - other_both * n
         second = (lefts - both) * m - (other_lefts - other_both) * n
         third = (belows - both) * m - (other_belows - other_both) * n
@@ -53,6 +56,6 @@ def _gap_around(centres: Any, others: Any) -> Any:
 
 
 @compiled
-def _gaps(draws: Any, points: Any, gaps: Any) -> None:
+def _fill_gaps(draws: Any, points: Any, gaps: Any) -> None:
     for k in range(draws.shape[0]):
-        gaps[k] = _gap_around(draws[k], points) + _gap_around(points, draws[k])
+        gaps[k] = _find_largest_gap(draws[k], points) + _find_largest_gap(points, draws[k])

@@ -9,21 +9,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from hardlook.models.conformance.checks import (
-    AnswerError,
-    RoleContract,
-    describe_difference,
-    find_array_faults,
-    missing_fields,
-    split_answers,
-    split_rows,
-)
+from hardlook.models.answer_checks import ANSWERS, AnswerError, missing_fields
+from hardlook.models.conformance.checks import RoleContract, describe_difference
 from hardlook.models.conformance.probes import Probe, clicks, inside, pictures, scene, scenes_by_concept, subject_of
 from hardlook.models.roles import Episode, Support
 from hardlook.randomness import generator
@@ -35,8 +28,6 @@ TEXTS = {
     "foreign text": "Bär und Möwe, 熊",
     "long text": "the barn beside the road " * 60,
 }
-
-UNIT_TOLERANCE = 1e-3
 
 ENCODED: Mapping[str, tuple[int, ...]] = {"features": (16,), "maps": (16, 3, 4)}
 """Shape of one image in episodes of encoded images: a vector (D,) or a map (C, h, w), not square."""
@@ -50,51 +41,16 @@ def _text_probes(model: Any) -> list[Probe]:
     return [Probe(name, text) for name, text in TEXTS.items()]
 
 
-def _frame(image: Any) -> dict[str, int]:
-    return {"H": image.shape[0], "W": image.shape[1]}
+def _call(role: str, method: str) -> Callable[[Any, list[Any]], list[Any]]:
+    return lambda model, values: _split(role, model, getattr(model, method)(values), len(values))
 
 
-def _call(method: str, what: str) -> Callable[[Any, list[Any]], list[Any]]:
-    return lambda model, values: split_answers(getattr(model, method)(values), len(values), what)
+def _split(role: str, model: Any, raw: Any, count: int) -> list[Any]:
+    return ANSWERS[role].split(model, raw, count, True)
 
 
 def _compare(name: str) -> Callable[[Any, Any], str]:
     return lambda first, second: describe_difference(name, first, second)
-
-
-def _dimension_faults(model: Any) -> list[str]:
-    right = isinstance(model.dimension, int | np.integer) and model.dimension > 0
-    return [] if right else [f"dimension: expected a whole number above 0, got {model.dimension!r}"]
-
-
-def _vector_faults(model: Any, vector: Any) -> list[str]:
-    return find_array_faults("vector", vector, np.float32, {"dimension": int(model.dimension)})
-
-
-def _unit_faults(model: Any, value: Any, vector: Any) -> list[str]:
-    faults = _vector_faults(model, vector)
-    length = float(np.linalg.norm(vector))
-    if not faults and abs(length - 1) > UNIT_TOLERANCE:
-        faults.append(f"vector: expected length 1, got {length:.4g}")
-    return faults
-
-
-def _encode(model: Any, images: list[Any]) -> list[Any]:
-    features = model.encode(images)
-    if faults := missing_fields(features, "vectors", "maps"):
-        raise AnswerError("; ".join(faults))
-    vectors = split_rows(features.vectors, len(images), int(model.dimension), "images")
-    maps = [None] * len(images) if features.maps is None else split_answers(features.maps, len(images), "images")
-    return list(zip(vectors, maps, strict=True))
-
-
-def _encoded_faults(model: Any, image: Any, answer: Any) -> list[str]:
-    vector, cells = answer
-    faults = _vector_faults(model, vector)
-    if cells is not None:
-        shape = cells.shape if isinstance(cells, np.ndarray) and cells.ndim == 3 else (0, 0, 0)
-        faults += find_array_faults("map", cells, np.float32, dict(zip(("C", "h", "w"), shape, strict=True)))
-    return faults
 
 
 def _encoded_difference(first: Any, second: Any) -> str:
@@ -105,87 +61,17 @@ def _encoded_difference(first: Any, second: Any) -> str:
     )
 
 
-def _encode_texts(model: Any, texts: list[str]) -> list[Any]:
-    return split_rows(model.encode_text(texts), len(texts), int(model.dimension), "texts")
-
-
 def _encode_both(model: Any, values: list[Any]) -> list[Any]:
-    images = [value for value in values if not isinstance(value, str)]
-    seen = iter(split_rows(model.encode_images(images), len(images), int(model.dimension), "images"))
-    read = iter(_encode_texts(model, [value for value in values if isinstance(value, str)]))
+    images, texts = ([value for value in values if isinstance(value, str) is is_text] for is_text in (False, True))
+    split = ANSWERS["image-text-encoder"].split
+    seen = iter(split(model, model.encode_images(images), len(images), True))
+    read = iter(split(model, model.encode_text(texts), len(texts), True))
     return [next(read) if isinstance(value, str) else next(seen) for value in values]
-
-
-def _label_faults(model: Any) -> list[str]:
-    labels = model.labels
-    if not isinstance(labels, Sequence) or isinstance(labels, str) or not all(isinstance(name, str) for name in labels):
-        return [f"labels: expected a sequence of names, got {type(labels).__name__}"]
-    if not labels:
-        return ["labels: expected at least one name, got none"]
-    twice = sorted({name for name in labels if list(labels).count(name) > 1})
-    return [f"labels: expected each name once, got {', '.join(twice)} more often"] if twice else []
-
-
-def _thing_faults(model: Any) -> list[str]:
-    count, flags = len(model.labels), len(model.things)
-    wrong = [f"things: expected one flag for each of {count} labels, got {flags}"] if count != flags else []
-    return _label_faults(model) + wrong
-
-
-def _label_map_faults(model: Any, image: Any, answer: Any) -> list[str]:
-    return find_array_faults("map", answer, np.int32, _frame(image), -1, len(model.labels) - 1)
-
-
-def _instance_faults(model: Any, image: Any, found: Any) -> list[str]:
-    if faults := missing_fields(found, "masks", "boxes", "scores", "labels"):
-        return faults
-    count = len(found.scores)
-    faults += find_array_faults("masks", found.masks, np.bool_, {"N": count, **_frame(image)})
-    faults += find_array_faults("boxes", found.boxes, np.float32, {"N": count, "4": 4})
-    faults += find_array_faults("scores", found.scores, np.float32, {"N": count}, 0, 1)
-    faults += find_array_faults("labels", found.labels, np.int32, {"N": count}, 0, len(model.labels) - 1)
-    return faults or _order_faults(found.scores) + _box_faults(image, found.boxes)
-
-
-def _order_faults(scores: Any) -> list[str]:
-    pairs = [(scores[at], scores[at + 1]) for at in np.flatnonzero(np.diff(scores) > 0)[:1]]
-    return [f"scores: expected the best first, got {one:.4g} before {two:.4g}" for one, two in pairs]
-
-
-def _box_faults(image: Any, boxes: Any) -> list[str]:
-    height, width = image.shape[:2]
-    outside = (boxes < 0).any(axis=1) | (boxes > [width, height, width, height]).any(axis=1)
-    wrong = boxes[outside | (boxes[:, 2] < boxes[:, 0]) | (boxes[:, 3] < boxes[:, 1])].tolist()
-    wanted = f"x0, y0, x1, y1 within {width} x {height}, x0 <= x1, y0 <= y1"
-    return [f"boxes: expected {wanted}, got {box}" for box in wrong[:1]]
 
 
 def _instance_difference(first: Any, second: Any) -> str:
     pairs = ((name, getattr(first, name), getattr(second, name)) for name in ("labels", "scores", "boxes", "masks"))
     return next((words for words in (describe_difference(*pair) for pair in pairs) if words), "")
-
-
-def _segment_faults(model: Any, image: Any, answer: Any) -> list[str]:
-    if faults := missing_fields(answer, "map", "labels"):
-        return faults
-    faults = find_array_faults("map", answer.map, np.int32, _frame(image), low=0)
-    if not isinstance(answer.labels, Mapping):
-        return [*faults, f"labels: expected {{segment id: label index}}, got {type(answer.labels).__name__}"]
-    if unnamed := sorted(set(np.unique(answer.map).tolist()) - {0} - set(answer.labels)):
-        faults.append(f"labels: expected a label for every segment, got none for segment {unnamed[0]}")
-    known = range(len(model.labels))
-    faults += [
-        f"labels: expected an index from 0 to {len(known) - 1}, got {label} for segment {segment}"
-        for segment, label in answer.labels.items()
-        if label not in known
-    ]
-    stuff = [label for label in answer.labels.values() if label in known and not model.things[label]]
-    faults += [
-        f"labels: expected at most one segment of the stuff {model.labels[label]!r}, got {stuff.count(label)}"
-        for label in dict.fromkeys(stuff)
-        if stuff.count(label) > 1
-    ]
-    return faults
 
 
 def _segment_difference(first: Any, second: Any) -> str:
@@ -217,7 +103,7 @@ def _pairs(model: Any) -> list[Probe]:
 
 def _segment_queries(model: Any, pairs: list[Any]) -> list[Any]:
     queries, supports = [query for query, _ in pairs], [shown for _, shown in pairs]
-    return split_answers(model.segment_queries(queries, supports), len(pairs), "pairs")
+    return _split("one-shot-segmenter", model, model.segment_queries(queries, supports), len(pairs))
 
 
 def _episodes(model: Any) -> list[Probe]:
@@ -244,18 +130,9 @@ def _episode(model: Any, key: str, shots: list[int], queries: int) -> Episode:
     return Episode(images[0], labels, images[1], ways, key)
 
 
-def _score_faults(model: Any, episode: Episode, scores: Any) -> list[str]:
-    return find_array_faults("scores", scores, np.float32, {"queries": len(episode.query), "ways": episode.ways})
-
-
-def _accepts_faults(model: Any) -> list[str]:
-    right = model.accepts in ("images", *ENCODED)
-    return [] if right else [f'accepts: expected "images", "features" or "maps", got {model.accepts!r}']
-
-
 def _query_order_faults(model: Any) -> list[str]:
     episode = _episode(model, "plain", shots=[1, 1, 1], queries=4)
-    classify = _call("classify", "episodes")
+    classify = _call("few-shot-learner", "classify")
     [straight], [turned] = classify(model, [episode]), classify(model, [replace(episode, query=episode.query[::-1])])
     words = describe_difference("scores", straight, np.asarray(turned)[::-1])
     return [f"expected rows that follow the queries, but {words} when the queries are turned round"] if words else []
@@ -293,14 +170,10 @@ def _predict(model: Any, values: list[Any]) -> list[Any]:
 def _call_session(session: Any, prompts: list[Any]) -> list[Any]:
     if not hasattr(session, "predict"):
         raise AnswerError(f"expected `open` to give a session with `predict`, got {type(session).__qualname__}")
-    answers = split_answers(session.predict(prompts), len(prompts), "prompts")
+    answers = _split("promptable-segmenter", None, session.predict(prompts), len(prompts))
     if faults := [fault for answer in answers for fault in missing_fields(answer, "mask", "state")]:
         raise AnswerError(faults[0])
     return answers
-
-
-def _prompted_faults(model: Any, value: Any, answer: Any) -> list[str]:
-    return find_array_faults("mask", answer.mask, np.bool_, _frame(value[0]))
 
 
 def _session_faults(model: Any) -> list[str]:
@@ -325,7 +198,7 @@ def _state_faults(model: Any) -> list[str]:
     twice = [_call_session(session, [further])[0] for _ in range(2)]
     words = describe_difference("mask", twice[0].mask, twice[1].mask)
     changed = [f"expected a state that a prompt may use again, but {words}"] if words else []
-    return _prompted_faults(model, (image,), twice[0]) + changed
+    return ANSWERS["promptable-segmenter"].find_faults(model, (image,), twice[0], True) + changed
 
 
 def _corrections(model: Any) -> list[Probe]:
@@ -346,72 +219,49 @@ def _corrections(model: Any) -> list[Probe]:
     ]
 
 
-def _click_map_faults(model: Any, value: Any, answer: Any) -> list[str]:
-    faults = find_array_faults("map", answer, np.float64, _frame(value[0]), low=0)
-    if not faults and not answer[value[2]].sum() > 0:
-        faults.append("map: expected some chance of a click in the error region, got 0 all over it")
-    return faults
-
-
-def _image_contract(method: str, *demands: Any) -> RoleContract:
-    return RoleContract("images", _image_probes, _call(method, "images"), *demands)
+def _contract(
+    role: str,
+    probes: Callable[[Any], list[Probe]],
+    call: Callable[[Any, list[Any]], list[Any]] | str,
+    compare: Callable[[Any, Any], str],
+    **more: Any,
+) -> RoleContract:
+    """The contract of a role; `call` is the method that takes a list of inputs, or a function that calls the model."""
+    return RoleContract(ANSWERS[role], probes, _call(role, call) if isinstance(call, str) else call, compare, **more)
 
 
 CONTRACTS: Mapping[str, RoleContract] = {
-    "encoder": RoleContract("images", _image_probes, _encode, _encoded_faults, _encoded_difference, _dimension_faults),
-    "text-encoder": RoleContract(
-        "texts",
-        _text_probes,
-        _encode_texts,
-        lambda model, text, vector: _vector_faults(model, vector),
-        _compare("vector"),
-        _dimension_faults,
-    ),
-    "image-text-encoder": RoleContract(
-        "images and texts",
+    "encoder": _contract("encoder", _image_probes, "encode", _encoded_difference),
+    "text-encoder": _contract("text-encoder", _text_probes, "encode_text", _compare("vector")),
+    "image-text-encoder": _contract(
+        "image-text-encoder",
         lambda model: _image_probes(model) + _text_probes(model),
         _encode_both,
-        _unit_faults,
         _compare("vector"),
-        _dimension_faults,
     ),
-    "saliency": _image_contract(
-        "saliency",
-        lambda model, image, found: find_array_faults("map", found, np.float32, _frame(image), 0, 1),
-        _compare("map"),
-    ),
-    "semantic-segmenter": _image_contract("segment", _label_map_faults, _compare("map"), _label_faults),
-    "instance-segmenter": _image_contract("detect", _instance_faults, _instance_difference, _label_faults),
-    "panoptic-segmenter": _image_contract("segment_panoptic", _segment_faults, _segment_difference, _thing_faults),
-    "one-shot-segmenter": RoleContract(
-        "pairs",
-        _pairs,
-        _segment_queries,
-        lambda model, pair, mask: find_array_faults("mask", mask, np.bool_, _frame(pair[0])),
-        _compare("mask"),
-    ),
-    "few-shot-learner": RoleContract(
-        "episodes",
+    "saliency": _contract("saliency", _image_probes, "saliency", _compare("map")),
+    "semantic-segmenter": _contract("semantic-segmenter", _image_probes, "segment", _compare("map")),
+    "instance-segmenter": _contract("instance-segmenter", _image_probes, "detect", _instance_difference),
+    "panoptic-segmenter": _contract("panoptic-segmenter", _image_probes, "segment_panoptic", _segment_difference),
+    "one-shot-segmenter": _contract("one-shot-segmenter", _pairs, _segment_queries, _compare("mask")),
+    "few-shot-learner": _contract(
+        "few-shot-learner",
         _episodes,
-        _call("classify", "episodes"),
-        _score_faults,
+        "classify",
         _compare("scores"),
-        _accepts_faults,
         extra_checks=(("order of queries", _query_order_faults),),
     ),
-    "promptable-segmenter": RoleContract(
-        "prompts",
+    "promptable-segmenter": _contract(
+        "promptable-segmenter",
         _prompts,
         _predict,
-        _prompted_faults,
         lambda first, second: describe_difference("mask", first.mask, second.mask),
         extra_checks=(("sessions side by side", _session_faults), ("state given back", _state_faults)),
     ),
-    "click-model": RoleContract(
-        "corrections",
+    "click-model": _contract(
+        "click-model",
         _corrections,
         lambda model, values: [model.click_map(*value) for value in values],
-        _click_map_faults,
         _compare("map"),
         batched=False,
     ),

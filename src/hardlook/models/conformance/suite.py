@@ -16,8 +16,9 @@ from typing import Any
 
 import numpy as np
 
+from hardlook.models.answer_checks import AnswerError
 from hardlook.models.arguments import convert_arguments
-from hardlook.models.conformance.checks import AnswerError, Finding, RoleContract
+from hardlook.models.conformance.checks import Finding, RoleContract
 from hardlook.models.conformance.contracts import CONTRACTS
 from hardlook.models.registry import check_roles, find, missing_members
 
@@ -41,7 +42,7 @@ def check_model(model_or_builder: Any, role: str) -> list[Finding]:
     builder: Callable[..., Any] | None = model_or_builder if is_builder else None
     try:
         model = builder() if builder is not None else model_or_builder
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         return [Finding("construction", False, f"expected a model, got {describe_exception(error)}")]
     if lacking := missing_members(model, role):
         expected = f"expected `{'`, `'.join(lacking)}`, which a {role} has"
@@ -66,7 +67,7 @@ class ContractChecks:
                 faults = trial()
             except AnswerError as fault:
                 faults = [str(fault)]
-            except Exception as error:
+            except (Exception, SystemExit) as error:
                 faults = [f"expected an answer, got {describe_exception(error)}"]
             yield Finding(check, not faults, "; ".join(dict.fromkeys(faults)) or tried)
 
@@ -158,7 +159,7 @@ class ContractChecks:
         ]
 
 
-def describe_exception(error: Exception) -> str:
+def describe_exception(error: BaseException) -> str:
     """An exception as text."""
     return f"{type(error).__name__}: {error}"
 
@@ -166,7 +167,7 @@ def describe_exception(error: Exception) -> str:
 def _device_faults(builder: Callable[..., Any]) -> list[str]:
     try:
         builder(device=NO_DEVICE)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if NO_DEVICE in str(error):
             return []
         return [f"expected an error that names the device {NO_DEVICE!r}, got {describe_exception(error)}"]

@@ -58,6 +58,7 @@ class LpFt(OuterModel):
     """
 
     accepts = "images"
+    units_per_batch = 1  # An episode takes seconds to minutes.
     transductive = False
     flags = ("GL", "TT")
 

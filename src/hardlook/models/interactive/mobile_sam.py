@@ -19,7 +19,7 @@ from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import locate_weights
 from hardlook.networks.loading import load_into, load_state_dict
-from hardlook.networks.sam import SIDE, build_mask_decoder, build_prompt_encoder
+from hardlook.networks.sam import INPUT_SIZE, build_mask_decoder, build_prompt_encoder
 from hardlook.networks.tiny_vit import build_tiny_vit
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class MobileSam:
         self._batch = batch or (1 if device == "cpu" else GPU_BATCH)
         self.device = device
         masks = f"a mask is where the logit is over {mask_threshold:g}."
-        self.conduct = f"{self._policy.describe()}; longest side {SIDE} pixels; {masks}"
+        self.conduct = f"{self._policy.describe()}; longest side {INPUT_SIZE} pixels; {masks}"
         self.weights_files: tuple[Path, ...] = (path,)
 
     def open(self, image: Image) -> MobileSamSession:

@@ -315,7 +315,7 @@ def make_predictor(name: str, text: str) -> tuple[Any, tuple[Path, ...], tuple[P
         predictor = factory(**arguments)
     except HardlookError:
         raise
-    except Exception as error:  # outside code may raise anything
+    except (Exception, SystemExit) as error:  # outside code may raise anything
         remedy = "call it in a Python shell with the same arguments"
         raise ModelError(f"the factory {name!r} failed: {type(error).__name__}: {error}", remedy=remedy) from error
     sources = set(sources_of(type(predictor)))

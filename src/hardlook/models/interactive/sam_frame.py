@@ -19,7 +19,7 @@ import PIL.Image
 from numpy.typing import NDArray
 
 from hardlook.models.roles import Image, Mask
-from hardlook.networks.sam import SIDE
+from hardlook.networks.sam import INPUT_SIZE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -41,10 +41,10 @@ class SamFrame:
 
     size: tuple[int, int]
     scaled: tuple[int, int]
-    side: int = SIDE
+    side: int = INPUT_SIZE
 
     @classmethod
-    def from_image(cls, image: Image, side: int = SIDE) -> SamFrame:
+    def from_image(cls, image: Image, side: int = INPUT_SIZE) -> SamFrame:
         """The frame of an image (H, W, 3); sides are rounded half up, to at least one pixel."""
         height, width = image.shape[:2]
         scale = side / max(height, width)

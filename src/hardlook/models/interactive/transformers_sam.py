@@ -1,4 +1,4 @@
-"""SAM and SAM-HQ through transformers, from a local folder or a checkpoint with its authors' names.
+"""SAM and SAM-HQ through transformers, from a local folder or from a checkpoint of the authors.
 
 Kirillov et al., "Segment anything", ICCV 2023. Ke et al., "Segment anything in high quality", NeurIPS 2023. A
 checkpoint is a file such as sam_vit_h_4b8939.pth or sam_hq_vit_b.pth, whose tensors are renamed.
@@ -50,7 +50,7 @@ class Sam:
         self._policy = PromptPolicy(multimask, previous)
         check_device_and_batch(device, batch)
         if Path(path).expanduser().is_file():
-            self._network, self.weights_files = open_checkpoint(path, self.architecture, device)
+            self._network, self.weights_files = load_checkpoint(path, self.architecture, device)
         else:
             self._network, self.weights_files = open_network(
                 path, families=(self.family,), architecture=self.architecture, device=device
@@ -61,7 +61,7 @@ class Sam:
 
     def open(self, image: Image) -> SamSession:
         """Encode the image, once."""
-        return sam_session(self._network, image, self._policy, batch=self._batch)
+        return open_sam_session(self._network, image, self._policy, batch=self._batch)
 
 
 class SamHQ(Sam):
@@ -71,26 +71,26 @@ class SamHQ(Sam):
     architecture = "SamHQModel"
 
 
-def sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
+def open_sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
     """A session of a SamModel or SamHQModel on the device that the network is on."""
     import torch
 
     device = str(network.device)
     frame = SamFrame.from_image(image, int(network.prompt_encoder.input_image_size))
     with exact_inference():
-        seen = network.vision_encoder(torch.from_numpy(frame.prepare_image(image))[None].to(device))
-        encoded = EncodedBySam(
+        output = network.vision_encoder(torch.from_numpy(frame.prepare_image(image))[None].to(device))
+        encoded = SamEncodedImage(
             network=network,
             frame=frame,
-            embeddings=seen.last_hidden_state,
+            embeddings=output.last_hidden_state,
             positions=network.get_image_wide_positional_embeddings(),
-            intermediate=getattr(seen, "intermediate_embeddings", None),
+            intermediate=getattr(output, "intermediate_embeddings", None),
         )
     return SamSession(encoded, policy, device, batch)
 
 
 @dataclass(frozen=True)
-class EncodedBySam:
+class SamEncodedImage:
     """An encoded image: `embeddings`, `positions` (1, C, h, w); for SAM-HQ also `intermediate` of the global layers."""
 
     network: Any
@@ -106,32 +106,34 @@ class EncodedBySam:
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        more: dict[str, Any] = {}
+        hq_arguments: dict[str, Any] = {}
         if self.intermediate is not None:
-            more = {"intermediate_embeddings": self.intermediate, "hq_token_only": False}
-        return decode_prompts(self.network, self.embeddings, self.positions, points, labels, previous, several, **more)
+            hq_arguments = {"intermediate_embeddings": self.intermediate, "hq_token_only": False}
+        return decode_prompts(
+            self.network, self.embeddings, self.positions, points, labels, previous, several, **hq_arguments
+        )
 
     def prepare_state(self, logits: Tensor) -> Tensor:
-        """SAM takes its own logits as they are."""
+        """The logits, unchanged: SAM's mask prompt is the logits of its last answer."""
         return logits
 
     def enlarge(self, logits: Tensor) -> Tensor:
-        """(P, 1, H, W) at the image's size."""
+        """Logits (P, 1, H, W), resized to the image's size."""
         return self.frame.enlarge(logits)
 
 
 POSITIONS = "shared_embedding.positional_embedding"
 
-# The authors' name as a pattern, transformers' name; tried in order, all that fit are applied. The last three look at
-# names made above them: three layers are called in, hidden and out.
-NAMES = [
+# (pattern of the authors' name, replacement for transformers' name). All rules are applied in order; the last three
+# rename the layers of heads, whose names earlier rules have made.
+TENSOR_NAME_RULES = [
     (row["pattern"], row["replacement"])
     for row in csv.DictReader(Path(__file__).with_name("sam_tensor_names.csv").read_text(encoding="utf-8").splitlines())
 ]
 
 
-def open_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple[Any, tuple[Path, ...]]:
-    """Transformers' SamModel or SamHQModel with the file's weights, and the file; sizes are read off the shapes."""
+def load_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple[Any, tuple[Path, ...]]:
+    """Transformers' SamModel or SamHQModel with the file's weights, and the file; sizes come from tensor shapes."""
     loaded = load_state_dict(Path(path).expanduser())
     if "image_encoder.pos_embed" not in loaded.state:
         raise ModelError(
@@ -153,41 +155,43 @@ def open_checkpoint(path: Path, architecture: str, device: str = "cpu") -> tuple
 
 
 def rename_tensor(name: str) -> str:
-    """The name of an authors' tensor in transformers' network.
+    """Transformers' name of a tensor, given the authors' name.
 
     >>> rename_tensor("mask_decoder.iou_prediction_head.layers.2.bias")
     'mask_decoder.iou_prediction_head.proj_out.bias'
     """
-    for theirs, ours in NAMES:
-        name = re.sub(theirs, ours, name)
+    for pattern, replacement in TENSOR_NAME_RULES:
+        name = re.sub(pattern, replacement, name)
     return name
 
 
 def read_config(state: Mapping[str, Tensor], *, hq: bool = False) -> dict[str, dict[str, Any]]:
     """The three parts of transformers' configuration, from the shapes of the tensors under their authors' names.
 
-    A layer looks at the whole grid where its table of relative places is as long as the grid needs, else at windows.
+    A layer has global attention if its table of relative positions covers the whole grid, else windowed attention.
     """
     _, grid, _, hidden = state["image_encoder.pos_embed"].shape
     patch = state["image_encoder.patch_embed.proj.weight"].shape[-1]
-    places = [state[key].shape for key in _numbered(state, r"image_encoder\.blocks\.(\d+)\.attn\.rel_pos_h")]
-    windows = [(length + 1) // 2 for length, _ in places if length != 2 * grid - 1]
+    table_shapes = [
+        state[key].shape for key in _list_numbered_keys(state, r"image_encoder\.blocks\.(\d+)\.attn\.rel_pos_h")
+    ]
+    windows = [(length + 1) // 2 for length, _ in table_shapes if length != 2 * grid - 1]
     channels = state["image_encoder.neck.0.weight"].shape[0]
-    inside = "mask_decoder.transformer.layers.0."
+    decoder_layer = "mask_decoder.transformer.layers.0."
     vision = {
         "hidden_size": hidden,
-        "num_hidden_layers": len(places),
-        "num_attention_heads": hidden // places[0][1],
+        "num_hidden_layers": len(table_shapes),
+        "num_attention_heads": hidden // table_shapes[0][1],
         "image_size": grid * patch,
         "patch_size": patch,
         "output_channels": channels,
         "mlp_dim": state["image_encoder.blocks.0.mlp.lin1.weight"].shape[0],
         "window_size": windows[0] if windows else 0,
-        "global_attn_indexes": [layer for layer, (length, _) in enumerate(places) if length == 2 * grid - 1],
+        "global_attn_indexes": [layer for layer, (length, _) in enumerate(table_shapes) if length == 2 * grid - 1],
         "num_pos_feats": channels // 2,
     }
     prompt = {"hidden_size": channels, "image_size": grid * patch, "patch_size": patch}
-    decoder = {"hidden_size": channels, "mlp_dim": state[f"{inside}mlp.lin1.weight"].shape[0]}
+    decoder = {"hidden_size": channels, "mlp_dim": state[f"{decoder_layer}mlp.lin1.weight"].shape[0]}
     return {
         "vision_config": vision,
         "prompt_encoder_config": prompt,
@@ -195,6 +199,7 @@ def read_config(state: Mapping[str, Tensor], *, hq: bool = False) -> dict[str, d
     }
 
 
-def _numbered(state: Mapping[str, Tensor], pattern: str) -> list[str]:
-    found = [(int(match[1]), match[0]) for match in (re.fullmatch(pattern, name) for name in state) if match]
-    return [name for _, name in sorted(found)]
+def _list_numbered_keys(state: Mapping[str, Tensor], pattern: str) -> list[str]:
+    """The keys that match `pattern`, sorted by the number in its group."""
+    numbered = [(int(match[1]), match[0]) for match in (re.fullmatch(pattern, name) for name in state) if match]
+    return [name for _, name in sorted(numbered)]

@@ -23,6 +23,7 @@ import numpy as np
 
 from hardlook.caching import GIBIBYTE, ArrayCache
 from hardlook.errors import OptionError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.content_keys import ContentKeys
 from hardlook.models.named_model import OuterModel, build_inner
 from hardlook.models.roles import Image, Mask, Support, check_supports
@@ -96,5 +97,6 @@ class SaliencyOnly(OuterModel):
 
     def _mask(self, image: Image) -> Mask:
         # Alone, so that the mask depends on nothing but the image.
-        [saliency] = self._inner.model.saliency([image])
+        model = self._inner.model
+        [saliency] = check_answers("saliency", model, model.saliency([image]), [image])
         return np.asarray(saliency > self.threshold)

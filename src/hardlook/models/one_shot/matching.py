@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from hardlook.caching import ArrayCache
 from hardlook.errors import ModelError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.content_keys import ContentKeys, Key
 from hardlook.models.named_model import NamedModel, OuterModel, build_inner
 from hardlook.models.roles import Image, Mask, Support, check_supports
@@ -89,10 +90,12 @@ class ImagesOfCall:
         return self.cache.get_or_create(("cells", self.key(image)), lambda: self._encode(image))
 
     def _encode(self, image: Image) -> Cells:
-        if (maps := self.encoder.model.encode([image]).maps) is None:
+        model = self.encoder.model
+        [(_, cells)] = check_answers("encoder", model, model.encode([image]), [image])
+        if cells is None:
             name = self.encoder.identity.name
             raise ModelError(f"the encoder {name!r} gives vectors only", remedy="matching needs feature maps")
-        return unit_vectors(np.ascontiguousarray(np.moveaxis(np.asarray(maps[0], np.float32), 0, -1)))
+        return unit_vectors(np.ascontiguousarray(np.moveaxis(np.asarray(cells, np.float32), 0, -1)))
 
     def from_support(
         self, support: Support, what: str, compute: Callable[[Cells, Coverage, Coverage], NDArray[Any]]

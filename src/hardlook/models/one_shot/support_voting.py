@@ -17,13 +17,19 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Image, Mask, OneShotSegmenter, Support, check_supports
 
 
 def segment_with_supports(
-    model: OneShotSegmenter, queries: Sequence[Image], supports: Sequence[Sequence[Support]]
+    model: OneShotSegmenter,
+    queries: Sequence[Image],
+    supports: Sequence[Sequence[Support]],
+    units: Sequence[str] = (),
 ) -> list[Mask]:
     """One mask (H, W) per query, from all of its supports, whether or not the model can take them together.
+
+    Every answer of the model is checked; an error names the query's entry in `units`.
 
     A model with the attribute `supports_at_once = 1` is called once per rank (all first supports, then all second
     ones), and a pixel is kept if at least half of a query's masks hold it: with an even number of supports a tie is
@@ -31,14 +37,20 @@ def segment_with_supports(
     """
     check_supports(queries, supports)
     if getattr(model, "supports_at_once", None) != 1:
-        return model.segment_queries(queries, supports)
+        return _call(model, queries, supports, units)
     votes: list[NDArray[np.int32]] = [np.zeros(query.shape[:2], np.int32) for query in queries]
     for rank in range(max(map(len, supports), default=0)):
         chosen = [place for place, shown in enumerate(supports) if len(shown) > rank]
-        masks = model.segment_queries(
-            [queries[place] for place in chosen], [supports[place][rank : rank + 1] for place in chosen]
-        )
+        asked = [queries[place] for place in chosen], [supports[place][rank : rank + 1] for place in chosen]
+        masks = _call(model, *asked, [units[place] for place in chosen] if units else ())
         for place, mask in zip(chosen, masks, strict=True):
             votes[place] += mask
     # Doubled votes instead of halves: integers have no rounding. A query without votes keeps no pixel.
     return [2 * count >= max(len(shown), 1) for count, shown in zip(votes, supports, strict=True)]
+
+
+def _call(
+    model: OneShotSegmenter, queries: Sequence[Image], supports: Sequence[Sequence[Support]], units: Sequence[str]
+) -> list[Mask]:
+    answers = model.segment_queries(queries, supports)
+    return check_answers("one-shot-segmenter", model, answers, list(zip(queries, supports, strict=True)), units)

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from hardlook.data import rle
 from hardlook.data.coco_detection import ImageDetections, IouType
-from hardlook.errors import ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.detection import Detections, Objects, box_overlap
 from hardlook.metrics.detection_matching import IOU_THRESHOLDS
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Instances
 from hardlook.open_vocabulary.ap.units import InstanceImage
 from hardlook.open_vocabulary.record_columns import read_label_names, relabel_column
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_KEPT = 12
-_REMEDY = "`hardlook check instance-segmenter MODEL` lists everything else that does not fit"
 
 SCHEMA = RecordSchema(
     (
@@ -62,28 +61,21 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_detections(units: Sequence[Unit], model: Any) -> list[tuple[ImageDetections, Mapping[int, str]]]:
     """The predicted or stored detections of each unit, and the names of their category ids."""
     if model is not None:
+        images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
+        answers = check_answers("instance-segmenter", model, model.detect(images), images, ids)
         names = dict(enumerate(model.labels))
-        answers = model.detect([unit.payload.image for unit in units])
-        return [(_to_detections(answer, unit, len(names)), names) for answer, unit in zip(answers, units, strict=True)]
+        return [(_to_detections(answer, unit), names) for answer, unit in zip(answers, units, strict=True)]
     return [(require_stored(unit.payload.stored, unit), unit.payload.predicted_categories) for unit in units]
 
 
-def _to_detections(answer: Instances, unit: Unit, labels: int) -> ImageDetections:
+def _to_detections(answer: Instances, unit: Unit) -> ImageDetections:
     """The model's answer as a results file would hold it, so that both are scored by the same code."""
     content: InstanceImage = unit.payload
     objects = content.objects
     assert objects is not None
-    count, size = len(answer.labels), (objects.height, objects.width)
     masks, boxes = np.asarray(answer.masks, bool), np.asarray(answer.boxes, np.float64)
     scores, called = np.asarray(answer.scores, np.float64), np.asarray(answer.labels, np.int64)
-    if masks.shape != (count, *size) or boxes.shape != (count, 4) or scores.shape != (count,):
-        what = f"{count} labels, masks {masks.shape}, boxes {boxes.shape}, scores {scores.shape}"
-        raise ModelError(f"the model answered {what} for an image of {size}", unit=unit.id, remedy=_REMEDY)
-    if count and not (0 <= called.min() <= called.max() < labels):
-        raise ModelError(f"the model answered a label outside 0..{labels - 1}", unit=unit.id, remedy=_REMEDY)
-    if not np.isfinite(scores).all() or not np.isfinite(boxes).all():
-        raise ModelError("the model answered a score or box that is no number", unit=unit.id, remedy=_REMEDY)
-    sides = np.concatenate([boxes[:, :2], (boxes[:, 2:] - boxes[:, :2]).clip(0)], axis=1)
+    sides = np.concatenate([boxes[:, :2], boxes[:, 2:] - boxes[:, :2]], axis=1)
     counts = tuple(rle.encode(mask)["counts"] for mask in masks) if content.iou == "segm" else ()
     return ImageDetections(objects.id, objects.width, objects.height, called, scores, sides, counts)
 

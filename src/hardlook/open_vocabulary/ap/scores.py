@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, score_tally
+from hardlook.harness.tally import DIFFERENCE, Entry, score_tally, with_ranges
 from hardlook.metrics.average_precision import MatchTable, soft_precision
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision
@@ -69,6 +69,7 @@ SCORES = (
 SET_QUANTITIES = ("ap", "ap50")
 CONTEXT_SCORES = ("ap", "dagger-ap", "open-ap", "open-gain")
 MAX_CONFUSIONS = 25
+RANGES = {"open-gain": DIFFERENCE}
 
 _KEY = ("open-ap", "bootstrap")
 _ONLY_ALL_AREAS = 1  # the first of the area ranges, where no other is needed
@@ -135,15 +136,23 @@ def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOp
     released, reading = value == "released", f"unmatched={value}"
     matches = match_records(records, max_detections=options.max_detections, released=released, sets=sets)
     class_images = dict(zip(names, _count_class_images(matches), strict=True))
+    basis = {"class": sum(count > 0 for count in class_images.values())}
     entries = tuple(
-        Entry(name, class_images[where["class"]] if "class" in where else matches.images, where, reading)
+        Entry(name, count, where, reading, clusters=count)
+        if (count := class_images.get(where.get("class", ""))) is not None
+        else Entry(name, matches.images, where, reading, rests_on={} if where else basis)
         for name, where in _list_figures(names, sets)
     )
-    tallies = [WeightedTally(entries, matches, similarity, partial(_compute_figures, sets=sets), (*_KEY, ""))]
+    tallies = [
+        WeightedTally(
+            with_ranges(entries, RANGES), matches, similarity, partial(_compute_figures, sets=sets), (*_KEY, "")
+        )
+    ]
     contexts = records["context"].to_numpy()
     for context in sorted(set(contexts) - {""}):
         inside = np.flatnonzero(contexts == context)
         entries = tuple(Entry(name, len(inside), {"context": context}, reading) for name in CONTEXT_SCORES)
+        entries = with_ranges(entries, RANGES)
         inside_matches, key = matches.select(inside), (*_KEY, context)
         tallies.append(
             WeightedTally(entries, inside_matches, similarity, _compute_context_figures, key, ranges=_ONLY_ALL_AREAS)
@@ -221,4 +230,9 @@ def _note_left_out(
         ("classes that no detection names", len(silent), "they have objects, so they stay in every mean", silent),
         ("labels without objects", len(absent), "they have no AP; a detection of theirs can still match", absent),
     ]
-    return tuple(LeftOut(what, count, why, tuple(examples[:5])) for what, count, why, examples in rows if count)
+    still = ("images without detections", "images without objects", "classes that no detection names")
+    return tuple(
+        LeftOut(what, count, why, tuple(examples[:5]), kept=what in still)
+        for what, count, why, examples in rows
+        if count
+    )

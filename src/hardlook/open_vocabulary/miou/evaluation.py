@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import ModelError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.confusion import confusion_counts
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.miou.units import LabelledImage
 from hardlook.open_vocabulary.record_columns import encode_label_map, flatten_column, read_label_names, relabel_column
@@ -53,7 +53,8 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_maps(units: Sequence[Unit], model: Any) -> list[tuple[LabelMap, tuple[str, ...]]]:
     """The predicted or stored map of each unit, and the labels that its numbers are indices into."""
     if model is not None:
-        maps = model.segment([unit.payload.image for unit in units])
+        images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
+        maps = check_answers("semantic-segmenter", model, model.segment(images), images, ids)
         return [(predicted, tuple(model.labels)) for predicted in maps]
     return [(require_stored(unit.payload.predicted_map, unit), unit.payload.predicted_labels) for unit in units]
 
@@ -63,10 +64,6 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
     content: LabelledImage = unit.payload
     truth = content.truth_map
     assert truth is not None
-    if prediction.shape != truth.shape:
-        what = f"the model answered a map of {prediction.shape} for an image of {truth.shape} (height, width)"
-        remedy = "`hardlook check semantic-segmenter MODEL` lists everything else that does not fit"
-        raise ModelError(what, unit=unit.id, remedy=remedy)
     counts = confusion_counts(truth, prediction, classes=len(names), ignore=-1).ravel()
     cells = np.flatnonzero(counts)
     return {

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, SoftTally, score_tally
+from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics import mean_iou as metric
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 VANILLA = ("miou", "pixel-accuracy", "mean-accuracy", "fw-iou")
 MAX_CONFUSIONS = 25
+RANGES = {"open-gain": DIFFERENCE}
 # Counts of images at a time, images x labels: a bound on memory.
 MAX_COUNTS = 2**20
 
@@ -158,6 +159,13 @@ def _tally_contexts(
     return tallies
 
 
+def count_basis(present: NDArray[np.bool_]) -> dict[str, Any]:
+    """What a mean over classes rests on; `present` (images, classes) is where a class is true or predicted."""
+    n = int(present.any(1).sum())
+    reason = "" if n else "no pixel of these classes is labelled or predicted"
+    return {"n": n, "clusters": n, "rests_on": {"class": int(present.any(0).sum())}, "reason": reason}
+
+
 def _tally(
     records: pl.DataFrame,
     similarity: Matrix,
@@ -181,15 +189,23 @@ def _tally(
         per_class = metric.class_iou(both)
         return np.concatenate([*columns, per_class[:, 0], per_class[:, 1]], axis=-1)
 
-    reading, n = f"mean-over={over}", len(hard)
+    present = hard[:, 1:].sum(1) > 0
+    reading, basis = f"mean-over={over}", count_basis(present)
     entries = []
     for name in (*VANILLA, *(f"open-{name}" for name in VANILLA), "open-gain"):
         mean = name.endswith("miou") or name == "open-gain"
-        entries.append(Entry(name, n, where, reading if mean else ""))
+        entries.append(Entry(name, slice=where, reading=reading if mean else "", **basis))
     slices = [key for key, _ in groups] + ([{"classes": "harmonic mean"}] if len(sets) == 2 else [])
-    entries += [Entry(score, n, {**where, **one}) for one in slices for score in ("miou", "open-miou")]
-    present = (hard[:, 1:].sum(1) > 0).sum(0)
+    bases = [count_basis(present[:, mask]) for _, mask in groups]
+    bases += [basis] * (len(slices) - len(bases))
+    for one, own in zip(slices, bases, strict=True):
+        entries += [Entry(score, slice={**where, **one}, **own) for score in ("miou", "open-miou")]
     for score in ("iou", "open-iou"):
-        entries += [Entry(score, int(n), {**where, "class": name}) for name, n in zip(names, present, strict=True)]
+        entries += [
+            Entry(score, int(n), {**where, "class": name}, clusters=int(n))
+            for name, n in zip(names, present.sum(0), strict=True)
+        ]
     sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
-    return SoftTally(tuple(entries), sums, statistic, ("open-miou", "bootstrap", *where.values()), "image")
+    return SoftTally(
+        with_ranges(entries, RANGES), sums, statistic, ("open-miou", "bootstrap", *where.values()), "image"
+    )

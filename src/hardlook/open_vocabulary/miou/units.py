@@ -36,7 +36,8 @@ class LabelledImage:
 
     `truth_map` (H, W) int32 holds indices into `labels`, -1 where a pixel is ignored; `predicted_map` holds indices
     into `predicted_labels`, for stored predictions. `numbers` and `predicted_numbers` are what the files write for
-    each label, `ignored_numbers` what the truth's files write for ignored pixels.
+    each label, `ignored_numbers` what the truth's files write for ignored pixels, `unlabelled_numbers` what stored
+    predictions write for no label.
     """
 
     labels: tuple[str, ...]
@@ -44,6 +45,7 @@ class LabelledImage:
     predicted_labels: tuple[str, ...] = ()
     predicted_numbers: tuple[int, ...] = ()
     ignored_numbers: tuple[int, ...] = ()
+    unlabelled_numbers: tuple[int, ...] = ()
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     image_folder: Path | None = None
@@ -90,8 +92,15 @@ def prepare_unit(unit: Unit) -> Unit:
     image = read_image(image_path) if image_path else None
     predicted = None
     if content.predicted_path:
-        # A number that is no label is a prediction all the same, and a wrong one.
-        predicted, _ = _to_indices(read_label_map(content.predicted_path), content.predicted_numbers, ())
+        stored = read_label_map(content.predicted_path)
+        # No label is a prediction all the same, and a wrong one; any other number that is no label is a mistake.
+        predicted, unknown = _to_indices(stored, content.predicted_numbers, content.unlabelled_numbers)
+        if unknown:
+            labels = len(content.predicted_labels)
+            what = f"the prediction holds numbers {unknown[:5]} that are none of its {labels} labels"
+            written = " or ".join(map(str, content.unlabelled_numbers))
+            remedy = f"choose other --pred-labels, --labels or --pred-numbering; no label is written as {written}"
+            raise DataError(what, file=content.predicted_path, unit=unit.id, remedy=remedy)
     remedy = "resize label maps by nearest neighbour to their image, outside hardlook"
     for what, array, path in (("image", image, image_path), ("prediction", predicted, content.predicted_path)):
         check_size(what, array, "its truth", truth_map.shape, file=path, unit=unit.id, remedy=remedy)
@@ -138,13 +147,14 @@ def _list_folders(
         raise OptionError("label maps hold numbers, and no option names their labels", remedy=remedy)
     truth = load_label_set(options.labels, "corrected")
     predicted = predicted or truth
-    numbers = _list_numbers(truth, options.numbering)
+    numbers, pred_numbering = _list_numbers(truth, options.numbering), options.pred_numbering or options.numbering
     shared = LabelledImage(
         truth.names,
         numbers,
         predicted.names,
-        _list_numbers(predicted, options.pred_numbering or options.numbering),
+        _list_numbers(predicted, pred_numbering),
         _list_ignored_numbers(options, truth.names, numbers),
+        (options.ignore, 0, -1) if pred_numbering == "one-based" else (options.ignore, -1),
         keep_prediction=options.keep_predictions,
     )
     true_paths = _find_label_maps(masks)

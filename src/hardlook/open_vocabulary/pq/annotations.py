@@ -17,7 +17,6 @@ have neither images nor boxes, and with a missing PNG only its unit fails.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,11 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.coco_panoptic import Category
-from hardlook.data.images import read_bytes
 from hardlook.data.problems import ProblemList
-from hardlook.errors import DataError
 from hardlook.open_vocabulary.label_similarity import find_label
 from hardlook.open_vocabulary.vocabulary import join_labels
+from hardlook.reading import read_json, reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import normalise_name
 from hardlook.world.vocabulary import LABELS
@@ -72,6 +70,7 @@ def check_kinds(vocabulary: PanopticVocabulary, labels: str, file: Path) -> None
     problems.raise_if_any("data and labels do not fit", file=file, remedy=remedy)
 
 
+_MAX_ID = 10**18
 _NEEDS = "it needs annotations with image_id and segments_info of id and category_id; truth also categories"
 
 
@@ -122,16 +121,12 @@ class PanopticAnnotations:
 def read_annotations(path: Path | str) -> PanopticAnnotations:
     """The content of a JSON file; contradictions in it are an error that lists them."""
     path = Path(path)
-    try:
-        content = json.loads(read_bytes(path))
+    content = read_json(path, remedy="write or download it again")
+    with reading(path, "not COCO's panoptic format", remedy=_NEEDS):
         content = {"annotations": content} if isinstance(content, list) else content
         images = {str(row["id"]): row for row in content.get("images", ())}
         tables = tuple(_read_table(row, images) for row in content["annotations"])
         categories = [Category(int(c["id"]), str(c["name"]), bool(c["isthing"])) for c in content.get("categories", ())]
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"not JSON: {error}", file=path, remedy="write or download it again") from error
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise DataError(f"not COCO's panoptic format: {error!r}", file=path, remedy=_NEEDS) from error
     _check_contradictions(tables, [category.id for category in categories], path)
     return PanopticAnnotations({category.id: category for category in categories}, tables)
 
@@ -163,6 +158,8 @@ def _check_contradictions(tables: Sequence[SegmentTable], categories: list[int],
         files.add(table.png_file)
         if len(set(table.segment_ids)) < len(table.segment_ids):
             problems.add("images with two segments of one id", table.image_id)
+        if any(abs(one) >= _MAX_ID for one in table.segment_ids + table.category_ids):
+            problems.add("images with a segment whose id or category has more than 18 digits", table.image_id)
         if any(one <= 0 for one in table.segment_ids):
             problems.add("images with a segment whose id is not above 0 (0 is void)", table.image_id)
     for category in {one for one in categories if categories.count(one) > 1}:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.errors import DataError, ModelError
+from hardlook.errors import DataError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.metrics.panoptic import NO_PARTNER, SegmentMatches, Segments, match_segments
+from hardlook.models.answer_checks import check_answers, list_segment_ids
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.pq.annotations import PanopticVocabulary, join_vocabularies
 from hardlook.open_vocabulary.pq.units import ImageSegments, SegmentedImage, list_table_errors
@@ -25,7 +26,6 @@ from hardlook.open_vocabulary.vocabulary import join_run_labels
 if TYPE_CHECKING:
     import polars as pl
 
-_REMEDY = "`hardlook check panoptic-segmenter MODEL` lists everything else that does not fit"
 # Pixels of an image's longer side for one pixel of seam: what a report's small picture can still show.
 _PIXELS_PER_SEAM = 256
 
@@ -55,25 +55,17 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def predict_segments(units: Sequence[Unit], model: Any) -> list[ImageSegments]:
     """The predicted or stored segments of each unit."""
     if model is not None:
+        images, ids = [unit.payload.image for unit in units], [unit.id for unit in units]
+        answers = check_answers("panoptic-segmenter", model, model.segment_panoptic(images), images, ids)
         vocabulary = PanopticVocabulary(tuple(model.labels), tuple(bool(thing) for thing in model.things))
-        answers = model.segment_panoptic([unit.payload.image for unit in units])
-        return [_to_segments(answer, vocabulary, unit) for answer, unit in zip(answers, units, strict=True)]
+        return [_to_segments(answer, vocabulary) for answer in answers]
     return [require_stored(unit.payload.predicted, unit) for unit in units]
 
 
-def _to_segments(answer: Any, vocabulary: PanopticVocabulary, unit: Unit) -> ImageSegments:
+def _to_segments(answer: Any, vocabulary: PanopticVocabulary) -> ImageSegments:
     segment_map = np.asarray(answer.map, np.int32)
-    shape, count = unit.payload.truth.map.shape, len(vocabulary.names)
-    if segment_map.shape != shape:
-        what = f"the model answered a map of {segment_map.shape} for an image of {shape} (height, width)"
-        raise ModelError(what, unit=unit.id, remedy=_REMEDY)
-    # A segment with a label that is not drawn has no effect; one that is drawn without a label cannot be scored.
-    drawn = [int(one) for one in np.setdiff1d(segment_map, 0)]
-    labels = {int(one): int(label) for one, label in answer.labels.items()}
-    unlabelled = [one for one in drawn if not 0 <= labels.get(one, -1) < count]
-    if unlabelled:
-        what = f"segment {unlabelled[0]} of the model's answer has no label, or one outside its {count} labels"
-        raise ModelError(what, unit=unit.id, remedy=_REMEDY)
+    # A segment with a label that is not drawn has no effect.
+    drawn, labels = list_segment_ids(segment_map), {int(one): int(label) for one, label in answer.labels.items()}
     classes = np.array([labels[one] for one in drawn], np.int64)
     return ImageSegments(vocabulary, Segments(np.array(drawn, np.int64), classes), map=segment_map)
 

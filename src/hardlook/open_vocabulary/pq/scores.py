@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import Entry, SoftTally, score_tally
+from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics.open_pq import class_quality, mean_quality, quality_sums, quality_sums_by_image, segment_costs
 from hardlook.metrics.panoptic import SegmentMatches
 from hardlook.open_vocabulary.class_sets import load_class_sets
@@ -30,12 +30,14 @@ QUALITIES = ("pq", "sq", "rq")
 # Vanilla and open.
 ALL_QUALITIES = (*QUALITIES, *(f"open-{name}" for name in QUALITIES))
 MAX_CONFUSIONS = 25
+RANGES = {"open-gain": DIFFERENCE}
 # The most sums (images x labels) computed at a time, to bound memory.
 MAX_SUMS = 2**20
 
 Matrix = NDArray[np.float64]
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
 
+NOTHING = "no segment is true or predicted"
 SCORES = (
     ScoreMeaning(
         "open-pq", "open PQ", "mean over classes; a segment with a similar label counts in part", headline=True
@@ -151,18 +153,24 @@ def _tally(
         per_class = class_quality(both[..., classes_shown]).reshape(len(totals), 6 * len(classes_shown))
         return np.concatenate([*columns, per_class], axis=-1)
 
-    images = np.asarray(hard.any(axis=1).sum(0))  # (K,) images in which each class occurs
+    present = hard.any(axis=1)
+    images = np.asarray(present.sum(0))  # (K,) images in which each class occurs
     reading = f"crowds={crowds}"
     entries = []
     for key, mask in groups:
-        n = len(hard) if not key or images[mask].any() else 0
-        entries += [Entry(name, n, {**where, **key}, reading) for name in (*ALL_QUALITIES, "open-gain")]
+        n = int(present[:, mask].any(1).sum())
+        basis = {"class": int((images[mask] > 0).sum())}
+        entries += [
+            Entry(name, n, {**where, **key}, reading, clusters=n, rests_on=basis, reason="" if n or key else NOTHING)
+            for name in (*ALL_QUALITIES, "open-gain")
+        ]
     for name in ALL_QUALITIES:
         entries += [
-            Entry(name, int(images[k]), {**where, "class": vocabulary.names[k]}, reading) for k in classes_shown
+            Entry(name, int(images[k]), {**where, "class": vocabulary.names[k]}, reading, clusters=int(images[k]))
+            for k in classes_shown
         ]
     sums = np.stack([hard, soft], axis=1).reshape(len(hard), -1)
-    return SoftTally(tuple(entries), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
+    return SoftTally(with_ranges(entries, RANGES), sums, statistic, ("open-pq", "bootstrap", *where.values()), "image")
 
 
 def _note_left_out(records: pl.DataFrame, matches: SegmentMatches) -> list[LeftOut]:
@@ -175,5 +183,5 @@ def _note_left_out(records: pl.DataFrame, matches: SegmentMatches) -> list[LeftO
     empty = [unit for row, unit in enumerate(records["unit"].to_list()) if row not in some]
     if empty:
         why = "they can add false positives and nothing else"
-        notes.append(LeftOut("images without a true segment", len(empty), why, tuple(empty[:5])))
+        notes.append(LeftOut("images without a true segment", len(empty), why, tuple(empty[:5]), kept=True))
     return notes

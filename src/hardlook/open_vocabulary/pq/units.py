@@ -30,6 +30,7 @@ from hardlook.open_vocabulary.pq.annotations import (
 )
 from hardlook.open_vocabulary.pq.options import OpenPqOptions
 from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
+from hardlook.reading import reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import VOID
@@ -78,7 +79,8 @@ def list_units(options: OpenPqOptions) -> Sequence[Unit]:
         vocabulary = content.truth.vocabulary
         if content.predicted:
             vocabulary, _ = join_vocabularies(vocabulary, content.predicted.vocabulary)
-        check_senses(vocabulary.names, options)
+        with reading(options.gt or options.data.get("panoptic"), "the labels cannot be used"):
+            check_senses(vocabulary.names, options)
     return units
 
 

@@ -44,6 +44,7 @@ from hardlook.rclicks.user_clicks.comparison import (
 )
 from hardlook.rclicks.user_clicks.loading import MIN_CLICKS, ClickedData, note_unread
 from hardlook.rclicks.user_clicks.stems import DEVICES, ClickedSource, ClickedStem, StemWithDevices
+from hardlook.reading import reading
 
 Rows = list[dict[str, Any]]
 
@@ -74,15 +75,12 @@ class RowCache:
             stream.write(json.dumps({"answers": fingerprint, "key": key, "rows": rows}) + "\n")
 
     def _add_line(self, line: bytes, number: int) -> None:
-        try:
+        remedy = "delete this line, and its answer is made again; or choose another --out"
+        with reading(self._path, f"line {number} is damaged", remedy=remedy, kind=RunError):
             stored = json.loads(line)
             fingerprint, key, rows = stored["answers"], stored["key"], stored["rows"]
             if not (isinstance(fingerprint, str) and isinstance(key, str) and isinstance(rows, list)):
                 raise TypeError("another kind of value than expected")
-        # A line that is no JSON or no UTF-8 is a ValueError, one without a key is a KeyError.
-        except (ValueError, KeyError, TypeError) as error:
-            remedy = "delete this line, and its answer is made again; or choose another --out"
-            raise RunError(f"line {number} is damaged: {error}", file=self._path, remedy=remedy) from error
         self._rows[fingerprint, key] = rows
 
 
@@ -226,7 +224,7 @@ class ClickEvaluation:
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:
-        """Everything that did not enter a number."""
+        """Everything that did not enter a number; what did and is to be known is `kept`."""
         notes = list(self.clicked.left_out)
         if self.results.unread:
             notes.append(note_unread(self.results.unread))
@@ -239,11 +237,11 @@ class ClickEvaluation:
                 notes.append(LeftOut(f"stems in the comparison of {mode} with text", compared.too_few, why))
         for name, scores in self.overall.items():
             if scores.ks_undefined:
-                why = "a coordinate is the same for all points; these draws score 0 and are kept"
-                notes.append(LeftOut(f"KS tests of {name} without a p", scores.ks_undefined, why))
+                why = "a coordinate is the same for all points; these draws score 0"
+                notes.append(LeftOut(f"KS tests of {name} without a p", scores.ks_undefined, why, kept=True))
             if scores.fell_back:
-                why = "every pixel of the region got the same chance; kept"
-                notes.append(LeftOut(f"maps of {name} that were 0 all over", scores.fell_back, why))
+                why = "every pixel of the region got the same chance"
+                notes.append(LeftOut(f"maps of {name} that were 0 all over", scores.fell_back, why, kept=True))
         return tuple(notes)
 
     def _rows(self, name: str, column: str) -> tuple[StemScores, ...]:

@@ -1,7 +1,7 @@
 """Which click model is better on which metric: paired differences over the same stems, resampled by image.
 
 >>> def rows(ks):
-...     return [StemScores(f"s{i}", "d", "first", "", "", f"s{i}", 9, ks, .1, .1, 2, .01, 0, False) for i in range(6)]
+...     return [StemScores(f"s{i}", "d", "first", "", "", f"s{i}", 9, ks, .1, .1, 2, .01, 0, False) for i in range(12)]
 >>> describe_rankings([rank_models("ks", {"uniform": rows(0.1), "distance": rows(0.4)})])
 ['By KS, distance is better than uniform.']
 """
@@ -14,10 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from hardlook.harness.stats import Estimate, paired_bootstrap
+from hardlook.harness.verdicts import MIN_CLUSTERS, judge_several
 from hardlook.randomness import generator
 from hardlook.rclicks.click_evaluation.stem_scores import HIGHER_IS_BETTER, StemScores
-
-MIN_IMAGES = 6
 
 
 @dataclass(frozen=True)
@@ -29,9 +28,9 @@ class MetricRanking:
     leads: Mapping[str, Estimate]
 
     def beats(self, model: str) -> bool:
-        """Whether the interval of the lead lies on the better side of 0."""
-        interval = self.leads[model].interval
-        return interval.low > 0 if HIGHER_IS_BETTER[self.metric] else interval.high < 0
+        """Whether the lead lies on the better side of 0, corrected for all leads on this metric."""
+        judged = dict(zip(self.leads, judge_several(list(self.leads.values())), strict=True))
+        return judged[model].side == ("above" if HIGHER_IS_BETTER[self.metric] else "below")
 
     def verdict_on(self, model: str) -> str:
         """What the lead over a model means; a handful of images are too few to tell."""
@@ -52,8 +51,7 @@ class MetricRanking:
 
 
 def _has_enough_images(lead: Estimate) -> bool:
-    """With five images or fewer, all fall on one side by chance in one case of sixteen."""
-    return lead.interval.defined and lead.interval.n >= MIN_IMAGES
+    return lead.interval.n >= MIN_CLUSTERS
 
 
 def describe_rankings(rankings: Sequence[MetricRanking]) -> list[str]:

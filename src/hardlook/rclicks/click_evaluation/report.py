@@ -15,6 +15,7 @@ import numpy as np
 from hardlook.data.object_instances import normalize_dataset_name
 from hardlook.errors import DataError
 from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.scorecard import note_to_json
 from hardlook.harness.sections import Block, DotChart, Example, Gallery, Picture, Section, Table
 from hardlook.metrics.click_sets import fasano_franceschini
 from hardlook.metrics.regions import crop_around
@@ -160,7 +161,7 @@ def evaluation_document(evaluation: ClickEvaluation, given: Mapping[str, Any], w
         ],
         "pc_against_mobile": [{**group.group, **_group_to_json(group)} for group in evaluation.devices],
         "modes_against_text": {mode: _group_to_json(group) for mode, group in evaluation.mode_scores.items()},
-        "left_out": [asdict(note) for note in evaluation.left_out],
+        "left_out": [note_to_json(note) for note in evaluation.left_out],
     }
 
 
@@ -360,10 +361,13 @@ def model_galleries(evaluation: ClickEvaluation) -> list[Gallery]:
     if len(rows) > 1:
         spread = np.ptp(ks, axis=0)
         galleries.append(("Where models differ", "Largest difference between the shares of two models.", -spread))
-    return [
-        Gallery(title, caption, [_example(rows, place) for place in np.argsort(key, kind="stable")[:SHOWN].tolist()])
-        for title, caption, key in galleries
-    ]
+    found = []
+    for title, caption, key in galleries:
+        places = np.argsort(key, kind="stable")
+        # Where all models pass as often, they do not differ.
+        places = places[np.ptp(ks, axis=0)[places] > 0] if title == "Where models differ" else places
+        found.append(Gallery(title, caption, [_example(rows, place) for place in places[:SHOWN].tolist()]))
+    return [gallery for gallery in found if gallery.examples]
 
 
 def device_gallery(pairs: Sequence[PairScores]) -> Gallery:

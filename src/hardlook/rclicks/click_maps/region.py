@@ -25,7 +25,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.data.images import open_with_pillow, read_bytes, read_image
+from hardlook.data.images import open_with_pillow, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.object_instances.instance import Target
 from hardlook.data.object_instances.isegm import IGNORE_GREY
@@ -34,6 +34,7 @@ from hardlook.errors import DataError
 from hardlook.models.roles import Image, Mask
 from hardlook.rclicks.clicks.error_regions import GroundTruth, choose_error, compare_masks
 from hardlook.rclicks.user_clicks.stems import ClickType
+from hardlook.reading import read_bytes
 from hardlook.world.planted import PlantedWorld
 
 ErrorKind = Literal["auto", "fn", "fp"]

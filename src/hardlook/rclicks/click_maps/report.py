@@ -24,7 +24,7 @@ from hardlook.rclicks.click_evaluation.report import CLICKED_REGIONS, model_tabl
 from hardlook.rclicks.click_maps.colours import draw_heat_map, draw_labels, label_colours
 from hardlook.rclicks.click_maps.region import ClickRegion
 from hardlook.rclicks.click_models.distribution import ClickDistribution, click_distribution
-from hardlook.rclicks.clicks.courses import GroupRule, clicking_groups
+from hardlook.rclicks.clicks.courses import GroupRule, make_clicking_groups
 from hardlook.rclicks.clicks.groups import compute_pixel_probabilities, sort_values
 from hardlook.report.formatting import format_count
 from hardlook.report.json_values import dump_json
@@ -126,7 +126,7 @@ def group_parts(values: NDArray[np.float64], count: int, rule: GroupRule) -> tup
     """
     ordered = sort_values(values)
     parts = []
-    for group in clicking_groups(count):
+    for group in make_clicking_groups(count):
         assert group.low is not None and group.high is not None
         pixels = int(np.count_nonzero(compute_pixel_probabilities(ordered, group.low, group.high, rule)))
         parts.append(GroupPart(group.name, pixels, pixels / len(values)))

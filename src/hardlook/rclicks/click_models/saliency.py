@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from hardlook.caching import ArrayCache
 from hardlook.errors import OptionError
 from hardlook.metrics.regions import Box, find_bounding_box
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.content_keys import ContentKeys, Key
 from hardlook.models.named_model import OuterModel, build_inner
 from hardlook.models.roles import Image, Mask
@@ -102,7 +103,8 @@ class SaliencyClicks(OuterModel):
         if self.grey:
             cut[~mask[box.slices]] = GREY
         # Alone, so that the map depends on nothing but the picture and the mask.
-        [salience] = self._inner.model.saliency([cut])
+        model = self._inner.model
+        [salience] = check_answers("saliency", model, model.saliency([cut]), [cut])
         return np.asarray(salience, np.float32)
 
 

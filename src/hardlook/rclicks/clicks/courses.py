@@ -2,9 +2,9 @@
 
 A course is one sequence of clicks on an instance. A group draws from one share of the click model's mass.
 
->>> [course.name for course in (BASE, *clicking_groups(3))]
+>>> [course.name for course in (BASE, *make_clicking_groups(3))]
 ['base', 'G1', 'G2', 'G3']
->>> clicking_groups(10)[9]
+>>> make_clicking_groups(10)[9]
 Course(name='G10', low=0.9, high=1.0)
 >>> frame = np.zeros((4, 6), bool)
 >>> frame[1:3, 2:5] = True
@@ -56,7 +56,7 @@ BASE = Course("base")
 HALVES = (Course("lower", 0.0, 0.5), Course("upper", 0.5, 1.0))
 
 
-def clicking_groups(count: int = 10) -> tuple[Course, ...]:
+def make_clicking_groups(count: int = 10) -> tuple[Course, ...]:
     """G1 to G`count`, each an equal share of the mass; G1 is the least probable."""
     if count < 1:
         raise OptionError(f"{count} clicking groups", remedy="at least 1")

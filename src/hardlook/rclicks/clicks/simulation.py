@@ -6,12 +6,12 @@ segmenter's masks, so it does not matter who runs the network, where, and beside
 A click is a function of the dataset, the instance, the course, the round, the seed and the masks so far: one random
 number, keyed by the first five, and nothing that other courses do.
 
->>> from hardlook.rclicks.clicks.courses import BASE, clicking_groups
+>>> from hardlook.rclicks.clicks.courses import BASE, make_clicking_groups
 >>> from hardlook.rclicks.click_models.simple import Uniform
 >>> target = np.zeros((7, 9), bool)
 >>> target[1:6, 1:6] = True
 >>> instance = Instance("mine", "cat", np.zeros((7, 9, 3), np.uint8), target, target & False)
->>> simulation = simulate_clicks(instance, (BASE, *clicking_groups(2)), Uniform(), Rules(rounds=3))
+>>> simulation = simulate_clicks(instance, (BASE, *make_clicking_groups(2)), Uniform(), Rules(rounds=3))
 >>> prompts = next(simulation)
 >>> len(prompts), prompts[0].points.tolist(), prompts[0].positive.tolist()
 (3, [[3.0, 3.0]], [True])
@@ -35,6 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.models.answer_checks import AnswerError, find_array_faults, split_answers
 from hardlook.models.roles import ClickModel, Clicks, Mask, Prompted
 from hardlook.randomness import generator
 from hardlook.rclicks.clicks.courses import HALVES, Course, Instance, Rules
@@ -135,37 +136,26 @@ def simulate_first_clicks(
 
 
 def request_masks(prompts: list[Clicks], instance: Instance) -> Generator[list[Clicks], list[Prompted], list[Prompted]]:
-    """Yield the prompts, take the answers and check them: one bool mask (H, W) per prompt.
+    """Yield the prompts and take the answers, one bool mask (H, W) per prompt.
 
-    An error that is thrown in for a failed call leaves here with the instance's name.
+    Answers are checked where a model's session is opened (`models.answer_checks.CheckedSession`). An error that is
+    thrown in for a failed call leaves here with the instance's name.
 
     >>> frame = np.ones((2, 2), bool)
     >>> request = request_masks([Clicks(np.zeros((1, 2), np.float32), frame[0, :1])],
     ...                         Instance("mine", "cat", np.zeros((2, 2, 3), np.uint8), frame, ~frame))
     >>> len(next(request))
     1
-    >>> request.send([])
+    >>> request.throw(ModelError("expected 1 answers, got 0"))
     Traceback (most recent call last):
     ...
-    hardlook.errors.ModelError: the segmenter: expected 1 answers, got 0
+    hardlook.errors.ModelError: expected 1 answers, got 0
       unit: cat
     """
     try:
         answers = yield prompts
     except HardlookError as error:
         raise error.at(unit=instance.name) from error
-    if len(answers) != len(prompts):
-        raise ModelError(f"the segmenter: expected {len(prompts)} answers, got {len(answers)}", unit=instance.name)
-    for answer in answers:
-        mask = getattr(answer, "mask", None)
-        shape, kind = getattr(mask, "shape", ""), getattr(mask, "dtype", type(mask).__name__)
-        if mask is None or shape != instance.shape or kind != np.bool_:
-            got = f"{kind} {shape}" if mask is not None else f"a {type(answer).__name__} without a mask"
-            raise ModelError(
-                f"the segmenter: expected answers with bool masks {instance.shape}, got {got}",
-                unit=instance.name,
-                remedy="`hardlook check promptable-segmenter MODEL` says what does not fit",
-            )
     return answers
 
 
@@ -280,12 +270,14 @@ def _frame_maps(instance: Instance, click_model: ClickModel, choices: Sequence[C
         positives.append(choice.positive)
     batched = getattr(click_model, "click_maps", None)
     if batched is not None:
-        maps = list(batched(instance.image, instance.target, errors, positives))
+        try:
+            made = batched(instance.image, instance.target, errors, positives)
+            maps = split_answers(made, len(errors), "error regions", exact=False)
+        except AnswerError as error:
+            raise _map_error(click_model, instance, str(error)) from None
     else:
         single = click_model.click_map
         maps = [single(instance.image, instance.target, *one) for one in zip(errors, positives, strict=True)]
-    if len(maps) != len(errors):
-        raise _map_error(click_model, instance, f"expected {len(errors)} maps, got {len(maps)}")
     whole = [_check_shape(chances, instance.shape, click_model, instance) for chances in maps]
     return [chances[choice.region.box.slices] for choice, chances in zip(choices, whole, strict=True)]
 
@@ -301,9 +293,9 @@ def _free_pixels(region: Region, clicked: Pixels) -> Mask:
 
 
 def _check_shape(chances: Any, shape: tuple[int, ...], click_model: ClickModel, instance: Instance) -> Any:
-    got = getattr(chances, "shape", type(chances).__name__)
-    if got != shape:
-        raise _map_error(click_model, instance, f"expected a map of shape {shape}, got {got}")
+    axes = dict(zip(("H", "W"), shape, strict=True))
+    if faults := find_array_faults("map", chances, np.float64, axes, exact=False, values=False):
+        raise _map_error(click_model, instance, "; ".join(faults))
     return chances
 
 

@@ -17,7 +17,7 @@ another, so its result does not depend on the other simulations, their order, or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any, TypeVar, cast
 
@@ -39,7 +39,21 @@ def run_simulations(
     overlap: bool = True,
     max_active: int = 4,
 ) -> list[Result]:
-    """Run every simulation to its end; the results are in the order of the simulations.
+    """Run every simulation to its end; the results are in the order of the simulations."""
+    results = iterate_simulations(
+        simulations, prompts_per_call=prompts_per_call, overlap=overlap, max_active=max_active
+    )
+    return list(results)
+
+
+def iterate_simulations(
+    simulations: Sequence[tuple[Source, Simulation[Result]]],
+    *,
+    prompts_per_call: int = 64,
+    overlap: bool = True,
+    max_active: int = 4,
+) -> Iterator[Result]:
+    """Run every simulation to its end; yield the results in the order of the simulations, each as soon as it is known.
 
     Each comes with its session or with a function that opens it. Simulations with the same function object share the
     session: it is opened for the first prompt and released when the last of them ends. Prompts go to the
@@ -74,18 +88,21 @@ def run_simulations(
 
     indices = iter(range(len(simulations)))
     try:
-        while len(results) < len(simulations):
+        following = 0
+        while following < len(simulations):
             while len(pending) < (max_active if overlap else 1) and (index := next(indices, None)) is not None:
                 advance(index, None)
             done = wait(pending, return_when=FIRST_COMPLETED).done
             # In the order of submission, so that the thread is kept busy.
             for answered in [one for one in pending if one in done]:
                 advance(pending.pop(answered), answered)
+            while following in results:
+                yield results.pop(following)
+                following += 1
     finally:
         thread.shutdown(wait=True, cancel_futures=True)
         for _, simulation in simulations:
             simulation.close()
-    return [results[index] for index in range(len(simulations))]
 
 
 def _call_now(function: Callable[..., Answer], *arguments: Any) -> Future[Answer]:

@@ -24,7 +24,7 @@ from hardlook.networks.clickability import build_network, load_backbone, save_ch
 from hardlook.networks.segnext import SEGNEXT_B, Architecture
 from hardlook.randomness import generator
 from hardlook.rclicks.training.samples import GridSamples, TrainingSample, epoch_flips, epoch_order, stack_batch
-from hardlook.rclicks.training.settings import Precision, TrainingSettings, learning_rate
+from hardlook.rclicks.training.settings import Precision, TrainingSettings, compute_learning_rate
 from hardlook.rclicks.training.state import (
     BEST,
     HISTORY,
@@ -146,7 +146,7 @@ def _train_epoch(
         for step, group in enumerate(samples.batches(order, settings.batch)):
             places = order[step * settings.batch : step * settings.batch + len(group)]
             images, masks, targets = (part.to(device, non_blocking=True) for part in stack_batch(group, flips[places]))
-            rate = learning_rate(settings, (epoch - 1) * steps + step, settings.epochs * steps)
+            rate = compute_learning_rate(settings, (epoch - 1) * steps + step, settings.epochs * steps)
             for parameters in optimizer.param_groups:
                 parameters["lr"] = rate * parameters["factor"]
             with autocast(kind, device):

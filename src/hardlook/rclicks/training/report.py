@@ -11,6 +11,7 @@ import numpy as np
 
 from hardlook.errors import HardlookError
 from hardlook.harness.runs.folder import write_atomically
+from hardlook.harness.scorecard import note_to_json
 from hardlook.harness.sections import CurveChart, Example, Gallery, Line, Picture, Section, Table
 from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.click_maps.colours import draw_heat_map
@@ -48,7 +49,7 @@ def write_training(
         "best_epoch": result.best_epoch,
         "checkpoint": result.checkpoint.name,
         "history": [asdict(record) for record in result.history],
-        "left_out": [asdict(note) for note in split.left_out],
+        "left_out": [note_to_json(note) for note in split.left_out],
         "unread": [{"stem": key, "why": why} for key, why in split.unread],
     }
     count = len(split.validation)

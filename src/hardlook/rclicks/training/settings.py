@@ -1,7 +1,7 @@
-"""How a clickability network is trained; the defaults are the published ones.
+"""Settings for training a clickability network; the defaults are the published ones.
 
 >>> settings = TrainingSettings(epochs=2)
->>> [round(learning_rate(settings, step, steps=20), 5) for step in (0, 1, 2, 11, 19)]
+>>> [round(compute_learning_rate(settings, step, steps=20), 5) for step in (0, 1, 2, 11, 19)]
 [0.005, 0.01, 0.01, 0.005, 8e-05]
 """
 
@@ -15,19 +15,20 @@ from hardlook.errors import OptionError
 from hardlook.rclicks.training.target_maps import SIGMA, MaskSigma
 
 Precision = Literal["auto", "float32", "bfloat16", "float16"]
-# Side of the smallest grid: its last stage has a 32nd of it, and a batch norm over one cell of one sample fails.
-SMALLEST = 64
+# In pixels: the last stage has a 32nd of the input's side, and a batch norm over one cell of one sample fails.
+MIN_SIZE = 64
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
     """What the final weights depend on, beside the samples and the architecture.
 
-    Adam at `lr` with batches of `batch`, over `epochs`; the rate rises for the share `warm_up` of the steps and falls
-    to 0 along a cosine. `backbone_rate` multiplies the rate of the backbone: with ImageNet weights at the start, .1
-    keeps more of them. `clip` bounds the gradient's length (None: no bound): from random weights the published rate
-    can diverge. `size` is the grid, `flip` mirrors half of the samples, `sigma` and `mask_sigma` are those of the
-    click maps. `precision`: auto is bfloat16 (or float16 with a scaler) on a GPU and float32 elsewhere.
+    Adam with learning rate `lr` and batches of `batch` samples, over `epochs`; the rate rises linearly over the share
+    `warm_up` of the steps and falls to 0 along a cosine. `backbone_rate` multiplies the rate of the backbone: below 1,
+    ImageNet weights change less. `clip` is the maximum norm of the gradient (None: no clipping): from random weights,
+    training at the published rate can diverge. `size` is the side of the input in pixels, `flip` mirrors half of the
+    samples, `sigma` and `mask_sigma` are those of the click maps. `precision`: auto is bfloat16 (or float16 with a
+    scaler) on a GPU and float32 elsewhere.
     """
 
     epochs: int = 20
@@ -55,17 +56,17 @@ class TrainingSettings:
             "mask_sigma": (self.mask_sigma in get_args(MaskSigma), f"one of {', '.join(get_args(MaskSigma))}"),
             "precision": (self.precision in get_args(Precision), f"one of {', '.join(get_args(Precision))}"),
         }
-        for name, (holds, expected) in checks.items():
-            if not holds:
+        for name, (is_valid, expected) in checks.items():
+            if not is_valid:
                 raise OptionError(f"{name} {getattr(self, name)!r}", remedy=f"{name} is {expected}")
-        if self.size < SMALLEST:
+        if self.size < MIN_SIZE:
             what = f"a grid of {self.size} pixels leaves the network's last stage nothing to normalise over"
-            raise OptionError(what, remedy=f"size is at least {SMALLEST}")
+            raise OptionError(what, remedy=f"size is at least {MIN_SIZE}")
 
 
-def learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:
-    """The rate of step `step` of `steps`, from 0."""
-    rising = int(settings.warm_up * steps)
-    if step < rising:
-        return settings.lr * ((step + 1) / rising)
-    return settings.lr * 0.5 * (1 + math.cos(math.pi * (step - rising) / (steps - rising)))
+def compute_learning_rate(settings: TrainingSettings, step: int, steps: int) -> float:
+    """The learning rate at step `step` (from 0) of `steps`."""
+    warm_up_steps = int(settings.warm_up * steps)
+    if step < warm_up_steps:
+        return settings.lr * ((step + 1) / warm_up_steps)
+    return settings.lr * 0.5 * (1 + math.cos(math.pi * (step - warm_up_steps) / (steps - warm_up_steps)))

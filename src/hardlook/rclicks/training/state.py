@@ -23,6 +23,7 @@ from hardlook.errors import ChangedRun
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.networks.clickability import NAME, read_header, write_tensors
 from hardlook.networks.loading import load_state_dict
+from hardlook.reading import reading
 
 if TYPE_CHECKING:
     from torch import nn
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 BEST, LAST, HISTORY = NAME, "last.safetensors", "history.jsonl"
 HEADER = "hardlook-clickability-training"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_REMEDY = "train in another folder, or delete this one to start again"
 
 
 @dataclass(frozen=True)
@@ -56,24 +58,24 @@ def save_state(
 
 def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: Mapping[str, Any]) -> TrainingProgress:
     """Put the saved state into network and optimizer; an error where the file is of another training."""
-    header = json.loads(read_header(path).get(HEADER, "{}"))
-    before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
-    changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
-    if changed:
-        what = f"the folder holds another training: {', '.join(changed)} differ"
-        raise ChangedRun(what, file=path, remedy="train in another folder, or delete this one to start again")
-    tensors = load_state_dict(path).state
-    parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
-    network.load_state_dict(parts)
-    # Adam numbers parameters in the order of its groups, which need not be the network's.
-    ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
-    moments = {
-        ordered.index(id(parameter)): {moment: tensors[f"adam.{moment}.{name}"] for moment in MOMENTS}
-        for name, parameter in network.named_parameters()
-        if f"adam.step.{name}" in tensors
-    }
-    optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
-    return TrainingProgress(**header["reached"])
+    with reading(path, "the file does not hold the state of a training", remedy=_REMEDY):
+        header = json.loads(read_header(path).get(HEADER, "{}"))
+        before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
+        changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+        if changed:
+            raise ChangedRun(f"the folder holds another training: {', '.join(changed)} differ", remedy=_REMEDY)
+        tensors = load_state_dict(path).state
+        parts = {key.removeprefix("network."): value for key, value in tensors.items() if key.startswith("network.")}
+        network.load_state_dict(parts)
+        # Adam numbers parameters in the order of its groups, which need not be the network's.
+        ordered = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+        moments = {
+            ordered.index(id(parameter)): {moment: tensors[f"adam.{moment}.{name}"] for moment in MOMENTS}
+            for name, parameter in network.named_parameters()
+            if f"adam.step.{name}" in tensors
+        }
+        optimizer.load_state_dict({"state": moments, "param_groups": optimizer.state_dict()["param_groups"]})
+        return TrainingProgress(**header["reached"])
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,9 @@ def read_history(path: Path) -> tuple[EpochRecord, ...]:
     """All epochs; a last line that a killed run left unfinished does not count."""
     if not path.is_file():
         return ()
-    return tuple(EpochRecord(**json.loads(line)) for line in path.read_text(encoding="utf-8").split("\n")[:-1] if line)
+    with reading(path, "not the history of a training", remedy=_REMEDY):
+        lines = path.read_text(encoding="utf-8").split("\n")[:-1]
+        return tuple(EpochRecord(**json.loads(line)) for line in lines if line)
 
 
 def cut_history(path: Path, epochs: int) -> tuple[EpochRecord, ...]:

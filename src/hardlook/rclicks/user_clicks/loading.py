@@ -167,7 +167,8 @@ def join_clicks(
         raise DataError(f"no stem of the file can be used: {why or 'the file is empty'}", file=file, remedy=remedy)
     left_out = _list_left_out(names)
     if table.clipped:
-        left_out.append(LeftOut("clicks outside of their image", table.clipped, "moved to its edge and kept"))
+        note = LeftOut("clicks outside of their image", table.clipped, "moved to its edge", kept=True)
+        left_out.append(note)
     return sources, left_out
 
 
@@ -255,10 +256,13 @@ def note_unread(unread: Unread, done: str = "read") -> LeftOut:
 
 def build_left_out_section(title: str, left_out: Sequence[LeftOut], *blocks: Block) -> Section:
     """A section with a table of what was left out, and the `blocks` after it."""
-    rows = [(note.what, note.count, note.why, ", ".join(note.examples)) for note in left_out]
-    if not rows:
-        return Section(title, "Nothing was left out.", blocks)
-    return Section(title, "", (Table("Left out", "", ("what", "count", "why", "for example"), rows), *blocks))
+    columns = ("what", "count", "why", "for example")
+    tables = []
+    for name, caption, kept in (("Left out", "", False), ("Noted", "These are in the numbers.", True)):
+        rows = [(one.what, one.count, one.why, ", ".join(one.examples)) for one in left_out if one.kept == kept]
+        tables += [Table(name, caption, columns, rows)] if rows else []
+    text = "" if any(not one.kept for one in left_out) else "Nothing was left out."
+    return Section(title, text, (*tables, *blocks))
 
 
 def _format_examples(unread: Unread) -> tuple[str, ...]:

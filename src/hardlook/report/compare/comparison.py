@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hardlook.errors import OptionError
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import Score
+from hardlook.harness.stats.intervals import Method
 from hardlook.harness.stats.ranking import Standing, rank_models
 from hardlook.harness.stats.resampling import check_probability
 from hardlook.report.compare.differences import (
@@ -27,10 +29,10 @@ from hardlook.report.compare.differences import (
 from hardlook.report.compare.model_names import name_models
 from hardlook.report.compare.paired_tallies import (
     PairedTally,
+    check_same_scores,
     describe_costly_swaps,
     pair_tallies,
     plan_swaps,
-    summarize_replicates,
 )
 from hardlook.report.compare.shared_units import (
     SharedUnits,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
     from hardlook.harness.tally import Tally
 
 RESAMPLES = 2_000
+"""At least so many: fewer make the bounds of percentile intervals depend on the draws."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class Comparison:
 
     `differences` has each pair in the order of `models`, every score and slice. `standings` has the headline scores.
     `scores` are those of each model on the shared units. Without tallies `differences` and `standings` are empty.
+    `seeds` counts the runs of each model, where some have several.
     """
 
     benchmark: Benchmark
@@ -65,6 +69,8 @@ class Comparison:
     swaps: int = 0
     resamples: int = 0
     seed: int = 0
+    interval: Method = "jackknife"
+    seeds: tuple[int, ...] = ()
 
     @property
     def headline(self) -> tuple[Difference, ...]:
@@ -94,38 +100,52 @@ def read_runs(folders: Sequence[Path], changes: dict[str, Any] | None = None) ->
 
 
 def compare_runs(
-    runs: Sequence[ScoredRun],
+    runs: Sequence[ScoredRun | Sequence[ScoredRun]],
     *,
     names: Sequence[str] | None = None,
     swaps: int | None = None,
-    resamples: int | None = None,
+    resamples: int = RESAMPLES,
     alpha: float = 0.05,
     seed: int = 0,
+    interval: Method = "jackknife",
     show_progress: Callable[[int, int], Any] | None = None,
 ) -> Comparison:
-    """Compare every pair of runs in every score and slice.
+    """Compare every pair of models in every score and slice.
 
-    `names` are those of the models, by default their own. `swaps` None takes as many as the scores afford and the
-    headline needs (see `plan_swaps`). `resamples` None takes those of the runs' options. Intervals are of level
-    1 - `alpha`. `show_progress` is called with the number of swaps made and their total. Without tallies a benchmark
-    has no differences: the comparison holds the scores side by side and a note.
+    A model is one run, or a list of runs of one method trained with several seeds: its scores are then the means over
+    the runs, and intervals and tests cover the seeds, too. `names` are those of the models, by default their own.
+    `swaps` None takes as many as the scores afford and the headline needs (see `plan_swaps`). `interval` is jackknife
+    or percentile, of level 1 - `alpha`. `show_progress` is called with the number of swaps made and their total.
+    Without tallies a benchmark has no differences: the comparison holds the scores side by side and a note.
     """
     check_probability(alpha, "alpha")
-    models = name_models(runs, names)
-    check_comparable(runs, models)
-    units = find_shared_units(runs, models)
+    groups = [one if isinstance(one, Sequence) else (one,) for one in runs]
+    models = name_models([group[0] for group in groups], names)
+    seeds = tuple(map(len, groups)) if any(len(group) > 1 for group in groups) else ()
+    runs = [run for group in groups for run in group]
+    each = [
+        f"{model}, run {place + 1}" if len(group) > 1 else model
+        for model, group in zip(models, groups, strict=True)
+        for place in range(len(group))
+    ]
+    if len(models) < 2:
+        raise OptionError("a comparison needs at least two models, got one", remedy="give the runs of several models")
+    check_comparable(runs, each)
+    units = find_shared_units(runs, each)
     benchmark = runs[0].benchmark
-    notes = [*units.describe(), *describe_differing_settings(runs, models)]
+    notes = [*units.describe(), *describe_differing_settings(runs, each), *describe_seeds(models, seeds)]
     if benchmark.tallies is None:
         notes.append(
             f"The benchmark {benchmark.card.name} does not say what its scores are made from (it has no tallies), so "
             "there are no differences and no tests: the scores of each run are listed side by side, each over its own "
             "units."
         )
-        scores = {model: run.scorecard.scores for model, run in zip(models, runs, strict=True)}
-        return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha)
-    resamples = _get_resamples(runs) if resamples is None else resamples
-    by_tally = list(zip(*_build_tallies(runs, units, benchmark), strict=True))
+        scores = {model: group[0].scorecard.scores for model, group in zip(models, groups, strict=True)}
+        return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha, seeds=seeds)
+    by_tally = [
+        join_seeds(tallies, list(map(len, groups)))
+        for tallies in zip(*_build_tallies(runs, units, benchmark), strict=True)
+    ]
     card, headline = benchmark.card, list_headline_names(benchmark.card)
     first = [tallies[0] for tallies in by_tally]
     tests = math.comb(len(models), 2) * sum(
@@ -142,7 +162,9 @@ def compare_runs(
             show_progress(done, total)
 
     paired = [
-        pair_tallies(tallies, plan=plan, resamples=resamples, level=1 - alpha, seed=seed, advance=advance)
+        pair_tallies(
+            tallies, plan=plan, resamples=resamples, level=1 - alpha, seed=seed, advance=advance, method=interval
+        )
         for tallies, plan in zip(by_tally, plans, strict=True)
     ]
     raw = [one for tally in paired for one in compute_differences(tally, models, headline)]
@@ -150,7 +172,7 @@ def compare_runs(
     notes += [*describe_costly_swaps(first, swaps, plans), *describe_insufficient_swaps(differences, alpha)]
     standings = _rank_models(differences, models, card)
     scores = {model: tuple(_build_scores(paired, place)) for place, model in enumerate(models)}
-    method = (alpha, max(plan.swaps for plan in plans), resamples, seed)
+    method = (alpha, max(plan.swaps for plan in plans), resamples, seed, interval, seeds)
     return Comparison(benchmark, models, units, differences, standings, tuple(notes), scores, *method)
 
 
@@ -163,11 +185,34 @@ def get_model_values(differences: Sequence[Difference]) -> dict[str, float]:
     return values
 
 
-def _get_resamples(runs: Sequence[ScoredRun]) -> int:
-    """The largest number of resamples of the runs' options, or of the runs as they were made."""
-    chosen = max(getattr(run.options, "resamples", 0) for run in runs)
-    made = (run.manifest.get("options", {}).get("resamples") or 0 for run in runs)
-    return chosen or int(max(made)) or RESAMPLES
+def join_seeds(tallies: Sequence[Tally], seeds: Sequence[int]) -> list[Tally]:
+    """One tally of each model, from those of its runs, `seeds` of them one after the other."""
+    from hardlook.harness.tally import SeedTally
+
+    check_same_scores(tallies)
+    joined: list[Tally] = []
+    for end, count in zip(np.cumsum(seeds).tolist(), seeds, strict=True):
+        joined.append(tallies[end - 1] if count == 1 else SeedTally(tuple(tallies[end - count : end])))
+    return joined
+
+
+def describe_seeds(models: Sequence[str], seeds: Sequence[int]) -> list[str]:
+    """What the intervals cover where models have several runs, and which model has one only.
+
+    >>> describe_seeds(["ant", "bee"], [3, 1])[1]
+    'Warning: bee has one run: how much its scores vary with its seed is unknown, and not in its intervals.'
+    """
+    if not seeds:
+        return []
+    runs = ", ".join(f"{model}: {count}" for model, count in zip(models, seeds, strict=True))
+    notes = [f"Scores are means over runs of several seeds ({runs}); intervals and tests cover the seeds as well."]
+    for model, count in zip(models, seeds, strict=True):
+        if count == 1:
+            notes.append(
+                f"Warning: {model} has one run: how much its scores vary with its seed is unknown, and not in its "
+                "intervals."
+            )
+    return notes
 
 
 def _build_tallies(runs: Sequence[ScoredRun], units: SharedUnits, benchmark: Any) -> list[list[Tally]]:
@@ -185,9 +230,9 @@ def _build_scores(paired: Sequence[PairedTally], place: int) -> list[Score]:
     """The scores of one model on the shared units, with their own intervals."""
     scores = []
     for tally in paired:
-        _, low, high = summarize_replicates(tally.replicates[place], tally.level)
+        _, low, high = tally.summarize_score(place)
         for column, entry in enumerate(tally.entries[place]):
-            clusters = tally.clusters if entry.clusters is None else entry.clusters
+            clusters = tally.count_clusters(entry)
             interval = tally.make_interval(low[column], high[column], clusters)
             value = float(tally.values[place, column])
             if entry.n:

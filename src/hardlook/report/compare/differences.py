@@ -45,11 +45,12 @@ Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefine
 class Difference:
     """Score of `first` minus score of `second` on the same units; `slice` is empty over all of them.
 
-    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is that of the permutation test and
-    `adjusted` the same after Holm's correction within `family`; NaN where no comparison was made. `n` counts units; the
-    interval says how many clusters there are and what they are. `units_needed` is in clusters: infinite where the
-    models agree, NaN where it is unknown. `verdict` is for `first` against `second` and takes the score's direction
-    into account. `swaps` counts the swaps behind `p_value`: random ones, or every possible one where `exact`.
+    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is the larger one of the
+    permutation test and of the t test behind the interval, `adjusted` the same after Holm's correction within `family`;
+    NaN where no comparison was made. `n` counts units; the interval says how many clusters there are and what they are.
+    `units_needed` is in clusters: infinite where the models agree, NaN where it is unknown. `verdict` is for `first`
+    against `second` and takes the score's direction into account. `swaps` counts the swaps of the permutation test:
+    random ones, or every possible one where `exact`.
     """
 
     name: str
@@ -118,13 +119,14 @@ def name_family(name: str, where: Mapping[str, str], headline: Sequence[str]) ->
 
 def compute_differences(paired: PairedTally, models: Sequence[str], headline: Sequence[str]) -> Iterator[Difference]:
     """Every entry and pair of a tally, not yet corrected and without a verdict; entries of no units are left out."""
-    for (i, j), p_values in paired.p_values.items():
+    for i, j in paired.p_values:
+        p_values = paired.find_p_values(i, j)
         error, low, high = paired.summarize_difference(i, j)
         for column, (entry, other) in enumerate(zip(paired.entries[i], paired.entries[j], strict=True)):
             if not (entry.n or other.n):
                 continue
             # What only one of the models has still moves the difference.
-            clusters = max(paired.clusters if one.clusters is None else one.clusters for one in (entry, other))
+            clusters = max(paired.count_clusters(one) for one in (entry, other))
             first, second = float(paired.values[i, column]), float(paired.values[j, column])
             yield Difference(
                 name=entry.name,

@@ -32,14 +32,17 @@ PAGE, NUMBERS = "comparison.html", "comparison.json"
 
 def write_comparison(
     comparison: Comparison,
-    runs: Sequence[ScoredRun],
+    runs: Sequence[ScoredRun | Sequence[ScoredRun]],
     page: Path,
     *,
     examples: int = EXAMPLES,
     summary: str = "",
     more: Sequence[Any] = (),
 ) -> dict[str, Any]:
-    """Write the page, and the numbers beside it; return the numbers. `more` are sections that come last."""
+    """Write the page, and the numbers beside it; return the numbers. `more` are sections that come last.
+
+    `runs` are those that were compared; of a model with several the first one shows the single units.
+    """
     from hardlook.harness.runs.folder import write_atomically
     from hardlook.report.compare.report import build_sections
     from hardlook.report.compare.units import choose_shown_models, compute_unit_qualities, count_units, load_pictures
@@ -47,9 +50,14 @@ def write_comparison(
     from hardlook.report.run_report import list_shown_units
 
     card, models = comparison.benchmark.card, comparison.models
+    groups = [one if isinstance(one, Sequence) else (one,) for one in runs]
+    runs = [group[0] for group in groups]
     qualities = compute_unit_qualities(runs, models, comparison.units.ids)
     counts = [count_units(qualities, *pair) for pair in combinations(models, 2)] if qualities else []
     document = build_document(comparison, runs, counts)
+    for entry, group in zip(document["models"], groups, strict=True):
+        if len(group) > 1:
+            entry["folders"] = [str(run.folder.path) for run in group]
     sections = [*build_sections(comparison, runs, qualities, examples=examples), *more]
     shown = list_shown_units(sections) if qualities else []
     wanted = {unit: choose_shown_models(qualities, unit) for unit in shown} if qualities else {}
@@ -90,6 +98,7 @@ def build_document(
             "level": 1 - comparison.alpha,
             "swaps": comparison.swaps,
             "resamples": comparison.resamples,
+            "interval": comparison.interval,
             "seed": comparison.seed,
             "units": {"shared": len(comparison.units.ids), "same": comparison.units.same, **units},
             "notes": list(comparison.notes),

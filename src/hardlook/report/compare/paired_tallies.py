@@ -15,19 +15,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import RunError
 from hardlook.harness.stats.bootstrap import apply_statistic
-from hardlook.harness.stats.intervals import Interval
+from hardlook.harness.stats.intervals import Interval, Method, too_often_undefined
+from hardlook.harness.stats.jackknife import Spread, SpreadMeter, add_variances, jackknife_bounds
 from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, count_swaps, draw_swaps, is_exact
 from hardlook.harness.stats.resampling import draw_multiplicities
-from hardlook.harness.tally import Entry, SumTally, Tally
+from hardlook.harness.tally import Entry, SeedTally, SumTally, Tally, is_costly, leave_clusters_out
 from hardlook.randomness import generator
 from hardlook.report.formatting import pluralize
 
@@ -47,11 +48,6 @@ class SwapPlan:
     def count_swaps(self, clusters: int) -> int:
         """The number of swaps that are made for this number of clusters."""
         return count_swaps(clusters, self.swaps, self.exact_up_to)
-
-
-def is_costly(tally: Tally) -> bool:
-    """Whether the tally declares that each weighting of its units takes long."""
-    return bool(getattr(tally, "costly", False))
 
 
 def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: float) -> SwapPlan:
@@ -96,16 +92,59 @@ class PairedTally:
     resampled: str
     swaps: int
     exact: bool
+    spreads: Mapping[Pair, Spread] = field(default_factory=dict)
+    method: Method = "percentile"
 
     def summarize_difference(self, i: int, j: int) -> tuple[Numbers, Numbers, Numbers]:
         """Standard error, low and high of the difference of models i and j, each (entries,); NaN where unknown."""
         with np.errstate(invalid="ignore"):
             difference = self.replicates[i] - self.replicates[j]
-        return summarize_replicates(difference, self.level)
+            value = self.values[i] - self.values[j]
+        first, second = (np.array([entry.range for entry in self.entries[place]]).reshape(-1, 2) for place in (i, j))
+        return self._summarize(
+            difference, value, (i, j), np.stack([first[:, 0] - second[:, 1], first[:, 1] - second[:, 0]], axis=1)
+        )
+
+    def summarize_score(self, i: int) -> tuple[Numbers, Numbers, Numbers]:
+        """Standard error, low and high of the scores of model i, each (entries,); NaN where unknown."""
+        return self._summarize(self.replicates[i], self.values[i], (i, i), [entry.range for entry in self.entries[i]])
+
+    def _summarize(
+        self, replicates: Numbers, values: Numbers, pair: Pair, ranges: ArrayLike
+    ) -> tuple[Numbers, Numbers, Numbers]:
+        error, low, high = summarize_replicates(replicates, self.level)
+        spread = self.spreads.get(pair)
+        if spread is None or not len(replicates):
+            return error, low, high
+        undefined = np.isnan(low)
+        rests_on = [
+            max(self.count_clusters(self.entries[place][column]) for place in pair) for column in range(len(values))
+        ]
+        low, high = jackknife_bounds(values, spread, self.level, ranges, rests_on)
+        error = np.where(np.isfinite(spread.standard_error), spread.standard_error, error)
+        return error, np.where(undefined, np.nan, low), np.where(undefined, np.nan, high)
+
+    def count_clusters(self, entry: Entry) -> int:
+        """How many clusters a score rests on."""
+        return self.clusters if entry.clusters is None else entry.clusters
+
+    def find_p_values(self, i: int, j: int) -> Numbers:
+        """(entries,): of each score the larger p-value of the swaps and of the spread; NaN where it was not tested.
+
+        Swaps test whether two models are exchangeable in every cluster. Two models can differ in their spread and not
+        in their score, and with few or large clusters the swaps then find a difference too often; the t test of the
+        spread does not rest on that assumption. A difference must pass both.
+        """
+        swapped = self.p_values[i, j]
+        spread = self.spreads.get((i, j))
+        if spread is None:
+            return swapped
+        tested = spread.p_values(self.values[i] - self.values[j])
+        return np.where(np.isnan(tested), swapped, np.maximum(swapped, tested))
 
     def make_interval(self, low: float, high: float, clusters: int) -> Interval | None:
         """The interval with these bounds; None where one is NaN or there are fewer than two clusters."""
-        interval = Interval(float(low), float(high), self.level, "percentile", clusters, self.resampled)
+        interval = Interval(float(low), float(high), self.level, self.method, clusters, self.resampled)
         return interval if clusters > 1 and interval.defined else None
 
 
@@ -117,8 +156,12 @@ def pair_tallies(
     level: float,
     seed: int,
     advance: Callable[[int], None] | None = None,
+    method: Method = "percentile",
 ) -> PairedTally:
-    """Compare the tallies of several models on the same units; `advance` is called with each number of swaps made."""
+    """Compare the tallies of several models on the same units; `advance` is called with each number of swaps made.
+
+    `method` is that of the intervals: "jackknife" or "percentile". Only with the first is there a test of the spread.
+    """
     check_same_scores(tallies)
     first = tallies[0]
     n, exact = first.clusters.n, is_exact(first.clusters.n, plan.exact_up_to)
@@ -146,7 +189,30 @@ def pair_tallies(
         resampled=first.resampled,
         swaps=plan.count_swaps(n),
         exact=exact,
+        spreads=measure_spreads(tallies, values, pairs) if method == "jackknife" else {},
+        method=method,
     )
+
+
+def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[Pair]) -> dict[Pair, Spread]:
+    """How much the scores of each model, under (i, i), and the difference of each pair change without each cluster.
+
+    Runs of several seeds add the variance from seed to seed, which leaving clusters out cannot show.
+    """
+    if not tallies[0].clusters.can_vary:
+        return {}
+    sizes, blocks = leave_clusters_out(tallies)
+    meters = {(i, i): SpreadMeter(values[i], sizes) for i in range(len(tallies))}
+    with np.errstate(invalid="ignore"):
+        meters |= {(i, j): SpreadMeter(values[i] - values[j], sizes) for i, j in pairs}
+        for block in blocks:
+            for (i, j), meter in meters.items():
+                meter.add(block[i] if i == j else block[i] - block[j])
+    seeds = {place: one.measure_seeds() for place, one in enumerate(tallies) if isinstance(one, SeedTally)}
+    return {
+        pair: add_variances(meter.measure(), [seeds[place] for place in sorted(set(pair)) if place in seeds])
+        for pair, meter in meters.items()
+    }
 
 
 def check_same_scores(tallies: Sequence[Tally]) -> None:
@@ -182,6 +248,7 @@ def summarize_replicates(replicates: Numbers, level: float) -> tuple[Numbers, Nu
         defined = replicates[np.isfinite(replicates[:, column]), column]
         if len(defined) > 1:
             error[column] = defined.std(ddof=1)
+        if len(defined) > 1 and not too_often_undefined(len(replicates) - len(defined), len(replicates), level):
             low[column], high[column] = np.quantile(defined, quantiles)
     return error, low, high
 
@@ -218,7 +285,7 @@ def _make_sum_swapper(tallies: Sequence[Any], pairs: Sequence[Pair]) -> Differen
             remedy="compare runs of the same data with the same options and the same vocabulary",
         )
     sums = [tally.cluster_sums for tally in tallies]
-    totals = [one.sum(axis=0)[None] for one in sums]
+    totals = [tally.totals[None] for tally in tallies]
     against_first = [one - sums[0] for one in sums[1:]]
 
     def differences(mask: Numbers) -> dict[Pair, Numbers]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 EXAMPLES = 5
 
 # Options that change the intervals, not the scores.
-INTERVAL_OPTIONS = {"resamples", "level"}
+INTERVAL_OPTIONS = {"resamples", "level", "interval"}
 
 # The suffix in `run.json` of the names of data whose every byte was hashed.
 EVERY_BYTE = " (every byte)"

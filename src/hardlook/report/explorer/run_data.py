@@ -16,6 +16,7 @@ from hardlook.harness.options import parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
 from hardlook.harness.sections import Picture
+from hardlook.reading import reading
 from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
 from hardlook.report.explorer.run_index import FRESH_SECONDS, ListedRun, RunIndex
 from hardlook.report.explorer.run_records import RunState, load_record_frame, read_run_state, read_whole_record
@@ -136,7 +137,8 @@ class RunData:
 
     def _read_state(self, listed: ListedRun) -> RunState:
         benchmark = self.benchmark(listed)
-        options = parse_options(benchmark.options, listed.manifest["options"])
+        with reading(listed.folder.manifest_path, "the run's options cannot be used", remedy="restore its run.json"):
+            options = parse_options(benchmark.options, listed.manifest["options"])
         return read_run_state(listed.folder, benchmark, options, listed.manifest["answers"]["fingerprint"], self.root)
 
 

@@ -7,7 +7,6 @@ lead out of the folder is not opened.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import threading
 import time
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hardlook.errors import HardlookError
+from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.report.formatting import format_number
 
@@ -152,11 +152,11 @@ def _find_manifest_problem(manifest: dict[str, Any]) -> str:
 
 def _read_scores(folder: RunFolder) -> tuple[tuple[ScoreRow, ...], int | None]:
     try:
-        document = json.loads(folder.scores_path.read_text(encoding="utf-8"))
+        document = parse_checked_json(folder.scores_path.read_text(encoding="utf-8"))
         rows = [row for row in document["scores"] if not row["slice"] and row["value"] is not None]
         scores = tuple((str(row["name"]), float(row["value"]), *_get_bounds(row["interval"])) for row in rows)
         return scores, int(document["units"]["scored"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         # A run without scores can still be opened: its page says that there are none.
         return (), None
 

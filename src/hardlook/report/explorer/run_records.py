@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook import fingerprints
-from hardlook.errors import HardlookError, RunError
+from hardlook.errors import DamagedFile, HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.records import Record
 from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.record_store import read_part_content
 from hardlook.harness.runs.sessions import code_fingerprint
+from hardlook.reading import reading
 from hardlook.report.explorer.query import Field, list_fields
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def load_record_frame(state: RunState) -> pl.DataFrame:
     import polars as pl
 
     cached = get_cache_folder() / f"{state.fingerprint}.parquet"
-    with contextlib.suppress(OSError, pl.exceptions.PolarsError):
+    with contextlib.suppress(OSError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         frame = pl.read_parquet(cached)
         cached.touch()
         return _encode_texts(frame, state.fields)
@@ -110,11 +112,13 @@ def build_record_frame(state: RunState) -> pl.DataFrame:
     kinds = {**state.benchmark.schema.polars_schema(), PART: pl.UInt32(), ROW: pl.UInt32()}
     columns = [*(field.key for field in state.fields), PART, ROW]
     empty = pl.DataFrame(schema={name: kinds.get(name, pl.Float64()) for name in columns})
-    frames = [
-        _add_qualities(records, state).select(columns) for records in _iterate_chunks(state, _locate_units(state))
-    ]
-    # NaN would sort as the largest number; null means no value.
-    return pl.concat([empty, *frames]).with_columns(pl.selectors.float().fill_nan(None)).sort("unit")
+    what, remedy = "the records have other types than they are written with", "`hardlook verify` names the part"
+    with reading(state.folder.records_path.name, what, remedy=remedy, kind=RunError):
+        frames = [
+            _add_qualities(records, state).select(columns) for records in _iterate_chunks(state, _locate_units(state))
+        ]
+        # NaN would sort as the largest number; null means no value.
+        return pl.concat([empty, *frames]).with_columns(pl.selectors.float().fill_nan(None)).sort("unit")
 
 
 def _locate_units(state: RunState) -> pl.DataFrame:
@@ -178,10 +182,18 @@ def _encode_texts(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
 def _read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
     import polars as pl
 
+    with reading(
+        path.name, "a part of the records cannot be read", remedy="`hardlook verify` repairs it", kind=RunError
+    ):
+        return pl.read_parquet(_read_content(path), columns=list(columns))
+
+
+def _read_content(path: Path) -> bytes:
+    """The bytes of a part, whose error names no folder: pages show it."""
     try:
-        return pl.read_parquet(path, columns=list(columns))
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise RunError(f"a part of the records cannot be read ({type(error).__name__})", file=path.name) from error
+        return read_part_content(path)
+    except DamagedFile as error:
+        raise RunError(error.what, file=path.name, remedy="`hardlook verify` repairs it") from None
 
 
 def _drop_oldest(folder: Path) -> None:
@@ -196,10 +208,10 @@ def read_whole_record(state: RunState, row: Mapping[str, Any]) -> Record:
 
     path = state.paths[row[PART]]
     columns = ["unit", *(column.name for column in state.benchmark.schema.columns)]
-    try:
-        rows = pl.scan_parquet(path).slice(row[ROW], 1).select(columns).collect().to_dicts()
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise RunError("the part of the records that holds this unit cannot be read any more") from error
+    what = "the part of the records that holds this unit cannot be read any more"
+    with reading(path.name, what, remedy="`hardlook verify` repairs it", kind=RunError):
+        content = io.BytesIO(_read_content(path))
+        rows = pl.scan_parquet(content).slice(row[ROW], 1).select(columns).collect().to_dicts()
     if not rows or rows[0]["unit"] != row["unit"]:
         raise RunError("the records have changed since this page was loaded", remedy="load the page again")
     return rows[0]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import hardlook
 from hardlook.errors import DataError
 from hardlook.harness import scorecard
-from hardlook.harness.scorecard import Score, Scorecard
+from hardlook.harness.scorecard import Score, Scorecard, note_to_json
 from hardlook.harness.sections import (
     Block,
     CurveChart,
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "hardlook.export/1"
 
+_MORE = ("reading", "comparable", "standard_error", "undefined", "rests_on", "reason")
 # From the keys of an interval in a score row to those in scores.json.
 _INTERVAL = {name: name for name in ("low", "high", "level", "method", "resampled")} | {"resampled_n": "n"}
 _POINT = ("line", "x", "y", "low", "high")
@@ -60,7 +61,8 @@ def build_document(scored: ScoredRun) -> dict[str, Any]:
             "units": manifest["answers"]["parts"].get("units"),
         },
         "units": asdict(scorecard.units),
-        "left_out": [to_json_value(asdict(left)) for left in scorecard.left_out],
+        "left_out": [to_json_value(note_to_json(left)) for left in scorecard.left_out],
+        "noted": [to_json_value(note_to_json(left)) for left in scorecard.noted],
         "scores": [build_score_row(score, titles.get(score.name, score.name)) for score in scorecard.scores],
         "failures": scored.failures.select("unit", "stage", "error", "at").to_dicts(),
         "sections": build_section_data(sections),
@@ -111,9 +113,8 @@ def build_score_row(score: Score, title: str) -> dict[str, Any]:
     """
     interval = {key: getattr(score.interval, field, None) for key, field in _INTERVAL.items()}
     row = {"name": score.name, "title": title, "slice": dict(score.slice), "value": score.value, "n": score.n}
-    fields: dict[str, Any] = to_json_value(
-        {**row, **interval, "reading": score.reading, "comparable": score.comparable}
-    )
+    more = {name: getattr(score, name) for name in _MORE}
+    fields: dict[str, Any] = to_json_value({**row, **interval, **more, "rests_on": dict(score.rests_on)})
     return fields
 
 
@@ -133,7 +134,7 @@ def read_scorecard(document: Mapping[str, Any]) -> Scorecard:
         "version": document["benchmark"]["version"],
         "model": document["model"]["name"],
         "scores": [_restore_score(row) for row in document["scores"]],
-        **{key: document[key] for key in ("readings", "left_out", "units")},
+        **{key: document[key] for key in ("readings", "left_out", "noted", "units") if key in document},
     }
     return Scorecard.from_json(dump_json(kept))
 
@@ -141,7 +142,8 @@ def read_scorecard(document: Mapping[str, Any]) -> Scorecard:
 def _restore_score(row: Mapping[str, Any]) -> dict[str, Any]:
     """The row as in scores.json, where an interval is an object."""
     interval = None if row["method"] is None else {field: row[key] for key, field in _INTERVAL.items()}
-    return {key: row[key] for key in ("name", "value", "n", "slice", "reading", "comparable")} | {"interval": interval}
+    names = ("name", "value", "n", "slice", *_MORE)
+    return {key: row[key] for key in names if key in row} | {"interval": interval}
 
 
 @dataclass(frozen=True)

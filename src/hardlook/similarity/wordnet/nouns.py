@@ -1,6 +1,6 @@
 """The nouns of WordNet 3.0: 82,115 synsets, their words, glosses, counts and hypernyms.
 
-A synset is a number 0..82114, its rank by offset. Texts are loaded on first use. The files in `data/` beside this
+A synset is an index 0..82114, its rank by offset. Texts are loaded on first use. The files in `data/` beside this
 module are built by tools/build_wordnet.py.
 
 >>> nouns = load_nouns()
@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from hardlook.errors import OptionError
 from hardlook.similarity.graph_measures import HypernymGraph
 
-# WordNet's own rules for nouns, as its morphy(7) gives them: an ending and what takes its place.
+# WordNet's rules for plurals, from its manual page morphy(7): an ending and what replaces it.
 PLURAL_ENDINGS = (
     ("s", ""), ("ses", "s"), ("ves", "f"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("men", "man"),
     ("ies", "y"),
@@ -67,7 +67,7 @@ class Nouns:
 
     def lemmas(self, index: int) -> tuple[str, ...]:
         """The words of a synset as WordNet writes them, most common first: `_` for spaces, capitals kept."""
-        return tuple(self._lemma_lines[self._check_number(index)].split())
+        return tuple(self._lemma_lines[self._check_index(index)].split())
 
     def name(self, index: int) -> str:
         """The synset's name as nltk has it: its first word, and which of that word's senses it is."""
@@ -75,16 +75,16 @@ class Nouns:
 
     def offset(self, index: int) -> str:
         """The synset's offset in WordNet's own file, as ImageNet writes it: `n` and eight digits."""
-        return f"n{self._offsets[self._check_number(index)]:08d}"
+        return f"n{self._offsets[self._check_index(index)]:08d}"
 
     def gloss(self, index: int) -> str:
         """The synset's gloss: the definition, then examples in quotation marks where it has any."""
-        return self._gloss_lines[self._check_number(index)]
+        return self._gloss_lines[self._check_index(index)]
 
     def sense(self, index: int) -> Sense:
-        """Everything about a synset."""
+        """A synset's name, offset, gloss, lemmas and count."""
         return Sense(
-            self._check_number(index),
+            self._check_index(index),
             self.name(index),
             self.offset(index),
             self.gloss(index),
@@ -98,15 +98,15 @@ class Nouns:
         Case is ignored, and a space, `_`, `-` and nothing are interchangeable, the written one first. Of a
         spelling, the word itself comes first, then its singulars (`glasses`, then `glass`).
         """
-        return tuple(self.sense(index) for index in self._lookup(word))
+        return tuple(self.sense(index) for index in self._find_synsets(word))
 
     def index(self, name_or_offset: str) -> int:
-        """The number of `dog.n.01` (any of its words) or `n02084071`; else an OptionError that lists similar names."""
+        """The index of `dog.n.01` (any of its words) or `n02084071`; an `OptionError` lists similar names."""
         name = name_or_offset.strip()
         if by_offset := _OFFSET.fullmatch(name):
-            place = int(np.searchsorted(self._offsets, int(by_offset[1])))
-            if place < len(self) and self._offsets[place] == int(by_offset[1]):
-                return place
+            index = int(np.searchsorted(self._offsets, int(by_offset[1])))
+            if index < len(self) and self._offsets[index] == int(by_offset[1]):
+                return index
         elif by_name := _NAME.fullmatch("_".join(name.lower().split())):
             senses = self._words.get(by_name[1], [])
             if 1 <= int(by_name[2]) <= len(senses):
@@ -115,7 +115,7 @@ class Nouns:
 
     def hypernym_path(self, index: int) -> tuple[int, ...]:
         """The shortest path from the root down to a synset, both included; of ties, by the hypernym listed first."""
-        path = [self._check_number(index)]
+        path = [self._check_index(index)]
         while len(above := self.graph.hypernyms(path[-1])):
             path.append(int(above[np.argmin(self.graph.min_depth[above])]))
         return tuple(reversed(path))
@@ -127,15 +127,15 @@ class Nouns:
         rank[sorted(range(len(self)), key=self.name)] = np.arange(len(self))
         return rank
 
-    def _check_number(self, index: int) -> int:
-        # -1 is an unknown label elsewhere, and must not become the last synset here.
+    def _check_index(self, index: int) -> int:
+        # -1 stands for an unknown label in other modules, and must not select the last synset.
         if not 0 <= index < len(self):
-            raise IndexError(f"expected a synset's number in 0..{len(self) - 1}, got {index}")
+            raise IndexError(f"expected a synset's index in 0..{len(self) - 1}, got {index}")
         return int(index)
 
-    def _lookup(self, word: str) -> tuple[int, ...]:
-        for spelling in spellings(word):
-            forms = (spelling, *singulars(spelling, self._exceptions))
+    def _find_synsets(self, word: str) -> tuple[int, ...]:
+        for spelling in list_spellings(word):
+            forms = (spelling, *list_singulars(spelling, self._exceptions))
             if found := dict.fromkeys(index for form in forms for index in self._words.get(form, [])):
                 return tuple(found)
         return ()
@@ -144,7 +144,7 @@ class Nouns:
         from difflib import get_close_matches
 
         word = name.lower().split(".")[0]
-        if found := self._lookup(word):
+        if found := self._find_synsets(word):
             return f"{word!r} has {', '.join(self.name(index) for index in found)}"
         neighbours = [other for other in self._words if other[:1] == word[:1] and abs(len(other) - len(word)) < 3]
         near = [self.name(self._words[other][0]) for other in get_close_matches(word, neighbours, n=4)]
@@ -166,13 +166,13 @@ class Nouns:
     def _words(self) -> dict[str, list[int]]:
         """Each word in lower case with its synsets, first sense first."""
         lemmas = " ".join(self._lemma_lines).lower().split()
-        owners = np.repeat(np.arange(len(self)), np.diff(self._first_lemma)).tolist()
+        synsets = np.repeat(np.arange(len(self)), np.diff(self._first_lemma)).tolist()
         words: dict[str, list[int]] = {}
-        for place in np.argsort(self._sense_numbers, kind="stable").tolist():
-            senses = words.setdefault(lemmas[place], [])
+        for i in np.argsort(self._sense_numbers, kind="stable").tolist():
+            senses = words.setdefault(lemmas[i], [])
             # A synset may write one word twice, with and without a capital.
-            if not senses or senses[-1] != owners[place]:
-                senses.append(owners[place])
+            if not senses or senses[-1] != synsets[i]:
+                senses.append(synsets[i])
         return words
 
 
@@ -182,10 +182,10 @@ def load_nouns() -> Nouns:
     return Nouns()
 
 
-def spellings(word: str) -> tuple[str, ...]:
+def list_spellings(word: str) -> tuple[str, ...]:
     """A word in lower case with `_`, then with `-`, then joined; the separators as written come first.
 
-    >>> spellings("Traffic Light"), spellings(" T-shirt")
+    >>> list_spellings("Traffic Light"), list_spellings(" T-shirt")
     (('traffic_light', 'traffic-light', 'trafficlight'), ('t-shirt', 't_shirt', 'tshirt'))
     """
     written = "_".join(word.lower().split())
@@ -194,10 +194,10 @@ def spellings(word: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(variant for variant in variants if variant))
 
 
-def singulars(word: str, exceptions: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+def list_singulars(word: str, exceptions: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
     """The forms a plural may come from: its exceptions where it has any, else all that the endings allow.
 
-    >>> singulars("boxes", {}), singulars("geese", {"geese": ("goose",)})
+    >>> list_singulars("boxes", {}), list_singulars("geese", {"geese": ("goose",)})
     (('boxe', 'box'), ('goose',))
     """
     if word in exceptions:
@@ -209,9 +209,9 @@ def singulars(word: str, exceptions: Mapping[str, tuple[str, ...]]) -> tuple[str
 def read_numbers() -> dict[str, NDArray[Any]]:
     """The arrays of `nouns.npz`, by name.
 
-    A synset's number is its rank by offset. `offset` (n,); `hypernym_count` (n,) and `hypernym`, their numbers one
-    synset after the other; `lemma_count` (n,), and for each lemma in turn `sense_number` (1 is the word's first sense)
-    and `tag_count` (occurrences in the tagged texts).
+    A synset's index is its rank by offset. `offset` (n,); `hypernym_count` (n,) and `hypernym`, the indices of all
+    hypernyms, one synset after the other; `lemma_count` (n,), and for each lemma in turn `sense_number` (1 is the
+    word's first sense) and `tag_count` (occurrences in the tagged texts).
     """
     content = resources.files(__package__).joinpath("data", "nouns.npz").read_bytes()
     with np.load(io.BytesIO(content), allow_pickle=False) as archive:

@@ -17,6 +17,7 @@ from hardlook.errors import DataError
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.association import mutual_information, mutual_information_interval
+from hardlook.harness.verdicts import CANNOT_TELL, judge
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, make_estimate_dot
 from hardlook.toss.published import read_numbers
@@ -25,7 +26,7 @@ from hardlook.toss.tiers.attributes import ATTRIBUTES
 SUCCESS = 0.5
 NEIGHBOURS = 3
 SHUFFLES = 19
-FEWEST = 20
+MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,16 @@ def measure_information(table: pl.DataFrame, *, seed: int = 0, halves: int = 200
     one_shot = table["oss_perf"].to_numpy()
     scored = np.isfinite(one_shot)
     outcome = one_shot > SUCCESS
-    if scored.sum() < FEWEST or len(np.unique(outcome[scored])) < 2:
+    if scored.sum() < MIN_ROWS or len(np.unique(outcome[scored])) < 2:
         what = f"{int(scored.sum())} rows have a one-shot IoU and {int(outcome[scored].sum())} of them exceed {SUCCESS}"
-        remedy = f"{FEWEST} rows are needed, some above and some not; give --run, or a table with oss_perf"
+        remedy = f"{MIN_ROWS} rows are needed, some above and some not; give --run, or a table with oss_perf"
         raise DataError(what, remedy=remedy)
     images = table["image"].to_numpy()
     found, absent = [], []
     for column, name in ATTRIBUTES.items():
         values = table[column].to_numpy()
         known = scored & np.isfinite(values)
-        if known.sum() < FEWEST:
+        if known.sum() < MIN_ROWS:
             absent.append(name)
             continue
         x, y = values[known], outcome[known]
@@ -141,18 +142,18 @@ def describe_information(study: InformationStudy, who: str) -> str:
     silent = [one.attribute for one in study.attributes if not one.above_chance]
     text = (
         f"{who[0].upper()}{who[1:]} finds {100 * study.success:.0f} % of {study.rows} classes in images with an IoU "
-        f"above .5. {first.attribute.capitalize()} says most about which: {format_estimate(first.information, 3)} nats."
+        f"above .5. {first.attribute.capitalize()} has the most information about which: "
+        f"{format_estimate(first.information, 3)} nats."
     )
     if len(silent) == len(study.attributes):
         return f"{text} That is no more than chance: none of the attributes separates success from failure here."
-    if len(study.attributes) > 1:
+    clear = len(study.attributes) == 1
+    if not clear:
         second = study.attributes[1]
-        clear = first.information.interval.low > second.information.interval.high
-        text += (
-            f" It is followed by {second.attribute} with {format_estimate(second.information, 3)}"
-            f"{'.' if clear else '; the two intervals overlap.'}"
-        )
-    if first.attribute == "salience":
+        clear = judge(first.information, second.information.interval.high).side == "above"
+        text += f" It is followed by {second.attribute} with {format_estimate(second.information, 3)}. "
+        text += "The two are apart." if clear else f"{CANNOT_TELL} which of the two says more."
+    if first.attribute == "salience" and clear:
         text += " A model that depends on salience finds what is salient, whatever the support shows."
     if silent:
         text += f" No more than chance: {', '.join(silent)}."

@@ -1,4 +1,4 @@
-"""`hardlook bias negatives`: what it costs a one-shot target to have been background in training.
+"""`hardlook bias negatives`: how much IoU a test class loses because it was background in training images.
 
 How often a test class is background in training is its share of "percent distractors", with two readings:
 
@@ -9,7 +9,7 @@ How often a test class is background in training is its share of "percent distra
   the `paper` reading within 2.4.
 
 >>> images = [("cat",), ("cat", "car"), ("dog", "cat", "car"), ("car",)]
->>> shares = distractor_shares(images, {"car": ("cat", "dog")})
+>>> shares = measure_distractor_shares(images, {"car": ("cat", "dog")})
 >>> shares["car"].paper.value, shares["car"].released.value
 (0.6666666666666666, 0.75)
 
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from hardlook.errors import OptionError
 from hardlook.harness.sections import Block, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_mean, pearson, spearman
+from hardlook.harness.verdicts import judge
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, format_share, make_estimate_dot
 from hardlook.toss.bias.one_shot_results import class_iou, read_attribute_frame, read_run, replace_one_shot_iou
@@ -47,12 +48,12 @@ READINGS = {
     "paper": "share of the images with a training class that hold the class too",
     "released": "share of the training masks (an image has one for each training class in it) whose image holds it too",
 }
-FEWEST = 5  # classes of a correlation
+MIN_CLASSES = 5  # fewer have no correlation
 
 
 @dataclass(frozen=True)
 class DistractorShare:
-    """How often a test class is in the training set: counts of images and of masks, and of those that hold it."""
+    """How often a test class is in the training set: images and masks, and those whose image contains it."""
 
     images: int
     images_with: int
@@ -66,33 +67,37 @@ class DistractorShare:
         return self.paper if reading == "paper" else self.released
 
 
-def distractor_shares(
+def measure_distractor_shares(
     images: Iterable[Sequence[str]], training_of: Mapping[str, Sequence[str]], *, seed: int = 0, resamples: int = 2000
 ) -> dict[str, DistractorShare]:
-    """The share of each test class, given the classes of every image and those trained on where it is tested."""
-    held = [frozenset(classes) for classes in images]
-    found = {}
+    """The distractor share of each test class.
+
+    `images` are the classes of every image; `training_of` maps a test class to the training classes of its fold.
+    """
+    image_classes = [frozenset(classes) for classes in images]
+    shares = {}
     for name, training in training_of.items():
         trained = frozenset(training)
-        counts = [(count, name in classes) for classes in held if (count := len(classes & trained))]
-        masks, having = [count for count, _ in counts], [inside for _, inside in counts]
-        released = estimate_mask_share(masks, having, rng=generator(seed, "distractors", name), resamples=resamples)
-        found[name] = DistractorShare(
+        counts = [(count, name in classes) for classes in image_classes if (count := len(classes & trained))]
+        masks, contains = [count for count, _ in counts], [inside for _, inside in counts]
+        released = estimate_mask_share(masks, contains, rng=generator(seed, "distractors", name), resamples=resamples)
+        shares[name] = DistractorShare(
             images=len(counts),
-            images_with=sum(having),
+            images_with=sum(contains),
             masks=sum(masks),
             masks_with=sum(count for count, inside in counts if inside),
-            paper=estimate_share(sum(having), len(counts)),
+            paper=estimate_share(sum(contains), len(counts)),
             released=released,
         )
-    return found
+    return shares
 
 
 @dataclass(frozen=True)
 class ClassNegatives:
-    """One class: the fold that tests it, how often it is background in training, and how well it is found.
+    """One class: the fold that tests it, how often it is background in training, and its IoUs.
 
-    `one_shot` is pooled over a run's pairs, or the mean over images of a file, as `supervised`; None if not measured.
+    `one_shot` is pooled over a run's pairs, else it is a mean over images of a file, as `supervised` and `drop` are.
+    None where it was not measured.
     """
 
     name: str
@@ -131,13 +136,13 @@ def measure_classes(
             images = attributes.filter(attributes["class"] == name)
             one, supervised = images["oss_perf"].to_numpy(), images["iou"].to_numpy()
         if results is not None and name in results.frame["class"]:
-            found: Estimate | None = class_iou(results, name, generator(seed, "class-iou", name), resamples)
+            one_shot: Estimate | None = class_iou(results, name, generator(seed, "class-iou", name), resamples)
         else:
-            found = _mean(one, seed, resamples, "one-shot", name)
-        expected = _mean(supervised, seed, resamples, "supervised", name)
+            one_shot = _bootstrap_known(one, seed, resamples, "one-shot", name)
+        expected = _bootstrap_known(supervised, seed, resamples, "supervised", name)
         # NaN where an image lacks one of the two.
-        drop = _mean(supervised - one, seed, resamples, "drop", name)
-        rows.append(ClassNegatives(name, folds[name], share, found, expected, drop))
+        drop = _bootstrap_known(supervised - one, seed, resamples, "drop", name)
+        rows.append(ClassNegatives(name, folds[name], share, one_shot, expected, drop))
     return rows
 
 
@@ -148,8 +153,8 @@ def associate(
 
     The interval resamples classes. With some twenty of them it is wide.
 
-    >>> found = associate([1, 2, 3, 4, float("nan")], [1, 3, 2, 4, 5], resamples=100)
-    >>> found.n, found.spearman.value
+    >>> association = associate([1, 2, 3, 4, float("nan")], [1, 3, 2, 4, 5], resamples=100)
+    >>> association.n, association.spearman.value
     (4, 0.8)
     """
     first, second = np.asarray(x, np.float64), np.asarray(y, np.float64)
@@ -165,16 +170,18 @@ def associate(
     return Association(len(a), estimate(spearman), estimate(pearson))
 
 
-def _mean(values: NDArray[np.float64], seed: int, resamples: int, what: str, name: str) -> Estimate | None:
+def _bootstrap_known(values: NDArray[np.float64], seed: int, resamples: int, what: str, name: str) -> Estimate | None:
+    """The mean of the finite values; None if there are none. `what` and `name` key the random draws."""
     known = values[np.isfinite(values)]
     if not len(known):
         return None
-    return bootstrap_mean(known, rng=generator(seed, what, name), resamples=resamples, resampled="image")
+    rng, values_range = generator(seed, what, name), (-1.0 if what == "drop" else 0.0, 1.0)
+    return bootstrap_mean(known, rng=rng, resamples=resamples, range=values_range, resampled="image")
 
 
 @dataclass(frozen=True)
 class NegativesStudy:
-    """One row per class, and how its distractor share correlates with `measured` ("drop", "one-shot IoU", or "").
+    """One row per class, and how the distractor shares correlate with `measured` ("drop", "one-shot IoU", or "").
 
     `values` are that measurement of each class, NaN where there is none.
     """
@@ -190,11 +197,11 @@ class NegativesStudy:
     unread: Sequence[FailedImage]
 
 
-def parse_reading(given: dict[str, str]) -> str:
+def parse_reading(readings: dict[str, str]) -> str:
     """The reading of percent distractors, from NAME=VALUE pairs."""
-    if unknown := sorted(set(given) - {"distractors"}):
+    if unknown := sorted(set(readings) - {"distractors"}):
         raise OptionError(f"--reading {unknown[0]}: there is no such reading", remedy="the one reading is distractors")
-    value = given.get("distractors", "paper")
+    value = readings.get("distractors", "paper")
     if value not in READINGS:
         raise OptionError(f"--reading distractors={value}: no such value", remedy=f"one of {', '.join(READINGS)}")
     return value
@@ -203,11 +210,11 @@ def parse_reading(given: dict[str, str]) -> str:
 def run_negatives(
     opened: OpenedImages, folds: int, run: Path | None, attributes: Path | None, reading: str, seed: int
 ) -> NegativesStudy:
-    """Measure every class, and correlate its distractor share with its loss; one-shot IoU is that of `run` if given."""
+    """Measure every class, and correlate distractor share and drop (or IoU); one-shot IoUs are of `run` if given."""
     source, images = opened.source, opened.images
     tested = assign_folds(source.classes, folds)
     training = {name: split_of_fold(source.classes, fold, folds).training for name, fold in tested.items()}
-    shares = distractor_shares((one.classes for one in images), training, seed=seed)
+    shares = measure_distractor_shares((one.classes for one in images), training, seed=seed)
     results = read_run(run) if run else None
     rows = measure_classes(shares, tested, results, read_attribute_frame(attributes) if attributes else None, seed=seed)
     measured, estimates = "drop", [row.drop for row in rows]
@@ -243,10 +250,10 @@ def _describe_association(association: Association) -> str:
     return f"Spearman {spearman}, Pearson {pearson}"
 
 
-def build_published_scatters(found: dict[str, Association]) -> tuple[ScatterChart, ScatterChart]:
+def build_published_scatters(associations: dict[str, Association]) -> tuple[ScatterChart, ScatterChart]:
     """The published classes: share as background against IoU, and against the gain of leave-out training."""
     classes = read_numbers().classes
-    base, gain, rpmm = (found[name] for name in ("base", "base_gain", "rpmm_gain"))
+    base, gain, rpmm = (associations[name] for name in ("base", "base_gain", "rpmm_gain"))
     x_axis = "published share as background"
     first = ScatterChart(
         "Published: share as background against one-shot IoU",
@@ -286,12 +293,12 @@ def negatives_to_json(study: NegativesStudy, published: dict[str, Association], 
         "measured": study.measured or None,
         "association": None if study.association is None else _association_to_json(study.association),
         "classes": [_class_to_json(row) for row in study.rows],
-        "published": {name: _association_to_json(found) for name, found in published.items()},
+        "published": {name: _association_to_json(one) for name, one in published.items()},
     }
 
 
 def describe_negatives(study: NegativesStudy) -> str:
-    """What the study says about this model and data."""
+    """The study's result in sentences."""
     known = [row for row in study.rows if finite_or_none(row.distractors.share(study.reading).value) is not None]
     if not known:
         return "No image holds a training class, so there is no share to compare."
@@ -304,28 +311,23 @@ def describe_negatives(study: NegativesStudy) -> str:
     found = study.association
     if found is None:
         return f"{text} No one-shot result was given, so what that costs is not shown."
-    if finite_or_none(found.spearman.value) is None or found.n < FEWEST:
+    if finite_or_none(found.spearman.value) is None or found.n < MIN_CLASSES:
         return f"{text} No correlation can be computed: {found.n} classes have a result, or all of them are equal."
-    low, high = found.spearman.interval.low, found.spearman.interval.high
     worse = study.measured == "drop"
     lost = "lose more against the supervised model" if worse else "have a lower one-shot IoU"
     kept = "lose less" if worse else "have a higher one-shot IoU"
-    clear = low > 0 or high < 0
+    judged = judge(found.spearman)
     with_bias = (found.spearman.value > 0) == worse
-    verdict = (
-        f"classes that are background more often {lost if with_bias else kept}"
-        if clear
-        else "the interval includes 0, so these classes show no bias either way"
-    )
+    verdict = f"Classes that are background more often {lost if with_bias else kept}." if not judged.why else judged.why
     return (
         f"{text} For {study.model} Spearman's correlation of that share with the {study.measured} is "
-        f"{format_estimate(found.spearman)} over {found.n} classes: {verdict}. A correlation over classes is no proof "
+        f"{format_estimate(found.spearman)} over {found.n} classes. {verdict} A correlation over classes is no proof "
         "of a cause: small classes in cluttered scenes both occur in other images and are hard to find."
     )
 
 
 def write_negatives(study: NegativesStudy, out: Path, seed: int) -> dict[str, Any]:
-    """Write the page and the numbers; return the numbers."""
+    """Write the page and the JSON file of the study to the folder `out`; return the JSON document."""
     from hardlook.report.page import write_study
 
     published = associate_published(seed)
@@ -402,9 +404,9 @@ def _build_published_section(rows: Sequence[ClassNegatives], published: dict[str
     return Section("The published values", "", blocks)
 
 
-def _association_to_json(found: Association) -> dict[str, Any]:
-    spearman, pearson = estimate_to_json(found.spearman), estimate_to_json(found.pearson)
-    return {"classes": found.n, "spearman": spearman, "pearson": pearson}
+def _association_to_json(association: Association) -> dict[str, Any]:
+    spearman, pearson = estimate_to_json(association.spearman), estimate_to_json(association.pearson)
+    return {"classes": association.n, "spearman": spearman, "pearson": pearson}
 
 
 def _class_to_json(row: ClassNegatives) -> dict[str, Any]:

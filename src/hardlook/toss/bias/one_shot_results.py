@@ -90,7 +90,7 @@ def read_run(folder: Path) -> OneShotResults:
 def class_iou(results: OneShotResults, name: str, rng: np.random.Generator, resamples: int) -> Estimate:
     """The class's IoU, sum of intersections over sum of unions, with an interval over query images."""
     sums = results.frame.filter(pl.col("class") == name).select("intersection", "union").to_numpy()
-    return bootstrap_score(sums, ratio, rng=rng, resamples=resamples, resampled="query image")
+    return bootstrap_score(sums, ratio, rng=rng, resamples=resamples, range=(0.0, 1.0), resampled="query image")
 
 
 def replace_one_shot_iou(table: pl.DataFrame, results: OneShotResults) -> pl.DataFrame:

@@ -28,7 +28,7 @@ from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table, score_dot
 from hardlook.harness.stats import bootstrap_mean
-from hardlook.harness.tally import SumTally
+from hardlook.harness.tally import DIFFERENCE, SHARE, SumTally
 from hardlook.metrics.mask_attributes import mask_iou
 from hardlook.models.roles import Image, Mask
 from hardlook.randomness import generator
@@ -232,7 +232,9 @@ def tally_records(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[S
             ("non-salient-gain", "non-salient-sssi", "non-salient"),
             ("salience-gap", "salient", "non-salient"),
         ):
-            scores.append(NamedScore(name, {}, means[first] - means[second], chosen[first] | chosen[second]))
+            scores.append(
+                NamedScore(name, {}, means[first] - means[second], chosen[first] | chosen[second], DIFFERENCE)
+            )
         for name in ("base", "sssi"):
             scores += score_folds(name, sums, totals, chosen[name], {})
             scores += score_classes(name, sums, totals, chosen[name], {})
@@ -293,7 +295,6 @@ def _build_gap_section(pairs: pl.DataFrame, scorecard: Scorecard) -> Section:
         gap,
         "Salient targets are found better.",
         "Salient targets are found less well.",
-        "No difference shows between salient and other targets.",
     )
     text = f"{verdict} The gap is {format_score(gap)}; a supervised model may have one too. "
     text += describe_following(scorecard)
@@ -313,9 +314,9 @@ def _build_curve(pairs: pl.DataFrame) -> CurveChart:
             inside = (salience >= first) & ((salience < last) | (last == EDGES[-1]))
             if inside.sum() >= MIN_PAIRS_PER_BIN:
                 rng = generator(0, "salience curve", condition, str(first))
-                mean = bootstrap_mean(iou[inside], rng=rng, clusters=queries[inside].tolist(), resamples=500)
-                span = mean.interval
-                bounds = (span.low, span.high) if span.defined else (mean.value, mean.value)
+                inside_queries = queries[inside].tolist()
+                mean = bootstrap_mean(iou[inside], rng=rng, clusters=inside_queries, resamples=500, range=SHARE)
+                bounds = (mean.interval.low, mean.interval.high)
                 points.append((float(np.mean(salience[inside])), mean.value, *bounds))
         if points:
             lines.append(Line(name, *map(list, zip(*points, strict=True))))
@@ -360,7 +361,6 @@ def _build_suppression_section(scorecard: Scorecard) -> Section:
         gain,
         "Blurring what is salient helps: the distraction kept other targets from being found.",
         "Blurring what is salient hurts: this model does not lose its targets to what is salient.",
-        "Blurring what is salient makes no difference beyond chance.",
     )
     return Section("Does suppression help?", f"{verdict} The gain is {format_score(gain)}.", (chart, table))
 
@@ -377,7 +377,8 @@ def _build_change_section(pairs: pl.DataFrame) -> Section | None:
         ("Found once the salient region is blurred", "Largest gains; each pair as it is, then blurred.", True),
         ("Lost when the salient region is blurred", "Largest losses; each pair as it is, then blurred.", False),
     ):
-        ordered = change.sort("change", "pair", descending=[descending, False]).unique("query", maintain_order=True)
+        changed = change.filter(pl.col("change") > 0 if descending else pl.col("change") < 0)
+        ordered = changed.sort("change", "pair", descending=[descending, False]).unique("query", maintain_order=True)
         examples = [
             Example(f"{row['pair']}-{condition}", f"{row['class']}, {condition}: IoU {row[condition]:.3f}")
             for row in ordered.head(EXAMPLES_PER_GALLERY).iter_rows(named=True)
@@ -427,7 +428,6 @@ CARD = BenchmarkCard(
         ScoreMeaning("suppressed-all", "all blurred", "mIoU when every query is blurred"),
     ),
     qualities=(IOU,),
-    batch_size=64,
     published=list_saliency_results,
     published_tables=lambda: list_tables("table-2b", "table-3"),
     dials=(Dial("follows salience", "planted-one-shot", lambda v: {"saliency": v}, "gain"),),

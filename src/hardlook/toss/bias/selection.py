@@ -20,6 +20,7 @@ from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, Dot, DotChart, Example, Gallery, Picture, Section, Table
 from hardlook.harness.stats import Estimate, bootstrap_indices, bootstrap_score, ratio
+from hardlook.harness.verdicts import judge
 from hardlook.models.named_model import NamedModel
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_to_json, format_estimate, format_share, make_estimate_dot
@@ -104,6 +105,7 @@ def summarise_selection(
         lambda totals: ratio(totals[..., :2]) - ratio(totals[..., 2:]),
         rng=generator(seed, "selection", "difference"),
         resamples=resamples,
+        range=(-1.0, 1.0),
         resampled="image",
     )
     return SelectionSummary(median, tuple(classes), holding_test, more)
@@ -249,14 +251,13 @@ def describe_selection(study: SelectStudy) -> str:
             f"A test class is background in {format_share(before)} of all training images, in {format_share(kept)} of "
             f"the kept and in {format_share(dropped)} of the dropped ones."
         )
-        interval = summary.dropped_more.interval
-        if not interval.defined or interval.low <= 0 <= interval.high:
-            verdict = "on this data the selection does not clearly take test classes out of the background"
-        elif interval.low > 0:
-            verdict = "the selection takes test classes out of the background without knowing them"
-        else:
-            verdict = "the kept images hold test classes more often, the opposite of what the selection is for"
-        lines.append(f"The difference of dropped and kept is {format_estimate(summary.dropped_more)}: {verdict}.")
+        verdict = judge(summary.dropped_more)
+        words = {
+            "above": "The selection takes test classes out of the background without knowing them.",
+            "below": "The kept images hold test classes more often, the opposite of what the selection is for.",
+        }
+        lines.append(f"The difference of dropped and kept is {format_estimate(summary.dropped_more)}.")
+        lines.append(words.get(verdict.side, verdict.why))
     return " ".join(lines)
 
 

@@ -6,6 +6,7 @@ right one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,7 +18,8 @@ from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMean
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import Dot, DotChart, Section, score_dot
-from hardlook.harness.tally import SumTally
+from hardlook.harness.tally import DIFFERENCE, SumTally
+from hardlook.harness.verdicts import judge
 from hardlook.metrics.one_shot import class_iou
 from hardlook.randomness import generator
 from hardlook.toss.evaluation import COUNTS, make_record, predict_masks
@@ -40,7 +42,8 @@ from hardlook.toss.pixel_sums import (
     tally_scores,
 )
 from hardlook.toss.published import list_support_results, list_tables, read_numbers
-from hardlook.toss.report import FOLLOWED_BELOW, IGNORED_ABOVE, build_class_heat_map
+from hardlook.toss.report import build_class_heat_map
+from hardlook.toss.support_use import FOLLOWED_BELOW, IGNORED_ABOVE
 
 if TYPE_CHECKING:
     import polars as pl
@@ -142,8 +145,8 @@ def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally
         for name, values in means.items():
             if right is not None and name != CORRECT.name:
                 both, at = chosen[CORRECT.name] | chosen[name], {"support": name}
-                scores.append(NamedScore("drop", at, right - values, both))
-                scores.append(NamedScore("left", at, class_iou(values, right), both))
+                scores.append(NamedScore("drop", at, right - values, both, DIFFERENCE))
+                scores.append(NamedScore("left", at, class_iou(values, right), both, (0.0, math.inf)))
         for name, cells in chosen.items():
             at = {"support": name}
             scores.append(NamedScore("pair-iou", at, pair_iou(totals, cells), cells))
@@ -197,13 +200,15 @@ def _describe_support_use(scorecard: Scorecard) -> str:
         if score := left.get(one.name):
             span = f" ({score.interval.low:.0%} to {score.interval.high:.0%})" if score.interval else ""
             parts.append(f"{score.value:.0%}{span} with {one.description}")
-    shares = [score.value for score in left.values()]
-    if min(shares) >= IGNORED_ABOVE:
+    found, kept = ([judge(score, limit) for score in left.values()] for limit in (FOLLOWED_BELOW, IGNORED_ABOVE))
+    if all(one.side == "above" for one in kept):
         meaning = "The model all but ignores its support: it segments what it would segment anyway."
-    elif max(shares) <= FOLLOWED_BELOW:
+    elif all(one.side == "below" for one in found):
         meaning = "The model needs its support and follows it."
-    else:
+    elif any(one.side == "above" for one in found) and any(one.side == "below" for one in kept):
         meaning = "The model uses its support in part; the rows far to the right are what it finds without its support."
+    else:
+        meaning = next(one.why for one in (*found, *kept) if one.why)
     return f"Of the mIoU with the right support this is left: {'; '.join(parts)}. {meaning}"
 
 
@@ -254,7 +259,6 @@ CARD = BenchmarkCard(
         ScoreMeaning("iou", "IoU", "summed intersections / summed unions of one class", inverted_slices=MISLED),
     ),
     qualities=(CREDIT, IOU),
-    batch_size=64,
     published=list_support_results,
     published_tables=lambda: list_tables("table-2a"),
     dials=(Dial("ignores the support", "planted-one-shot", lambda v: {"support_blind": v}, "no-mask"),),

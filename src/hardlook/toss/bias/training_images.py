@@ -131,7 +131,7 @@ def estimate_mask_share(
     """
     counts = np.asarray(masks, np.float64)
     sums = np.stack([counts * np.asarray(having, bool), counts], axis=1)
-    return bootstrap_score(sums, ratio, rng=rng, resamples=resamples, level=LEVEL, resampled="image")
+    return bootstrap_score(sums, ratio, rng=rng, resamples=resamples, level=LEVEL, range=(0.0, 1.0), resampled="image")
 
 
 @dataclass(frozen=True)

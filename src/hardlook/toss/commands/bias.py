@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.printing import print_output
 from hardlook.cli.run import add_study
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
@@ -150,7 +151,7 @@ def information(
 
 
 def _print_study(document: dict[str, Any], files: str, as_json: bool) -> None:
-    typer.echo(dump_json(document) if as_json else f"{document['in_words']}\n\n{files}")
+    print_output(dump_json(document) if as_json else f"{document['in_words']}\n\n{files}")
 
 
 def _exit_after_unread(unread: Sequence[FailedImage], numbers: Path) -> None:

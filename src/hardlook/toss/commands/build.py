@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_json
+from hardlook.cli.printing import print_json, print_output
 from hardlook.data.class_masks import open_fss
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.data.voc import VOC_CLASSES
@@ -289,5 +289,5 @@ def _write_study(
     page = render_study(sections, title=title, summary=summary, provenance=document, pictures=pictures)
     write_atomically(out / "study.json", dump_json(document) + "\n")
     write_atomically(out / "report.html", page)
-    typer.echo(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
+    print_output(dump_json(document) if as_json else f"{summary}\n\nreport: {out / 'report.html'}")
     exit_after_failures(describe_failures(failures))

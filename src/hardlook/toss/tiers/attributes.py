@@ -36,12 +36,13 @@ from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMask, ClassMaskSource
 from hardlook.data.class_tokens import parse_numbered_token
-from hardlook.data.images import read_bytes
 from hardlook.errors import DataError, HardlookError, ModelError
 from hardlook.fingerprints import hash_data
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.metrics.mask_attributes import SIDE, area_ratio, blob_count, distractor_weight, mask_iou, offset_ratio
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Image, LabelMap, SaliencyModel, SemanticSegmenter
+from hardlook.reading import read_bytes, read_json, reading
 from hardlook.toss.tiers.rules import SALIENT_ABOVE, assign_partition
 
 COLUMNS = (
@@ -141,23 +142,22 @@ def read_attributes(
     rows: list[AttributeRow] = []
     lines: dict[str, int] = {}
     try:
-        header = [name.strip() for name in next(reader, [])]
-        if missing := [name for name in needed if name not in header]:
-            raise DataError(
-                f"the table lacks {', '.join(missing)}; it has {', '.join(header)}", file=path, remedy=_REMEDY
-            )
-        for cells in filter(None, reader):
-            row = _parse_row(header, cells, class_name)
-            if row.filename in lines:
+        with reading(path, "this is no table of comma-separated values", remedy=_REMEDY):
+            header = [name.strip() for name in next(reader, [])]
+            if missing := [name for name in needed if name not in header]:
                 raise DataError(
-                    f"{row.filename} comes twice, first in line {lines[row.filename]}", remedy="keep one of the two"
+                    f"the table lacks {', '.join(missing)}; it has {', '.join(header)}", file=path, remedy=_REMEDY
                 )
-            lines[row.filename] = reader.line_num
-            rows.append(row)
-    except csv.Error as error:
-        raise DataError(f"this is no table of comma-separated values: {error}", file=path, remedy=_REMEDY) from error
+            for cells in filter(None, reader):
+                row = _parse_row(header, cells, class_name)
+                if row.filename in lines:
+                    raise DataError(
+                        f"{row.filename} comes twice, first in line {lines[row.filename]}", remedy="keep one of the two"
+                    )
+                lines[row.filename] = reader.line_num
+                rows.append(row)
     except DataError as error:
-        raise error.at(file=path, unit=f"line {reader.line_num}") from None
+        raise error.at(unit=f"line {reader.line_num}") from error
     return tuple(rows)
 
 
@@ -300,8 +300,11 @@ def measure_attributes(
 
     def measure(read: dict[str, _ReadImage]) -> list[AttributeRow]:
         images = [one.image for one in read.values()]
-        maps = models.saliency.saliency(images) if models.saliency else [None] * len(images)
-        labelled = models.supervised.segment(images) if models.supervised else [None] * len(images)
+        maps = labelled = [None] * len(images)
+        if models.saliency:
+            maps = check_answers("saliency", models.saliency, models.saliency.saliency(images), images)
+        if models.supervised:
+            labelled = check_answers("semantic-segmenter", models.supervised, models.supervised.segment(images), images)
         rows = []
         for one, salient, labels in zip(read.values(), maps, labelled, strict=True):
             rows += _make_rows(source, one, models, salient, labels)
@@ -443,8 +446,8 @@ def _write_description(path: Path, described: Mapping[str, object]) -> None:
 
 def _read_description(path: Path) -> object:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        return read_json(path)
+    except DataError:
         return None
 
 

@@ -18,8 +18,11 @@ from hardlook.errors import DataError
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, DotChart, Example, Gallery, Picture, Section
 from hardlook.harness.stats import Estimate, bootstrap_mean
+from hardlook.harness.verdicts import judge
 from hardlook.metrics.mask_attributes import SIDE
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.named_model import NamedModel
+from hardlook.models.roles import Image
 from hardlook.randomness import generator
 from hardlook.report.estimates import estimate_to_json, make_estimate_dot
 from hardlook.toss.tiers.attribute_report import list_gallery_units
@@ -74,11 +77,16 @@ def summarise_borders(model: str, borders: Sequence[Border], *, seed: int = 0) -
     """Means over images, with intervals that resample them."""
     widths = [border.width for border in borders if not np.isnan(border.width)]
     undecided = bootstrap_mean(
-        [border.undecided for border in borders], rng=generator(seed, "undecided"), resampled="image", resamples=2000
+        [border.undecided for border in borders],
+        rng=generator(seed, "undecided"),
+        range=(0.0, 1.0),
+        resampled="image",
+        resamples=2000,
     )
     width = None
     if widths:
-        width = bootstrap_mean(widths, rng=generator(seed, "border width"), resampled="image", resamples=2000)
+        rng = generator(seed, "border width")
+        width = bootstrap_mean(widths, rng=rng, range=(0.0, np.inf), resampled="image", resamples=2000)
     return BorderSummary(model, undecided, width, len(borders) - len(widths), tuple(borders))
 
 
@@ -96,7 +104,7 @@ def run_border_study(
     for token in chosen:
         try:
             image = source.read_image(token)
-            both = [measure_border(model.model.saliency([image])[0]) for model in models.values()]
+            both = [measure_border(_predict_saliency(model, image)) for model in models.values()]
         except Exception as error:  # a model may raise anything; one failed image must not stop the study
             failures.append(FailedImage(source.image_of(token), f"{type(error).__name__}: {error}"))
             advance(1, 1)
@@ -125,11 +133,12 @@ def build_border_page(
     examples = [
         Example(tokens[place], f"undecided: {100 * first[place]:.1f} % and {100 * second[place]:.1f} %")
         for place in most_different
+        if first[place] != second[place]
     ]
-    summary = (
-        f"{crisp.model} has the crisper borders: {100 * crisp.undecided.value:.1f} % of its pixels lie between .1 and "
-        f".9 ({', '.join(f'{one.model} {100 * one.undecided.value:.1f} %' for one in summaries)}), on {len(tokens)} "
-        "images."
+    apart = judge(bootstrap_mean(first - second, rng=generator(0, "undecided difference"), resampled="image"))
+    shares = " and ".join(f"{100 * one.undecided.value:.1f} % ({one.model})" for one in summaries)
+    summary = f"Between .1 and .9 lie {shares} of the pixels, on {len(tokens)} images. " + (
+        f"{crisp.model} has the crisper borders." if not apart.why else apart.why
     )
     groups = [(one.model, [100 * border.undecided for border in one.borders]) for one in summaries]
     section = Section(
@@ -161,6 +170,11 @@ def build_border_page(
     return [section], document
 
 
+def _predict_saliency(model: NamedModel, image: Image) -> NDArray[np.float32]:
+    [found] = check_answers("saliency", model.model, model.model.saliency([image]), [image])
+    return np.asarray(found)
+
+
 def draw_borders(
     source: ClassMaskSource, models: Mapping[str, NamedModel], sections: Sequence[Section]
 ) -> dict[str, list[Picture]]:
@@ -170,6 +184,6 @@ def draw_borders(
         image = source.read_image(token)
         pictures[token] = [Picture("image", image)]
         for name, model in models.items():
-            grey = (255 * np.asarray(model.model.saliency([image])[0])).astype(np.uint8)
+            grey = (255 * _predict_saliency(model, image)).astype(np.uint8)
             pictures[token].append(Picture(name, np.repeat(grey[..., None], 3, axis=2)))
     return pictures

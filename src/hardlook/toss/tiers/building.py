@@ -228,7 +228,7 @@ def _membership_facts(memberships: Memberships, used: int) -> dict[str, Any]:
         "lists": dict(memberships.lists),
         "masks": len(memberships.partitions),
         "masks_used": used,
-        "supports_without_a_partition": list(memberships.unplaced),
+        "supports_without_a_partition": list(memberships.unknown),
     }
 
 

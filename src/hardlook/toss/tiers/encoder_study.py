@@ -58,6 +58,7 @@ def compare_encoders(
         same.astype(np.float64),
         rng=generator(seed, "encoder agreement", first, second),
         clusters=list(queries),
+        range=(0.0, 1.0),
         resamples=2000,
         resampled="query image",
     )

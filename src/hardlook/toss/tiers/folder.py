@@ -8,9 +8,9 @@
 | `manifest.json` | seed, models, data, thresholds, counts per cell, sha256 of every file |
 
 `read_memberships` reads the partition of every mask from tier-1 lists, such as the published ones, instead of measuring
-it. A query's partition is in its file's name. A support that is never a query is placed by its position: in a file the
-partitions of supports come one after the other, each class by class, so it shares the partition of the supports
-around it. On the published lists that places all 362 such masks.
+it. A query's partition is in its file's name. The partition of a support that is never a query is inferred from its
+position: a file lists supports partition by partition and, within each, class by class, so a support has the partition
+of its neighbours. In the published lists that finds the partition of all 362 such masks.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from hardlook.data.toss_pairs import Pair, list_pair_files, locate_fixed_list, l
 from hardlook.errors import DataError, OptionError
 from hardlook.fingerprints import hash_file
 from hardlook.harness.runs.folder import write_atomically
+from hardlook.reading import read_json, reading
 from hardlook.toss.tiers.attributes import is_measured_table
 from hardlook.toss.tiers.rules import BuiltTiers
 
@@ -85,7 +86,7 @@ def write_lists(root: Path, built: BuiltTiers, general: Sequence[Pair], fixed_na
 def write_manifest(
     root: Path, built: BuiltTiers, general: Sequence[Pair], files: Sequence[Path], facts: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Write `manifest.json`, which names no time and no place, and return it; `facts` come first in it."""
+    """Write `manifest.json` and return it; it contains no time and no path. `facts` are its first entries."""
     manifest: dict[str, Any] = {
         "schema": SCHEMA,
         **facts,
@@ -118,31 +119,32 @@ def _list_files(root: Path) -> list[Path]:
 
 def _is_manifest(path: Path) -> bool:
     try:
-        manifest = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        manifest = read_json(path)
+    except DataError:
         return False
     return isinstance(manifest, dict) and manifest.get("schema") == SCHEMA
 
 
 def list_changed_files(root: Path) -> tuple[str, ...]:
-    """The files under `root` that are gone or are not what its manifest says."""
+    """The files of the manifest that are missing under `root` or have another hash."""
     path = root / MANIFEST
     if not _is_manifest(path):
         remedy = "give the folder that `hardlook build toss` wrote"
         raise DataError(f"no manifest of built tiers with schema {SCHEMA!r}", file=path, remedy=remedy)
-    expected: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))["files"]
-    return tuple(
-        name for name, digest in expected.items() if not (root / name).is_file() or hash_file(root / name) != digest
-    )
+    with reading(path, "not a manifest of built tiers", remedy="build the tiers again"):
+        expected: dict[str, str] = read_json(path)["files"]
+        return tuple(
+            name for name, digest in expected.items() if not (root / name).is_file() or hash_file(root / name) != digest
+        )
 
 
 @dataclass(frozen=True)
 class Memberships:
-    """The partition of each token, sorted by class and image; the sha256 of the lists; supports without a partition."""
+    """The partition of each token, sorted by class and image; the sha256 of each list; supports without partition."""
 
     partitions: Mapping[str, str]
     lists: Mapping[str, str]
-    unplaced: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def read_memberships(folder: Path) -> Memberships:
@@ -151,29 +153,30 @@ def read_memberships(folder: Path) -> Memberships:
     if not files:
         remedy = "give a TOSS folder with tiers/attribute/split0_q_easy_sal.txt and so on"
         raise DataError("no lists of tier 1 here", file=folder, remedy=remedy)
-    found: dict[str, str] = {}
+    of_queries: dict[str, str] = {}
     lists = []
     for file in files:
         lists.append(read_pairs(file).pairs)
         for pair in lists[-1]:
-            if found.setdefault(pair.query, pair.split) != pair.split:
-                what = f"the query is {pair.split} here and {found[pair.query]} in another list"
+            if of_queries.setdefault(pair.query, pair.split) != pair.split:
+                what = f"the query is {pair.split} here and {of_queries[pair.query]} in another list"
                 raise DataError(what, file=file.path, unit=pair.query, remedy="give the lists of one build")
-    placed = place_supports(lists, found)
-    unplaced = sorted({pair.support for pairs in lists for pair in pairs} - set(found) - set(placed))
-    everyone = {**found, **placed}
-    ordered = {token: everyone[token] for token in sorted(everyone, key=parse_numbered_token)}
-    return Memberships(ordered, {file.name: hash_file(file.path) for file in files}, tuple(unplaced))
+    partitions = {**of_queries, **infer_support_partitions(lists, of_queries)}
+    unknown = sorted({pair.support for pairs in lists for pair in pairs} - set(partitions))
+    ordered = {token: partitions[token] for token in sorted(partitions, key=parse_numbered_token)}
+    return Memberships(ordered, {file.name: hash_file(file.path) for file in files}, tuple(unknown))
 
 
-def place_supports(lists: Iterable[Sequence[Pair]], known: Mapping[str, str]) -> dict[str, str]:
-    """The partition of each support that is no query: that of the known supports before and after it in its block.
+def infer_support_partitions(lists: Iterable[Sequence[Pair]], known: Mapping[str, str]) -> dict[str, str]:
+    """The partition of each support that is not in `known`: that of the known supports before and after it.
+
+    Only supports of the same class count. Where the two differ, the partition stays unknown.
 
     >>> pairs = [Pair("1_a", support, 1, 0, "easy_sal") for support in ("1_a", "1_z", "1_a")]
-    >>> place_supports([pairs], {"1_a": "easy_sal"})
+    >>> infer_support_partitions([pairs], {"1_a": "easy_sal"})
     {'1_z': 'easy_sal'}
     """
-    placed: dict[str, str] = {}
+    inferred: dict[str, str] = {}
     for pairs in lists:
         for _, block in groupby(pairs, key=lambda pair: parse_numbered_token(pair.support)[0]):
             supports = [pair.support for pair in block]
@@ -181,16 +184,16 @@ def place_supports(lists: Iterable[Sequence[Pair]], known: Mapping[str, str]) ->
             before, after = _fill_forward(partitions), _fill_forward(partitions[::-1])[::-1]
             for support, left, right in zip(supports, before, after, strict=True):
                 around = {left, right} - {None}
-                # Two partitions around it: the block is two blocks, and the support may be of either.
+                # Between two partitions the support may belong to either.
                 if support not in known and len(around) == 1:
-                    placed.setdefault(support, str(around.pop()))
-    return placed
+                    inferred.setdefault(support, str(around.pop()))
+    return inferred
 
 
 def _fill_forward(values: Iterable[str | None]) -> list[str | None]:
     """Each value, or the last one before it that is known."""
-    last, found = None, []
+    last, filled = None, []
     for value in values:
         last = value or last
-        found.append(last)
-    return found
+        filled.append(last)
+    return filled

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMaskSource
-from hardlook.errors import ModelError
+from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Encoder, Image
 from hardlook.toss.tiers.attributes import Advance, FailedImage, process_images
 
@@ -46,9 +46,9 @@ def encode_images(
 
 
 def _unit_vectors(images: Mapping[str, Image], encoder: Encoder) -> dict[str, NDArray[np.float64]]:
-    encoded = np.asarray(encoder.encode(list(images.values())).vectors, np.float64)
-    if encoded.ndim != 2 or len(encoded) != len(images) or not np.isfinite(encoded).all():
-        raise ModelError(f"expected {len(images)} finite vectors, the encoder gave an array of {encoded.shape}")
+    asked = list(images.values())
+    answers = check_answers("encoder", encoder, encoder.encode(asked), asked)
+    encoded = np.array([vector for vector, _ in answers], np.float64)
     lengths = np.linalg.norm(encoded, axis=1, keepdims=True)
     unit = np.divide(encoded, lengths, out=np.zeros_like(encoded), where=lengths > 0)
     return dict(zip(images, unit, strict=True))

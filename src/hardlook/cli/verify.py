@@ -1,0 +1,80 @@
+"""`hardlook verify RUN...`: whether every file of a run is what was written, and the repair of those that are not."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hardlook.cli.printing import print_json, run_warnings_as_notes
+from hardlook.harness.runs.folder import RunFolder, suggest_repair
+from hardlook.harness.runs.progress import make_progress
+from hardlook.harness.runs.verification import Verification, repair_run, verify_run
+from hardlook.report.formatting import format_count
+
+
+def verify(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders.")],
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Set damaged files aside and evaluate the missing units again.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress.")] = False,
+) -> None:
+    """Check every file of runs for damage; with --repair, evaluate again what was lost.
+
+    Parts of records and failures are compared with the hash in their name, run.json, scores.json and sessions with
+    their checksum. Checking changes nothing and needs no model. `--repair` moves damaged files into the folder
+    `damaged` of the run, evaluates the units that have no record any more, and scores the run again; it needs the
+    model and the data. Exits with 1 where something is damaged and was not repaired.
+
+    [bold]Examples[/bold]
+
+      hardlook verify runs/first runs/second
+
+      hardlook verify runs/first --repair
+    """
+    found: list[dict[str, Any]] = []
+    for run in dict.fromkeys(runs):
+        folder = RunFolder(run)
+        if not folder.exists():
+            folder.read_manifest()  # Raises the error that says so.
+        state = verify_run(folder)
+        damaged = [{"file": str(one.file), "what": one.what} for one in state.problems]
+        if repair and damaged:
+            if not as_json:
+                _print_problems(state, err=True)
+            with run_warnings_as_notes():
+                repair_run(folder, None if quiet else make_progress)
+            state = verify_run(folder)
+        if not as_json:
+            _print_state(state, repaired=len(damaged) if repair else 0)
+        left = [{"file": str(one.file), "what": one.what} for one in state.problems]
+        row = {**asdict(state), "folder": str(run), "problems": left, "repaired": damaged if repair else []}
+        found.append(row)
+    if as_json:
+        print_json(found)
+    if any(row["problems"] for row in found):
+        raise typer.Exit(1)
+
+
+def _print_problems(state: Verification, *, err: bool = False) -> None:
+    for problem in state.problems:
+        typer.echo(f"{problem.file}: {problem.what}", err=err)
+
+
+def _print_state(state: Verification, repaired: int) -> None:
+    _print_problems(state)
+    checked = f"{format_count(state.files, 'file')} checked"
+    without = f", {state.unchecked} of them without a checksum" if state.unchecked else ""
+    damaged = f"{format_count(len(state.problems), 'problem')}" if state.problems else "no damage"
+    fixed = f", {format_count(repaired, 'file')} repaired" if repaired else ""
+    typer.echo(f"{state.folder}: {checked}{without}, {damaged}{fixed}")
+    for note in state.notes:
+        typer.echo(f"{state.folder}: {note}", err=True)
+    if any(problem.file.name == "run.json" for problem in state.problems):
+        typer.echo("  remedy: repeat the `hardlook run` of this folder: it writes run.json again and keeps the records")
+    elif state.problems:
+        typer.echo(f"  remedy: {suggest_repair(state.folder)}")

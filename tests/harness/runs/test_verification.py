@@ -1,0 +1,162 @@
+"""Single changed bits in every file of a run: noticed, named, and repaired by evaluating the lost units again."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+from small_runs import all_records, scores_text, small_run
+
+from hardlook.errors import HardlookError, RunError
+from hardlook.harness.checked_json import parse_checked_json
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.record_store import list_parts, write_part
+from hardlook.harness.runs.scoring import score_run
+from hardlook.harness.runs.verification import repair_run, verify_run
+from hardlook.harness.scorecard import read_scores
+
+FLIPS = int(os.environ.get("HARDLOOK_FLIPS", "400"))
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    """A run of two sessions with several parts, failures, and scores."""
+    out = tmp_path_factory.mktemp("sound") / "run"
+    model = {"model": "troubled_segmenters:Raises", "args": {"scenes": "3+7"}, "max_failures": 0.5, "batch_size": 3}
+    small_run(out, shard=(1, 2), **model)
+    small_run(out, shard=(2, 2), **model)
+    return out
+
+
+@pytest.fixture
+def run(sound, tmp_path):
+    shutil.copytree(sound, tmp_path / "run")
+    return RunFolder(tmp_path / "run")
+
+
+def list_files(folder):
+    """What holds the run: every file but the locks and the table of failures, which is made from their parts."""
+    files = [path for path in sorted(folder.path.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    return [path for path in files if path != folder.failures_path]
+
+
+def flip(file, rng):
+    content = bytearray(file.read_bytes())
+    content[rng.integers(len(content))] ^= 1 << rng.integers(8)
+    file.write_bytes(content)
+
+
+def read_everything(folder):
+    """All that a reader of the run learns, or the error that it gets."""
+    try:
+        scored = score_run(folder)
+        stored = read_scores(folder.scores_path)
+    except HardlookError as error:
+        return error
+    sessions = [parse_checked_json(path.read_text()) for path in sorted(folder.sessions_path.glob("*.json"))]
+    return scored.scorecard, scored.records, scored.failures, scored.manifest, stored, sessions
+
+
+def equal(one, other):
+    return all(a.equals(b) if isinstance(a, pl.DataFrame) else a == b for a, b in zip(one, other, strict=True))
+
+
+def test_no_changed_bit_changes_a_result_in_silence(run):
+    rng = np.random.default_rng(0)
+    files, before = list_files(run), read_everything(run)
+    assert not isinstance(before, HardlookError)
+    assert {path.parent.name for path in files} == {"run", "records", "failures", "sessions"}
+    noticed = 0
+    for number in range(FLIPS):
+        file = files[number % len(files)]
+        content = file.read_bytes()
+        flip(file, rng)
+        damaged = [problem.file for problem in verify_run(run).problems]
+        if damaged:
+            assert damaged == [file]
+            noticed += 1
+            if file.parent != run.sessions_path:
+                error = read_everything(run)
+                assert isinstance(error, HardlookError), file
+                assert error.file == str(file) and error.remedy
+        else:
+            assert equal(read_everything(run), before), file
+        file.write_bytes(content)
+    assert noticed > 0.8 * FLIPS
+
+
+def test_a_changed_bit_in_a_run_without_checksums_is_an_error_or_no_traceback(run):
+    rng = np.random.default_rng(1)
+    for file in [run.manifest_path, run.scores_path, *run.sessions_path.iterdir()]:
+        file.write_text(json.dumps(parse_checked_json(file.read_text()), indent=1))
+    for number, part in enumerate(list_parts(run.records_path)):
+        part.rename(part.with_name(f"part-{number}.parquet"))
+    state = verify_run(run)
+    assert not state.problems and state.unchecked == state.files - len(list_parts(run.failure_parts_path))
+    before = {file: file.read_bytes() for file in list_files(run)}
+    for number in range(max(FLIPS // 4, 60)):
+        file = list(before)[number % len(before)]
+        flip(file, rng)
+        try:
+            verify_run(run)
+            score_run(run)
+        except HardlookError as error:
+            assert "\n" not in error.what.strip()
+        file.write_bytes(before[file])
+
+
+@pytest.mark.parametrize("which", ["records", "failures", "sessions", "scores.json", "failures.parquet"])
+def test_repair_sets_the_damaged_file_aside_and_restores_the_run(run, sound, which):
+    target = run.path / which
+    damaged = sorted(target.iterdir())[0] if target.is_dir() else target
+    damaged.write_bytes(damaged.read_bytes()[: len(damaged.read_bytes()) // 2])
+    assert [problem.file for problem in verify_run(run).problems] == [damaged]
+    repair_run(run)
+    state = verify_run(run)
+    assert not state.problems
+    assert (state.planned, state.answered, state.failed) == (12, 10, 2)
+    assert [path.name for path in run.damaged_path.iterdir()] == [f"{damaged.name}.1"]
+    assert all_records(run.path).equals(all_records(sound))
+    assert scores_text(run.path) == scores_text(sound)
+    assert len(run.read_manifest()["sessions"]) == (3 if which in ("records", "failures") else 2)
+
+
+def test_repair_says_that_a_damaged_run_json_needs_the_run_again(run):
+    run.manifest_path.write_text("")
+    with pytest.raises(RunError, match=r"run\.json is not valid JSON") as caught:
+        repair_run(run)
+    assert "repeat the `hardlook run`" in caught.value.remedy
+
+
+def test_records_of_another_model_are_refused_until_they_are_set_aside(run, tmp_path):
+    small_run(tmp_path / "other", args={"stranger": 0.9})
+    for part in list_parts(tmp_path / "other" / "records"):
+        shutil.copy(part, run.records_path)
+    with pytest.raises(
+        RunError, match="12 records here were made with another version of the benchmark, another model"
+    ):
+        score_run(run)
+    assert "12 records of another" in verify_run(run).problems[0].what
+    repair_run(run)
+    assert score_run(run).scorecard.units.scored == 10
+
+
+def test_units_that_are_lost_are_noted_and_no_damage(run):
+    part = list_parts(run.records_path)[0]
+    lost = len(pl.read_parquet(part))
+    part.unlink()
+    state = verify_run(run)
+    assert not state.problems and state.notes == (f"{lost} of 12 units are not answered yet",)
+
+
+def test_a_part_is_damaged_whatever_its_content_is_worth(run):
+    """A valid table under the name of another one is not what was written."""
+    part = list_parts(run.records_path)[0]
+    pl.read_parquet(part).with_columns(ignored=pl.col("ignored") + 1).write_parquet(part)
+    with pytest.raises(RunError, match="a part of the records is damaged"):
+        score_run(run)
+    write_part(pl.read_parquet(part), part.parent)
+    assert len(list_parts(run.records_path)) > len({Path(part)})
