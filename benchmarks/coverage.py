@@ -1,13 +1,14 @@
 """How often intervals of nominal level .95 hold the true value: simulated data sets with a known one.
 
-Run `python benchmarks/coverage.py --jobs 16 --data-sets 10000`. Needs numpy and scipy. Every cell of the table draws that
-many data sets of one kind of score and one distribution, and counts how many intervals hold the true value: the
+Run `python benchmarks/coverage.py --jobs 16 --data-sets 10000`. Needs numpy and scipy. Every cell of the table draws
+that many data sets of one kind of score and one distribution, and counts how many intervals hold the true value: the
 jackknife interval, which is the default, and the percentile and BCa intervals of the bootstrap. The goal is .94 to .96
 with 30 clusters and more, and at least .92 with fewer; cells outside are marked `*`. A share of 10,000 data sets has a
 standard error of .002. `--only WORD` takes the rows whose name holds the word.
 
-`--tasks` simulates few-shot tasks that are drawn from one pool of images instead, and counts how often the interval over
-tasks and the interval over tasks and images hold the accuracy on the pool, and on all images.
+`--tasks` simulates few-shot tasks that are drawn from one pool of images instead. It counts how often the t interval
+over tasks holds the accuracy on the pool, and on all images, and how often the interval over tasks and images holds the
+latter; 2,000 data sets take some minutes on 16 processors.
 """
 
 import argparse
@@ -22,13 +23,21 @@ from typing import Any
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-import numpy as np
-from numpy.typing import NDArray
+import numpy as np  # noqa: E402
+from numpy.typing import NDArray  # noqa: E402
 
-from hardlook.harness.stats.bootstrap import apply_statistic, leave_each_out, ratio
-from hardlook.harness.stats.intervals import METHODS, ResamplingPlan, summarise
-from hardlook.harness.stats.jackknife import UNBOUNDED, Range, SpreadMeter
-from hardlook.harness.stats.resampling import draw_multiplicities, find_clusters
+from hardlook.harness.stats.bootstrap import apply_statistic, leave_each_out, ratio  # noqa: E402
+from hardlook.harness.stats.intervals import METHODS, ResamplingPlan, summarise, t_interval  # noqa: E402
+from hardlook.harness.stats.jackknife import (  # noqa: E402
+    UNBOUNDED,
+    Range,
+    Spread,
+    SpreadMeter,
+    add_variances,
+    jackknife_bounds,
+)
+from hardlook.harness.stats.resampling import draw_multiplicities, find_clusters  # noqa: E402
+from hardlook.harness.stats.shared_draws import share_out_errors  # noqa: E402
 
 Numbers = NDArray[np.float64]
 Rng = np.random.Generator
@@ -306,6 +315,106 @@ def count_covered(
     return covered, width
 
 
+@dataclass(frozen=True)
+class TaskScenario:
+    """Tasks of five ways, drawn from a pool of `images` of each of twelve classes."""
+
+    tasks: int
+    images: int
+    shots: int
+    queries: int
+    noise: float = 0.8
+
+
+TASK_SCENARIOS = (
+    TaskScenario(60, 40, 1, 5),
+    TaskScenario(100, 30, 1, 5),
+    TaskScenario(100, 100, 1, 15),
+    TaskScenario(600, 30, 1, 15),
+    TaskScenario(600, 100, 1, 15),
+    TaskScenario(600, 100, 5, 15),
+    TaskScenario(300, 60, 5, 15, 1.2),
+    TaskScenario(2000, 100, 1, 15),
+)
+WAYS, CONCEPTS, DEPTH = 5, 12, 6
+CENTRES = np.random.default_rng(3).normal(0, 1, (CONCEPTS, DEPTH))
+
+
+def draw_pool(rng: Rng, images: int, noise: float) -> Numbers:
+    """(classes, images, depth): features of images, some of which are far from the centre of their class."""
+    shape = (CONCEPTS, images)
+    spread = np.exp(0.5 * rng.normal(0, 1, (*shape, 1)))
+    return CENTRES[:, None] + noise * spread * rng.normal(0, 1, (*shape, DEPTH))
+
+
+def answer_tasks(rng: Rng, pool: Numbers, tasks: int, shots: int, queries: int) -> tuple[Any, Any, Any, Any]:
+    """Nearest centroid: whether each answer is right (T, W, Q), the classes, and the numbers of the images."""
+    images = pool.shape[1]
+    classes = np.argsort(rng.random((tasks, CONCEPTS)), axis=1)[:, :WAYS]
+    drawn = np.argpartition(rng.random((tasks, WAYS, images)), shots + queries - 1, axis=2)[:, :, : shots + queries]
+    seen = pool[classes[:, :, None], drawn]
+    centroid = seen[:, :, :shots].mean(axis=2)
+    apart = ((seen[:, :, shots:, None] - centroid[:, None, None]) ** 2).sum(axis=-1)
+    right = apart.argmin(axis=-1) == np.arange(WAYS)[None, :, None]
+    numbers = classes[:, :, None] * images + drawn
+    return right, classes, numbers[:, :, :shots], numbers[:, :, shots:]
+
+
+def find_task_truth(place: int) -> float:
+    """The accuracy over pools of ten times as many images."""
+    one, rng = TASK_SCENARIOS[place], np.random.default_rng(54321)
+    found = [
+        answer_tasks(rng, draw_pool(rng, 500, one.noise), 250, one.shots, one.queries)[0].mean() for _ in range(200)
+    ]
+    return float(np.mean(found))
+
+
+def count_covered_tasks(place: int, chunk: int, data_sets: int, truth: float) -> Numbers:
+    """Intervals over tasks that hold the accuracy of this pool, and of all images; and those over images, too."""
+    one, rng = TASK_SCENARIOS[place], np.random.default_rng([place, 77, chunk])
+    covered = np.zeros(5)
+    for _ in range(data_sets):
+        pool = draw_pool(rng, one.images, one.noise)
+        right, classes, support, query = answer_tasks(rng, pool, one.tasks, one.shots, one.queries)
+        values = right.mean(axis=(1, 2))
+        of_pool = float(answer_tasks(rng, pool, 2_000, one.shots, one.queries)[0].mean())
+        tasks = t_interval(values, LEVEL, "task", SHARE)
+        error = np.array([values.std(ddof=1) / np.sqrt(len(values))])
+        variance, freedom = share_out_errors(right, classes, support, query).measure()
+        spread = Spread(error, np.array([len(values) - 1.0]), np.ones(1), np.zeros(1))
+        both = add_variances(spread, [(np.array([variance]), freedom)])
+        low, high = jackknife_bounds([values.mean()], both, LEVEL, SHARE, len(values))
+        covered += [
+            of_pool in tasks,
+            truth in tasks,
+            low[0] <= truth <= high[0],
+            tasks.high - tasks.low,
+            high[0] - low[0],
+        ]
+    return covered
+
+
+def measure_tasks(jobs: int, data_sets: int) -> None:
+    """Print the table of tasks that share images."""
+    places = range(len(TASK_SCENARIOS))
+    truths = list(share_out(jobs, find_task_truth, [(place,) for place in places]))
+    parts = [min(CHUNK // 5, data_sets - start) for start in range(0, data_sets, CHUNK // 5)]
+    tasks = [(place, chunk, size, truths[place]) for place in places for chunk, size in enumerate(parts)]
+    tasks.sort(key=lambda task: -TASK_SCENARIOS[task[0]].tasks)
+    found = np.zeros((len(TASK_SCENARIOS), 5))
+    for task, covered in zip(tasks, share_out(jobs, count_covered_tasks, tasks), strict=True):
+        found[task[0]] += covered
+    heads = ("tasks", "images per class", "shots", "queries", "t: this pool", "t: all images", "shared images", "width")
+    print(f"| {' | '.join(heads)} |")
+    print("|---" * len(heads) + "|")
+    for one, (pool, alone, both, narrow, wide) in zip(TASK_SCENARIOS, found, strict=True):
+        shares = [f"{count / data_sets:.3f}".removeprefix("0") for count in (pool, alone)]
+        setting = (one.tasks, one.images, one.shots, one.queries)
+        print(
+            f"| {' | '.join(map(str, (*setting, *shares, mark(both / data_sets, one.tasks))))} | {wide / narrow:.2f} |"
+        )
+
+
 def share_out(jobs: int, work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
     if jobs == 1:
         yield from (work(*task) for task in tasks)
@@ -348,10 +457,13 @@ if __name__ == "__main__":
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--data-sets", type=int, default=500, help="data sets per cell")
     parser.add_argument("--resamples", type=int, default=1000, help="resamples of the bootstrap intervals")
+    parser.add_argument("--tasks", action="store_true", help="tasks that share images, in place of the other table")
     parser.add_argument("--only", default="", help="rows whose kind and distribution hold this")
     chosen = parser.parse_args()
     start = time.perf_counter()
-    measure_intervals(chosen.jobs, chosen.data_sets, chosen.resamples, chosen.only)
-    print(
-        f"\n{chosen.data_sets:,} data sets per cell, {chosen.resamples:,} resamples, {time.perf_counter() - start:.0f} s with {chosen.jobs} jobs"
-    )
+    if chosen.tasks:
+        measure_tasks(chosen.jobs, chosen.data_sets)
+    else:
+        measure_intervals(chosen.jobs, chosen.data_sets, chosen.resamples, chosen.only)
+    took = f"{time.perf_counter() - start:.0f} s with {chosen.jobs} jobs"
+    print(f"\n{chosen.data_sets:,} data sets per cell, {chosen.resamples:,} resamples, {took}")

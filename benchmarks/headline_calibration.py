@@ -6,9 +6,9 @@
 A report is a scorecard of 20 slices, whose statement is made by the code that makes it in a run's report:
 `hardlook.harness.verdicts.compare_slices`. Each slice is a mean over units, drawn in clusters; its standard error is
 that of a bootstrap over clusters. Without an effect all slices are drawn from one distribution, and any headline is
-wrong. With one, the first slice has a mean lower by .2 and a standard deviation of .2 per cluster; it is found if that
-slice is headlined. Rates have 95 % Wilson intervals. The script fails if the upper end of a false alarm's interval
-reaches above .05 by more than chance allows (its lower end does), or the lower end of a finding's falls below .9.
+wrong. With one, the first slice has a mean lower by .2 and a standard deviation of .2 per unit; it is found if that
+slice is headlined. Rates have 95 % Wilson intervals. The exit code is 1 where a rate misses its goal: false alarms
+whose interval lies above .05, findings whose interval reaches below .9.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import zlib
 
+import cv2
 import numpy as np
 import PIL.Image
 import polars as pl
@@ -86,6 +87,18 @@ def test_a_small_file_of_a_huge_image_takes_no_memory(tmp_path):
         with pytest.raises(DataError, match="30000x30000 are 900 megapixels") as caught:
             read(path)
         assert caught.value.file == str(path) and "HARDLOOK_MAX_PIXELS=900000000" in caught.value.remedy
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+
+
+def test_a_chunk_that_states_two_gigabytes_takes_no_memory(tmp_path):
+    path = tmp_path / "a.png"
+    PIL.Image.fromarray(np.zeros((9, 9, 3), np.uint8)).save(path)
+    data = bytearray(path.read_bytes())
+    data[33] = 0x80  # the length of the chunk after the header
+    path.write_bytes(data)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert read_image(path).shape == (9, 9, 3), "Pillow reads what is there"
+    assert decode_picture(bytes(data), cv2.IMREAD_COLOR) is None
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 

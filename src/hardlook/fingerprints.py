@@ -15,6 +15,8 @@ from typing import Any
 
 from hardlook.file_hashes import hash_file, hash_files
 
+__all__ = ["hash_array", "hash_data", "hash_file", "hash_sources", "hash_value"]
+
 
 def hash_value(value: Any) -> str:
     """Hash of any JSON-like value; the order of keys does not count."""

@@ -35,7 +35,7 @@ def test_two_runs_get_a_sentence_a_page_and_a_file(hardlook, runs, tmp_path):
     document = json.loads((tmp_path / "compared" / "comparison.json").read_text())
     assert document["schema"] == "hardlook.comparison/1"
     assert [model["name"] for model in document["models"]] == ["good", "bad"]
-    assert document["resamples"] == 50
+    assert (document["resamples"], document["interval"]) == (2_000, "jackknife")
 
 
 def test_json_is_the_file_and_nothing_else_goes_to_standard_output(hardlook, runs, tmp_path):

@@ -54,6 +54,12 @@ def test_an_unclear_difference_says_what_it_would_take():
     assert "includes 0; it would take about 3,200 images, and there are 100" in text
 
 
+def test_the_interval_that_covers_the_draw_of_images_decides():
+    narrow, wide = (Interval(0.1 - half, 0.1 + half, 0.95, "t", 40, "task") for half in (0.05, 0.15))
+    assert judge(Score("gap", 0.1, 40, narrow)).side == "above"
+    assert judge(Score("gap", 0.1, 40, narrow, wider=wide)).side == "unclear"
+
+
 def test_several_differences_are_corrected_together():
     borderline = [score(0.1, 0.09, n=30, error=0.045) for _ in range(5)]
     assert judge(borderline[0]).side == "above"

@@ -108,6 +108,8 @@ FAULTS = [
     ("instance-segmenter", part("masks", as_view_of_bytes), "masks: expected values in [0, 1], got 255"),
     ("instance-segmenter", part("masks", lambda a: a[:-1]), "masks: expected shape (N, H, W) = ("),
     ("instance-segmenter", part("masks", list), "masks: expected a numpy array, got list"),
+    ("instance-segmenter", part("boxes", lambda a: a[:, [2, 1, 0, 3]]), "x0 <= x1, y0 <= y1, got ["),
+    ("instance-segmenter", part("boxes", lambda a: a[:, [0, 3, 2, 1]]), "x0 <= x1, y0 <= y1, got ["),
     ("instance-segmenter", part("boxes", boxes_as_sides), "x0 <= x1, y0 <= y1, got ["),
     ("instance-segmenter", part("boxes", stained(np.inf)), "boxes: expected finite values, got inf at index (0, 0)"),
     ("instance-segmenter", part("boxes", lambda a: a[:, :3]), "boxes: expected shape (N, 4)"),

@@ -8,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.harness.benchmark import Quality
-from hardlook.report.notable_units import select_notable_units
+from hardlook.report.notable_units import compute_expected_qualities, select_notable_units
 
 KINDS = ("best", "worst", "typical", "surprising")
 
 VALUES = st.one_of(st.integers(0, 4).map(lambda n: n / 4), st.just(math.nan))
 
 ROWS = st.lists(st.tuples(VALUES, st.sampled_from("xy"), st.sampled_from("pqr")), max_size=14)
+
+
+def select(qualities, slices, quality, most):
+    return select_notable_units(compute_expected_qualities(qualities, slices, quality), quality, most)
 
 
 def frames(rows):
@@ -58,7 +62,7 @@ def literally(rows, higher, most):
 
 @given(ROWS, st.booleans(), st.integers(0, 6))
 def test_it_finds_what_a_literal_search_finds(rows, higher, most):
-    found = select_notable_units(*frames(rows), Quality("iou", "IoU", higher), most)
+    found = select(*frames(rows), Quality("iou", "IoU", higher), most)
     expected = literally(rows, higher, most)
     assert tuple(found) == KINDS
     for kind in ("best", "worst", "typical"):
@@ -74,16 +78,16 @@ def test_the_order_of_rows_changes_nothing(rows, most, random):
     quality = Quality("iou", "IoU")
     order = list(range(len(rows)))
     random.shuffle(order)
-    shuffled = select_notable_units(qualities[order], slices[order[::-1]], quality, most)
-    plain = select_notable_units(qualities, slices, quality, most)
+    shuffled = select(qualities[order], slices[order[::-1]], quality, most)
+    plain = select(qualities, slices, quality, most)
     assert {kind: shuffled[kind] for kind in KINDS[:3]} == {kind: plain[kind] for kind in KINDS[:3]}
     assert len(shuffled["surprising"]) == len(plain["surprising"])
 
 
 @given(ROWS)
 def test_best_and_worst_share_no_unit(rows):
-    up = select_notable_units(*frames(rows), Quality("iou", "IoU"), 50)
-    down = select_notable_units(*frames(rows), Quality("iou", "IoU", higher_is_better=False), 50)
+    up = select(*frames(rows), Quality("iou", "IoU"), 50)
+    down = select(*frames(rows), Quality("iou", "IoU", higher_is_better=False), 50)
     assert not set(up["best"]) & set(up["worst"])
     assert not set(down["best"]) & set(down["worst"])
     values = dict(zip(frames(rows)[0]["unit"], frames(rows)[0]["iou"], strict=True))
@@ -94,18 +98,18 @@ def test_a_failure_among_easy_units_surprises_more_than_one_among_hard_units():
     units = [f"u{index}" for index in range(8)]
     qualities = pl.DataFrame({"unit": units, "iou": [0.9, 0.95, 0.9, 0.15, 0.1, 0.12, 0.1, 0.85]})
     slices = pl.DataFrame({"unit": units, "context": ["easy"] * 4 + ["hard"] * 4, "only": ["one"] * 8})
-    assert select_notable_units(qualities, slices, Quality("iou", "IoU"), 2)["surprising"] == ["u3", "u7"]
+    assert select(qualities, slices, Quality("iou", "IoU"), 2)["surprising"] == ["u3", "u7"]
 
 
 def test_without_slices_nothing_surprises():
     qualities = pl.DataFrame({"unit": ["a", "b", "c"], "iou": [0.1, 0.5, 0.9]})
-    found = select_notable_units(qualities, qualities.select("unit"), Quality("iou", "IoU"), 3)
+    found = select(qualities, qualities.select("unit"), Quality("iou", "IoU"), 3)
     assert found["surprising"] == [] and found["best"] == ["c", "b"]
 
 
 def test_where_all_units_got_the_same_none_is_the_worst_and_nothing_surprises():
     qualities = pl.DataFrame({"unit": list("abcd"), "iou": [0.1 + 0.2] * 4})
     slices = pl.DataFrame({"unit": list("abcd"), "context": ["sea", "sea", "sky", "sky"]})
-    found = select_notable_units(qualities, slices, Quality("iou", "IoU"), most=2)
+    found = select(qualities, slices, Quality("iou", "IoU"), most=2)
     assert found["worst"] == found["surprising"] == []
     assert len(found["best"]) == len(found["typical"]) == 2

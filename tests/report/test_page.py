@@ -199,10 +199,10 @@ SCS = Score("scs", 0.664, 57, undefined=0.7, rests_on={"query image": 57, "class
 RARE = Score(
     "iou",
     0.5,
-    9,
-    Interval(0.4, 0.6, 0.95, "percentile", 9, "image"),
+    40,
+    Interval(0.4, 0.6, 0.95, "percentile", 40, "image"),
     undefined=0.004,
-    rests_on={"image": 9, "class": 2},
+    rests_on={"image": 40, "class": 2},
 )
 COST = Score("dsb", float("nan"), 0, reason="no course reaches 90 % IoU")
 
@@ -211,7 +211,7 @@ def test_what_a_score_rests_on_and_its_undefined_resamples_stand_beside_the_inte
     page = render_page(Scorecard("toss", "1", "m", (SCS, RARE, COST)), [])
     said = page.replace("\N{NO-BREAK SPACE}", " ")
     assert "no interval, since 70 % of the resamples are undefined (57 query images, 1 class); n = 57" in said
-    assert "(percentile, 9 images, 2 classes); n = 9; less than 1 % of the resamples are undefined" in said
+    assert "(percentile, 40 images, 2 classes); n = 40; less than 1 % of the resamples are undefined" in said
     assert "no course reaches 90 % IoU" in said
     table = build_scores_table(Scorecard("toss", "1", "m", (SCS, RARE)))
     assert table.columns == ["score", "value", "low", "high", "n", "rests on", "undefined resamples"]

@@ -48,7 +48,13 @@ def test_slices_of_one_to_three_units_are_no_headline():
 
 def test_one_slice_below_the_others_is_set_against_them():
     [found] = spreads(score("iou", 0.2, kind="a"), *(score("iou", 0.7, 0.3, kind=name) for name in "bcdef"))
-    assert found.text == "0.200 (0.150 to 0.250) for a, 0.700 for the other 5"
+    assert found.text == "0.200 (0.150 to 0.250) for a, 0.700 in the mean of the other 5"
+
+
+def test_the_clearest_difference_is_named_where_none_is_clear():
+    values = {"a": 0.50, "b": 0.51, "c": 0.60, "d": 0.52}
+    [found] = spreads(*(score("iou", value, 0.15, kind=name) for name, value in values.items()))
+    assert "The clearest difference, 0.090 for c, would take" in found.text
 
 
 def test_kinds_with_a_finding_come_first():

@@ -312,6 +312,7 @@ def main():
     shared = Path("/dev/shm")
     work = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None, prefix="hardlook-fuzz-"))
     keep = given.keep or Path(tempfile.mkdtemp(prefix="hardlook-fuzz-failed-"))
+    tempfile.tempdir = str(work)  # what readers leave behind goes with it
     os.environ["HARDLOOK_CACHE"] = str(work / "cache")
     try:
         run_in_child(lambda: _make_originals(readers, work))

@@ -59,4 +59,7 @@ def hang(path):
 
 
 HANGING = (Reader("hangs", make, ("a",), misbehaving(hang), place=place),)
-READERS = tuple(Reader(name, make, ("a",), misbehaving(act), place=place) for name, act in ACTS.items())
+SHARES = {"allocates": 0.2}  # the slowest
+READERS = tuple(
+    Reader(name, make, ("a",), misbehaving(act), SHARES.get(name, 1.0), place) for name, act in ACTS.items()
+)

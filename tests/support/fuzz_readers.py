@@ -9,6 +9,7 @@ import hashlib
 import json
 import struct
 from pathlib import Path
+from urllib.parse import urlencode
 
 import numpy as np
 import PIL.Image
@@ -778,10 +779,10 @@ def explorer_app():
 
 KEYS = tuple(hashlib.blake2b(name, digest_size=6).hexdigest() for name in (b"a", b"b"))
 EXPLORER = (
-    f"GET /run/{KEYS[0]}?q=scene&sort=iou&order=down&page=1&size=20&min.n=1&is.unit==x\naccept: text/html\n\n",
-    f"GET /run/{KEYS[0]}/unit?id=000001&sort=unit&order=up\ncookie: a=b\n\n",
-    f"GET /run/{KEYS[0]}/picture?id=000001&number=0&overlay=on\n\n",
-    f"GET /compare?first={KEYS[0]}&second={KEYS[1]}&quality=iou\n\n",
+    f"GET /run/{KEYS[0]}?q=scene&sort=image-miou&order=down&page=1&size=20&min.labels=0&is.context==x\naccept: */*\n\n",
+    f"GET /run/{KEYS[0]}/unit?id=scene-0001&sort=unit&order=up\ncookie: a=b\n\n",
+    f"GET /run/{KEYS[0]}/picture?id=scene-0001&number=0&overlay=on\n\n",
+    f"GET /compare?first={KEYS[0]}&second={KEYS[1]}&quality=image-miou\n\n",
     "HEAD /\n\n",
 )
 
@@ -793,28 +794,46 @@ def read_explorer_requests(folder):
 
 @functools.cache
 def study_visitors():
-    """An application over a study of each kind, and a participant who has joined it."""
+    """An application over a study of each kind, and a participant who has joined, seen a trial, and is a researcher."""
     import tempfile
 
     from played_studies import make_click_study, make_rating_study, make_review_study
-    from web_visitors import StudyApp
+    from web_visitors import HIDDEN, KEY, StudyApp
 
     made = []
     root = Path(tempfile.mkdtemp(prefix="hardlook-fuzz-studies-"))
     limits = {"limits": {"per_participant": 1_000_000, "per_address": 1_000_000}}
     for name, make in (("clicks", make_click_study), ("review", make_review_study), ("ratings", make_rating_study)):
-        study = make(root / name, count=2, **limits)
+        study = make(root / name, count=2, **limits, **({"training": 1} if name == "clicks" else {}))
         study = study[0] if isinstance(study, tuple) else study
         app = StudyApp(study, f"sqlite:///{root / name / 'answers.sqlite'}")
-        visitor = app.participant()
-        visitor.csrf = visitor.get("/api/state").json["csrf"]
-        reply = visitor.post("/api/batch", {}).json
-        trials = [one["id"] for one in reply["batch"]["trials"]]
-        made.append((app, visitor, trials))
+        visitor = app.visitor()
+        assert visitor.join().status == 303
+        if name == "clicks":
+            visitor.post("/api/device", {"device": "pc", "pointer": "mouse"})
+        training = visitor.get("/api/state").json["training"]
+        visitor.post("/api/trained", {})
+        trials = [one["id"] for one in visitor.batch()["batch"]["trials"]]
+        visitor.show(trials[0])
+        visitor.show(trials[1])
+        app.now += 10.0
+        assert visitor.form("/research/login", {"key": KEY}).status == 303
+        token = dict(HIDDEN.findall(visitor.get("/research/rules").text))["token"]
+        fields = dict(HIDDEN.findall(app.visitor().get("/").text))
+        words = {
+            b"FIELDS": urlencode(fields),
+            b"TOKEN": token,
+            b"TRIAL": trials[0],
+            b"OTHER": trials[1],
+            b"PRACTICE": (training or trials)[0],
+            b"TASK": study.tasks[0].id,
+        }
+        made.append((app, visitor, {name: value.encode() for name, value in words.items()}))
     return made
 
 
 AS_JSON = "content-type: application/json\n\n"
+AS_FORM = "content-type: application/x-www-form-urlencoded\n\n"
 ANSWER = {
     "key": "k" * 16, "trial": "TRIAL", "x": 3.5, "y": 4.0, "early": 0, "reaction_ms": 120.5,
     "durations": {"image": 1500.0}, "circumstances": {"pointer": "mouse", "ratio": 1.0},
@@ -822,24 +841,31 @@ ANSWER = {
 COLLECT = (
     f"POST /api/answers\n{AS_JSON}{json.dumps(ANSWER)}",
     f'POST /api/answers\n{AS_JSON}{{"key": "kkkkkkkkkkkkkkkk", "trial": "TRIAL", "value": 1}}',
-    f"POST /api/trials/TRIAL/show\n{AS_JSON}{{}}",
+    f"POST /api/trials/OTHER/show\n{AS_JSON}{{}}",
     f'POST /api/language\n{AS_JSON}{{"language": "de"}}',
     f'POST /api/device\n{AS_JSON}{{"device": "pc", "pointer": "mouse"}}',
-    f'POST /api/training\n{AS_JSON}{{"trial": "TRIAL", "x": 1.0, "y": 2.0}}',
-    "GET /pictures/TRIAL/image?a=b\n\n",
+    f'POST /api/training\n{AS_JSON}{{"trial": "PRACTICE", "x": 1.0, "y": 2.0}}',
+    "GET /pictures/OTHER/image?a=b\n\n",
     "GET /api/state\naccept-language: de\n\n",
     "GET /?invitation=abc&language=de\n\n",
-    "POST /join\ncontent-type: application/x-www-form-urlencoded\n\nconsent=yes&language=en&token=abc",
-    "GET /research/images?page=1&sort=inside\ncookie: research=abc\n\n",
+    f"POST /join\n{AS_FORM}agree=yes&FIELDS",
+    "GET /research/images?page=1&sort=most&below=9\n\n",
+    "GET /research/images/TASK?mode=cut-out\n\n",
+    "GET /research/pictures/TASK/small\n\n",
+    "GET /research/participants?page=1&sort=answers&order=down\n\n",
+    f"POST /research/rules\n{AS_FORM}least_inside=0.5&token=TOKEN",
+    f"POST /research/login\n{AS_FORM}key=abc",
 )
 
 
 def read_collect_requests(folder):
-    for app, visitor, trials in study_visitors():
+    for app, visitor, words in study_visitors():
         cookie = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items()).encode()
+        own = b"\norigin: http://127.0.0.1:8000\nx-csrf-token: " + visitor.csrf.encode() + b"\ncookie: " + cookie
         for data in list_changed_requests(folder, COLLECT):
-            head, _, body = data.replace(b"TRIAL", trials[0].encode()).partition(b"\n\n")
-            own = b"\norigin: http://127.0.0.1:8000\nx-csrf-token: " + visitor.csrf.encode() + b"\ncookie: " + cookie
+            for word, value in words.items():
+                data = data.replace(word, value)
+            head, _, body = data.partition(b"\n\n")
             check_reply(send_request(app.app, head + own + b"\n\n" + body))
         app.now += 1.0
 
@@ -861,15 +887,15 @@ READERS = (
     Reader("voc", make_world("voc"), VOC_FILES, read_voc),
     Reader("fss", make_world("fss", 12), FSS_FILES, read_fss, 0.5),
     Reader("isegm", make_world("isegm"), ISEGM_FILES, read_isegm),
-    Reader("tetris-davis", make_tetris, TETRIS_FILES, read_tetris, 0.7),
+    Reader("tetris-davis", make_tetris, TETRIS_FILES, read_tetris, 0.5),
     Reader("clicks", make_clicks, ("clicks.csv",), read_click_table, 1.5),
     Reader("clicked-data", make_clicks, CLICKED_FILES, read_clicked_data, 0.2),
     Reader("contexts", make_contexts, CONTEXT_FILES, read_contexts, 0.6),
     Reader("toss", make_pairs, PAIR_FILES, read_pair_lists, 1.5),
     Reader("label-tables", make_labels, (*LABEL_TABLES, "sets.json"), read_labels, 1.5),
     Reader("matrices", make_matrices, MATRIX_FILES, read_matrices, 1.5),
-    Reader("word-vectors", make_vectors, VECTOR_FILES, read_vectors),
-    Reader("weights", make_weights, WEIGHT_FILES, read_weights, 0.7),
+    Reader("word-vectors", make_vectors, VECTOR_FILES, read_vectors, 0.8),
+    Reader("weights", make_weights, WEIGHT_FILES, read_weights, 0.5),
     Reader("clickability", make_weights, ("clickability.safetensors",), read_clickability, 0.05),
     Reader("run", make_run, RUN_FILES, read_run, 0.2, place_in_run),
     Reader("run-compared", make_run, COMPARED_FILES, read_compared, 0.2, place_in_run),

@@ -57,7 +57,7 @@ def decode_picture(data: bytes, flags: int) -> NDArray[np.uint8] | None:
 
     >>> decode_picture(b"no picture", cv2.IMREAD_GRAYSCALE)
     """
-    if (size := read_stated_size(data)) is None:
+    if (size := read_stated_size(data)) is None or (data.startswith(_PNG_START) and not _has_whole_chunks(data)):
         return None
     check_pixels(*size)
     try:
@@ -87,6 +87,14 @@ def read_stated_size(data: bytes) -> tuple[int, int] | None:
         else:
             place += 2 + int.from_bytes(data[place + 2 : place + 4], "big")
     return None
+
+
+def _has_whole_chunks(png: bytes) -> bool:
+    """Whether every chunk ends within the file: OpenCV takes the memory that a chunk's length states, up to 4 GB."""
+    place = len(_PNG_START)
+    while place + 12 <= len(png):
+        place += 12 + int.from_bytes(png[place : place + 4], "big")
+    return place == len(png)
 
 
 def find_image(folder: Path | str, stem: str) -> Path:

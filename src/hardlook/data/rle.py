@@ -71,13 +71,13 @@ def iou(
 def from_segmentation(segmentation: Any, height: int, width: int) -> Rle:
     """The encoding of COCO's `segmentation` field: polygons, a list of runs, or an encoding."""
     with reading(None, "not a COCO segmentation", remedy="give polygons [[x, y, ...]] or {'size', 'counts'}"):
-        check_pixels(width, height)
         if isinstance(segmentation, Mapping):
             _check_size(segmentation)
             if isinstance(segmentation["counts"], list):
                 return _as_text(hotcoco_mask.fr_py_objects(dict(segmentation), height, width))
             hotcoco_mask.area(dict(segmentation))  # looks at the runs: damage is found here, with the annotation's name
             return _as_text(dict(segmentation))
+        check_pixels(width, height)
         # A two-point polygon would be read as a box; it covers no pixel.
         polygons = [list(map(float, polygon)) for polygon in segmentation if len(polygon) >= 6]
         if not polygons:

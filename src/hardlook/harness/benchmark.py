@@ -132,6 +132,11 @@ def paths_given(options: Any) -> Mapping[str, Path | str]:
     return {name: path for name, path in given.items() if path is not None}
 
 
+def draw_nothing(unit: Unit, record: Record) -> Sequence[Picture]:
+    """The pictures of a benchmark that draws none."""
+    return ()
+
+
 @dataclass(frozen=True)
 class Benchmark:
     """The functions that make a benchmark; each is pure: same arguments, same result, on any machine.
@@ -176,7 +181,7 @@ class Benchmark:
     prepare: Callable[[Unit], Unit] = lambda unit: unit
     sources: Callable[[Any], Mapping[str, Path | str]] = paths_given
     readings: Callable[[Any], tuple[Reading, ...]] = lambda options: ()
-    pictures: Callable[[Unit, Record], Sequence[Picture]] = lambda unit, record: ()
+    pictures: Callable[[Unit, Record], Sequence[Picture]] = draw_nothing
     setup: Callable[[Sequence[Unit], Any, Callable[[int, int], Any] | None], None] | None = None
     tallies: Callable[[pl.DataFrame, Any], Sequence[Tally]] | None = None
     merge_vocabularies: Callable[[Sequence[pl.DataFrame]], Sequence[pl.DataFrame]] | None = None

@@ -32,7 +32,8 @@ class Score:
     there were. `comparable` says whether the number can be compared with the published one; empty where there is none.
     `standard_error` is that of the bootstrap. `undefined` is the share of resamples, in [0, 1], in which the score is
     undefined. `rests_on` counts what the score is made from: first what is resampled, then classes, folds. `reason`
-    says why there is no value.
+    says why there is no value. `wider` is an interval that covers one more draw, such as that of the images from which
+    tasks are drawn.
     """
 
     name: str
@@ -46,10 +47,11 @@ class Score:
     undefined: float = 0.0
     rests_on: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
+    wider: Interval | None = None
 
 
 # Fields that 0.1.0 did not write; where they say nothing they are not written now.
-_OPTIONAL: dict[str, Any] = {"standard_error": None, "undefined": 0.0, "rests_on": {}, "reason": ""}
+_OPTIONAL: dict[str, Any] = {"standard_error": None, "undefined": 0.0, "rests_on": {}, "reason": "", "wider": None}
 
 
 def make_score(name: str, estimate: Estimate, n: int, **more: Any) -> Score:
@@ -202,12 +204,16 @@ def find_score(scorecard: Scorecard, name: str, **where: str) -> Score | None:
 
 
 def _score(row: dict[str, Any]) -> Score:
-    interval = row["interval"]
-    if interval is not None:
-        known: dict[str, Any] = {key: math.nan if value is None else value for key, value in interval.items()}
-        interval = Interval(**known)
+    intervals = {name: _interval(row.get(name)) for name in ("interval", "wider")}
     value = math.nan if row["value"] is None else row["value"]
-    return Score(**{**row, "interval": interval, "value": value})
+    return Score(**{**row, **intervals, "value": value})
+
+
+def _interval(row: dict[str, Any] | None) -> Interval | None:
+    if row is None:
+        return None
+    known: dict[str, Any] = {key: math.nan if value is None else value for key, value in row.items()}
+    return Interval(**known)
 
 
 def _tupled(row: dict[str, Any], key: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from hardlook.harness.stats.resampling import (
     find_clusters,
     finite_rows,
 )
+from hardlook.harness.stats.shared_draws import ImageShares
 from hardlook.randomness import generator
 
 Numbers = NDArray[np.float64]
@@ -123,6 +124,8 @@ class SumTally:
     `sums` (rows, columns) is dense or sparse. `statistic` maps totals (m, columns) to (m, entries), NaN where
     undefined. `labels` names the cluster of each row, `strata` the stratum that clusters are drawn within. Two runs
     can be compared when the sums of both have the same rows and columns, so neither may depend on the predictions.
+    `shares` holds for each entry what the images that rows share contribute, or None: comparisons then cover their
+    draw as well. It is empty where rows share nothing.
     """
 
     entries: tuple[Entry, ...]
@@ -132,6 +135,7 @@ class SumTally:
     resampled: str
     labels: Labels | None = None
     strata: Labels | None = None
+    shares: tuple[ImageShares | None, ...] = ()
 
     @cached_property
     def clusters(self) -> Clusters:

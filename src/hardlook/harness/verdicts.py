@@ -61,7 +61,9 @@ def judge(score: Score | Estimate, threshold: float = 0.0) -> Judgement:
         if math.isclose(score.value, threshold, rel_tol=1e-9, abs_tol=1e-12):
             return Judgement("equal", f"It is {threshold:g} in all {clusters:,} {name_several(resampled)}.")
         return Judgement("above" if score.value > threshold else "below")
-    interval = score.interval
+    # A verdict speaks of more than the images at hand: the interval that covers their draw decides, if there is one.
+    wider = score.wider if isinstance(score, Score) else None
+    interval = wider if wider is not None and wider.defined else score.interval
     if interval is None or not interval.defined:
         return Judgement("unclear", f"{CANNOT_TELL}: the score has no interval{_explain_missing(score)}.")
     if interval.low > threshold:
@@ -181,6 +183,11 @@ class SliceTest:
         return self.adjusted <= ALPHA
 
 
+def rate_need(test: SliceTest) -> float:
+    """How many times its clusters a slice would need: the lowest of these is the clearest difference."""
+    return test.needed / count_clusters(test.score)[0] if math.isfinite(test.needed) else math.inf
+
+
 def compare_slices(kinds: Sequence[Sequence[Score]]) -> list[list[SliceTest]]:
     """Test every slice against the rest of its kind; all kinds together are one family.
 
@@ -274,7 +281,7 @@ def describe_kind(
         return f"The {what} is {' and '.join(ends)}{rest}{few}."
     if len(made) < 2:
         return f"{CANNOT_TELL} where the {what} is low or high: a slice needs {MIN_CLUSTERS} {resampled}{few}."
-    furthest = min(made, key=lambda test: test.adjusted)
+    furthest = min(made, key=rate_need)
     clusters, drawn = count_clusters(furthest.score)
     need = ""
     if math.isfinite(furthest.needed):

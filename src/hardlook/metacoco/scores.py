@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.stats import t_interval
+from hardlook.harness.stats import Interval, t_interval
 from hardlook.harness.stats.bootstrap import ratio
+from hardlook.harness.stats.jackknife import Spread, add_variances, jackknife_bounds
+from hardlook.harness.stats.shared_draws import ImageShares, share_out_errors
 from hardlook.harness.tally import DIFFERENCE, SHARE, Entry, SumTally, score_tally, with_ranges
 from hardlook.metacoco.options import MetaCocoOptions
 
@@ -75,8 +77,9 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: MetaCocoO
                 bounds = interval if interval.defined else None
                 value, n = math.fsum(mean.values) / len(mean.values), len(mean.values)
                 error = float(np.std(mean.values)) / math.sqrt(n) if n > 1 else None
-                more = {"comparable": mean.comparable, "standard_error": error, "rests_on": {"task": n}}
-                scores.append(Score(mean.name, value, n, bounds, where, **more))  # type: ignore[arg-type]
+                more: dict[str, Any] = {"comparable": mean.comparable, "standard_error": error, "rests_on": {"task": n}}
+                more["wider"] = widen_interval(mean, options.level) if bounds else None
+                scores.append(Score(mean.name, value, n, bounds, where, **more))
         tallies, notes = tally_queries(chosen, where, options)
         scores += [score for tally in tallies for score in score_tally(tally, options)]
         left_out += notes
@@ -156,21 +159,25 @@ def describe_comparability(mode: str, ways: int, shots: int, options: MetaCocoOp
 
 @dataclass(frozen=True)
 class TaskMean:
-    """A score that is a mean over tasks: `index` (n,) the tasks' numbers, ascending, and `values` (n,) of each."""
+    """A score that is a mean over tasks: `index` (n,) the tasks' numbers, ascending, and `values` (n,) of each.
+
+    `shares` says what each image contributes to its error; None where single answers were not kept.
+    """
 
     name: str
     index: Codes
     values: Values
     comparable: str = ""
+    shares: ImageShares | None = None
 
 
 def average_tasks(records: pl.DataFrame, options: MetaCocoOptions) -> list[TaskMean]:
     """The modes of the options, then the gaps, of records of one setting; some may have no task."""
     ways, shots = int(records["ways"][0]), int(records["shots"][0])
-    means = [
-        TaskMean(mode, *compute_task_accuracies(records, mode), describe_comparability(mode, ways, shots, options))
-        for mode in options.modes
-    ]
+    means = []
+    for mode in options.modes:
+        words = describe_comparability(mode, ways, shots, options)
+        means.append(TaskMean(mode, *compute_task_accuracies(records, mode), words, share_out_mode(records, mode)))
     for name, (first, second) in GAPS.items():
         if name == "blind-gap" and options.blind_supports != "ours":
             continue  # its supports are not those of the other modes
@@ -179,8 +186,47 @@ def average_tasks(records: pl.DataFrame, options: MetaCocoOptions) -> list[TaskM
         second_index, second_values = compute_task_accuracies(records, second)
         both = np.intersect1d(first_index, second_index)
         values = first_values[np.isin(first_index, both)] - second_values[np.isin(second_index, both)]
-        means.append(TaskMean(name, both, values))
+        chosen = records.filter(records["index"].is_in(both.tolist()))
+        inside, outside = (share_out_mode(chosen, mode) for mode in (first, second))
+        shares = inside.minus(outside) if inside is not None and outside is not None else None
+        means.append(TaskMean(name, both, values, shares=shares))
     return means
+
+
+def share_out_mode(records: pl.DataFrame, mode: str) -> ImageShares | None:
+    """What each image contributes, as query and as support, to the error of a mode's mean accuracy; None if unknown."""
+    chosen = records.filter(records["mode"] == mode).sort("index")
+    if not len(chosen) or not {"query", "support"} <= set(chosen.columns):
+        return None
+    answered, asked, shown = (chosen[name].list.len().to_numpy() for name in ("predicted", "query", "support"))
+    ways = int(chosen["ways"][0])
+    # Tasks of one setting have as many queries each; a run that was told not to keep answers has none.
+    if not answered[0] or not shown[0] or len({*answered, *asked}) > 1 or len({*shown}) > 1:
+        return None
+    answers = read_answers(chosen)
+    shape = (len(chosen), ways, int(answered[0]) // ways)
+    shares = share_out_errors(
+        answers.right.reshape(shape),
+        answers.concept.reshape(shape)[:, :, 0],
+        _flatten(chosen["support"]).reshape(len(chosen), ways, -1),
+        _flatten(chosen["query"]).reshape(shape),
+    )
+    return replace(shares, task=chosen["index"].to_numpy().astype(np.int64)[shares.task])
+
+
+def widen_interval(mean: TaskMean, level: float) -> Interval | None:
+    """The interval that covers the draw of the images, too; None where single answers were not kept."""
+    if mean.shares is None:
+        return None
+    n, variance = len(mean.values), mean.shares.measure()
+    error = np.array([mean.values.std(ddof=1) / math.sqrt(n)])
+    tasks = Spread(error, np.array([n - 1.0]), np.ones(1), np.zeros(1))
+    both = add_variances(tasks, [(np.array([variance[0]]), variance[1])])
+    value = np.array([math.fsum(mean.values) / n])
+    low, high = jackknife_bounds(value, both, level, RANGES.get(mean.name, SHARE), n)
+    images = len(np.unique(mean.shares.image))
+    interval = Interval(float(low[0]), float(high[0]), level, "shared images", images, "image")
+    return interval if interval.defined else None
 
 
 def compute_task_accuracies(records: pl.DataFrame, mode: str) -> tuple[Codes, Values]:
@@ -208,6 +254,7 @@ def tally_means(means: Sequence[TaskMean], where: dict[str, str]) -> SumTally:
         compute_shares,
         ("metacoco", "tasks", *where.values()),
         "task",
+        shares=tuple(one.shares for one in means),
     )
 
 

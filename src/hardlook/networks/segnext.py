@@ -48,7 +48,7 @@ class Architecture:
     dropout: float = 0.1
 
     def __post_init__(self) -> None:
-        counts = (*self.dims, *self.depths, *self.mlp_ratios, self.head, self.groups, self.rank)
+        counts: tuple[object, ...] = (*self.dims, *self.depths, *self.mlp_ratios, self.head, self.groups, self.rank)
         if not all(isinstance(count, int) and 0 < count <= _MAX_COUNT for count in counts):
             raise ValueError(f"expected whole numbers from 1 to {_MAX_COUNT} in every field")
         lengths = {len(self.dims), len(self.depths), len(self.mlp_ratios)}

@@ -53,14 +53,14 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
     quality = benchmark.card.qualities[0]
     qualities = benchmark.qualities(scored.records, scored.options)
     slices = scored.records.select("unit", *benchmark.schema.slices)
-    notable = select_notable_units(qualities, slices, quality, most)
+    expected = compute_expected_qualities(qualities, slices, quality)
+    notable = select_notable_units(expected, quality, most)
     kept = {kind: notable[kind] for kind in _TITLES if notable[kind] and not set(notable[kind]) <= set(shown)}
     elsewhere = [kind for kind in _TITLES if notable[kind] and kind not in kept]
     if not kept:
         return None
     chosen = [unit for units in kept.values() for unit in units]
     records = get_light_records(scored, chosen)
-    expected = compute_expected_qualities(qualities, slices, quality)
     known = {row["unit"]: row for row in expected.filter(expected["unit"].is_in(chosen)).iter_rows(named=True)}
     galleries = []
     for kind, units in kept.items():
@@ -83,19 +83,15 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
     return Section("Units to look at", text, tuple(galleries))
 
 
-def select_notable_units(
-    qualities: pl.DataFrame, slices: pl.DataFrame, quality: Quality, most: int
-) -> Mapping[str, list[str]]:
+def select_notable_units(known: pl.DataFrame, quality: Quality, most: int) -> Mapping[str, list[str]]:
     """At most `most` unit ids of each kind, the most notable first.
 
-    `qualities` has `unit` and the column of the quality, `slices` has `unit` and one column per slice. Ties go by unit
-    id. A unit whose quality is NaN is never chosen, and no unit is both among the best and the worst. Typical units
-    are those nearest to the median. Where no slice says anything, or all units got the same, nothing surprises; where
+    `known` is what `compute_expected_qualities` returns. Ties go by unit id. A unit whose quality is NaN is never chosen,
+    and no unit is both among the best and the worst. Typical units are those nearest to the median. Where no slice says anything, or all units got the same, nothing surprises; where
     all got the same, none is the worst.
     """
     import polars as pl
 
-    known = compute_expected_qualities(qualities, slices, quality)
     down = pl.col("value") if quality.higher_is_better else -pl.col("value")
     ordered = known.sort(-down, "unit")
     # With few units, or many equal ones, both ends of the order would meet: each is chosen from its own half.
@@ -118,7 +114,9 @@ def compute_expected_qualities(qualities: pl.DataFrame, slices: pl.DataFrame, qu
     import polars as pl
 
     values = qualities.select("unit", value=pl.col(quality.name).cast(pl.Float64))
-    known = values.filter(pl.col("value").is_finite()).join(slices, on="unit", how="left").sort("unit")
+    in_order = values["unit"].equals(slices["unit"])
+    joined = values.hstack(slices.drop("unit")) if in_order else values.join(slices, on="unit", how="left")
+    known = joined.filter(pl.col("value").is_finite()).sort("unit")
     columns = [name for name in slices.columns if name != "unit" and known[name].n_unique() > 1]
     if not columns:
         return known.select("unit", "value", expected=pl.lit(None, pl.Float64))

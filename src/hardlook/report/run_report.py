@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from hardlook.errors import HardlookError
+from hardlook.harness.benchmark import draw_nothing
 from hardlook.harness.sections import Block, Gallery, Picture, Section
 from hardlook.models.registry import MARKS
 from hardlook.report.formatting import format_count, format_number
@@ -126,11 +127,11 @@ def _report_missing_pictures(scored: ScoredRun, reasons: Sequence[str]) -> None:
 
 def load_unit_pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
     """By unit its pictures, or the reason why there are none."""
-    if not wanted:
-        return {}
+    if not wanted or scored.benchmark.pictures is draw_nothing:
+        return {name: () for name in wanted}
     try:
         chosen = set(wanted)
-        units = {unit.id: unit for unit in scored.benchmark.list_units(scored.options) if unit.id in chosen}
+        units = {unit.id: unit for unit in scored.list_units() if unit.id in chosen}
     except (HardlookError, OSError) as error:
         return {name: f"the data cannot be read any more: {error}" for name in wanted}
     records = scored.whole_records(list(wanted))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import Score
+from hardlook.harness.verdicts import MIN_CLUSTERS
 from hardlook.report.charts.drawing import FONT, LinearScale, fit_scale, label, segment
 from hardlook.report.charts.palette import ACCENT, MUTED, RULE
 from hardlook.report.formatting import (
@@ -13,6 +14,7 @@ from hardlook.report.formatting import (
     format_number,
     is_number,
     keep_finite,
+    pluralize,
 )
 from hardlook.report.markup import element, render_inline
 
@@ -81,6 +83,34 @@ def format_undefined(score: Score) -> str:
     return f"{share} of the resamples are undefined"
 
 
+def format_wider_interval(score: Score) -> str:
+    """The interval that covers one more draw; empty where there is none.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> wider = Interval(0.4, 0.6, 0.95, "shared images", 90, "image")
+    >>> format_wider_interval(Score("iid", 0.5, 9, wider=wider))
+    '0.400 to 0.600 if the 90 images are drawn, too'
+    """
+    wider = score.wider
+    if wider is None or not wider.defined:
+        return ""
+    bounds = format_interval(wider.low, wider.high, choose_score_decimals(score))
+    return f"{bounds} if the {format_count(wider.n, wider.resampled)} are drawn, too"
+
+
+def warn_of_few_clusters(score: Score) -> str:
+    """A warning for an interval of fewer clusters than coverage was measured with; empty for others.
+
+    >>> from hardlook.harness.stats.intervals import Interval
+    >>> warn_of_few_clusters(Score("iid", 0.5, 4, Interval(0.1, 0.9, 0.95, "t", 4, "task")))
+    'too few tasks for a reliable interval'
+    """
+    interval = score.interval
+    if interval is None or interval.n >= MIN_CLUSTERS:
+        return ""
+    return f"too few {pluralize(interval.resampled)} for a reliable interval"
+
+
 def draw_interval_bar(score: Score) -> str:
     """The value and its interval as SVG, on an axis from 0 to 1, or on one that fits them and 0."""
     if not is_number(score.value):
@@ -116,4 +146,5 @@ def _describe_interval(score: Score) -> str:
         why = f", since {undefined}" if undefined else ""
         return f"no interval{why}{f' ({basis})' if basis else ''}; {count}"
     made = f"{interval.method}, {basis or format_count(interval.n, interval.resampled)}"
-    return f"{interval.level:.0%} interval {bounds} ({made}); {count}" + (f"; {undefined}" if undefined else "")
+    more = [format_wider_interval(score), warn_of_few_clusters(score), undefined]
+    return "; ".join((f"{interval.level:.0%} interval {bounds} ({made})", count, *filter(None, more)))

@@ -31,12 +31,13 @@ def build_scores_table(
     return Table("Scores", _describe_intervals(scores), columns, rows, _choose_decimals(scores))
 
 
-_NUMBERS = ("value", "low", "high", "n", "rests on", "undefined resamples")
+_NUMBERS = ("value", "low", "high", "n", "rests on", "undefined resamples", "low, images drawn", "high, images drawn")
 
 
 def _list_numbers(score: Score) -> tuple[Cell, ...]:
-    """Value, bounds and n; what the score rests on, and the share of resamples in which it is undefined, if not 0."""
-    return (float(score.value), *get_bounds(score), score.n, format_basis(score), score.undefined or None)
+    """Value, bounds and n; what the score rests on, the share of undefined resamples if not 0, the wider interval."""
+    wider = (score.wider.low, score.wider.high) if score.wider else (None, None)
+    return (float(score.value), *get_bounds(score), score.n, format_basis(score), score.undefined or None, *wider)
 
 
 def _drop_empty(

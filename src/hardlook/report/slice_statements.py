@@ -16,6 +16,7 @@ from hardlook.harness.verdicts import (
     describe_need,
     list_slice_kinds,
     name_several,
+    rate_need,
 )
 from hardlook.report.formatting import choose_decimals, format_interval, format_number
 from hardlook.report.score_display import choose_score_decimals, get_bounds
@@ -68,8 +69,8 @@ def _describe(keys: Sequence[str], tests: Sequence[SliceTest]) -> tuple[str, boo
         return f"from {ends[0]} to {ends[1]}", True
     if one := below or above:
         decimals = choose_score_decimals(one.score)
-        others = f"the other {len(made) - 1}" if len(made) > 2 else "the other"
-        return f"{_describe_end(one, made, keys, decimals)}, {format_number(one.rest, decimals)} for {others}", True
+        rest = f"{format_number(one.rest, decimals)} in the mean of the other {len(made) - 1}"
+        return f"{_describe_end(one, made, keys, decimals)}, {rest}", True
     return _describe_unclear(keys, tests, made) + thin, False
 
 
@@ -81,7 +82,7 @@ def _describe_unclear(keys: Sequence[str], tests: Sequence[SliceTest], made: Seq
         several = name_several(resampled)
         few = f"{len(made)} of {len(tests)} slices {'has' if len(made) == 1 else 'have'} {MIN_CLUSTERS} {several}"
         return f"{CANNOT_TELL.lower()}: {few} and an interval; the largest has {clusters}"
-    furthest = min(made, key=lambda test: test.adjusted)
+    furthest = min(made, key=rate_need)
     clusters, resampled = count_clusters(furthest.score)
     gap = furthest.score.value - furthest.rest
     where = ", ".join(furthest.score.slice[key] for key in keys)

@@ -21,7 +21,9 @@ from hardlook.report.score_display import (
     format_basis,
     format_score_interval,
     format_undefined,
+    format_wider_interval,
     get_bounds,
+    warn_of_few_clusters,
 )
 
 if TYPE_CHECKING:
@@ -95,6 +97,8 @@ def describe_bases(scores: Sequence[Score]) -> list[str]:
             lines.append(f"{score.name} is undefined: {score.reason}")
         elif undefined := format_undefined(score):
             lines.append(f"{score.name}{'' if score.interval else ' has no interval'}: {undefined}")
+        for more in filter(None, (format_wider_interval(score), warn_of_few_clusters(score))):
+            lines.append(f"{score.name}: {more}")
     return lines
 
 

@@ -133,6 +133,8 @@ def describe_following(scorecard: Scorecard) -> str:
         )
     if pulled.side == "below":
         return f"This model follows the target rather than salience: {numbers}."
+    if pulled.side == "equal":
+        return f"This model's masks do not tell the target from what is salient: {numbers}."
     unclear = (pulled.why or led.why).removesuffix(".")
     return f"{unclear.replace(CANNOT_TELL, f'{CANNOT_TELL} whether this model follows salience', 1)}: {numbers}."
 

@@ -141,8 +141,8 @@ def test_a_quota_names_the_file_and_the_space(tmp_path, monkeypatch, number):
 
 @pytest.mark.parametrize("flaw", ["units", "checksum"])
 def test_a_changed_manifest_is_damaged_and_says_what_to_do(tmp_path, flaw):
-    manifest = {"schema": "hardlook.run/1", "benchmark": {"name": "b"}, "model": None, "options": {}, "units": 12,
-                "batch_size": 4, "answers": {"fingerprint": "f"}, "created": "now"}  # fmt: skip
+    manifest = {"schema": "hardlook.run/1", "benchmark": {"name": "b", "version": "1"}, "model": None, "options": {},
+                "units": 12, "batch_size": 4, "answers": {"fingerprint": "f"}, "created": "now"}  # fmt: skip
     folder = RunFolder(tmp_path)
     text = format_checked_json(manifest)
     folder.manifest_path.write_text(text)

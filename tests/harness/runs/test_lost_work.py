@@ -93,7 +93,7 @@ def test_a_batch_that_comes_in_parts_goes_on_where_its_worker_died(forked_worker
 
 def test_workers_that_die_before_they_are_ready_end_the_run_with_an_error(forked_workers):
     job = Job("closed-miou", "misbehaving_segmenters:DiesWhenMade")
-    with pytest.raises(RunError, match=r"3 worker processes in a row died before they had built the model: .*SIGKILL"):
+    with pytest.raises(RunError, match=r"5 worker processes in a row died before they had built the model: .*SIGKILL"):
         list(evaluate_batches(PROCESSES, job, HERE, make_batches(UNITS, 2)))
 
 

@@ -8,7 +8,14 @@ import pytest
 
 from hardlook.errors import DataError
 from hardlook.toss.tiers.attributes import FailedImage
-from hardlook.toss.tiers.border_study import draw_borders, measure_border, run_border_study, summarise_borders
+from hardlook.toss.tiers.border_study import (
+    Border,
+    build_border_page,
+    draw_borders,
+    measure_border,
+    run_border_study,
+    summarise_borders,
+)
 from hardlook.toss.tiers.dataset import OpenedData
 
 
@@ -70,9 +77,20 @@ def test_an_image_that_a_model_fails_on_is_named_and_costs_no_other():
     assert document["images"] == 2 and document["models"] == [{"grey": 1.0}, {"grey": 0.75}]
     undecided = {name: one["undecided"] for name, one in document["borders"].items()}
     assert (undecided["sure"]["value"], undecided["unsure"]["value"]) == (0, 0.5)
-    assert document["summary"].startswith("sure has the crisper borders: 0.0 % ")
+    assert document["summary"] == (
+        "Between .1 and .9 lie 0.0 % (sure) and 50.0 % (unsure) of the pixels, on 2 images. "
+        "These data cannot tell: there are 2 images, and a verdict needs 10."
+    )
     examples = [(one.unit.partition("_")[2], one.caption) for one in sections[0].blocks[-1].examples]
     assert examples == [("384", "undecided: 0.0 % and 75.0 %"), ("128", "undecided: 0.0 % and 25.0 %")]
+
+
+def test_a_model_has_crisper_borders_where_enough_images_agree():
+    summaries = [summarise_borders(name, [Border(share, 1.0)] * 12) for name, share in (("sure", 0.1), ("unsure", 0.5))]
+    sections, document = build_border_page(summaries, [f"1_{place}" for place in range(12)])
+    assert document["summary"].endswith("on 12 images. sure has the crisper borders.")
+    same, _ = build_border_page([summaries[0]] * 2, [f"1_{place}" for place in range(12)])
+    assert len(sections[0].blocks[-1].examples) > 0 and not same[0].blocks[-1].examples
 
 
 def test_at_most_the_wanted_images_are_measured():

@@ -19,6 +19,7 @@ from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.images import read_image
 from hardlook.errors import DataError
 from hardlook.harness.sections import Block, DistributionChart, Example, Gallery, Picture, Section, Table
+from hardlook.harness.verdicts import CANNOT_TELL, MIN_CLUSTERS
 from hardlook.metrics.regions import crop_around
 from hardlook.rclicks.user_clicks.comparison import MIN_SET_SIZE, PAIR_METRICS
 from hardlook.report.formatting import format_count, format_interval, format_number
@@ -156,7 +157,13 @@ def _describe_summary(row: Mapping[str, Any]) -> str:
     if not row["stems"]:
         return f"no image has {MIN_SET_SIZE} clicks of both."
     ks, pl1, wd = (row[name]["value"] for name in ("ks", "pl1", "wd"))
-    return f"alike on {100 * ks:.0f} % of {format_count(row['stems'], 'image')} by KS, PL1 {pl1:.3f}, WD {wd:.3f}."
+    low, high = row["ks"]["low"], row["ks"]["high"]
+    bounds = f" ({100 * low:.0f} to {100 * high:.0f})" if low is not None and high is not None else ""
+    text = f"alike on {100 * ks:.0f} %{bounds} of {format_count(row['stems'], 'image')} by KS, "
+    text += f"PL1 {pl1:.3f}, WD {wd:.3f}."
+    if row["stems"] < MIN_CLUSTERS:
+        text += f" {CANNOT_TELL} more: a verdict needs {MIN_CLUSTERS} images."
+    return text
 
 
 def build_sections(collected: CollectedClicks, galleries: ClickGalleries) -> list[Section]:

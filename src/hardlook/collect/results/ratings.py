@@ -224,7 +224,8 @@ def _describe_best(name: str, scores: RatingScores) -> str:
     things = max((one.things for one in scores.differences), default=0)
     if things < MIN_CLUSTERS:
         return (
-            f"{words}. {CANNOT_TELL} more: {things} things are rated for both of two, a verdict needs {MIN_CLUSTERS}."
+            f"{words}. {CANNOT_TELL} whether people side with it: {things} things are rated for both of two measures, "
+            f"and a verdict needs {MIN_CLUSTERS}."
         )
     if not beaten:
         return f"{words}. {CANNOT_TELL} whether people side with it: no difference is beyond chance."

@@ -4,6 +4,7 @@
 >>> queue = BatchQueue([(Unit("a", 0), Unit("b", 0))])
 >>> queue.note_lost(queue.take(), "it was ended by SIGKILL")  # to be tried again, whole
 >>> queue.note_lost(queue.take(), "it was ended by SIGKILL")  # then unit by unit
+>>> queue.note_lost(queue.take(), "it was ended by SIGKILL")  # each twice
 >>> queue.note_lost(queue.take(), "it was ended by SIGKILL").failures[0].unit
 'a'
 >>> [unit.id for unit in queue.take().units], len(queue)
@@ -19,7 +20,7 @@ from dataclasses import dataclass, replace
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.runs.evaluation import Outcome, fail_batch
 
-# Workers that may be lost on a whole batch before its units are evaluated one by one.
+# Workers that may be lost on a whole batch before its units are evaluated one by one; on a unit alone, one more.
 MAX_TRIES = 2
 
 # Machines that may be lost under a batch before it is taken for the cause.
@@ -75,8 +76,8 @@ class BatchQueue:
         """Have the task tried again whole, then unit by unit; a unit on which workers are lost alone fails."""
         if not task.units:
             return None
-        if task.tries < MAX_TRIES:
-            self.suspects.append(replace(task, tries=task.tries + 1))
+        if task.tries < (MAX_TRIES if len(task.units) > 1 else MAX_TRIES + 1):
+            self.suspects.appendleft(replace(task, tries=task.tries + 1))
         elif len(task.units) > 1:
             self.suspects.extendleft(reversed(_split(task)))
         else:

@@ -42,7 +42,7 @@ ENGINES: tuple[EngineName, ...] = ("inline", "processes", "ray")
 BATCHES_AHEAD = 3
 
 # Workers in a row that may die before they have built the model.
-MAX_STARTS = 3
+MAX_STARTS = 5
 
 SHOWN = 5  # units that an error names
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -134,7 +134,7 @@ def launch(
         save_score_options(folder, options)
         scored = score_run(folder)
         write_atomically(folder.scores_path, scored.scorecard.to_json())
-        return RunResult(progress, scored)
+        return RunResult(progress, replace(scored, known_units=units))
 
 
 def _read_batch_size(folder: RunFolder) -> int | None:

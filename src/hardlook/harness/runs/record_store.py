@@ -49,7 +49,7 @@ class Failure:
 
 
 class RecordWriter:
-    """Collects records and failures and writes a part every two seconds or 5,000 rows; `answers` is the fingerprint."""
+    """Collects checked records and failures and writes a part every two seconds or 5,000 rows; `answers` marks them."""
 
     def __init__(self, folder: RunFolder, schema: RecordSchema, answers: str) -> None:
         self.folder, self.schema, self.answers = folder, schema, answers
@@ -70,7 +70,7 @@ class RecordWriter:
         import polars as pl
 
         if self._records:
-            frame = self.schema.frame(self._records).with_columns(answers=pl.lit(self.answers))
+            frame = self.schema.frame(self._records, checked=True).with_columns(answers=pl.lit(self.answers))
             write_part(frame, self.folder.records_path)
         if self._failures:
             at = datetime.now(UTC).isoformat()

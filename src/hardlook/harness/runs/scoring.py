@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import HardlookError, OptionError, RunError
-from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.checked_json import format_checked_json
 from hardlook.harness.options import BenchmarkOptions, fields_that_change, parse_options
 from hardlook.harness.records import Record
@@ -44,6 +44,12 @@ class ScoredRun:
     records: pl.DataFrame
     failures: pl.DataFrame
     scorecard: Scorecard
+    known_units: Sequence[Unit] | None = field(default=None, repr=False, compare=False)
+    """The units, where they have been listed already."""
+
+    def list_units(self) -> Sequence[Unit]:
+        """The units of the run, listed again where they are not known."""
+        return self.benchmark.list_units(self.options) if self.known_units is None else self.known_units
 
     def whole_records(self, units: list[str]) -> dict[str, Record]:
         """The records of some units with all columns, pictures included."""
@@ -56,7 +62,8 @@ class ScoredRun:
 def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:
     """Compute the scores of a run; `changes` are options that change nothing but scores, such as readings."""
     manifest = folder.read_manifest()
-    benchmark = find_benchmark(manifest["benchmark"]["name"])
+    with reading(folder.manifest_path, "the run's benchmark cannot be loaded", remedy=suggest_repair(folder.path)):
+        benchmark = find_benchmark(manifest["benchmark"]["name"])
     if benchmark.card.version != manifest["benchmark"]["version"]:
         raise RunError(
             f"the run was made by version {manifest['benchmark']['version']} of {benchmark.card.name}, "

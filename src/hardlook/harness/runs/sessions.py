@@ -202,11 +202,9 @@ def gather_sessions(folder: RunFolder) -> None:
 
 def list_sessions(folder: RunFolder, manifest: dict[str, Any]) -> list[dict[str, Any]]:
     """The sessions of a run by their files, or, where a file is damaged or gone, as `run.json` has them."""
-    known = {
-        row["id"]: row
-        for row in manifest.get("sessions", [])
-        if isinstance(row, dict) and isinstance(row.get("id"), str)
-    }
+    listed = manifest.get("sessions")
+    rows = [row for row in listed if isinstance(row, dict)] if isinstance(listed, list) else []
+    known = {row["id"]: row for row in rows if isinstance(row.get("id"), str)}
     for path in sorted(folder.sessions_path.glob("*.json")):
         if row := _read_json(path):
             known[path.stem] = row

@@ -69,7 +69,7 @@ class Spread:
         return np.where(self.standard_error > 0, p, np.nan)
 
 
-def add_variances(spread: Spread, parts: Sequence[tuple[Numbers, int]]) -> Spread:
+def add_variances(spread: Spread, parts: Sequence[tuple[Numbers, Numbers | float]]) -> Spread:
     """The spread with further, independent variances (k,), each with its degrees of freedom, by Welch's formula.
 
     >>> spread = Spread(np.array([3.0]), np.array([10.0]), np.array([1.0]), np.array([0.0]))

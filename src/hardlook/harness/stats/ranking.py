@@ -198,14 +198,24 @@ def units_needed(differences: ArrayLike, *, alpha: float = 0.05, power: float = 
 
 
 def units_needed_for(
-    difference: float, standard_error: float, n: int, *, alpha: float = 0.05, power: float = 0.8
+    difference: float,
+    standard_error: float,
+    n: int,
+    *,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    fixed_error: float = 0.0,
+    freedom: float = math.inf,
 ) -> float:
     """Units needed to tell an observed difference of any score from zero, given its standard error over n units.
 
     For scores that are no means, such as an mIoU: `standard_error` is that of the paired difference, as a bootstrap
     gives it, and shrinks with the root of the units. The answer is n * ((z(1 - alpha/2) + z(power)) * standard error
-    / difference)^2, rounded up and at least 2. It is infinite where the difference is zero, and NaN where the
-    difference or its error is not known or n < 2.
+    / difference)^2, rounded up and at least 2. `fixed_error` is a further one that more units do not make smaller,
+    such as that of a few seeds: its share of the difference is taken off first. `freedom` is that of the standard
+    error over n units; where it is given, quantiles are those of Student's t, with as many more for more units. The
+    answer is infinite where the difference is zero or within the fixed error, and NaN where the difference or its error
+    is not known or n < 2.
 
     >>> units_needed_for(0.01, 0.02, 240)
     7535.0
@@ -216,7 +226,14 @@ def units_needed_for(
     # A difference that is zero but for rounding would otherwise need 10**20 units instead of infinitely many.
     if difference == 0 or abs(difference) < 1e-9 * standard_error:
         return math.inf
-    needed = n * (factor * standard_error / difference) ** 2
+    needed = float(n)
+    # More units have more degrees of freedom, and smaller quantiles need fewer units: a few rounds settle it.
+    for _ in range(1 if math.isinf(freedom) else 20):
+        room = difference**2 - (factor * fixed_error) ** 2
+        if not room > 0:
+            return math.inf
+        needed = n * (factor * standard_error) ** 2 / room
+        factor = _quantile_sum(alpha, power, max(freedom * needed / n, 2.0))
     return float(max(2, math.ceil(needed)))
 
 
@@ -235,9 +252,11 @@ def detectable_difference(standard_deviation: float, n: int, *, alpha: float = 0
     return factor * standard_deviation / math.sqrt(n) if n >= 2 else math.nan
 
 
-def _quantile_sum(alpha: float, power: float) -> float:
+def _quantile_sum(alpha: float, power: float, freedom: float = math.inf) -> float:
     check_probability(alpha, "alpha")
     check_probability(power, "power")
-    from scipy.special import ndtri
+    from scipy.special import ndtri, stdtrit
 
+    if math.isfinite(freedom):
+        return float(stdtrit(freedom, 1 - alpha / 2) + stdtrit(freedom, power))
     return float(ndtri(1 - alpha / 2) + ndtri(power))

@@ -153,7 +153,7 @@ def _tally(
         per_class = class_quality(both[..., classes_shown]).reshape(len(totals), 6 * len(classes_shown))
         return np.concatenate([*columns, per_class], axis=-1)
 
-    present = hard.any(axis=1)
+    present = np.asarray(hard.any(axis=1))
     images = np.asarray(present.sum(0))  # (K,) images in which each class occurs
     reading = f"crowds={crowds}"
     entries = []

@@ -16,6 +16,7 @@ from hardlook.harness.scorecard import Score
 from hardlook.harness.stats.intervals import Method
 from hardlook.harness.stats.ranking import Standing, rank_models
 from hardlook.harness.stats.resampling import check_probability
+from hardlook.reading import reading
 from hardlook.report.compare.differences import (
     HEADLINE_SCORES,
     Difference,
@@ -93,7 +94,9 @@ def read_runs(folders: Sequence[Path], changes: dict[str, Any] | None = None) ->
         folder = RunFolder(path)
         manifest = folder.read_manifest()
         own = dict(changes or {})
-        if find_benchmark(manifest["benchmark"]["name"]).tallies is not None and "resamples" in manifest["options"]:
+        with reading(folder.manifest_path, "the run's benchmark cannot be loaded", remedy="restore its run.json"):
+            benchmark = find_benchmark(manifest["benchmark"]["name"])
+        if benchmark.tallies is not None and "resamples" in manifest["options"]:
             own["resamples"] = 0
         runs.append(score_run(folder, own))
     return runs
@@ -128,9 +131,9 @@ def compare_runs(
         for model, group in zip(models, groups, strict=True)
         for place in range(len(group))
     ]
+    check_comparable(runs, each)
     if len(models) < 2:
         raise OptionError("a comparison needs at least two models, got one", remedy="give the runs of several models")
-    check_comparable(runs, each)
     units = find_shared_units(runs, each)
     benchmark = runs[0].benchmark
     notes = [*units.describe(), *describe_differing_settings(runs, each), *describe_seeds(models, seeds)]

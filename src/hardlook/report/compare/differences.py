@@ -45,12 +45,14 @@ Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefine
 class Difference:
     """Score of `first` minus score of `second` on the same units; `slice` is empty over all of them.
 
-    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is the larger one of the
-    permutation test and of the t test behind the interval, `adjusted` the same after Holm's correction within `family`;
-    NaN where no comparison was made. `n` counts units; the interval says how many clusters there are and what they are.
-    `units_needed` is in clusters: infinite where the models agree, NaN where it is unknown. `verdict` is for `first`
-    against `second` and takes the score's direction into account. `swaps` counts the swaps of the permutation test:
-    random ones, or every possible one where `exact`.
+    `value`, `interval` and `standard_error` are in the score's own scale. `p_value` is that of the permutation test, or
+    of a t test where seeds or shared images matter and it is larger; `adjusted` is the same after Holm's correction
+    within `family`; NaN where no comparison was made. `n` counts units; the interval says how many clusters there are
+    and what they are. `fixed_error` is the part of the standard error that more clusters would not make smaller, that
+    of seeds and of shared images; `freedom` are the error's degrees of freedom. `units_needed` is in clusters: infinite
+    where the models agree, NaN where it is unknown. `verdict` is for `first` against `second` and takes the score's
+    direction into account. `swaps` counts the swaps of the permutation test: random ones, or every possible one where
+    `exact`.
     """
 
     name: str
@@ -68,6 +70,8 @@ class Difference:
     first_value: float = math.nan
     second_value: float = math.nan
     standard_error: float = math.nan
+    fixed_error: float = 0.0
+    freedom: float = math.inf
     clusters: int = 0
     resampled: str = "unit"
     reading: str = ""
@@ -122,6 +126,7 @@ def compute_differences(paired: PairedTally, models: Sequence[str], headline: Se
     for i, j in paired.p_values:
         p_values = paired.find_p_values(i, j)
         error, low, high = paired.summarize_difference(i, j)
+        fixed, freedom = paired.find_fixed_error(i, j), paired.find_freedom(i, j)
         for column, (entry, other) in enumerate(zip(paired.entries[i], paired.entries[j], strict=True)):
             if not (entry.n or other.n):
                 continue
@@ -144,6 +149,8 @@ def compute_differences(paired: PairedTally, models: Sequence[str], headline: Se
                 first_value=first,
                 second_value=second,
                 standard_error=float(error[column]),
+                fixed_error=float(fixed[column]),
+                freedom=float(freedom[column]),
                 clusters=clusters,
                 resampled=paired.resampled,
                 reading=entry.reading,
@@ -179,7 +186,16 @@ def add_verdicts(differences: Sequence[Difference], card: BenchmarkCard, alpha: 
     for one in differences:
         meaning = find_score_meaning(card, one.name).within(one.slice)
         share = alpha / max(comparisons[one.family], 1)
-        needed = units_needed_for(one.value, one.standard_error, one.clusters, alpha=share, power=POWER)
+        varying = math.sqrt(max(one.standard_error**2 - one.fixed_error**2, 0.0))
+        needed = units_needed_for(
+            one.value,
+            varying,
+            one.clusters,
+            alpha=share,
+            power=POWER,
+            fixed_error=one.fixed_error,
+            freedom=one.freedom,
+        )
         verdict = decide_verdict(one.value, one.adjusted, alpha, meaning)
         judged.append(replace(one, verdict=verdict, units_needed=needed))
     return tuple(judged)

@@ -79,6 +79,8 @@ def describe_costly_swaps(tallies: Sequence[Tally], requested: int | None, plans
 class PairedTally:
     """One tally of k models: `values` (k, entries), `replicates` (k, resamples, entries), p-values by pair of models.
 
+    `spreads` say how scores and differences change without each cluster. `wider` has the standard errors (entries,) of
+    other draws, for pairs that have such.
     `clusters` counts what is drawn and swapped, and `resampled` names it. `swaps` counts the swaps that were made:
     every possible one where `exact`.
     """
@@ -94,6 +96,7 @@ class PairedTally:
     exact: bool
     spreads: Mapping[Pair, Spread] = field(default_factory=dict)
     method: Method = "percentile"
+    wider: Mapping[Pair, Numbers] = field(default_factory=dict)
 
     def summarize_difference(self, i: int, j: int) -> tuple[Numbers, Numbers, Numbers]:
         """Standard error, low and high of the difference of models i and j, each (entries,); NaN where unknown."""
@@ -129,18 +132,25 @@ class PairedTally:
         return self.clusters if entry.clusters is None else entry.clusters
 
     def find_p_values(self, i: int, j: int) -> Numbers:
-        """(entries,): of each score the larger p-value of the swaps and of the spread; NaN where it was not tested.
+        """(entries,): p-values of the permutation test; where more than clusters was drawn, the larger one of two.
 
-        Swaps test whether two models are exchangeable in every cluster. Two models can differ in their spread and not
-        in their score, and with few or large clusters the swaps then find a difference too often; the t test of the
-        spread does not rest on that assumption. A difference must pass both.
+        Swaps of clusters know nothing of other seeds, nor of other images that tasks could have shared: a difference
+        must then pass the t test that counts those draws as well.
         """
         swapped = self.p_values[i, j]
-        spread = self.spreads.get((i, j))
-        if spread is None:
+        if (i, j) not in self.wider:
             return swapped
-        tested = spread.p_values(self.values[i] - self.values[j])
+        tested = self.spreads[i, j].p_values(self.values[i] - self.values[j])
         return np.where(np.isnan(tested), swapped, np.maximum(swapped, tested))
+
+    def find_freedom(self, i: int, j: int) -> Numbers:
+        """(entries,): the degrees of freedom of the standard errors of a difference; infinite where not measured."""
+        spread = self.spreads.get((i, j))
+        return np.full(self.values.shape[1], np.inf) if spread is None else spread.freedom * spread.tails
+
+    def find_fixed_error(self, i: int, j: int) -> Numbers:
+        """(entries,): the standard error of draws other than that of clusters, which more clusters do not reduce."""
+        return self.wider.get((i, j), np.zeros(self.values.shape[1]))
 
     def make_interval(self, low: float, high: float, clusters: int) -> Interval | None:
         """The interval with these bounds; None where one is NaN or there are fewer than two clusters."""
@@ -160,7 +170,8 @@ def pair_tallies(
 ) -> PairedTally:
     """Compare the tallies of several models on the same units; `advance` is called with each number of swaps made.
 
-    `method` is that of the intervals: "jackknife" or "percentile". Only with the first is there a test of the spread.
+    `method` is that of the intervals: "jackknife" or "percentile". Where more than clusters was drawn (seeds, images
+    that tasks share), it is always the first, since resamples of clusters do not know of those draws.
     """
     check_same_scores(tallies)
     first = tallies[0]
@@ -179,6 +190,9 @@ def pair_tallies(
             counts[pair].add(differences)
         if advance is not None:
             advance(len(mask))
+    draws = {pair: list_wider_draws(tallies, pair) for pair in pairs} if n > 1 else {}
+    wider = {pair: np.sqrt(sum(variance for variance, _ in parts)) for pair, parts in draws.items() if parts}
+    spreads = measure_spreads(tallies, values, pairs) if method == "jackknife" or wider else {}
     return PairedTally(
         entries=tuple(tally.entries for tally in tallies),
         values=values,
@@ -189,15 +203,16 @@ def pair_tallies(
         resampled=first.resampled,
         swaps=plan.count_swaps(n),
         exact=exact,
-        spreads=measure_spreads(tallies, values, pairs) if method == "jackknife" else {},
-        method=method,
+        spreads=spreads,
+        method="jackknife" if wider else method,
+        wider=wider,
     )
 
 
 def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[Pair]) -> dict[Pair, Spread]:
     """How much the scores of each model, under (i, i), and the difference of each pair change without each cluster.
 
-    Runs of several seeds add the variance from seed to seed, which leaving clusters out cannot show.
+    Other draws (see `list_wider_draws`) add their variance, which leaving clusters out cannot show.
     """
     if not tallies[0].clusters.can_vary:
         return {}
@@ -208,11 +223,25 @@ def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[P
         for block in blocks:
             for (i, j), meter in meters.items():
                 meter.add(block[i] if i == j else block[i] - block[j])
-    seeds = {place: one.measure_seeds() for place, one in enumerate(tallies) if isinstance(one, SeedTally)}
-    return {
-        pair: add_variances(meter.measure(), [seeds[place] for place in sorted(set(pair)) if place in seeds])
-        for pair, meter in meters.items()
-    }
+    return {pair: add_variances(meter.measure(), list_wider_draws(tallies, pair)) for pair, meter in meters.items()}
+
+
+def list_wider_draws(tallies: Sequence[Tally], pair: Pair) -> list[tuple[Numbers, Numbers | float]]:
+    """The variances, with degrees of freedom, of draws other than that of clusters: of seeds, and of shared images."""
+    chosen = [tallies[place] for place in sorted(set(pair))]
+    parts = [one.measure_seeds() for one in chosen if isinstance(one, SeedTally)]
+    # Of a method with several seeds the first run shows how much its images matter.
+    shares = [getattr(one.members[0] if isinstance(one, SeedTally) else one, "shares", ()) for one in chosen]
+    if not all(shares):
+        return parts
+    found = []
+    for same in zip(*shares, strict=True):
+        if any(one is None for one in same):
+            found.append((0.0, 1.0))
+        else:
+            found.append((same[0].minus(same[1]) if len(same) == 2 else same[0]).measure())
+    variance, freedom = (np.array(column) for column in zip(*found, strict=True))
+    return [*parts, (variance, freedom)]
 
 
 def check_same_scores(tallies: Sequence[Tally]) -> None:

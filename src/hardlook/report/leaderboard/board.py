@@ -35,7 +35,15 @@ ModelMarks = Callable[[str], Sequence[str]]
 NOT_COMPARABLE = "not comparable"
 
 # Options that change neither the units nor the input of a model, and paths, which have fingerprints.
-_FREE = {"resamples", "level", "interval", "compare", "keep_predictions", "prompts_a_call", "reading", "data", "gt", "gt_masks"}
+_FREE = {"resamples", "level", "interval"} | {
+    "compare",
+    "keep_predictions",
+    "prompts_a_call",
+    "reading",
+    "data",
+    "gt",
+    "gt_masks",
+}
 
 # Parts of the method, by the role of the model under test.
 _METHOD = {"few-shot-learner": {"encoder", "encoder_args", "encoder model"}}
