@@ -53,8 +53,9 @@ def make_tally(sums: Numbers, statistic: Callable[[Numbers], Numbers], n: int, *
 def mean_iou(totals: Numbers) -> Numbers:
     hit, union = np.moveaxis(totals.reshape(len(totals), 2, CLASSES), 1, 0)
     occurs = union > 0
+    iou: Numbers = np.divide(hit, union, out=np.zeros_like(hit), where=occurs)
     with np.errstate(invalid="ignore"):
-        return np.divide(hit, union, out=np.zeros_like(hit), where=occurs).sum(axis=1) / occurs.sum(axis=1)
+        return np.asarray(iou.sum(axis=1) / occurs.sum(axis=1))
 
 
 def plant_closed_miou(rng: Rng, n: int, gains: list[float], kind: str) -> list[Tally]:

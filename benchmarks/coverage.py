@@ -76,17 +76,17 @@ def draw_counts(rng: Rng, sizes: Numbers, shares: Numbers) -> Numbers:
 
 
 def poisson_sizes(rng: Rng, n: int) -> Numbers:
-    return 1.0 + rng.poisson(4, n)
+    return np.asarray(1.0 + rng.poisson(4, n))
 
 
 def large_sizes(rng: Rng, n: int) -> Numbers:
     """Most clusters are of a few units, one in a hundred of thirty and more."""
-    return np.ceil(rng.lognormal(1, 1, n))
+    return np.asarray(np.ceil(rng.lognormal(1, 1, n)))
 
 
 def pareto_sizes(rng: Rng, n: int) -> Numbers:
     """A tail so long that the largest of a hundred clusters holds a tenth of all units."""
-    return np.ceil(2 * rng.pareto(1.5, n) + 0.01)
+    return np.asarray(np.ceil(2 * rng.pareto(1.5, n) + 0.01))
 
 
 def draw_iou(rng: Rng, n: int, quality: Numbers, spread: float = 1.0) -> Numbers:
@@ -115,7 +115,7 @@ def mean_iou(totals: Numbers) -> Numbers:
     occurs = truth > 0
     iou = np.divide(hit, union, out=np.zeros_like(hit), where=occurs)
     with np.errstate(invalid="ignore"):
-        return iou.sum(axis=1) / occurs.sum(axis=1)
+        return np.asarray(iou.sum(axis=1) / occurs.sum(axis=1))
 
 
 def pair_of(draw: Callable[[Rng, int], tuple[Numbers, Numbers]]) -> Callable[[Rng, int], Numbers]:
@@ -142,7 +142,7 @@ def two_models(kind: str) -> Callable[[Rng, int], tuple[Numbers, Numbers]]:
         ease = rng.normal(0, 1, n)
         first, second = sigmoid(1 + ease + rng.normal(0, 0.5, n)), sigmoid(0.8 + ease + rng.normal(0, 0.5, n))
         if kind == "mean":
-            return with_ones(first), with_ones(second)
+            return with_ones(np.asarray(first)), with_ones(np.asarray(second))
         if kind == "iou":
             union = rng.lognormal(7, 1, n)
             return np.stack([first * union, union], axis=1), np.stack([second * union, union], axis=1)
@@ -164,11 +164,23 @@ def two_models(kind: str) -> Callable[[Rng, int], tuple[Numbers, Numbers]]:
     return draw
 
 
+def beta(a: float, b: float) -> Callable[[Rng, int], Numbers]:
+    return lambda rng, n: with_ones(rng.beta(a, b, n))
+
+
+def bernoulli(share: float) -> Callable[[Rng, int], Numbers]:
+    return lambda rng, n: with_ones((rng.random(n) < share).astype(np.float64))
+
+
+def clustered(sizes: Callable[[Rng, int], Numbers]) -> Callable[[Rng, int], Numbers]:
+    return lambda rng, n: draw_counts(rng, sizes(rng, n), rng.beta(2, 1, n))
+
+
+def classes_of(rates: Numbers) -> Callable[[Rng, int], Numbers]:
+    return lambda rng, n: draw_classes(rng, n, rates)
+
+
 def list_scenarios() -> list[Scenario]:
-    beta, bernoulli = (
-        (lambda a, b: lambda rng, n: with_ones(rng.beta(a, b, n))),
-        (lambda p: lambda rng, n: with_ones((rng.random(n) < p) * 1.0)),
-    )
     rows = [
         Scenario("mean", "normal", lambda rng, n: with_ones(rng.normal(0.5, 0.1, n)), ratio, SHARE, 0.5),
         Scenario("mean", "uniform", beta(1, 1), ratio, SHARE, 0.5),
@@ -204,7 +216,7 @@ def list_scenarios() -> list[Scenario]:
             Scenario(
                 "clustered mean",
                 word,
-                lambda rng, n, draw=draw: draw_counts(rng, draw(rng, n), rng.beta(2, 1, n)),
+                clustered(draw),
                 ratio,
                 SHARE,
                 2 / 3,
@@ -244,7 +256,7 @@ def list_scenarios() -> list[Scenario]:
             Scenario(
                 "mIoU, 20 classes",
                 word,
-                lambda rng, n, rates=rates: draw_classes(rng, n, rates),
+                classes_of(rates),
                 mean_iou,
                 SHARE,
                 None,
@@ -377,7 +389,8 @@ def count_covered_tasks(place: int, chunk: int, data_sets: int, truth: float) ->
         pool = draw_pool(rng, one.images, one.noise)
         right, classes, support, query = answer_tasks(rng, pool, one.tasks, one.shots, one.queries)
         values = right.mean(axis=(1, 2))
-        of_pool = float(answer_tasks(rng, pool, 2_000, one.shots, one.queries)[0].mean())
+        tasks_of_pool = min(10 * one.tasks, 20_000)
+        of_pool = float(answer_tasks(rng, pool, tasks_of_pool, one.shots, one.queries)[0].mean())
         tasks = t_interval(values, LEVEL, "task", SHARE)
         error = np.array([values.std(ddof=1) / np.sqrt(len(values))])
         variance, freedom = share_out_errors(right, classes, support, query).measure()

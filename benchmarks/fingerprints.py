@@ -1,7 +1,7 @@
-"""What it costs to hash every byte of a data folder, the first time and again, against sha256 and reading alone.
+"""What it costs to hash every byte of a data folder, the first time and again.
 
-Run `python benchmarks/fingerprints.py` (10,000 files of 100 KiB and one of 1 GiB in a temporary folder; --files, --kib).
-The peer is `sha256sum` on the same files. Everything is in the page cache: a slower disk sets the time of the first call.
+Run `python benchmarks/fingerprints.py` (10,000 files of 100 KiB in a temporary folder; --files, --kib). The peer is
+`sha256sum` on the same files. Everything is in the page cache: a slower disk sets the time of the first call.
 """
 
 import argparse

@@ -1,8 +1,9 @@
 """Do two versions of the code give the same numbers? The demo and a real run of each system, by both, compared.
 
 `git worktree add ../old TAG`, then `python tools/same_numbers.py ../old/src src --data ../shared --out same-numbers`.
-Prints one row per run: whether scores.json is equal byte for byte, or at least every score's value and units, and which
-columns of the records differ. Runs that are already in the folder are not repeated. Real runs need the data and the weights; `--planted` leaves them out.
+Prints one row per run: whether scores.json is equal byte for byte, or at least the value and number of units of every
+score, and which columns of the records differ. Runs that are already in the folder are not repeated. Real runs need the
+data and the weights; `--planted` leaves them out.
 """
 
 from __future__ import annotations

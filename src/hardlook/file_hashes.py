@@ -1,8 +1,8 @@
 """Hashes of the whole content of files, cached on disk, so that hashing 12,000 files a second time reads none of them.
 
 A hash is used again only while the path's inode, size, modification time and change time are the same: every write,
-rename or restored modification time changes one of them. A file changed within the two seconds before it was
-read is not cached, since a second change in the same tick of the file system's clock would be missed; nor is a file that
+rename or restored modification time changes one of them. A file changed within the two seconds before it was read is
+not cached, since a second change in the same tick of the file system's clock would be missed; nor is a file that
 changed while it was read. Windows keeps no change time, so nothing is cached there.
 
 >>> import tempfile

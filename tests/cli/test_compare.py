@@ -200,3 +200,23 @@ def test_narrow_terminals_keep_values_and_verdicts_whole(runs, names):
     assert max(map(len, lines)) <= 50
     assert not any("\N{HORIZONTAL ELLIPSIS}" in line for line in lines)
     assert any(line.split()[-1:] == ["better"] for line in lines)
+
+
+def test_runs_of_several_seeds_are_given_with_commas(hardlook, runs, tmp_path):
+    groups = [",".join(str(runs / name) for name in names) for names in (("good", "middling"), ("bad",))]
+    answer = compare(hardlook, *groups, "--names", "ours,theirs", "--resamples", 2_500, "--out", tmp_path)
+    assert answer.code == 0, answer.err
+    assert "means over runs of several seeds (ours: 2, theirs: 1)" in answer.out.replace("\n", " ")
+    document = json.loads((tmp_path / "comparison.json").read_text())
+    assert [model.get("folders", []) for model in document["models"]] == [
+        [str(runs / "good"), str(runs / "middling")],
+        [],
+    ]
+    assert document["resamples"] == 2_500
+
+
+def test_fewer_resamples_than_a_comparison_needs_are_refused(hardlook, runs, tmp_path):
+    answer = compare(hardlook, runs / "good", runs / "bad", "--resamples", 100, "--out", tmp_path)
+    assert answer.code != 0 and "2000" in answer.err
+    answer = compare(hardlook, runs / "good", runs / "bad", "--interval", "basic", "--out", tmp_path)
+    assert answer.code != 0 and "choose jackknife or percentile" in answer.err

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.harness.stats.bootstrap import ratio
-from hardlook.harness.tally import Entry, SoftTally, SumTally
+from hardlook.harness.tally import Draws, Entry, SoftTally, SumTally, estimate_tally
 
 SHARES = st.sampled_from([0.0, 0.1, 0.2, 1 / 3, 0.7])
 
@@ -33,3 +33,19 @@ def test_whole_numbers_are_mixed_as_ever(ours, theirs):
 def test_sums_of_other_shapes_are_refused():
     with pytest.raises(ValueError, match="the same rows and columns"):
         tally(np.ones((3, 2))).mixed(tally(np.ones((4, 2))), np.ones((1, 3)))
+
+
+def test_with_very_many_clusters_nothing_is_drawn_and_the_standard_error_is_that_of_the_mean(monkeypatch):
+    monkeypatch.setattr("hardlook.harness.tally.MAX_RESAMPLED_CLUSTERS", 99)
+    monkeypatch.setattr("hardlook.harness.tally.draw_multiplicities", _refuse_to_draw)
+    values = np.random.default_rng(0).random(100)
+    sums = np.column_stack([values, np.ones(100)])
+    tally = SumTally((Entry("mean", 100),), sums, ratio, ("many",), "unit")
+    (estimate,) = estimate_tally(tally, Draws(resamples=50))
+    assert estimate.standard_error == pytest.approx(values.std(ddof=1) / 10, rel=1e-9)
+    assert estimate.interval.low < values.mean() < estimate.interval.high
+
+
+def _refuse_to_draw(clusters, resamples, rng):
+    assert resamples == 0
+    return iter(())

@@ -8,11 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hardlook.harness.runs.in_memory import InMemoryRun
+from hardlook.harness.scorecard import Scorecard
 from hardlook.metacoco.benchmark import METACOCO
 from hardlook.metacoco.evaluation import SCHEMA
 from hardlook.metacoco.options import MetaCocoOptions
 from hardlook.metacoco.scores import read_answers
 from hardlook.metacoco.tasks.images import MODES
+from hardlook.report.compare.paired_tallies import SwapPlan, pair_tallies
+from hardlook.report.score_display import build_card
 
 CONCEPTS, CONTEXTS = ("bus", "cat", "dog", "owl"), ("beach", "fog", "night")
 
@@ -325,3 +328,69 @@ def test_pairs_of_contexts_beyond_the_most_frequent_are_counted():
     listed = [score for score in card.scores if score.name == "accuracy" and "support context" in score.slice]
     [note] = card.left_out
     assert (len(listed), note.what, note.count) == (400, "pairs of contexts", 21 * 21 - 400)
+
+
+def with_images(rows, images, seed=0):
+    """The rows with images drawn from this many of each class, so that tasks share them."""
+    rng = np.random.default_rng(seed)
+    for one in rows:
+        each = len(one["predicted"]) // one["ways"]
+        drawn = [way * images + rng.permutation(images)[: each + one["shots"]] for way in range(one["ways"])]
+        one["support"] = [int(image) for way in drawn for image in way[: one["shots"]]]
+        one["query"] = [int(image) for way in drawn for image in way[one["shots"] :]]
+    return rows
+
+
+def hard_images(rows, hard):
+    """The rows answered wrongly wherever the query is one of the hard images."""
+    for one in rows:
+        one["predicted"] = [1 - place // 5 if image in hard else place // 5 for place, image in enumerate(one["query"])]
+        one["correct"] = sum(answer == place // 5 for place, answer in enumerate(one["predicted"]))
+    return rows
+
+
+def test_images_that_tasks_share_widen_a_second_interval():
+    """Six images of twenty are always answered wrongly: which ones were drawn matters more than which tasks."""
+    rows = hard_images(with_images([task(index, "ood", 10) for index in range(60)], 10), hard={0, 1, 2, 10, 11, 12})
+    score = scorecard(rows, resamples=50).get("ood")
+    alone, wider = score.interval, score.wider
+    assert (alone.method, wider.method, wider.n, wider.resampled) == ("t", "shared images", 20, "image")
+    assert wider.high - wider.low > 2 * (alone.high - alone.low)
+    assert 0 <= wider.low < score.value < wider.high <= 1
+    apart = scorecard(hard_images(with_images([task(index, "ood", 10) for index in range(60)], 10_000), hard={0}))
+    score = apart.get("ood")
+    assert score.wider.high - score.wider.low < 1.2 * max(score.interval.high - score.interval.low, 0.05)
+
+
+def test_without_single_answers_there_is_no_second_interval():
+    about = (["cat", "dog"], ["beach", "dusk"], ["beach"] * 2, [0, 1])
+    rows = [row("blind", 2, 1, index, *about, kept=False) for index in (0, 1)]
+    score = scorecard(rows).get("blind")
+    assert score.interval is not None or score.n == 2
+    assert score.wider is None
+
+
+def test_both_intervals_are_in_the_file_and_on_the_card():
+    rows = hard_images(with_images([task(index, "ood", 10) for index in range(30)], 10), hard={0, 1, 10})
+    card = scorecard(rows, resamples=50)
+    again = Scorecard.from_json(card.to_json())
+    assert again.get("ood").wider == card.get("ood").wider
+    shown = build_card(card.get("ood"))
+    assert any("if the 20 images are drawn, too" in str(text) for text in shown.values())
+
+
+def test_learners_that_fail_on_other_images_are_no_different_learners():
+    """Two learners fail on three in ten images of one pool: the tasks tell them apart, the draw of images does not."""
+    options = MetaCocoOptions(resamples=0, modes=("ood",), ways=(2,), shots=(1,))
+    claims = np.zeros(2)
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        runs = []
+        for _ in range(2):
+            hard = set(np.flatnonzero(rng.random(20) < 0.3).tolist())
+            rows = hard_images(with_images([task(index, "ood", 10) for index in range(60)], 10, seed), hard)
+            runs.append(METACOCO.tallies(METACOCO.schema.frame(rows), options)[0])
+        paired = pair_tallies(runs, plan=SwapPlan(199), resamples=0, level=0.95, seed=0, method="jackknife")
+        claims += [paired.p_values[0, 1][0] <= 0.05, paired.find_p_values(0, 1)[0] <= 0.05]
+    assert claims[0] >= 8
+    assert claims[1] <= 3

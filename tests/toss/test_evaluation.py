@@ -73,9 +73,7 @@ def test_a_stored_map_of_scores_or_labels_is_no_mask(whole, tmp_path):
     ],
 )
 def test_an_answer_that_does_not_fit_fails_its_unit_by_name(whole, tmp_path, model, words):
-    with pytest.raises(
-        RunError, match=f"ModelError: the one-shot-segmenter .*{model}: {words}"
-    ) as caught:
+    with pytest.raises(RunError, match=f"ModelError: the one-shot-segmenter .*{model}: {words}") as caught:
         one_shot_run(tmp_path / "run", whole.data, model=f"troubled_one_shot:{model}", fixed=True)
     assert "fixed-fold0-" in str(caught.value)
 

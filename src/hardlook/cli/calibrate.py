@@ -12,6 +12,7 @@ from hardlook.cli.printing import print_json
 from hardlook.harness.calibration import Calibration, build_calibration_section
 from hardlook.harness.calibration import calibrate as run_calibration
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.rounding import format_fixed
 from hardlook.report.page import write_study
 
 CALIBRATION_FAILED = 4
@@ -49,8 +50,8 @@ def calibrate(
             verdict = "as meant" if row["as_meant"] else "NOT AS MEANT"
             meant = "moves" if row["moves"] else "stays flat"
             typer.echo(
-                f"{row['dial']}: {row['score']} {meant}, Spearman {row['spearman']:+.2f}, "
-                f"range {row['range']:.3f}: {verdict}"
+                f"{row['dial']}: {row['score']} {meant}, Spearman {format_fixed(row['spearman'], 2, sign=True)}, "
+                f"range {format_fixed(row['range'], 3)}: {verdict}"
             )
         typer.echo(f"\npage: {out / 'calibration.html'}")
     if not calibration.passed:

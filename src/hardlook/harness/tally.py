@@ -188,7 +188,7 @@ class SoftTally(SumTally):
 
 @dataclass(frozen=True, eq=False)
 class SeedTally:
-    """The mean scores of one method trained with several seeds: `members` are the tallies of its runs, two or more.
+    """The mean scores of one method trained with several seeds: `members` are the tallies of its runs.
 
     >>> from hardlook.harness.stats import ratio
     >>> one, other = (np.array([[right, 4], [3, 4]]) for right in (1, 3))
@@ -239,7 +239,7 @@ class SeedTally:
         return mean
 
     def measure_seeds(self) -> tuple[Numbers, int]:
-        """(entries,): the variance of the means from seed to seed, and its degrees of freedom."""
+        """(entries,): the variance of the means from seed to seed, and its degrees of freedom; of several members."""
         values = np.concatenate([one.values() for one in self.members])
         return values.var(axis=0, ddof=1) / len(values), len(values) - 1
 
@@ -272,6 +272,8 @@ class Draws:
     level: float = 0.95
     interval: Method = "jackknife"
 
+
+MAX_RESAMPLED_CLUSTERS = 50_000
 
 # Of a tally that takes long, clusters are left out in this many groups.
 COSTLY_GROUPS = 50
@@ -338,8 +340,10 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
         method=method,
         resampled=tally.resampled,
     )
+    # A jackknife interval needs no resamples; with so many clusters the standard error is that of the jackknife too.
+    drawn = 0 if method == "jackknife" and clusters.n > MAX_RESAMPLED_CLUSTERS else plan.resamples
     replicates = [np.empty((0, len(tally.entries)))]
-    replicates += [tally.values(block) for block in draw_multiplicities(clusters, plan.resamples, plan.rng)]
+    replicates += [tally.values(block) for block in draw_multiplicities(clusters, drawn, plan.rng)]
     left_out: Numbers | Spread | None = None
     if plan.resamples and method == "jackknife":
         left_out = measure_spread(tally)
@@ -347,7 +351,12 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
         places = np.arange(clusters.n)
         left_out = np.concatenate([tally.values((places != one)[None].astype(np.float64)) for one in places])
     ranges = [entry.range for entry in tally.entries]
-    return summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, count_own_clusters(tally))
+    rests_on = count_own_clusters(tally)
+    estimates = summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, rests_on)
+    if drawn < plan.resamples and isinstance(left_out, Spread):
+        errors = left_out.standard_error.tolist()
+        return [replace(one, standard_error=error) for one, error in zip(estimates, errors, strict=True)]
+    return estimates
 
 
 def _score(entry: Entry, estimate: Estimate) -> Score:

@@ -21,6 +21,7 @@ from typing import Literal
 
 import numpy as np
 
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.intervals import Estimate
 from hardlook.harness.stats.ranking import holm, units_needed_for
@@ -272,12 +273,12 @@ def describe_kind(
     above = [test for test in made if test.differs and test.score.value > test.rest]
 
     def name(test: SliceTest) -> str:
-        return f"{test.score.value:.3f} ({joined.join(test.score.slice[key] for key in keys)})"
+        return f"{format_fixed(test.score.value, 3)} ({joined.join(test.score.slice[key] for key in keys)})"
 
     ends = [f"{name(min(below, key=lambda test: test.score.value))} at the lowest"] if below else []
     ends += [f"{name(max(above, key=lambda test: test.score.value))} at the highest"] if above else []
     if ends:
-        rest = "" if len(ends) == 2 else f", {(below or above)[0].rest:.3f} for the rest"
+        rest = "" if len(ends) == 2 else f", {format_fixed((below or above)[0].rest, 3)} for the rest"
         return f"The {what} is {' and '.join(ends)}{rest}{few}."
     if len(made) < 2:
         return f"{CANNOT_TELL} where the {what} is low or high: a slice needs {MIN_CLUSTERS} {resampled}{few}."

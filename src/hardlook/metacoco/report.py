@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hardlook.harness.benchmark import Quality, Unit
 from hardlook.harness.published import fraction
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import (
     Block,
@@ -135,8 +136,10 @@ def _find_modes(scorecard: Scorecard) -> tuple[list[str], list[str]]:
 
 
 def _format_gap(score: Score) -> str:
-    span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
-    return f"{score.value:.3f} of accuracy{span}"
+    span = (
+        f" ({format_fixed(score.interval.low, 3)} to {format_fixed(score.interval.high, 3)})" if score.interval else ""
+    )
+    return f"{format_fixed(score.value, 3)} of accuracy{span}"
 
 
 def _build_contexts(scorecard: Scorecard) -> Section | None:
@@ -194,8 +197,10 @@ def _build_errors(scorecard: Scorecard) -> Section | None:
     elif excess and excess.interval:
         verdict = judge(excess)
         words = {"above": "Errors follow context.", "below": "Errors avoid the query's context."}
-        bounds = f"({excess.interval.low:+.3f} to {excess.interval.high:+.3f})"
-        text = f"{words.get(verdict.side, verdict.why)} Beyond chance: {excess.value:+.3f} {bounds}."
+        value, low, high = (
+            format_fixed(number, 3, sign=True) for number in (excess.value, excess.interval.low, excess.interval.high)
+        )
+        text = f"{words.get(verdict.side, verdict.why)} Beyond chance: {value} ({low} to {high})."
     return Section("Where wrong answers go", text, (chart,))
 
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, Quality, ScoreMeaning, Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
@@ -169,7 +170,8 @@ def _explain_lower_contexts(ranked: Sequence[Score], whole: float) -> str:
     if not ranked or ranked[0].value >= whole:
         return ""
     return (
-        f"All images together have {whole:.3f}, more than any context: that is no mean of these values. A class that "
+        f"All images together have {format_fixed(whole, 3)}, more than any context: that is no mean of these "
+        "values. A class that "
         "is rare in a context, or predicted there and never true, counts there as a whole class with an IoU near 0; "
         "over all images its other pixels outweigh that."
     )

@@ -13,6 +13,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import Dot, DotChart, Example, Gallery, ScatterChart, Section, Spot, Table, score_dot
 
@@ -37,8 +38,10 @@ def find_scores_by_class(scorecard: Scorecard, name: str) -> dict[str, Score]:
 def format_gain(scorecard: Scorecard) -> str:
     """The open gain with its interval, such as `0.104 (0.091 to 0.117)`."""
     gain = scorecard.get("open-gain")
-    bounds = f" ({gain.interval.low:.3f} to {gain.interval.high:.3f})" if gain.interval else ""
-    return f"{gain.value:.3f}{bounds}"
+    bounds = (
+        f" ({format_fixed(gain.interval.low, 3)} to {format_fixed(gain.interval.high, 3)})" if gain.interval else ""
+    )
+    return f"{format_fixed(gain.value, 3)}{bounds}"
 
 
 def describe_misnamed(confusions: Counter[str]) -> list[str]:
@@ -111,7 +114,7 @@ def build_confusions_section(
         rows.append((true, called, similarity, int(score.value), cost))
         if len(rows) <= MAX_EXAMPLES and (by_image := count_by_image(true, called)).any():
             most = int(by_image.max())
-            how = "a thing and stuff" if similarity is None else f"similarity {similarity:.2f}"
+            how = "a thing and stuff" if similarity is None else f"similarity {format_fixed(similarity, 2)}"
             text = f"{true} called {called} ({how}): {most:,} {counted if most > 1 else counted[:-1]}."
             texts.setdefault(units[int(by_image.argmax())], []).append(text)
     columns = ("true", "called", "similarity", counted, "not forgiven")

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hardlook.data.rle import decode
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import (
     CurveChart,
@@ -105,15 +106,17 @@ def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> l
         return [f"What clicks off the centre cost is undefined: {score.reason}." for score in undefined]
     datasets = " of each dataset" if len(_slice_values(scorecard, "dataset")) > 1 else ""
     words = [
-        f"To reach 90 % IoU the centre rule takes {base.value:.2f} clicks and clicks by `{clicks}` take "
-        f"{sample.value:.2f}. Instance by instance that is {_format_change(spread)}: the mean of the ratios of single "
+        f"To reach 90 % IoU the centre rule takes {format_fixed(base.value, 2)} clicks and clicks by `{clicks}` take "
+        f"{format_fixed(sample.value, 2)}. Instance by instance that is {_format_change(spread)}: the mean of the "
+        "ratios of single "
         f"instances{datasets}, which is not the ratio of those two means. {judge(spread).why}".strip(),
         f"Clicks in places that it finds improbable take {_format_change(range_)} than those in probable ones, in the "
         f"mean of ratios too. {judge(range_).why}".strip(),
     ]
     if share := float(failures(table.intersection, table.union, TARGET, "ours").mean()):
         words.append(
-            f"{100 * share:.0f} % of all courses never reach 90 % and count as {table.iou.shape[2]} clicks, so that "
+            f"{format_fixed(100 * share, 0)} % of all courses never reach 90 % and count as {table.iou.shape[2]} "
+            "clicks, so that "
             "differences beyond that do not show."
         )
     return words
@@ -125,10 +128,11 @@ def _format_change(score: Score) -> str:
     >>> _format_change(Score("dsb", 12.34, 9)), _format_change(Score("dsb", -2.0, 9))
     ('12.3 % more clicks', '2.0 % fewer clicks')
     """
-    text = f"{abs(score.value):.1f} % {'fewer' if score.value < 0 else 'more'} clicks"
+    text = f"{format_fixed(abs(score.value), 1)} % {'fewer' if score.value < 0 else 'more'} clicks"
     if score.interval is None:
         return text
-    return f"{text} ({score.interval.low:+.1f} to {score.interval.high:+.1f} %)".replace("-", "\N{MINUS SIGN}")
+    low, high = (format_fixed(bound, 1, sign=True) for bound in (score.interval.low, score.interval.high))
+    return f"{text} ({low} to {high} %)".replace("-", "\N{MINUS SIGN}")
 
 
 def _group_section(table: ClickResults, scorecard: Scorecard) -> Section:
@@ -268,9 +272,11 @@ def _examples(table: ClickResults, rows: NDArray[np.int64], difficulty: Difficul
     return tuple(
         Example(
             table.units[row],
-            f"After one click IoU {difficulty.mean[row]:.2f}, spread {difficulty.deviation[row]:.2f}; "
-            f"at the end {table.iou[row, table.base, -1]:.2f} by the centre rule, "
-            f"{table.iou[row, table.groups, -1].min():.2f} to {table.iou[row, table.groups, -1].max():.2f} by groups.",
+            f"After one click IoU {format_fixed(difficulty.mean[row], 2)}, spread "
+            f"{format_fixed(difficulty.deviation[row], 2)}; "
+            f"at the end {format_fixed(table.iou[row, table.base, -1], 2)} by the centre rule, "
+            f"{format_fixed(table.iou[row, table.groups, -1].min(), 2)} to "
+            f"{format_fixed(table.iou[row, table.groups, -1].max(), 2)} by groups.",
         )
         for row in rows.tolist()
     )
@@ -318,7 +324,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
         at = slice(place * rounds, (place + 1) * rounds)
         rows = zip(record["x"][at], record["y"][at], record["positive"][at], strict=True)
         clicks = [(float(x), float(y), bool(positive)) for x, y, positive in rows if x >= 0]
-        label = f"{name}: IoU {ious[place, -1]:.2f} after {len(clicks)}"
+        label = f"{name}: IoU {format_fixed(ious[place, -1], 2)} after {len(clicks)}"
         pictures.append(Picture(label, instance.image, mask=mask, points=clicks))
     pictures.append(_draw_mean_mask(record, instance.image))
     return [_crop(picture, instance.target) for picture in pictures]

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Dot
 from hardlook.harness.stats import Estimate
 
@@ -56,6 +57,6 @@ def format_share(estimate: Estimate) -> str:
     """A share with its interval in percent, such as `62 % (58 to 66)`."""
     if not math.isfinite(estimate.value):
         return "undefined"
-    text = f"{100 * estimate.value:.0f} %"
+    text = f"{format_fixed(100 * estimate.value, 0)} %"
     low, high = 100 * estimate.interval.low, 100 * estimate.interval.high
-    return f"{text} ({low:.0f} to {high:.0f})" if estimate.interval.defined else text
+    return f"{text} ({format_fixed(low, 0)} to {format_fixed(high, 0)})" if estimate.interval.defined else text

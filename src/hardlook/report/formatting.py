@@ -11,6 +11,8 @@ import math
 from collections.abc import Iterable, Mapping
 from typing import TypeGuard
 
+from hardlook.harness.rounding import format_fixed
+
 MISSING = "\N{EN DASH}"
 _MINUS = "\N{MINUS SIGN}"
 
@@ -82,7 +84,7 @@ def format_number(value: float | None, decimals: int = 3, *, group_from: float =
     # Beside larger values a tiny one is zero; among its like, which take eight decimals, it is shown.
     if abs(value) >= 1e9 or (decimals >= 8 and 0 < abs(value) < 1e-6):
         return f"{value:.3g}".replace("-", _MINUS)
-    text = f"{value:,.{decimals}f}" if abs(value) >= group_from else f"{value:.{decimals}f}"
+    text = format_fixed(value, decimals, group=abs(value) >= group_from)
     if text.startswith("-"):
         # A value that rounds to zero carries no sign.
         text = text[1:] if float(text.replace(",", "")) == 0 else _MINUS + text[1:]
@@ -120,7 +122,7 @@ def format_p_value(p_value: float) -> str:
     if not math.isfinite(p_value):
         return MISSING
     if p_value >= 0.001:
-        return f"{p_value:.3f}" if p_value < 1 else "1"
+        return format_fixed(p_value, 3) if p_value < 1 else "1"
     return f"{p_value:.{max(4, math.ceil(-math.log10(p_value)))}f}" if p_value > 0 else "0"
 
 

@@ -18,6 +18,7 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from hardlook.harness.benchmark import Quality
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Example, Gallery, Section
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
             caption = _TITLES["worst" if kind == "best" else "best"][1]
         examples = []
         for unit in units:
-            words = f"Quality {known[unit]['value']:.3f}"
+            words = f"Quality {format_fixed(known[unit]['value'], 3)}"
             if kind == "surprising":
-                words += f", where others like it have {known[unit]['expected']:.3f}"
+                words += f", where others like it have {format_fixed(known[unit]['expected'], 3)}"
             event = benchmark.caption(records[unit]) if benchmark.caption else ""
             examples.append(Example(unit, f"{words}. {event}".strip()))
         galleries.append(Gallery(title, caption, tuple(examples)))
@@ -86,9 +87,9 @@ def build_notable_units_section(scored: ScoredRun, most: int, shown: Collection[
 def select_notable_units(known: pl.DataFrame, quality: Quality, most: int) -> Mapping[str, list[str]]:
     """At most `most` unit ids of each kind, the most notable first.
 
-    `known` is what `compute_expected_qualities` returns. Ties go by unit id. A unit whose quality is NaN is never chosen,
-    and no unit is both among the best and the worst. Typical units are those nearest to the median. Where no slice says anything, or all units got the same, nothing surprises; where
-    all got the same, none is the worst.
+    `known` is what `compute_expected_qualities` returns. Ties go by unit id. A unit whose quality is NaN is never
+    chosen, and no unit is both among the best and the worst. Typical units are those nearest to the median. Where no
+    slice says anything, or all units got the same, nothing surprises; where all got the same, none is the worst.
     """
     import polars as pl
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hardlook.caching import ArrayCache
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import Example, Gallery, Picture
 from hardlook.toss.evaluation import NO_SALIENCY, decode_prediction
@@ -41,15 +42,15 @@ def describe_pair(record: Record, setting: str, *, spurious: bool = False) -> st
         return f"{subject} {outcome}{': right, since the support does not show the class' if spurious else ''}."
     if union == void:
         return f"{subject} lies where the truth is left open, and there is nothing to find."
-    text = f"{subject} has an IoU of {hits / (union - void):.3f}"
-    text += f" ({hits / union:.3f} with void)" if void else ""
+    text = f"{subject} has an IoU of {format_fixed(hits / (union - void), 3)}"
+    text += f" ({format_fixed(hits / union, 3)} with void)" if void else ""
     if spurious:
         return f"{text} with what the support does not show: 0 is right."
     salient = int(record.get("salient", NO_SALIENCY))
     if salient == NO_SALIENCY:
         return f"{text}."
     both = int(record["predicted_salient"])
-    return f"{text} and of {both / (predicted + salient - both):.3f} with what is salient."
+    return f"{text} and of {format_fixed(both / (predicted + salient - both), 3)} with what is salient."
 
 
 def draw_pair(pair: OneShotPair, record: Record, query_title: str = "query and truth") -> list[Picture]:
@@ -86,7 +87,9 @@ def build_gallery(pairs: pl.DataFrame, title: str, caption: str, label: str, *, 
     ordered = pairs.filter((pairs["iou"] >= FOUND_FROM) == found).sort("iou", "unit", descending=[found, False])
     one_each = ordered.unique(subset="query", keep="first", maintain_order=True).head(SHOWN)
     examples = tuple(
-        Example(row["unit"], f"{row['class']}{', ' + row[label] if row[label] else ''}: IoU {row['iou']:.3f}")
+        Example(
+            row["unit"], f"{row['class']}{', ' + row[label] if row[label] else ''}: IoU {format_fixed(row['iou'], 3)}"
+        )
         for row in one_each.iter_rows(named=True)
     )
     return Gallery(title, caption, examples)

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.verdicts import describe_kind, judge
@@ -75,8 +76,10 @@ def describe_unit(record: Record) -> str:
 
 def format_score(score: Score) -> str:
     """The value and its interval, such as `0.500 (0.450 to 0.550)`."""
-    span = f" ({score.interval.low:.3f} to {score.interval.high:.3f})" if score.interval else ""
-    return f"{score.value:.3f}{span}"
+    span = (
+        f" ({format_fixed(score.interval.low, 3)} to {format_fixed(score.interval.high, 3)})" if score.interval else ""
+    )
+    return f"{format_fixed(score.value, 3)}{span}"
 
 
 def judge_sign(score: Score, above: str, below: str) -> str:
@@ -97,7 +100,8 @@ def describe_salience(scorecard: Scorecard) -> str:
         "whether this one follows salience instead of the support."
     )
     return (
-        f"{verdict} mIoU is {salient.value:.3f} on salient targets and {other.value:.3f} on the others, a gap of "
+        f"{verdict} mIoU is {format_fixed(salient.value, 3)} on salient targets and {format_fixed(other.value, 3)} "
+        "on the others, a gap of "
         f"{format_score(gap)}. The published models have gaps of 0.23 to 0.25. {followed or unmeasured}"
     )
 
@@ -178,7 +182,7 @@ def _build_general_section(scorecard: Scorecard) -> Section | None:
         axis="IoU",
         references=(("GS", total.value),),
     )
-    text = f"Over {len(ranked)} classes the mean is {total.value:.3f}. "
+    text = f"Over {len(ranked)} classes the mean is {format_fixed(total.value, 3)}. "
     text += describe_kind(scorecard, ranked, "IoU of a class", ("class",))
     for note in (*scorecard.left_out, *scorecard.noted):
         if note.what.startswith("pairs of two classes"):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import DotChart, score_dot
 from hardlook.harness.tally import DIFFERENCE, SumTally
@@ -119,8 +120,10 @@ def describe_following(scorecard: Scorecard) -> str:
         return ""
     truth, salience, target, other, lead, pull = (score for score in scores.values() if score)
     numbers = (
-        f"where the target is not salient, the masks have an mIoU of {salience.value:.3f} with what is salient and of "
-        f"{truth.value:.3f} with the target (difference {_format_difference(lead)}), and cover {other.value:.0%} of "
+        f"where the target is not salient, the masks have an mIoU of {format_fixed(salience.value, 3)} with what is "
+        "salient and of "
+        f"{format_fixed(truth.value, 3)} with the target (difference {_format_difference(lead)}), and cover "
+        f"{other.value:.0%} of "
         f"what is only salient and {target.value:.0%} of what is only target (difference {_format_difference(pull)})"
     )
     pulled, led = judge(pull), judge(lead)
@@ -146,7 +149,9 @@ def _format_difference(score: Score) -> str:
     '\N{MINUS SIGN}0.184'
     """
     interval = score.interval
-    text = f"{score.value:.3f}" + (f", {interval.low:.3f} to {interval.high:.3f}" if interval else "")
+    text = f"{format_fixed(score.value, 3)}" + (
+        f", {format_fixed(interval.low, 3)} to {format_fixed(interval.high, 3)}" if interval else ""
+    )
     return text.replace("-", "\N{MINUS SIGN}")
 
 

@@ -270,3 +270,22 @@ def test_a_score_that_rests_on_one_cluster_of_one_model_has_the_same_interval_ei
     paired = pair_tallies(tallies, plan=SwapPlan(50), resamples=50, level=0.95, seed=0)
     (one,) = compute_differences(paired, ["ant", "bee"], ["rate"])
     assert one.interval is not None and one.clusters == 20 and math.isfinite(one.standard_error)
+
+
+def test_of_very_many_clusters_groups_are_swapped_and_resampled(monkeypatch):
+    rng = np.random.default_rng(5)
+    models = [np.column_stack([rng.random(120) + shift, np.ones(120)]) for shift in (0.0, 0.1)]
+    tallies = [SumTally((Entry("mean", 120),), sums, ratio, ("many",), "unit") for sums in models]
+    # The same by hand: every thirtieth unit is in the same group.
+    by_hand = [
+        SumTally((Entry("mean", 120),), sums.reshape(4, 30, 2).sum(axis=0), ratio, ("many",), "unit") for sums in models
+    ]
+    settings = {"plan": SwapPlan(499), "resamples": 100, "level": 0.95, "seed": 0}
+    expected = pair_tallies(by_hand, **settings)
+    monkeypatch.setattr("hardlook.report.compare.paired_tallies.MAX_RESAMPLED_CLUSTERS", 119)
+    monkeypatch.setattr("hardlook.report.compare.paired_tallies.SWAPPED_GROUPS", 30)
+    found = pair_tallies(tallies, **settings)
+    assert found.p_values[0, 1] == expected.p_values[0, 1]
+    assert np.allclose(found.replicates, expected.replicates, rtol=1e-12)
+    assert np.allclose(found.values, expected.values, rtol=1e-12)
+    assert (found.clusters, expected.clusters) == (120, 30)

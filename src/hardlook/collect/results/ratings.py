@@ -20,6 +20,7 @@ from hardlook.collect.results.rating_scores import SCALE, MeasureDifference, Rat
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import RatingTask
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Block, DistributionChart, Dot, DotChart, Section, Table
 from hardlook.harness.stats.intervals import Estimate
@@ -208,9 +209,11 @@ def _describe_best(name: str, scores: RatingScores) -> str:
     if not known:
         return f"No score of a measure is defined yet for {name}."
     best = max(known, key=lambda one: one.score.value)
-    value = f"{best.score.value:.2f}"
+    value = f"{format_fixed(best.score.value, 2)}"
     if best.score.interval.defined:
-        value += f", 95 % interval {best.score.interval.low:.2f} to {best.score.interval.high:.2f}"
+        value += (
+            f", 95 % interval {format_fixed(best.score.interval.low, 2)} to {format_fixed(best.score.interval.high, 2)}"
+        )
     words = f"On {name} {best.measure} has the highest score ({value})"
     if len(known) == 1:
         return f"{words}, the only measure with a score."

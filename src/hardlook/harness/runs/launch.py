@@ -193,7 +193,8 @@ def _evaluate_missing(
     done = list_answered_units(folder, plan.answers)
     wanted = {unit.id for batch in batches for unit in batch}
     # A batch with a missing unit is evaluated whole: its layout, and so the last bits of its results, stay the same.
-    missing = [batch for batch in batches if any(unit.id not in done for unit in batch)]
+    is_complete = wanted <= done
+    missing = [] if is_complete else [batch for batch in batches if any(unit.id not in done for unit in batch)]
     if plan.benchmark.evaluate_each is not None:
         missing = [tuple(unit for unit in batch if unit.id not in done) for batch in missing]
 
@@ -236,10 +237,10 @@ def _evaluate_missing(
             with contextlib.suppress(OSError) if isinstance(error, OSError) else contextlib.nullcontext():
                 step()
         raise
-    answered = list_answered_units(folder, plan.answers)
+    answered = done if is_complete else list_answered_units(folder, plan.answers)
     lost = wanted - answered - failed
     earlier = set(write_failures(folder, plan.answers)["unit"])
-    left = {unit.id for unit in plan.units} - wanted - answered - earlier
+    left = set() if settings.shard is None else {unit.id for unit in plan.units} - wanted - answered - earlier
     session.end(folder, "failed" if lost else "waiting" if left else "finished")
     if lost:
         raise _lost_units_error(lost, len(wanted), settings, folder)

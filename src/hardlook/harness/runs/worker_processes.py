@@ -109,9 +109,9 @@ def wait_for_workers(workers: Sequence[WorkerProcess[Any]], seconds: float = LOO
     wait_for([end for worker in workers for end in (worker.connection, worker.process.sentinel)], max(seconds, 0))
 
 
-def start_child() -> None:
+def start_child(ignored: Sequence[str] = ("SIGINT", "SIGUSR1")) -> None:
     """Make this process a worker: deaf to signals for the group, and ended with its parent."""
-    for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
+    for name in ignored:
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     if sys.platform == "linux":
@@ -133,7 +133,7 @@ def _end_with_parent() -> None:
 
 def _serve(connection: Connection) -> None:
     """Build what the parent asks for, then work on task after task until the connection ends."""
-    start_child()
+    start_child(("SIGINT", "SIGUSR1", "SIGTERM"))
     try:
         make, argument = connection.recv()
         work = make(argument)

@@ -223,7 +223,8 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
     >>> bootstrap_indices(3, median, rng=np.random.default_rng(0), resamples=100).value
     0.5
     """
-    plan = make_resampling_plan(n_units, **{"method": "percentile", **options})
+    options.setdefault("method", "percentile")
+    plan = make_resampling_plan(n_units, **options)
     units = np.arange(n_units)
     codes = plan.clusters.codes
 
@@ -239,9 +240,8 @@ def bootstrap_indices(n_units: int, statistic: IndexStatistic, **options: Unpack
     ]
     left_out: NDArray[np.float64] | Spread | None = None
     if plan.method != "percentile" and plan.resamples:
-        left_out = np.array([[score(units[codes != cluster])] for cluster in range(plan.clusters.n)])
-    if plan.method == "jackknife" and left_out is not None:
+        scores = np.array([[score(units[codes != cluster])] for cluster in range(plan.clusters.n)])
         meter = SpreadMeter(value, plan.clusters.sizes)
-        meter.add(left_out)
-        left_out = meter.measure()
+        meter.add(scores)
+        left_out = scores if plan.method == "bca" else meter.measure()
     return summarise(plan, value, np.array(replicates).reshape(-1, 1), left_out)[0]

@@ -38,9 +38,12 @@ class ImageShares:
 
     def minus(self, other: ImageShares) -> ImageShares:
         """The shares of the difference of two means over the same tasks, such as those of two models."""
-        pairs = ((self.task, other.task), (self.image, other.image), (self.share, -other.share))
-        task, image, share = (np.concatenate(pair) for pair in pairs)
-        return ImageShares(task, image, share, max(self.groups, other.groups))
+        return ImageShares(
+            np.concatenate([self.task, other.task]),
+            np.concatenate([self.image, other.image]),
+            np.concatenate([self.share, -other.share]),
+            max(self.groups, other.groups),
+        )
 
     def measure(self) -> tuple[float, float]:
         """The variance that shared images add, at least 0, and its degrees of freedom.

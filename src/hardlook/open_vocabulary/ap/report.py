@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from hardlook.data import rle
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.models.roles import LabelMap
@@ -68,7 +69,7 @@ def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:
         # The best is painted last, over the others.
         painted = paint_regions(((label, _decode_region(region, size)) for label, _, region in reversed(kept)), size)
         scored = [
-            " ".join([name, *(f"{score:.2f}" for label, score, _ in kept if label == row)])
+            " ".join([name, *(f"{format_fixed(score, 2)}" for label, score, _ in kept if label == row)])
             for row, name in enumerate(names)
         ]
         pictures.append(Picture("detections", image, label_map=painted, label_names=scored))
@@ -158,8 +159,10 @@ def _build_headline(scorecard: Scorecard) -> Section:
     )
     dagger, opened, vanilla = (scorecard.get(name).value for name in ("dagger-ap", "open-ap", "ap"))
     text = (
-        f"Similarity adds {format_gain(scorecard)} of AP: from {dagger:.3f} (dagger) to {opened:.3f} (open). "
-        f"Vanilla AP is {vanilla:.3f}; its difference to dagger is the effect of ranking all classes together."
+        f"Similarity adds {format_gain(scorecard)} of AP: from {format_fixed(dagger, 3)} (dagger) to "
+        f"{format_fixed(opened, 3)} (open). "
+        f"Vanilla AP is {format_fixed(vanilla, 3)}; its difference to dagger is the effect of ranking all classes "
+        "together."
     )
     return Section(title, text, (chart,))
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, read_cells
@@ -74,7 +75,7 @@ def describe_unit(record: Record) -> str:
     if not total:
         return "No pixel is labelled."
     right = sum(pixels for pixels, true, predicted in cells if true == predicted)
-    text = f"{100 * right / total:.1f} % of {total:,} labelled pixels are right"
+    text = f"{format_fixed(100 * right / total, 1)} % of {total:,} labelled pixels are right"
     wrong = next((cell for cell in cells if cell[1] != cell[2]), None)
     if wrong is None:
         return f"{text}."
@@ -95,8 +96,8 @@ def _build_headline(scorecard: Scorecard) -> Section:
         axis="score",
     )
     text = (
-        f"Similarity adds {format_gain(scorecard)} of mIoU: from {scorecard.get('miou').value:.3f} to "
-        f"{scorecard.get('open-miou').value:.3f}. Similarity does not explain the remaining errors."
+        f"Similarity adds {format_gain(scorecard)} of mIoU: from {format_fixed(scorecard.get('miou').value, 3)} to "
+        f"{format_fixed(scorecard.get('open-miou').value, 3)}. Similarity does not explain the remaining errors."
     )
     return Section("Gain from similarity", text, (chart,))
 

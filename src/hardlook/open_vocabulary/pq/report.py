@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Record
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, score_dot
 from hardlook.open_vocabulary.pq.evaluation import draw_labels, read_matches, read_vocabulary
@@ -100,7 +101,8 @@ def _build_headline(scorecard: Scorecard) -> Section:
         charts.append(DotChart(f"{title}, vanilla and open", caption, rows, axis=title))
     vanilla, opened = scorecard.get("pq").value, scorecard.get("open-pq").value
     text = (
-        f"Similarity adds {format_gain(scorecard)} of PQ: from {vanilla:.3f} to {opened:.3f}. "
+        f"Similarity adds {format_gain(scorecard)} of PQ: from {format_fixed(vanilla, 3)} to "
+        f"{format_fixed(opened, 3)}. "
         "The remaining segments are missed, badly outlined, or wrong by more than a choice of words."
     )
     return Section("Gain from similarity", text, tuple(charts))

@@ -122,21 +122,21 @@ def compare_runs(
     Without tallies a benchmark has no differences: the comparison holds the scores side by side and a note.
     """
     check_probability(alpha, "alpha")
-    groups = [one if isinstance(one, Sequence) else (one,) for one in runs]
+    groups: list[Sequence[ScoredRun]] = [one if isinstance(one, Sequence) else (one,) for one in runs]
     models = name_models([group[0] for group in groups], names)
     seeds = tuple(map(len, groups)) if any(len(group) > 1 for group in groups) else ()
-    runs = [run for group in groups for run in group]
+    every = [run for group in groups for run in group]
     each = [
         f"{model}, run {place + 1}" if len(group) > 1 else model
         for model, group in zip(models, groups, strict=True)
         for place in range(len(group))
     ]
-    check_comparable(runs, each)
+    check_comparable(every, each)
     if len(models) < 2:
         raise OptionError("a comparison needs at least two models, got one", remedy="give the runs of several models")
-    units = find_shared_units(runs, each)
-    benchmark = runs[0].benchmark
-    notes = [*units.describe(), *describe_differing_settings(runs, each), *describe_seeds(models, seeds)]
+    units = find_shared_units(every, each)
+    benchmark = every[0].benchmark
+    notes = [*units.describe(), *describe_differing_settings(every, each), *describe_seeds(models, seeds)]
     if benchmark.tallies is None:
         notes.append(
             f"The benchmark {benchmark.card.name} does not say what its scores are made from (it has no tallies), so "
@@ -147,7 +147,7 @@ def compare_runs(
         return Comparison(benchmark, models, units, (), {}, tuple(notes), scores, alpha, seeds=seeds)
     by_tally = [
         join_seeds(tallies, list(map(len, groups)))
-        for tallies in zip(*_build_tallies(runs, units, benchmark), strict=True)
+        for tallies in zip(*_build_tallies(every, units, benchmark), strict=True)
     ]
     card, headline = benchmark.card, list_headline_names(benchmark.card)
     first = [tallies[0] for tallies in by_tally]
@@ -193,10 +193,10 @@ def join_seeds(tallies: Sequence[Tally], seeds: Sequence[int]) -> list[Tally]:
     from hardlook.harness.tally import SeedTally
 
     check_same_scores(tallies)
-    joined: list[Tally] = []
-    for end, count in zip(np.cumsum(seeds).tolist(), seeds, strict=True):
-        joined.append(tallies[end - 1] if count == 1 else SeedTally(tuple(tallies[end - count : end])))
-    return joined
+    if max(seeds) == 1:
+        return list(tallies)
+    ends = np.cumsum(seeds).tolist()
+    return [SeedTally(tuple(tallies[end - count : end])) for end, count in zip(ends, seeds, strict=True)]
 
 
 def describe_seeds(models: Sequence[str], seeds: Sequence[int]) -> list[str]:

@@ -50,15 +50,15 @@ def write_comparison(
     from hardlook.report.run_report import list_shown_units
 
     card, models = comparison.benchmark.card, comparison.models
-    groups = [one if isinstance(one, Sequence) else (one,) for one in runs]
-    runs = [group[0] for group in groups]
-    qualities = compute_unit_qualities(runs, models, comparison.units.ids)
+    groups: list[Sequence[ScoredRun]] = [one if isinstance(one, Sequence) else (one,) for one in runs]
+    shown_runs = [group[0] for group in groups]
+    qualities = compute_unit_qualities(shown_runs, models, comparison.units.ids)
     counts = [count_units(qualities, *pair) for pair in combinations(models, 2)] if qualities else []
-    document = build_document(comparison, runs, counts)
+    document = build_document(comparison, shown_runs, counts)
     for entry, group in zip(document["models"], groups, strict=True):
         if len(group) > 1:
             entry["folders"] = [str(run.folder.path) for run in group]
-    sections = [*build_sections(comparison, runs, qualities, examples=examples), *more]
+    sections = [*build_sections(comparison, shown_runs, qualities, examples=examples), *more]
     shown = list_shown_units(sections) if qualities else []
     wanted = {unit: choose_shown_models(qualities, unit) for unit in shown} if qualities else {}
     between = " and ".join(models) if len(models) == 2 else f"{len(models)} models"
@@ -70,7 +70,7 @@ def write_comparison(
         provenance={
             key: document[key] for key in ("schema", "benchmark", "models", "readings", "alpha", "swaps", "seed")
         },
-        pictures=load_pictures(dict(zip(models, runs, strict=True)), wanted),
+        pictures=load_pictures(dict(zip(models, shown_runs, strict=True)), wanted),
     )
     write_atomically(page, html)
     numbers = page.with_name(NUMBERS) if page.stem in ("comparison", "report") else page.with_suffix(".json")

@@ -8,14 +8,14 @@ changes the sums of models i and j follows from how it changes each of them agai
 The number of swaps depends on the cost. Scores that are functions of sums get 9,999 swaps. A tally that is `costly`,
 such as that of an AP, gets 999 swaps, or every possible swap where there are fewer. A p-value from random
 swaps is at least 1 / (swaps + 1), and Holm's correction multiplies it by the size of the family, so that a large family
-needs more swaps.
+needs more swaps. Of a million units, groups are swapped in place of single ones.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from typing import Any
 
@@ -23,16 +23,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import RunError
-from hardlook.harness.stats.bootstrap import apply_statistic
+from hardlook.harness.stats.bootstrap import apply_statistic, group_clusters
 from hardlook.harness.stats.intervals import Interval, Method, too_often_undefined
 from hardlook.harness.stats.jackknife import Spread, SpreadMeter, add_variances, jackknife_bounds
 from hardlook.harness.stats.paired import EXACT_CLUSTERS, SwapCounts, count_swaps, draw_swaps, is_exact
 from hardlook.harness.stats.resampling import draw_multiplicities
-from hardlook.harness.tally import Entry, SeedTally, SumTally, Tally, is_costly, leave_clusters_out
+from hardlook.harness.tally import (
+    MAX_RESAMPLED_CLUSTERS,
+    Entry,
+    SeedTally,
+    SumTally,
+    Tally,
+    is_costly,
+    leave_clusters_out,
+)
 from hardlook.randomness import generator
 from hardlook.report.formatting import pluralize
 
 SWAPS, COSTLY_SWAPS = 9_999, 999
+# More clusters than `MAX_RESAMPLED_CLUSTERS` are swapped and resampled in this many groups.
+SWAPPED_GROUPS = 10_000
+# A jackknife interval takes no bound from resamples: they show how often a score is undefined, for which these do.
+COSTLY_RESAMPLES = 200
 Numbers = NDArray[np.float64]
 Pair = tuple[int, int]
 DifferencesAfterSwaps = Callable[[Numbers], Mapping[Pair, Numbers]]
@@ -63,15 +75,22 @@ def plan_swaps(tally: Tally, requested: int | None, comparisons: int, alpha: flo
 
 
 def describe_costly_swaps(tallies: Sequence[Tally], requested: int | None, plans: Sequence[SwapPlan]) -> list[str]:
-    """A note on the smaller number of swaps of costly scores, unless the user chose the number."""
+    """Notes on very many clusters, and on the smaller number of swaps of costly scores, unless the user chose it."""
     costly = [plan for tally, plan in zip(tallies, plans, strict=True) if is_costly(tally)]
+    many = [tally for tally in tallies if tally.clusters.n > MAX_RESAMPLED_CLUSTERS and isinstance(tally, SumTally)]
+    notes = [
+        f"There are more than {MAX_RESAMPLED_CLUSTERS:,} {pluralize(one.resampled)}: they are swapped and resampled in "
+        f"{SWAPPED_GROUPS:,} groups."
+        for one in many[:1]
+    ]
     if requested is not None or not costly:
-        return []
+        return notes
     noun = next(tally.resampled for tally in tallies if is_costly(tally))
     return [
+        *notes,
         f"Some scores are not functions of sums and take long: their p-values come from {costly[0].swaps:,} random "
         f"swaps, or from all swaps where there are at most {costly[0].exact_up_to} {pluralize(noun)}. `--swaps` sets "
-        "another number."
+        "another number.",
     ]
 
 
@@ -174,6 +193,7 @@ def pair_tallies(
     that tasks share), it is always the first, since resamples of clusters do not know of those draws.
     """
     check_same_scores(tallies)
+    everything, tallies = tallies[0].clusters.n, [_group_many_clusters(tally) for tally in tallies]
     first = tallies[0]
     n, exact = first.clusters.n, is_exact(first.clusters.n, plan.exact_up_to)
     pairs = list(combinations(range(len(tallies)), 2))
@@ -191,6 +211,8 @@ def pair_tallies(
         if advance is not None:
             advance(len(mask))
     draws = {pair: list_wider_draws(tallies, pair) for pair in pairs} if n > 1 else {}
+    if method == "jackknife" and is_costly(first):
+        resamples = min(resamples, COSTLY_RESAMPLES)
     wider = {pair: np.sqrt(sum(variance for variance, _ in parts)) for pair, parts in draws.items() if parts}
     spreads = measure_spreads(tallies, values, pairs) if method == "jackknife" or wider else {}
     return PairedTally(
@@ -199,7 +221,7 @@ def pair_tallies(
         replicates=_compute_replicates(tallies, resamples, seed),
         p_values={pair: count.p_values(exact=exact) for pair, count in counts.items()},
         level=level,
-        clusters=n,
+        clusters=everything,
         resampled=first.resampled,
         swaps=plan.count_swaps(n),
         exact=exact,
@@ -207,6 +229,17 @@ def pair_tallies(
         method="jackknife" if wider else method,
         wider=wider,
     )
+
+
+def _group_many_clusters(tally: Tally) -> Tally:
+    """The tally with groups in place of clusters where there are very many, or the tally itself.
+
+    Swapping a group is swapping all of its clusters: some of the possible swaps, and so still a test of the same level.
+    """
+    if tally.clusters.n <= MAX_RESAMPLED_CLUSTERS or not isinstance(tally, SumTally):
+        return tally
+    sums, sizes = group_clusters(tally.cluster_sums, tally.clusters.sizes, SWAPPED_GROUPS)
+    return replace(tally, sums=sums, labels=None, strata=np.repeat(np.arange(len(sizes)), sizes))
 
 
 def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[Pair]) -> dict[Pair, Spread]:
@@ -229,7 +262,9 @@ def measure_spreads(tallies: Sequence[Tally], values: Numbers, pairs: Sequence[P
 def list_wider_draws(tallies: Sequence[Tally], pair: Pair) -> list[tuple[Numbers, Numbers | float]]:
     """The variances, with degrees of freedom, of draws other than that of clusters: of seeds, and of shared images."""
     chosen = [tallies[place] for place in sorted(set(pair))]
-    parts = [one.measure_seeds() for one in chosen if isinstance(one, SeedTally)]
+    parts: list[tuple[Numbers, Numbers | float]] = [
+        one.measure_seeds() for one in chosen if isinstance(one, SeedTally) and len(one.members) > 1
+    ]
     # Of a method with several seeds the first run shows how much its images matter.
     shares = [getattr(one.members[0] if isinstance(one, SeedTally) else one, "shares", ()) for one in chosen]
     if not all(shares):

@@ -25,6 +25,7 @@ from hardlook.caching import ArrayCache
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMeaning, Unit, UnitList
 from hardlook.harness.options import option
 from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import CurveChart, Dot, DotChart, Example, Gallery, Line, Section, Table, score_dot
 from hardlook.harness.stats import bootstrap_mean
@@ -380,7 +381,7 @@ def _build_change_section(pairs: pl.DataFrame) -> Section | None:
         changed = change.filter(pl.col("change") > 0 if descending else pl.col("change") < 0)
         ordered = changed.sort("change", "pair", descending=[descending, False]).unique("query", maintain_order=True)
         examples = [
-            Example(f"{row['pair']}-{condition}", f"{row['class']}, {condition}: IoU {row[condition]:.3f}")
+            Example(f"{row['pair']}-{condition}", f"{row['class']}, {condition}: IoU {format_fixed(row[condition], 3)}")
             for row in ordered.head(EXAMPLES_PER_GALLERY).iter_rows(named=True)
             for condition in (PLAIN, SUPPRESSED)
         ]
@@ -391,7 +392,7 @@ def _build_change_section(pairs: pl.DataFrame) -> Section | None:
 def describe_unit(record: Record) -> str:
     """Whether the query was blurred, how salient its target is, and what the mask follows."""
     seen = "salient region blurred" if record["condition"] == SUPPRESSED else "query as it is"
-    return describe_pair(record, f"{seen}, target salient by {record['salience']:.2f}")
+    return describe_pair(record, f"{seen}, target salient by {format_fixed(record['salience'], 2)}")
 
 
 def draw_unit(unit: Unit, record: Record) -> Sequence[Picture]:

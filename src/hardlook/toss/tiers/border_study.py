@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.class_masks import ClassMaskSource
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, DotChart, Example, Gallery, Picture, Section
 from hardlook.harness.stats import Estimate, bootstrap_mean
@@ -131,12 +132,15 @@ def build_border_page(
     first, second = (np.array([border.undecided for border in one.borders]) for one in summaries)
     most_different = np.argsort(-np.abs(first - second), kind="stable")[:MAX_EXAMPLES].tolist()
     examples = [
-        Example(tokens[place], f"undecided: {100 * first[place]:.1f} % and {100 * second[place]:.1f} %")
+        Example(
+            tokens[place],
+            f"undecided: {format_fixed(100 * first[place], 1)} % and {format_fixed(100 * second[place], 1)} %",
+        )
         for place in most_different
         if first[place] != second[place]
     ]
     apart = judge(bootstrap_mean(first - second, rng=generator(0, "undecided difference"), resampled="image"))
-    shares = " and ".join(f"{100 * one.undecided.value:.1f} % ({one.model})" for one in summaries)
+    shares = " and ".join(f"{format_fixed(100 * one.undecided.value, 1)} % ({one.model})" for one in summaries)
     summary = f"Between .1 and .9 lie {shares} of the pixels, on {len(tokens)} images. " + (
         f"{crisp.model} has the crisper borders." if not apart.why else apart.why
     )

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, DotChart, ScatterChart, Section, Spot
 from hardlook.harness.stats import Estimate, bootstrap_mean, spearman
@@ -113,8 +114,10 @@ def build_encoder_page(
         for a, b in zip(x[::step], y[::step], strict=True)
     ]
     summary = (
-        f"{agreement.first} and {agreement.second} agree on {100 * estimate.value:.1f} % of {agreement.pairs:,} "
-        f"same-class pairs (kappa {agreement.kappa:.2f}, Spearman of the cosines {agreement.spearman:.2f})."
+        f"{agreement.first} and {agreement.second} agree on {format_fixed(100 * estimate.value, 1)} % of "
+        f"{agreement.pairs:,} "
+        f"same-class pairs (kappa {format_fixed(agreement.kappa, 2)}, Spearman of the cosines "
+        f"{format_fixed(agreement.spearman, 2)})."
     )
     text = "A pair is similar if its cosine is above the encoder's mean. Half agree by chance; kappa leaves that out."
     section = Section(

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from hardlook.data.toss_pairs import list_pair_files, read_pairs
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate, bootstrap_scores
 from hardlook.randomness import generator
@@ -100,6 +101,8 @@ def weight_intervals(
         weights,
         rng=generator(seed, "partition weights"),
         clusters=[row.image for row in known],
+        # A partition that is not drawn has the weight 0: the weights jump.
+        method="percentile",
         resampled="image",
         resamples=2000,
     )
@@ -190,12 +193,13 @@ def build_weight_page(
         "reading", "partition", "masks", "salience", "published", "IoU", "published",
         "product", "published", "taken",
     )  # fmt: skip
-    listed = ", ".join(f"{name} {intervals[name].value:.2f}" for name in ORDER)
+    listed = ", ".join(f"{name} {format_fixed(intervals[name].value, 2)}" for name in ORDER)
     printed = ", ".join(f"{published[name].proportion:g}" for name in ORDER)
     taken = ", ".join(f"{published[name].adjusted:g}" for name in ORDER)
     summary = (
         f"Salience times supervised IoU gives {listed} as parts of five; published {printed}, taken as {taken}. The "
-        f"reading `{nearest}` is nearest: its shares differ from the published by up to {gaps[nearest]:.2f}."
+        f"reading `{nearest}` is nearest: its shares differ from the published by up to "
+        f"{format_fixed(gaps[nearest], 2)}."
     )
     section = Section(
         "Weights",

@@ -1,0 +1,185 @@
+"""The jackknife interval against closed formulas: Student's t, Wilson, Clopper-Pearson, stratified variances."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from hardlook.harness.stats import bootstrap_mean, bootstrap_score, bootstrap_scores, ratio
+from hardlook.harness.stats.bootstrap import assign_groups, measure_spread
+from hardlook.harness.stats.jackknife import Spread, add_variances, jackknife_bounds
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def spread(error, freedom=1e9, tails=1.0, slope=0.0):
+    return Spread(*(np.array([float(one)]) for one in (error, freedom, tails, slope)))
+
+
+def bounds_of(value, measured, level=0.95, span=(-math.inf, math.inf), rests_on=0):
+    low, high = jackknife_bounds([value], measured, level, span, rests_on)
+    return float(low[0]), float(high[0])
+
+
+def with_ones(values):
+    return np.stack([values, np.ones(len(values))], axis=1)
+
+
+def test_the_standard_error_of_a_mean_is_the_t_intervals():
+    values = rng(1).normal(size=25)
+    measured = measure_spread(ratio, with_ones(values), np.array([25]))
+    assert measured.standard_error[0] == pytest.approx(stats.sem(values), rel=1e-12)
+    assert measured.freedom[0] == 24
+
+
+def test_without_skewness_and_tails_the_interval_is_students():
+    values = [1.0, 2.0, 4.0, 5.0]
+    measured = measure_spread(ratio, with_ones(np.array(values)), np.array([4]))
+    assert measured.tails[0] == 1  # a flat sample has no long tail
+    found = bounds_of(3.0, measured)
+    assert found == pytest.approx(stats.t.interval(0.95, 3, 3.0, stats.sem(values)), rel=1e-9)
+
+
+def test_a_long_tail_costs_degrees_of_freedom():
+    flat, tailed = (
+        measure_spread(ratio, with_ones(np.array(values)), np.array([len(values)]))
+        for values in (np.linspace(0, 1, 20), [*np.linspace(0, 1, 19), 30.0])
+    )
+    assert flat.tails[0] == 1
+    # Kurtosis: (n^2 - 3 n + 3) / (n - 1) for one outlier among n values, 3 (n - 1) / (n + 1) for a normal sample.
+    assert tailed.freedom[0] * tailed.tails[0] == pytest.approx(19 * 3 * 19 / 21 / (343 / 19), rel=0.01)
+
+
+@pytest.mark.parametrize(("right", "n"), [(3, 40), (20, 40), (39, 40), (999, 1000)])
+def test_near_the_ends_the_bounds_are_wilsons(right, n):
+    share = right / n
+    found = bounds_of(share, spread(math.sqrt(share * (1 - share) / n)), span=(0, 1))
+    expected = stats.binomtest(right, n).proportion_ci(method="wilson")
+    assert found == pytest.approx((expected.low, expected.high), rel=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 5, 30])
+def test_where_all_agree_the_bounds_are_clopper_and_pearsons(n):
+    all_right = bounds_of(1.0, spread(0.0), span=(0, 1), rests_on=n)
+    assert all_right == pytest.approx(tuple(stats.binomtest(n, n).proportion_ci(method="exact")), abs=1e-9)
+    none_right = bounds_of(0.0, spread(0.0), span=(0, 1), rests_on=n)
+    assert none_right == pytest.approx(tuple(stats.binomtest(0, n).proportion_ci(method="exact")), abs=1e-9)
+
+
+def test_where_all_agree_and_no_range_is_known_there_is_no_interval():
+    assert not bootstrap_mean([0.5] * 20, rng=rng(), resamples=20).interval.defined
+    known = bootstrap_mean([0.5] * 20, rng=rng(), resamples=20, range=(0, 1)).interval
+    assert known.low < 0.5 < known.high
+
+
+@given(
+    st.lists(st.sampled_from([0.0, 0.001, 0.3, 0.999, 1.0]), min_size=2, max_size=30),
+    st.sampled_from([0.5, 0.95, 0.999]),
+)
+@settings(max_examples=150, deadline=None)
+def test_the_interval_holds_the_score_and_never_leaves_the_range(values, level):
+    found = bootstrap_mean(values, rng=rng(), resamples=2, level=level, range=(0, 1))
+    assert 0 <= found.interval.low <= found.value <= found.interval.high <= 1
+    # From 0 upwards there is no other end.
+    above = bootstrap_mean(values, rng=rng(), resamples=2, level=level, range=(0, math.inf)).interval
+    assert not above.defined or 0 <= above.low <= found.value <= above.high
+
+
+def test_an_accuracy_near_0_has_no_bound_below_it():
+    """Ten tasks, of which one has .56: a t interval reaches from -.07 to .18."""
+    values = [0.0] * 9 + [0.56]
+    assert stats.t.interval(0.95, 9, np.mean(values), stats.sem(values))[0] < -0.05
+    found = bootstrap_mean(values, rng=rng(), resamples=50, range=(0, 1)).interval
+    assert 0 <= found.low < 0.056 < found.high < 0.6
+
+
+def test_the_spread_of_a_stratified_total_is_that_of_its_strata():
+    values, strata = rng(2).normal(size=12), np.repeat([0, 1], [8, 4])
+    measured = measure_spread(lambda totals: totals[:, 0], values[:, None], np.array([8, 4]))
+    expected = sum(len(part) * part.var(ddof=1) for part in (values[:8], values[8:]))
+    assert measured.standard_error[0] ** 2 == pytest.approx(expected, rel=1e-12)
+    # Without strata the difference between them counts as spread as well.
+    whole = measure_spread(lambda totals: totals[:, 0], values[:, None] + 5 * strata[:, None], np.array([12]))
+    assert whole.standard_error[0] > 2 * measured.standard_error[0]
+
+
+def test_a_stratum_of_one_cluster_has_no_part():
+    values = np.array([1.0, 2.0, 3.0, 9.0])[:, None]
+    alone = measure_spread(lambda totals: totals[:, 0], values, np.array([3, 1]))
+    three = measure_spread(lambda totals: totals[:, 0], values[:3], np.array([3]))
+    assert alone.standard_error[0] == three.standard_error[0]
+    assert alone.freedom[0] == three.freedom[0]
+
+
+def test_a_score_that_one_cluster_alone_defines_has_no_interval():
+    sums = np.array([[8, 3, 10, 6], [5, 0, 10, 0], [9, 0, 10, 0], [9, 0, 11, 0]])
+    often, once = bootstrap_scores(
+        sums, lambda totals: totals[:, :2] / totals[:, 2:], rng=rng(), resamples=50, range=(0, 1)
+    )
+    assert often.interval.defined and not once.interval.defined
+
+
+def test_clusters_without_the_class_do_not_count():
+    """Two of thirty images have the class: one degree of freedom, and the variance of a mean of two."""
+    sums = np.zeros((30, 2))
+    sums[4], sums[20] = (2, 10), (6, 10)
+    measured = measure_spread(ratio, sums, np.array([30]))
+    assert measured.freedom[0] == 1
+    assert measured.standard_error[0] == pytest.approx(stats.sem([0.2, 0.6]), rel=1e-9)
+
+
+def test_many_clusters_are_left_out_in_groups_with_nearly_the_same_spread():
+    values = rng(3).gamma(2, size=4_000)
+    whole, grouped = (measure_spread(ratio, with_ones(values), np.array([4_000]), groups) for groups in (4_000, 500))
+    assert grouped.standard_error[0] == pytest.approx(whole.standard_error[0], rel=0.08)
+    codes, kept = assign_groups(np.array([3, 2_000, 1]), 100)
+    assert kept.tolist() == [2, 99, 1] and len(np.unique(codes)) == 102
+
+
+def test_residues_of_subtracted_floats_are_no_class():
+    """Left out, the only image with a class must leave exactly nothing of it."""
+    sums = np.array([[0.1, 0.3, 0.0], [0.2, 0.0, 0.1], [0.7, 0.0, 0.2]])
+
+    def classes(totals):
+        return (totals > 0).sum(axis=1)[:, None] * 1.0
+
+    measured = measure_spread(classes, sums, np.array([3]))
+    # Three classes, two without the first image: one change among three clusters.
+    assert measured.standard_error[0] > 0
+
+
+def test_further_draws_widen_the_interval():
+    alone = spread(0.1, 50)
+    both = add_variances(alone, [(np.array([0.03]), 2)])
+    assert both.standard_error[0] == pytest.approx(0.2)
+    assert 2 < both.freedom[0] < 5
+    assert add_variances(alone, []) is alone
+
+
+@pytest.mark.parametrize(
+    ("kind", "at_least"), [("clustered", 0.925), ("ratio", 0.92), ("skewed", 0.92), ("near the end", 0.92)]
+)
+def test_intervals_cover_what_percentiles_miss(kind, at_least):
+    """800 data sets of 30 clusters, 10 where skewed; benchmarks/coverage.py has the table."""
+    simulate, n = rng(7), 10 if kind in ("skewed", "near the end") else 30
+    truth = {"clustered": 2 / 3, "ratio": 0.75, "skewed": 0.2, "near the end": 0.95}[kind]
+    covered = 0
+    for _ in range(800):
+        if kind == "clustered":
+            sizes = np.ceil(simulate.lognormal(1, 1, n))
+            sums = np.stack([simulate.binomial(sizes.astype(int), simulate.beta(2, 1, n)), sizes], axis=1)
+        elif kind == "ratio":
+            area = simulate.lognormal(7, 1, n)
+            sums = np.stack([area * simulate.beta(3, 1, n), area], axis=1)
+        elif kind == "skewed":
+            sums = with_ones(simulate.beta(1, 4, n))
+        else:
+            sums = np.stack([simulate.binomial(8, simulate.beta(19, 1, n)), np.full(n, 8)], axis=1)
+        found = bootstrap_score(sums.astype(float), ratio, rng=simulate, resamples=1, range=(0, 1)).interval
+        covered += truth in found
+    assert at_least <= covered / 800 <= 0.99
