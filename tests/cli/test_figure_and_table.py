@@ -31,11 +31,11 @@ def test_names_are_listed_and_stand_on_the_page(hardlook, run, tmp_path):
     assert listed["iou-of-each-class"] == "IoU of each class"
     assert "iou-of-each-class " in hardlook("figure", run).out
     tables = json.loads(hardlook("table", run, "--json").out)["tables"]
-    assert list(tables)[:4] == ["scores", "all-scores", "left-out", "readings"]
+    assert list(tables)[:5] == ["scores", "all-scores", "left-out", "noted", "readings"]
     assert set(listed) < set(tables)
     hardlook("report", run, "--examples", 0, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert all(f"<code>{name}</code>" in page for name in tables if name != "left-out")
+    assert all(f"<code>{name}</code>" in page for name in tables if name not in ("left-out", "noted"))
 
 
 def test_an_svg_is_written_beside_by_default_and_its_format_by_its_ending(hardlook, run, tmp_path, monkeypatch):
@@ -95,14 +95,24 @@ def test_the_scores_as_latex_markdown_and_json(hardlook, run, scorecard, tmp_pat
     score = scorecard.get("miou")
     interval = f"[{score.interval.low:.3f}, {score.interval.high:.3f}]"
     latex = hardlook("table", run, "scores", "--format", "latex").out
-    assert latex.startswith("\\begin{tabular}{lrrr}\n\\toprule") and latex.endswith("\\end{tabular}\n")
-    assert f"mIoU & {score.value:.3f} & {interval} & 24 \\\\" in latex
-    assert f"| mIoU | {score.value:.3f} | {interval} | 24 |" in hardlook("table", run, "scores").out
+    assert latex.startswith("\\begin{tabular}{lrrrl}\n\\toprule") and latex.endswith("\\end{tabular}\n")
+    assert f"mIoU & {score.value:.3f} & {interval} & 24 & 24 images, 22 classes \\\\" in latex
+    assert (
+        f"| mIoU | {score.value:.3f} | {interval} | 24 | 24 images, 22 classes |"
+        in hardlook("table", run, "scores").out
+    )
     half = (score.interval.high - score.interval.low) / 2
     assert f"| ±{half:.3f} |" in hardlook("table", run, "scores", "--intervals", "plus-minus").out
     document = json.loads(hardlook("table", run, "scores", "--json").out)
-    assert document["columns"] == ["score", "value", "low", "high", "n"]
-    assert document["rows"][0] == ["mIoU", score.value, score.interval.low, score.interval.high, 24]
+    assert document["columns"] == ["score", "value", "low", "high", "n", "rests on"]
+    assert document["rows"][0] == [
+        "mIoU",
+        score.value,
+        score.interval.low,
+        score.interval.high,
+        24,
+        "24 images, 22 classes",
+    ]
     answer = hardlook("table", run, "all-scores", "--format", "csv", "--out", tmp_path / "all.csv")
     assert answer.out.strip() == str(tmp_path / "all.csv")
     assert len((tmp_path / "all.csv").read_text().splitlines()) == len(scorecard.scores) + 1

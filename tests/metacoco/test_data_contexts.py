@@ -37,7 +37,7 @@ def test_labels_alone(hardlook, tmp_path, worlds):
         assert scores["adjusted"]["value"] == pytest.approx(adjusted_mutual_info_score(*labels), abs=1e-9)
         assert scores["normalised"]["value"] == pytest.approx(normalized_mutual_info_score(*labels), abs=1e-9)
         assert found[name]["read_from_features"] == [] and found[name]["image_text"] is None
-    assert "no more than chance" in found["even"]["in_words"][0]
+    assert "That is less than by chance." in found["even"]["in_words"][0]
     assert "Context predicts the concept better than chance" in found["tied"]["in_words"][0]
     assert found["even"]["labels"]["adjusted"]["high"] < found["tied"]["labels"]["adjusted"]["low"]
 

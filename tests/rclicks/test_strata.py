@@ -29,7 +29,7 @@ def frame():
 
 
 def test_datasets_that_are_constant_within_leave_no_interval(frame):
-    card = RCLICKS.score(frame, RClicksOptions(resamples=300))
+    card = RCLICKS.score(frame, RClicksOptions(resamples=300, interval="percentile"))
     for name in ("noc90", "noc90-base", "auc", "sample-iou1"):
         score = card.get(name)
         assert score.interval.low == pytest.approx(score.value)
@@ -43,7 +43,7 @@ def test_what_varies_within_a_dataset_has_an_interval(frame):
     table = read_results(frame)
     column = ((table.dataset == "berkeley") & (table.image == "1")).astype(float)
     tally = tally_datasets(column[:, None], table, [Entry("share", len(table))], ("test",))
-    (estimate,) = estimate_tally(tally, Draws(resamples=2000))
+    (estimate,) = estimate_tally(tally, Draws(resamples=2000, interval="percentile"))
     assert (estimate.value, estimate.interval.low, estimate.interval.high) == pytest.approx((0.25, 0.0, 0.5))
-    (narrow,) = estimate_tally(tally, Draws(resamples=2000, level=0.4))
+    (narrow,) = estimate_tally(tally, Draws(resamples=2000, level=0.4, interval="percentile"))
     assert (narrow.interval.low, narrow.interval.high) == pytest.approx((0.25, 0.25))

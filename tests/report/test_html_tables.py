@@ -32,7 +32,7 @@ def test_all_scores_have_a_row_and_empty_columns_are_left_out():
     table = build_all_scores_table(CARD)
     assert len(table.rows) == len(CARD.scores)
     assert "comparable" in table.columns and "reading" not in table.columns
-    assert table.rows[3][:2] == ["miou", "class: class 0"]
+    assert table.rows[3][:2] == ("miou", "class: class 0")
     assert list(build_all_scores_table(Scorecard("b", "1", "m")).rows) == []
 
 

@@ -141,7 +141,7 @@ def test_a_truth_without_a_pixel_of_the_class_is_counted(folder):
     rehearsal = rehearse(folder.data, fixed=True, folds="0")
     card = rehearsal.score("whole-image")
     queries = [row[0] for row in folder.listed(FIXED / "split0_test.txt")]
-    [note] = [note for note in card.left_out if note.what == "pairs without anything to find"]
+    [note] = [note for note in card.noted if note.what == "pairs without anything to find"]
     assert note.count == sum(query.endswith(name) for query in queries) > 0
     rows = rehearsal.records("whole-image").to_dicts()
     assert card.get("miou").value == pytest.approx(oracle.miou(rows, "ignored"))

@@ -92,7 +92,7 @@ def sources_of(kind: type) -> list[Path]:
 
     >>> from hardlook.models.content_keys import ContentKeys
     >>> sorted(path.name for path in sources_of(ContentKeys))
-    ['content_keys.py', 'fingerprints.py']
+    ['content_keys.py', 'errors.py', 'file_hashes.py', 'fingerprints.py']
     """
     home = kind.__module__.partition(".")[0]
     waiting = [base.__module__ for base in kind.__mro__ if base is kind or base.__module__.partition(".")[0] == home]

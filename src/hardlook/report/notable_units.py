@@ -4,11 +4,10 @@ A unit is surprising when its quality is far from that of the other units of its
 unit is easy, or a success where it is hard.
 
 >>> import polars as pl
->>> found = select_notable_units(
-...     pl.DataFrame({"unit": list("abcde"), "iou": [0.9, 0.8, 0.1, 0.2, 0.3]}),
-...     pl.DataFrame({"unit": list("abcde"), "context": ["sea", "sea", "sea", "sky", "sky"]}),
-...     Quality("iou", "IoU"), most=1)
->>> found
+>>> qualities = pl.DataFrame({"unit": list("abcde"), "iou": [0.9, 0.8, 0.1, 0.2, 0.3]})
+>>> slices = pl.DataFrame({"unit": list("abcde"), "context": ["sea", "sea", "sea", "sky", "sky"]})
+>>> quality = Quality("iou", "IoU")
+>>> select_notable_units(compute_expected_qualities(qualities, slices, quality), quality, most=1)
 {'best': ['a'], 'worst': ['c'], 'typical': ['e'], 'surprising': ['c']}
 """
 

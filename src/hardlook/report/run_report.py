@@ -127,7 +127,7 @@ def _report_missing_pictures(scored: ScoredRun, reasons: Sequence[str]) -> None:
 
 def load_unit_pictures(scored: ScoredRun, wanted: Sequence[str]) -> dict[str, Sequence[Picture] | str]:
     """By unit its pictures, or the reason why there are none."""
-    if not wanted or scored.benchmark.pictures is draw_nothing:
+    if not wanted or getattr(scored.benchmark, "pictures", None) is draw_nothing:
         return {name: () for name in wanted}
     try:
         chosen = set(wanted)

@@ -165,7 +165,7 @@ def test_further_draws_widen_the_interval():
     ("kind", "at_least"), [("clustered", 0.925), ("ratio", 0.92), ("skewed", 0.92), ("near the end", 0.92)]
 )
 def test_intervals_cover_what_percentiles_miss(kind, at_least):
-    """800 data sets of 30 clusters, 10 where skewed; benchmarks/coverage.py has the table."""
+    """800 data sets of 30 clusters, 10 where skewed; benchmarks/interval_coverage.py has the table."""
     simulate, n = rng(7), 10 if kind in ("skewed", "near the end") else 30
     truth = {"clustered": 2 / 3, "ratio": 0.75, "skewed": 0.2, "near the end": 0.95}[kind]
     covered = 0

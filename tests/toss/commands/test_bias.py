@@ -153,7 +153,7 @@ def test_information_of_a_planted_cause(hardlook, tmp_path, classes):
     attributes(tmp_path / "attributes.csv", classes)
     out = tmp_path / "i"
     answer = hardlook("bias", "information", "--attributes", tmp_path / "attributes.csv", "--out", out)
-    assert answer.code == 0 and "Salience says most about which" in answer.out
+    assert answer.code == 0 and "Salience has the most information about which" in answer.out
     document = json.loads((out / "information.json").read_text())
     # Success is salience above .5 here, so salience tells all there is: ln 2 for an even outcome, a little less else.
     assert document["attributes"][0]["attribute"] == "salience"

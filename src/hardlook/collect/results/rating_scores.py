@@ -99,7 +99,7 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
                 ratio,
                 rng=generator(0, "ratings", name, word),
                 clusters=own[column].to_list(),
-                range=(min(SCALE), max(SCALE)),
+                method="percentile",
                 resampled=word,
             )
             for column, word in (("subject", THING), ("participant", PERSON))
@@ -110,8 +110,7 @@ def score_fit(ratings: pl.DataFrame, measures: Sequence[str]) -> RatingScores:
         both = sorted(set(sums[first]) & set(sums[second]))
         a, b = (np.array([sums[name][subject] for subject in both]).reshape(-1, 2) for name in (first, second))
         rng = generator(0, "rating differences", first, second)
-        width = max(SCALE) - min(SCALE)
-        gap = paired_bootstrap(a, b, ratio, rng=rng, range=(-width, width), resampled=THING)
+        gap = paired_bootstrap(a, b, ratio, rng=rng, method="percentile", resampled=THING)
         p = permutation_test(a, b, ratio, rng=rng, swapped=THING).p_value if both else math.nan
         differences.append(MeasureDifference(first, second, gap, p, math.nan, len(both)))
     distributions = {name: _count_ratings(own) for name, own in by_measure.items()}

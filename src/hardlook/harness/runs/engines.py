@@ -6,14 +6,13 @@ a failure: `evaluate_batches` checks it.
 
 from __future__ import annotations
 
-import multiprocessing
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from queue import SimpleQueue
 from typing import Literal
 
 from hardlook.errors import RunError
@@ -25,14 +24,13 @@ from hardlook.harness.runs.evaluation import (
     PreparedBatch,
     Worker,
     build_worker,
-    evaluate_batch,
     iterate_batch,
     iterate_prepared,
     prepare_batch,
     set_thread_variables,
 )
 from hardlook.harness.runs.plan import Batch
-from hardlook.harness.runs.worker_processes import LOOK_AFTER, WorkerLost, WorkerProcess, start_child, wait_for_workers
+from hardlook.harness.runs.worker_processes import LOOK_AFTER, WorkerLost, WorkerProcess, wait_for_workers
 
 EngineName = Literal["inline", "processes", "ray"]
 
@@ -117,7 +115,7 @@ def evaluate_inline(
 ) -> Generator[Outcome, None, None]:
     """Evaluate batches in order in this process, their files read ahead in `prefetch` others.
 
-    Reading ahead only saves time: when a reader dies (out of memory, say), it goes on without.
+    Reading ahead only saves time: when a reader dies (out of memory, say), it goes on without that one.
     """
     waiting = deque(batches)
     if prefetch > 0:
@@ -127,28 +125,41 @@ def evaluate_inline(
 
 
 def _evaluate_ahead(job: Job, worker: Worker, waiting: deque[Batch], prefetch: int) -> Generator[Outcome, None, None]:
-    """Evaluate batches off `waiting` while their files are read ahead, to the end or until a reader dies."""
+    """Evaluate all batches off `waiting` while the files of the next ones are read; those of a lost reader are not."""
     set_thread_variables(job.threads)
-    reading: deque[tuple[Batch, Future[PreparedBatch]]] = deque()
-    pool = ProcessPoolExecutor(prefetch, multiprocessing.get_context("spawn"), start_child)
+    readers = [WorkerProcess[Batch](_make_reader, job.benchmark) for _ in range(min(prefetch, len(waiting)))]
+    idle: SimpleQueue[WorkerProcess[Batch] | None] = SimpleQueue()
+    for reader in readers:
+        idle.put(reader)
+
+    def read(batch: Batch) -> PreparedBatch | None:
+        """What a reader made of the batch, None where it was lost; in a thread, so that it overlaps with the model."""
+        reader = idle.get()
+        try:
+            return None if reader is None else reader.ask(batch)
+        except WorkerLost:
+            reader = None
+            return None
+        finally:
+            idle.put(reader)
+
+    reading: deque[tuple[Batch, Future[PreparedBatch | None]]] = deque()
+    threads = ThreadPoolExecutor(max(len(readers), 1), "reader")
     try:
         while waiting or reading:
             while waiting and len(reading) < prefetch + BATCHES_AHEAD:
-                # Submit before removing the batch: a broken pool must leave it in `waiting`.
-                reading.append((waiting[0], pool.submit(_prepare, job.benchmark, waiting[0])))
-                waiting.popleft()
-            batch, future = reading[0]
+                batch = waiting.popleft()
+                reading.append((batch, threads.submit(read, batch)))
+            batch, future = reading.popleft()
             prepared = future.result()
-            reading.popleft()
-            if prepared.short_of_memory:
-                yield evaluate_batch(worker.benchmark, batch, worker.model)
+            if prepared is None or prepared.short_of_memory:
+                yield from iterate_batch(worker.benchmark, batch, worker.model)
             else:
                 yield from iterate_prepared(worker.benchmark, prepared, worker.model)
-    except BrokenProcessPool:
-        waiting.extendleft(batch for batch, _ in reversed(reading))
     finally:
-        readers = list((getattr(pool, "_processes", None) or {}).values())
-        pool.shutdown(wait=False, cancel_futures=True)
+        for reader in readers:
+            reader.process.kill()
+        threads.shutdown(wait=True, cancel_futures=True)
         for reader in readers:
             reader.kill()
 
@@ -263,8 +274,10 @@ class _Team:
         self.deadlines.clear()
 
 
-def _prepare(benchmark: str, batch: Batch) -> PreparedBatch:
-    return prepare_batch(find_benchmark(benchmark), batch)
+def _make_reader(name: str) -> Callable[[Batch], Iterator[PreparedBatch]]:
+    """What a reader process does: read the files of batches."""
+    benchmark = find_benchmark(name)
+    return lambda batch: iter([prepare_batch(benchmark, batch)])
 
 
 def _make_evaluator(job: Job) -> Callable[[Batch], Iterator[Outcome]]:

@@ -66,6 +66,21 @@ class WorkerProcess(Generic[Task]):
             raise WorkerLost(self.describe_end()) from None
         self.task = task
 
+    def ask(self, task: Any) -> Any:
+        """Send a task, and wait for its only result; raise its error, or `WorkerLost` where the process has ended."""
+        result = None
+        try:
+            self.connection.send(task)
+            while (message := self.connection.recv())[0] != "done":
+                if message[0] == "error":
+                    break
+                result = message[1]
+        except (EOFError, OSError):
+            raise WorkerLost(self.describe_end()) from None
+        if message[0] == "error":
+            raise message[1]
+        return result
+
     def receive(self) -> Iterator[tuple[str, Any]]:
         """Yield the messages that have come: ready, result (with a value) or done; raise its error where it sent one.
 
@@ -109,9 +124,9 @@ def wait_for_workers(workers: Sequence[WorkerProcess[Any]], seconds: float = LOO
     wait_for([end for worker in workers for end in (worker.connection, worker.process.sentinel)], max(seconds, 0))
 
 
-def start_child(ignored: Sequence[str] = ("SIGINT", "SIGUSR1")) -> None:
+def start_child() -> None:
     """Make this process a worker: deaf to signals for the group, and ended with its parent."""
-    for name in ignored:
+    for name in ("SIGINT", "SIGTERM", "SIGUSR1"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     if sys.platform == "linux":
@@ -133,7 +148,7 @@ def _end_with_parent() -> None:
 
 def _serve(connection: Connection) -> None:
     """Build what the parent asks for, then work on task after task until the connection ends."""
-    start_child(("SIGINT", "SIGUSR1", "SIGTERM"))
+    start_child()
     try:
         make, argument = connection.recv()
         work = make(argument)

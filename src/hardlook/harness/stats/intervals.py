@@ -12,6 +12,7 @@ equation 15.36.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, Required, TypedDict, Unpack
 
@@ -100,8 +101,8 @@ class Resampling(TypedDict, total=False):
     - `resamples`: how many, 10,000 by default; 0 gives the value alone, with NaN bounds.
     - `level`: of the interval, 0.95 by default.
     - `method`: "jackknife" (default; "percentile" for `bootstrap_indices`), "percentile" or "bca".
-    - `range`: the lowest and highest possible value of the scores, which the jackknife interval needs near its ends;
-      by default none is known.
+    - `range`: the lowest and highest possible value of the scores, or a pair for each, which the jackknife interval
+      needs near its ends; by default none is known.
     - `resampled`: the word for what is drawn, such as "image"; it is kept in the interval.
     """
 
@@ -111,7 +112,7 @@ class Resampling(TypedDict, total=False):
     resamples: int
     level: float
     method: Method
-    range: Range
+    range: Range | Sequence[Range]
     resampled: str
 
 
@@ -128,7 +129,7 @@ class ResamplingPlan:
     level: float
     method: Method
     resampled: str
-    range: Range = UNBOUNDED
+    range: Range | Sequence[Range] = UNBOUNDED
 
 
 def make_resampling_plan(n_units: int, **options: Unpack[Resampling]) -> ResamplingPlan:

@@ -14,7 +14,7 @@ Biometrika 43 (1956); J. W. Tukey, 1958). Three things make intervals of few clu
   these might have had any value of the range. A score without a known range has no interval then.
 
 Without a range the bounds follow a quarter of the observed skewness, and the degrees of freedom fall faster with the
-kurtosis; both by simulation. `benchmarks/coverage.py` measures all of it.
+kurtosis; both by simulation. `benchmarks/interval_coverage.py` measures all of it.
 """
 
 from __future__ import annotations

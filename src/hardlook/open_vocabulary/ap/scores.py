@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
-from hardlook.harness.tally import DIFFERENCE, Entry, score_tally, with_ranges
+from hardlook.harness.tally import Entry, score_tally, with_ranges
 from hardlook.metrics.average_precision import MatchTable, soft_precision
 from hardlook.metrics.confusion import confusion_costs
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision
@@ -69,7 +69,6 @@ SCORES = (
 SET_QUANTITIES = ("ap", "ap50")
 CONTEXT_SCORES = ("ap", "dagger-ap", "open-ap", "open-gain")
 MAX_CONFUSIONS = 25
-RANGES = {"open-gain": DIFFERENCE}
 
 _KEY = ("open-ap", "bootstrap")
 _ONLY_ALL_AREAS = 1  # the first of the area ranges, where no other is needed
@@ -143,16 +142,15 @@ def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOp
         else Entry(name, matches.images, where, reading, rests_on={} if where else basis)
         for name, where in _list_figures(names, sets)
     )
+    # Open AP is never below dagger AP, so that what is given back is a share as well.
     tallies = [
-        WeightedTally(
-            with_ranges(entries, RANGES), matches, similarity, partial(_compute_figures, sets=sets), (*_KEY, "")
-        )
+        WeightedTally(with_ranges(entries), matches, similarity, partial(_compute_figures, sets=sets), (*_KEY, ""))
     ]
     contexts = records["context"].to_numpy()
     for context in sorted(set(contexts) - {""}):
         inside = np.flatnonzero(contexts == context)
         entries = tuple(Entry(name, len(inside), {"context": context}, reading) for name in CONTEXT_SCORES)
-        entries = with_ranges(entries, RANGES)
+        entries = with_ranges(entries)
         inside_matches, key = matches.select(inside), (*_KEY, context)
         tallies.append(
             WeightedTally(entries, inside_matches, similarity, _compute_context_figures, key, ranges=_ONLY_ALL_AREAS)

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.stats import Estimate, bootstrap_scores
+from hardlook.harness.stats.jackknife import UNBOUNDED
 from hardlook.metrics.click_maps import MapReading, nss, pde
 from hardlook.metrics.click_sets import WassersteinReading, fasano_franceschini_draws, pairwise_l1, wasserstein
 from hardlook.models.roles import ClickModel
@@ -145,6 +146,7 @@ def score_stem(
 
 
 METRICS = ("ks", "pl1", "wd", "nss", "pde")
+RANGES = {"ks": (0.0, 1.0), "pl1": (0.0, np.inf), "wd": (0.0, np.inf), "nss": UNBOUNDED, "pde": UNBOUNDED}
 HIGHER_IS_BETTER = {"ks": True, "pl1": False, "wd": False, "nss": True, "pde": True}
 
 
@@ -181,6 +183,7 @@ def summarise_rows(
             # Datasets share stems, so an image is known by both.
             clusters=[f"{row.dataset}\0{row.image_key}" for row in chosen],
             resamples=resamples,
+            range=[RANGES.get(name, UNBOUNDED) for name in metrics],
             resampled="image",
         )
         scores = dict(zip(metrics, estimates, strict=True))

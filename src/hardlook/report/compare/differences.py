@@ -240,7 +240,7 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
 
     >>> interval = Interval(0.0, 0.018, 0.95, "percentile", 240, "image")
     >>> one = Difference("miou", {}, "ant", "bee", 0.004, interval, 0.61, 0.61, "headline scores", 240, 3367.0,
-    ...     "cannot tell", 0.812, 0.808, 0.007, 240, "image")
+    ...     "cannot tell", 0.812, 0.808, 0.007, clusters=240, resampled="image")
     >>> print(describe_difference(one, ScoreMeaning("miou", "mIoU", "")))
     ant and bee do not differ significantly in mIoU with these 240 images: 0.812 against 0.808, a difference of
     0.004 (95% interval 0.000 to 0.018, p = 0.610). About 3,400 images would be needed if the observed difference is the
