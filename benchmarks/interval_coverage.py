@@ -1,10 +1,10 @@
 """How often intervals of nominal level .95 hold the true value: simulated data sets with a known one.
 
-Run `python benchmarks/interval_coverage.py --jobs 16 --data-sets 10000`. Needs numpy and scipy. Every cell of the table
-draws that many data sets of one kind of score and one distribution, and counts how many intervals hold the true value:
-the jackknife interval, which is the default, and the percentile and BCa intervals of the bootstrap. The goal is .94 to
-.96 with 30 clusters and more, and at least .92 with fewer; cells outside are marked `*`. A share of 10,000 data sets has
-a standard error of .002. `--only WORD` takes the rows whose name holds the word.
+Run `python benchmarks/interval_coverage.py --jobs 16 --data-sets 10000`. Needs numpy and scipy. Every cell of the
+table draws that many data sets of one kind of score and one distribution, and counts how many intervals hold the true
+value: the jackknife interval, which is the default, and the percentile and BCa intervals of the bootstrap. The goal is
+.94 to .96 with 30 clusters and more, and at least .92 with fewer; cells outside are marked `*`. A share of 10,000 data
+sets has a standard error of .002. `--only WORD` takes the rows whose name holds the word.
 
 `--tasks` simulates few-shot tasks that are drawn from one pool of images instead. It counts how often the t interval
 over tasks holds the accuracy on the pool, and on all images, and how often the interval over tasks and images holds the

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from hardlook.harness.stats import bootstrap_mean, bootstrap_score, bootstrap_scores, ratio
-from hardlook.harness.stats.bootstrap import assign_groups, measure_spread
+from hardlook.harness.stats.bootstrap import assign_groups, leave_each_out, measure_spread
 from hardlook.harness.stats.jackknife import Spread, add_variances, jackknife_bounds
 
 
@@ -141,16 +141,13 @@ def test_many_clusters_are_left_out_in_groups_with_nearly_the_same_spread():
     assert kept.tolist() == [2, 99, 1] and len(np.unique(codes)) == 102
 
 
-def test_residues_of_subtracted_floats_are_no_class():
-    """Left out, the only image with a class must leave exactly nothing of it."""
-    sums = np.array([[0.1, 0.3, 0.0], [0.2, 0.0, 0.1], [0.7, 0.0, 0.2]])
-
-    def classes(totals):
-        return (totals > 0).sum(axis=1)[:, None] * 1.0
-
-    measured = measure_spread(classes, sums, np.array([3]))
-    # Three classes, two without the first image: one change among three clusters.
-    assert measured.standard_error[0] > 0
+@given(st.lists(st.floats(0.01, 1e6), min_size=3, max_size=12), st.integers(0, 11), st.booleans())
+def test_of_a_class_in_one_image_nothing_is_left_without_it(values, place, stratified):
+    sums = np.stack([np.array(values), np.zeros(len(values))], axis=1)
+    sums[place % len(values), 1] = 0.1 + values[0] / 3
+    sizes = np.array([2, len(values) - 2]) if stratified and len(values) > 3 else np.array([len(values)])
+    left = np.concatenate(list(leave_each_out(lambda totals: totals[:, 1], sums, sizes)))[:, 0]
+    assert left[place % len(values)] == 0 and np.count_nonzero(left) == len(values) - 1
 
 
 def test_further_draws_widen_the_interval():

@@ -303,3 +303,21 @@ def test_tolerance_is_measured_from_the_best_of_the_group() -> None:
     assert competition_ranks(scores, tolerance=1).tolist() == [1, 1, 1, 1]
     with pytest.raises(ValueError, match="tolerance: expected at least 0, got -1"):
         competition_ranks(scores, tolerance=-1)
+
+
+@pytest.mark.parametrize("effect", [0.3, 0.6, 1.2])
+def test_with_degrees_of_freedom_the_planned_units_have_the_power_of_the_t_test(effect):
+    """Against the noncentral t distribution; ten units of deviation 1 were seen."""
+    n = units_needed_for(effect, 1 / math.sqrt(10), 10, freedom=9)
+    at = stats.t.ppf(0.975, n - 1)
+    power = stats.nct.sf(at, n - 1, effect * math.sqrt(n)) + stats.nct.cdf(-at, n - 1, effect * math.sqrt(n))
+    assert 0.8 <= power < 0.87
+    assert n > units_needed_for(effect, 1 / math.sqrt(10), 10)
+
+
+def test_an_error_that_units_do_not_reduce_can_hide_a_difference():
+    factor = stats.norm.ppf(0.975) + stats.norm.ppf(0.8)
+    assert units_needed_for(0.3, 0.1, 20, fixed_error=0.3 / factor + 1e-9) == math.inf
+    assert units_needed_for(0.3, 0.1, 20, fixed_error=0.05) == math.ceil(
+        20 * (factor * 0.1) ** 2 / (0.3**2 - (factor * 0.05) ** 2)
+    )

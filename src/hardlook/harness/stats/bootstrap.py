@@ -162,7 +162,8 @@ def leave_each_out(statistic: Statistic, cluster_sums: Any, sizes: NDArray[np.in
     """Yield blocks (m, n_scores) of the scores without each cluster, in order.
 
     The other clusters of its stratum count more, n / (n - 1) times, so that a stratum keeps its weight and a total its
-    size. Without the only cluster of a stratum nothing changes.
+    size. Without the only cluster of a stratum nothing changes. Of a class that only the left-out cluster has, exactly
+    nothing is left: the other summands are zeros.
 
     >>> next(leave_each_out(ratio, np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([2]))).tolist()
     [[0.75], [0.5]]
@@ -174,16 +175,12 @@ def leave_each_out(statistic: Statistic, cluster_sums: Any, sizes: NDArray[np.in
     strata = np.stack([np.asarray(cluster_sums[first:last].sum(axis=0)) for first, last in spans])
     total, factor = strata.sum(axis=0), np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1), 1.0)
     stratum = np.repeat(np.arange(len(sizes)), sizes)
-    holders = np.bincount(cluster_sums.indices, minlength=columns) if is_sparse(cluster_sums) else None
-    holders = np.count_nonzero(cluster_sums, axis=0) if holders is None else holders
     start = 0
     for rows in block_sizes(n, columns):
         part, inside = cluster_sums[start : start + rows], stratum[start : start + rows]
         part = part.toarray() if is_sparse(part) else np.array(part)
         part[sizes[inside] == 1] = 0.0
         left = total - strata[inside] + (strata[inside] - part) * factor[inside, None]
-        # Subtracting floats may leave a residue where the only cluster with a class is left out.
-        left[(holders == 1) & (part != 0)] = 0.0
         yield apply_statistic(statistic, left)
         start += rows
 
