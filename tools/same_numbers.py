@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import subprocess
 import sys
@@ -55,13 +56,22 @@ def read_records(run: Path) -> pl.DataFrame:
 
 
 def compare_scores(old: Path, new: Path) -> str:
-    """Whether two files of scores are equal byte for byte, or else in the value and number of units of every score."""
+    """Whether two files of scores are equal byte for byte, or else in the values and numbers of units of all scores."""
     if old.read_bytes() == new.read_bytes():
         return "equal"
     before, after = (json.loads(one.read_text())["scores"] for one in (old, new))
-    names = ("name", "slice", "value", "n")
-    same = [[one.get(name) for name in names] for one in before] == [[one.get(name) for name in names] for one in after]
-    return "values equal" if same else "DIFFERS"
+    if [(one["name"], one["slice"], one["n"]) for one in before] != [
+        (one["name"], one["slice"], one["n"]) for one in after
+    ]:
+        return "DIFFERS"
+    values = [(one["value"], other["value"]) for one, other in zip(before, after, strict=True)]
+    if any((one is None) != (other is None) for one, other in values):
+        return "DIFFERS"
+    known = [pair for pair in values if pair[0] is not None]
+    if all(one == other for one, other in known):
+        return "values equal"
+    close = all(math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12) for one, other in known)
+    return "values equal to 12 digits" if close else "DIFFERS"
 
 
 def compare_runs(old: Path, new: Path) -> tuple[str, list[str], int]:
