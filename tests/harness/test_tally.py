@@ -46,6 +46,16 @@ def test_with_very_many_clusters_nothing_is_drawn_and_the_standard_error_is_that
     assert estimate.interval.low < values.mean() < estimate.interval.high
 
 
+@pytest.mark.parametrize(("rests_on", "has_interval"), [(2, False), (3, True), (100, True)])
+def test_with_very_many_clusters_a_score_that_rests_on_two_has_no_interval(monkeypatch, rests_on, has_interval):
+    monkeypatch.setattr("hardlook.harness.tally.MAX_RESAMPLED_CLUSTERS", 99)
+    sums = np.zeros((100, 2))
+    sums[:rests_on, 0], sums[:rests_on, 1] = np.linspace(0.2, 0.8, rests_on), 1
+    tally = SumTally((Entry("mean", rests_on, clusters=rests_on),), sums, ratio, ("rare",), "unit")
+    (estimate,) = estimate_tally(tally, Draws(resamples=50))
+    assert estimate.interval.defined == has_interval
+
+
 def _refuse_to_draw(clusters, resamples, rng):
     assert resamples == 0
     return iter(())

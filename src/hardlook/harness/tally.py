@@ -355,7 +355,14 @@ def estimate_tally(tally: Tally, options: DrawOptions) -> Sequence[Estimate]:
     estimates = summarise(plan, tally.values()[0], np.concatenate(replicates), left_out, ranges, rests_on)
     if drawn < plan.resamples and isinstance(left_out, Spread):
         errors = left_out.standard_error.tolist()
-        return [replace(one, standard_error=error) for one, error in zip(estimates, errors, strict=True)]
+        estimates = tuple(replace(one, standard_error=error) for one, error in zip(estimates, errors, strict=True))
+        # A score that rests on k of many clusters would be undefined in a share of exp(-k) of the resamples.
+        return [
+            replace(one, interval=replace(one.interval, low=math.nan, high=math.nan))
+            if math.exp(-clusters_behind) > 1 - options.level
+            else one
+            for one, clusters_behind in zip(estimates, rests_on, strict=True)
+        ]
     return estimates
 
 
