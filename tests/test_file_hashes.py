@@ -189,6 +189,8 @@ def test_missing_and_empty_files_are_counted_and_named(tmp_path: Path, cache: Pa
         hash_files([good, tmp_path / "absent", empty, tmp_path], cache=cache)
     assert "empty (empty)" in caught.value.what and "(no file)" in caught.value.what
     assert caught.value.file == str(tmp_path / "absent")
+    with pytest.raises(DataError, match="not a file name"):
+        hash_files([good, tmp_path / "a\0b"], cache=cache)
 
 
 def test_the_cache_lies_where_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

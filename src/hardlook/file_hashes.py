@@ -113,6 +113,9 @@ def _read_states(paths: Sequence[Path], allow_empty: bool) -> dict[str, _State]:
         except OSError as error:
             unusable.append((path, (error.strerror or "unreadable").lower()))
             continue
+        except ValueError:  # a null byte, from a damaged table of file names
+            unusable.append((path, "not a file name"))
+            continue
         if not stat.S_ISREG(status.st_mode):
             unusable.append((path, "no file"))
         elif not status.st_size and not allow_empty:
