@@ -18,8 +18,7 @@ import argparse
 import math
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,6 +33,8 @@ from hardlook.harness.stats.ranking import units_needed_for  # noqa: E402
 from hardlook.harness.stats.shared_draws import share_out_errors  # noqa: E402
 from hardlook.harness.tally import SHARE, Entry, SeedTally, SumTally, Tally  # noqa: E402
 from hardlook.report.compare.paired_tallies import PairedTally, SwapPlan, pair_tallies  # noqa: E402
+from headline_calibration import wilson  # noqa: E402
+from interval_coverage import share_out  # noqa: E402
 
 Numbers = NDArray[np.float64]
 Rng = np.random.Generator
@@ -183,7 +184,7 @@ def plan_clusters(place: int) -> int:
 
 
 def count_verdicts(place: int, chunk: int, pairs: int, clusters: int) -> tuple[int, int, int]:
-    """How many pairs are told apart, how many rightly, and how many intervals exclude 0."""
+    """How many pairs are found different, how many rightly, and how many intervals exclude 0."""
     row, rng = ROWS[place], np.random.default_rng([place, 2, chunk])
     told = right = outside = 0
     for number in range(pairs):
@@ -205,22 +206,6 @@ def jackknife_interval(paired: PairedTally) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def wilson(count: int, total: int) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    z, share = 1.959964, count / total
-    centre = (share + z * z / (2 * total)) / (1 + z * z / total)
-    half = z / (1 + z * z / total) * math.sqrt(share * (1 - share) / total + z * z / (4 * total * total))
-    return centre - half, centre + half
-
-
-def share_out(jobs: int, work: Callable[..., Any], tasks: list[tuple[Any, ...]]) -> Iterator[Any]:
-    if jobs == 1:
-        yield from (work(*task) for task in tasks)
-        return
-    with ProcessPoolExecutor(jobs) as pool:
-        yield from pool.map(work, *zip(*tasks, strict=True))
-
-
 def measure_promise(jobs: int, pairs: int, only: str = "") -> bool:
     """Print the table; whether every row keeps the promise."""
     places = [place for place, row in enumerate(ROWS) if only in f"{row.benchmark} {row.kind} {row.gain}"]
@@ -236,7 +221,7 @@ def measure_promise(jobs: int, pairs: int, only: str = "") -> bool:
     found = np.zeros((len(ROWS), 3), np.int64)
     for task, counts in zip(tasks, share_out(jobs, count_verdicts, tasks), strict=True):
         found[task[0]] += counts
-    heads = ("benchmark", "models", "runs each", "true gain", "clusters", "told apart", "rightly", "Wilson")
+    heads = ("benchmark", "models", "runs each", "true gain", "clusters", "found different", "rightly", "Wilson")
     print(f"| {' | '.join(heads)} | interval without 0 | kept |")
     print("|---|---|---|---|---|---|---|---|---|---|")
     kept = True

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from broken_models import ROLE_ACCESS, Broken, changed, part
+from broken_models import ROLE_ACCESS, Broken, changed, part, stained
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -37,15 +37,6 @@ def prepared_units(role):
         runs = [InMemoryRun(name, {"resamples": 0, **options}) for name, options in RUNS[role]]
         PREPARED[role] = [(run.benchmark, [unit for batch in run.prepared for unit in batch.units][:2]) for run in runs]
     return PREPARED[role]
-
-
-def stained(value, dtype=None):
-    def change(array):
-        array = array.astype(dtype or array.dtype)
-        array.reshape(-1)[:1] = value
-        return array
-
-    return change
 
 
 def as_view_of_bytes(mask):

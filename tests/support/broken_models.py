@@ -161,3 +161,14 @@ def changed(change: Callable[[Any], Any]) -> Fault:
 def part(name: str, change: Callable[[Any], Any]) -> Fault:
     """A fault that applies `change` to the field `name` of every answer."""
     return changed(lambda answer: replace(answer, **{name: change(getattr(answer, name))}))
+
+
+def stained(value, dtype=None):
+    """A function that sets the first element of an array, of that type, to a value."""
+
+    def change(array):
+        array = array.astype(dtype or array.dtype)
+        array.reshape(-1)[:1] = value
+        return array
+
+    return change

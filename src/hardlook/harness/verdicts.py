@@ -78,7 +78,7 @@ def judge(score: Score | Estimate, threshold: float = 0.0) -> Judgement:
 
 
 def judge_several(scores: Sequence[Score | Estimate]) -> list[Judgement]:
-    """`judge` of several scores against 0, told apart only where a t test, corrected by Holm's method, says so too.
+    """`judge` of several scores against 0; one differs only if a t test, corrected by Holm's method, says so too.
 
     >>> from hardlook.harness.stats.intervals import Interval
     >>> leads = [Score("ks", value, 20, Interval(0.01, 0.35, 0.95, "t", 20, "image")) for value in (0.18, 0.18)]

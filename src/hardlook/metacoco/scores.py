@@ -200,7 +200,7 @@ def share_out_mode(records: pl.DataFrame, mode: str) -> ImageShares | None:
         return None
     answered, asked, shown = (chosen[name].list.len().to_numpy() for name in ("predicted", "query", "support"))
     ways = int(chosen["ways"][0])
-    # Tasks of one setting have as many queries each; a run that was told not to keep answers has none.
+    # Tasks of one setting have as many queries each; a run that keeps no answers has none.
     if not answered[0] or not shown[0] or len({*answered, *asked}) > 1 or len({*shown}) > 1:
         return None
     answers = read_answers(chosen)

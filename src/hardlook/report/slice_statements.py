@@ -75,7 +75,7 @@ def _describe(keys: Sequence[str], tests: Sequence[SliceTest]) -> tuple[str, boo
 
 
 def _describe_unclear(keys: Sequence[str], tests: Sequence[SliceTest], made: Sequence[SliceTest]) -> str:
-    """That nothing can be told, and what it would take."""
+    """The sentence that these data cannot tell, and how many clusters it would take."""
     if len(made) < 2:
         largest = max(tests, key=lambda test: count_clusters(test.score)[0])
         clusters, resampled = count_clusters(largest.score)

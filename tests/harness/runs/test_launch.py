@@ -15,6 +15,7 @@ from hardlook.errors import OptionError, RunError, RunWarning
 from hardlook.harness.runs import evaluation, record_store, sessions
 from hardlook.harness.runs import launch as launching
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.progress import NoProgress
 from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.sessions import claim_run
 from hardlook.world.layouts import write_world
@@ -132,14 +133,8 @@ def test_stop_stops_at_the_first_failure(tmp_path):
 
 
 def test_ctrl_c_keeps_what_is_answered(tmp_path):
-    class Interrupts:
+    class Interrupts(NoProgress):
         def __init__(self, total, done):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *error):
             pass
 
         def advance(self, units, failed):

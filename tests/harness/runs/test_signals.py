@@ -8,6 +8,7 @@ import pytest
 from small_runs import all_records, small_run
 
 from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.progress import NoProgress
 from hardlook.harness.runs.signals import (
     StoppedBySignal,
     get_exit_code,
@@ -26,18 +27,12 @@ def default_handlers():
         signal.signal(number, handler)
 
 
-class Sends:
+class Sends(NoProgress):
     """A progress that sends this process a signal after the first batch."""
 
     number = signal.SIGTERM
 
     def __init__(self, total, done):
-        pass
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
         pass
 
     def advance(self, units, failed):

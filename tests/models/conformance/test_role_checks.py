@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from broken_models import Broken, changed, part
+from broken_models import Broken, changed, part, stained
 
 from hardlook.models.conformance import check_model
 from hardlook.models.planted.disc import Disc
@@ -17,15 +17,6 @@ class Tensor:
     """What a network leaves on its device when nobody fetches it."""
 
     device = "cuda:0"
-
-
-def stained(value, dtype=None):
-    def change(array):
-        array = array.astype(dtype or array.dtype)
-        array.reshape(-1)[:1] = value
-        return array
-
-    return change
 
 
 def wide(array):

@@ -14,8 +14,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.runs.evaluation import Outcome, fail_batch
@@ -107,3 +108,24 @@ class BatchQueue:
 
 def _split(task: BatchTask) -> list[BatchTask]:
     return [replace(task, units=(unit,), split=place == 0) for place, unit in enumerate(task.units)]
+
+
+class Team(Protocol):
+    """Workers that take batches from a queue."""
+
+    def fill(self) -> bool:
+        """Give every idle worker a batch; whether any batch is left or being evaluated."""
+        ...
+
+    def collect(self) -> list[Outcome]:
+        """Wait for workers, and return what they have evaluated."""
+        ...
+
+
+def collect_outcomes(team: Team) -> Iterator[Outcome]:
+    """Yield every outcome; workers have their next batches before the caller works on those of the last ones."""
+    outcomes: list[Outcome] = []
+    while team.fill():
+        yield from outcomes
+        outcomes = team.collect()
+    yield from outcomes

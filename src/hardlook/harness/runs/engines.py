@@ -17,7 +17,7 @@ from typing import Literal
 
 from hardlook.errors import RunError
 from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask
+from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
 from hardlook.harness.runs.evaluation import (
     Job,
     Outcome,
@@ -174,13 +174,8 @@ def evaluate_in_processes(
     """
     set_thread_variables(job.threads)
     team = _Team(job, BatchQueue(batches, unit_timeout), workers)
-    outcomes: list[Outcome] = []
     try:
-        while team.fill():
-            # The workers have their next batches before the caller works on these outcomes.
-            yield from outcomes
-            outcomes = team.collect()
-        yield from outcomes
+        yield from collect_outcomes(team)
     finally:
         team.end()
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from hardlook.errors import RunError, RunWarning
 from hardlook.extras import require
-from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask
+from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
 from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, iterate_batch
 from hardlook.harness.runs.plan import Batch
 from hardlook.harness.runs.signals import kept_signal_handlers
@@ -64,14 +64,9 @@ def evaluate_on_ray(
     if started_here:
         _connect(ray, address, workers, job.threads)
     team = _Team(ray, job, BatchQueue(batches, unit_timeout), workers, gpus)
-    outcomes: list[Outcome] = []
     try:
         team.check_resources()
-        while team.fill():
-            # The actors have their next batches before the caller works on these outcomes.
-            yield from outcomes
-            outcomes = team.collect()
-        yield from outcomes
+        yield from collect_outcomes(team)
     finally:
         team.end()
         if started_here:

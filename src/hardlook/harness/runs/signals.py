@@ -15,7 +15,7 @@ STOPPING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGUSR1") if has
 
 
 class StoppedBySignal(KeyboardInterrupt):
-    """The process was told to stop by the signal `number`."""
+    """The signal `number` asked the process to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
