@@ -1,255 +1,269 @@
 """Whether `hardlook compare` keeps its promise: false alarms in 5 % of comparisons at most, and the power it plans for.
 
-Run `python benchmarks/compare_promise.py --jobs 16 --pairs 1000`. Needs numpy and scipy. Each row plants that many
-pairs of models, shaped as the scores of three benchmarks are, and compares them with the functions of the command:
+Run `python benchmarks/compare_promise.py --jobs 2 --pairs 1000`. Planted models run through three benchmarks: open-miou
+(an image is a cluster), toss (all pairs of a query image are a cluster) and metacoco (a task is a cluster; tasks share
+images). Their records go to `compare_runs`, the function behind the command.
 
-- closed mIoU: images with some of eight classes, areas lognormal;
-- TOSS: several pairs of each query image, which succeed or fail together, a few images with many of them;
-- MetaCoCo: tasks of one pool of images, a nearest centroid in feature space; each pair of models has other images.
+A planted model draws its errors anew for every image and seed. So each world is evaluated once with several seeds of
+each model, and a pair of models is made from these records: clusters are drawn with replacement, and on each of them
+either model gives the answer of one of its seeds, never both the same. No two pairs have the same models.
 
-Two models without a difference have the same quality and other errors, and each pair is drawn anew with all its images;
-a difference claimed is a false alarm. Two models with a difference get as many clusters as the analysis of the command
-asks for at a power of .8; a row counts the right verdicts. `twins` are two runs whose errors are alike, `unlike` two
-models of which one errs a little everywhere and the other in whole clusters. With seeds, each model is three runs, and
-quality varies from run to run. The Wilson interval of false alarms must reach 5 %, that of right verdicts 80 %.
+Two models without a difference have the same faults; a difference claimed in any of the headline scores is a false
+alarm. Two models with a difference are compared on as many clusters as the comparison of all clusters of the world asks
+for, at a power of .8; right is the verdict that the better model is better in the first score. The Wilson interval of
+false alarms must reach 5 %, that of right verdicts 80 %.
+
+`--simulated` measures the same on sums that are drawn without a run: models that err in different ways, several seeds,
+and learners that fail on whole images.
 """
 
 import argparse
-import math
+import multiprocessing
 import os
+import tempfile
 import time
-from collections.abc import Callable
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
-for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "POLARS_MAX_THREADS"):
     os.environ.setdefault(name, "1")
 
 import numpy as np  # noqa: E402
-from numpy.typing import NDArray  # noqa: E402
+import polars as pl  # noqa: E402
 
-from hardlook.harness.stats.bootstrap import ratio  # noqa: E402
-from hardlook.harness.stats.ranking import units_needed_for  # noqa: E402
-from hardlook.harness.stats.shared_draws import share_out_errors  # noqa: E402
-from hardlook.harness.tally import SHARE, Entry, SeedTally, SumTally, Tally  # noqa: E402
-from hardlook.report.compare.paired_tallies import PairedTally, SwapPlan, pair_tallies  # noqa: E402
+from hardlook.harness.runs.folder import RunFolder  # noqa: E402
+from hardlook.harness.runs.in_memory import InMemoryRun  # noqa: E402
+from hardlook.harness.runs.scoring import ScoredRun  # noqa: E402
+from hardlook.harness.scorecard import Scorecard  # noqa: E402
+from hardlook.report.compare.comparison import Comparison, compare_runs  # noqa: E402
+from hardlook.report.compare.differences import POWER, Difference  # noqa: E402
 from headline_calibration import wilson  # noqa: E402
-from interval_coverage import share_out  # noqa: E402
 
-Numbers = NDArray[np.float64]
-Rng = np.random.Generator
-ALPHA, POWER, CLASSES, CHUNK, PILOTS = 0.05, 0.8, 8, 25, 400
-SWAPS = 999
-
-
-def sigmoid(x: Any) -> Any:
-    return 1 / (1 + np.exp(-x))
-
-
-def make_tally(sums: Numbers, statistic: Callable[[Numbers], Numbers], n: int, **more: Any) -> SumTally:
-    entry = Entry("score", n, range=SHARE)
-    return SumTally((entry,), sums, statistic, ("promise",), "cluster", **more)
-
-
-def mean_iou(totals: Numbers) -> Numbers:
-    hit, union = np.moveaxis(totals.reshape(len(totals), 2, CLASSES), 1, 0)
-    occurs = union > 0
-    iou: Numbers = np.divide(hit, union, out=np.zeros_like(hit), where=occurs)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(iou.sum(axis=1) / occurs.sum(axis=1))
-
-
-def plant_closed_miou(rng: Rng, n: int, gains: list[float], kind: str) -> list[Tally]:
-    """Models on the same n images: `gains` are their qualities against the first."""
-    rates, ease = np.linspace(0.6, 0.2, CLASSES), rng.normal(0, 0.7, (n, 1))
-    present = rng.random((n, CLASSES)) < rates
-    area = np.where(present, rng.lognormal(7, 0.8, (n, CLASSES)), 0.0)
-    tallies: list[Tally] = []
-    for place, gain in enumerate(gains):
-        if kind == "unlike" and place % 2:
-            share = 0.72 + 0.02 * rng.normal(0, 1, (n, CLASSES)) + gain
-        elif kind == "unlike":
-            share = np.where(rng.random((n, 1)) < 0.8, 0.9, 0.0) + gain
-        else:
-            share = sigmoid(1 + ease + rng.normal(0, 0.5, (n, CLASSES))) + gain
-        tallies.append(make_tally(np.concatenate([area * np.clip(share, 0, 1), area], axis=1), mean_iou, n))
-    return tallies
-
-
-def plant_toss(rng: Rng, n: int, gains: list[float], kind: str) -> list[Tally]:
-    """Pairs of n query images; a model fails all pairs of a query image alike, more or less."""
-    sizes = np.ceil(rng.lognormal(1, 0.8, n)).astype(np.int64)
-    ease = rng.normal(0.8, 0.7, n)
-    tallies: list[Tally] = []
-    for place, gain in enumerate(gains):
-        if kind == "unlike":
-            chance = np.full(n, 0.75) if place % 2 else np.where(rng.random(n) < 0.75, 1.0, 0.0)
-        else:
-            chance = sigmoid(ease + rng.normal(0, 0.7, n))
-        right = rng.binomial(sizes, np.clip(chance + gain, 0, 1))
-        tallies.append(make_tally(np.stack([right, sizes], axis=1).astype(np.float64), ratio, n))
-    return tallies
-
-
-CONCEPTS, WAYS, QUERIES, POOL, DEPTH = 12, 5, 5, 40, 6
-CENTRES = np.random.default_rng(3).normal(0, 1, (CONCEPTS, DEPTH))
-
-
-def plant_metacoco(rng: Rng, n: int, gains: list[float], kind: str) -> list[Tally]:
-    """Tasks of five ways and one shot, from 40 images of each of twelve concepts; models see other features."""
-    classes = np.argsort(rng.random((n, CONCEPTS)), axis=1)[:, :WAYS]
-    drawn = np.argsort(rng.random((n, WAYS, POOL)), axis=2)[:, :, : 1 + QUERIES]
-    images = classes[:, :, None] * POOL + drawn
-    spread = np.exp(0.4 * rng.normal(0, 1, (CONCEPTS, POOL, 1)))
-    tallies: list[Tally] = []
-    for gain in gains:
-        noise = (0.8 - gain) * spread * rng.normal(0, 1, (CONCEPTS, POOL, DEPTH))
-        seen = (CENTRES[:, None] + noise)[classes[:, :, None], drawn]
-        apart = ((seen[:, :, 1:, None] - seen[:, None, None, :, 0]) ** 2).sum(axis=-1)
-        right = apart.argmin(axis=-1) == np.arange(WAYS)[None, :, None]
-        shares = share_out_errors(right, classes, images[:, :, :1], images[:, :, 1:])
-        accuracy = right.mean(axis=(1, 2))
-        tallies.append(make_tally(np.stack([accuracy, np.ones(n)], axis=1), ratio, n, shares=(shares,)))
-    return tallies
-
-
-Plant = Callable[[Rng, int, list[float], str], list[Tally]]
+ALPHA, SWAPS, RESAMPLES = 0.05, 999, 100
+SEEDS, PILOTS, CHUNK = 6, 20, 25
+BETTER, WORSE = "better", "worse"
 
 
 @dataclass(frozen=True)
-class Row:
-    """One row of the table; `gain` is the quality that the first model has more, 0 for two without a difference."""
+class PlantedRuns:
+    """Runs of one planted model of two qualities through one benchmark.
+
+    `cluster` is the column of records that names the clusters, `score` the one whose verdict is counted, `dial` the
+    fault with its value for the better and the worse model, `clusters` the sizes of comparisons without a difference.
+    `numbered` are the columns that must tell the draws of one cluster apart; the column `slices`, where given, is the
+    same in all records: slices take most of the time, and no verdict on all units depends on them.
+    """
 
     benchmark: str
-    plant: Plant
-    kind: str
-    clusters: int
-    gain: float = 0.0
-    seeds: int = 1
-    seed_spread: float = 0.0
+    given: dict[str, Any]
+    model: str
+    dial: str
+    faults: dict[str, float]
+    cluster: str
+    score: str
+    clusters: tuple[int, ...] = (50,)
+    numbered: tuple[str, ...] = ("unit",)
+    slices: str = ""
 
 
-ROWS = (
-    *(Row("closed mIoU", plant_closed_miou, "twins", n) for n in (12, 30, 100)),
-    Row("closed mIoU", plant_closed_miou, "unlike", 100),
-    Row("closed mIoU", plant_closed_miou, "seeds", 60, 0.0, 3, 0.02),
-    *(Row("TOSS", plant_toss, "twins", n) for n in (12, 30, 100)),
-    Row("TOSS", plant_toss, "unlike", 100),
-    Row("TOSS", plant_toss, "seeds", 60, 0.0, 3, 0.02),
-    *(Row("MetaCoCo", plant_metacoco, "twins", n) for n in (60, 300)),
-    Row("MetaCoCo", plant_metacoco, "seeds", 100, 0.0, 3, 0.02),
-    *(Row("closed mIoU", plant_closed_miou, "twins", 60, gain) for gain in (0.02, 0.04)),
-    *(Row("TOSS", plant_toss, "twins", 60, gain) for gain in (0.05, 0.1)),
-    *(Row("MetaCoCo", plant_metacoco, "twins", 100, gain) for gain in (0.1, 0.2)),
+PLANTED = (
+    PlantedRuns(
+        "open-miou",
+        {"scenes": 300, "keep_predictions": False},
+        "planted-segmenter",
+        "stranger",
+        {BETTER: 0.2, WORSE: 0.4},
+        "unit",
+        "open-miou",
+        slices="context",
+    ),
+    PlantedRuns(
+        "toss",
+        {"scenes": 100, "tiers": "1", "keep_predictions": False},
+        "planted-one-shot",
+        "saliency",
+        {BETTER: 0.3, WORSE: 0.45},
+        "query",
+        "lca",
+        numbered=("unit", "query"),
+    ),
+    PlantedRuns(
+        "metacoco",
+        {"tasks": 200, "modes": "iid,ood"},
+        "planted-learner",
+        "noise",
+        {BETTER: 0.3, WORSE: 0.36},
+        "index",
+        "iid",
+        numbered=("unit", "index"),
+    ),
 )
 
 
-def plant_pair(row: Row, rng: Rng, n: int) -> list[Tally]:
-    """Two models, each of one run or of several seeds."""
-    if row.seeds == 1:
-        return row.plant(rng, n, [row.gain, 0.0], row.kind)
-    gains = [row.gain * (place < row.seeds) + row.seed_spread * rng.normal() for place in range(2 * row.seeds)]
-    runs = row.plant(rng, n, gains, row.kind)
-    return [SeedTally(tuple(runs[: row.seeds])), SeedTally(tuple(runs[row.seeds :]))]
+@dataclass(frozen=True)
+class World:
+    """The records of a benchmark: by quality and seed, those of each cluster, in the same order for all."""
+
+    run: InMemoryRun
+    records: dict[str, list[list[pl.DataFrame]]]
+
+    @property
+    def clusters(self) -> int:
+        """How many clusters there are."""
+        return len(self.records[BETTER][0])
 
 
-def compare(tallies: list[Tally], seed: int, swaps: int = SWAPS) -> PairedTally:
-    return pair_tallies(tallies, plan=SwapPlan(swaps), resamples=0, level=1 - ALPHA, seed=seed, method="jackknife")
+def evaluate_seed(place: int, quality: str, seed: int, folder: Path) -> None:
+    """Write the records of one model on the whole world to the folder."""
+    planted = PLANTED[place]
+    records = prepare_world(place).records(planted.model, {planted.dial: planted.faults[quality], "seed": seed})
+    if planted.slices:
+        records = records.with_columns(pl.lit("all").alias(planted.slices))
+    records.write_parquet(folder / f"{place}-{quality}-{seed}.parquet")
 
 
-def plan_clusters(place: int) -> int:
-    """The clusters of a row: as given, or as many as the analysis of the command asks for at the true difference."""
-    row = ROWS[place]
-    if not row.gain:
-        return row.clusters
-    rng, found, errors, fixed, freedom = np.random.default_rng([place, 1]), [], [], [], []
+@lru_cache(maxsize=1)
+def prepare_world(place: int) -> InMemoryRun:
+    planted = PLANTED[place]
+    return InMemoryRun(planted.benchmark, {**planted.given, "resamples": 0})
+
+
+def evaluate_world(place: int, pool: Executor, folder: Path) -> None:
+    """Evaluate every model and seed, and keep the records in a folder, where all processes find them."""
+    tasks = [(place, quality, seed, folder) for quality in (BETTER, WORSE) for seed in range(SEEDS)]
+    list(pool.map(evaluate_seed, *zip(*tasks, strict=True)))
+
+
+@lru_cache(maxsize=1)
+def read_world(place: int, folder: Path) -> World:
+    planted = PLANTED[place]
+    records = {}
+    for quality in (BETTER, WORSE):
+        frames = (pl.read_parquet(folder / f"{place}-{quality}-{seed}.parquet") for seed in range(SEEDS))
+        records[quality] = [
+            frame.sort(planted.cluster, "unit").partition_by(planted.cluster, maintain_order=True) for frame in frames
+        ]
+    return World(prepare_world(place), records)
+
+
+def draw_runs(place: int, world: World, drawn: Any, qualities: tuple[str, str], rng: np.random.Generator) -> list[Any]:
+    """Two runs on the drawn clusters (n,); on each, the two answers are of different seeds."""
+    first = rng.integers(SEEDS, size=len(drawn))
+    second = (first + rng.integers(1, SEEDS, size=len(drawn))) % SEEDS
+    columns = PLANTED[place].numbered
+    runs = []
+    for quality, seeds in zip(qualities, (first, second), strict=True):
+        parts = [world.records[quality][seed][cluster] for seed, cluster in zip(seeds, drawn, strict=True)]
+        draws = pl.Series("draw", np.repeat(np.arange(len(parts)), [len(part) for part in parts]))
+        records = pl.concat(parts)
+        # A cluster that is drawn twice counts as two.
+        renamed = [
+            draws.alias(name) if records.schema[name].is_integer() else (records[name] + "#" + draws.cast(pl.String))
+            for name in columns
+        ]
+        runs.append(make_run(world.run, records.with_columns(renamed)))
+    return runs
+
+
+def make_run(run: InMemoryRun, records: pl.DataFrame) -> ScoredRun:
+    card = run.benchmark.card
+    manifest: dict[str, Any] = {"model": None, "answers": {}}
+    empty = Scorecard(card.name, card.version, "")
+    return ScoredRun(RunFolder(Path("none")), manifest, run.benchmark, run.options, records, pl.DataFrame(), empty)
+
+
+def compare(runs: list[Any], seed: int) -> Comparison:
+    return compare_runs(runs, names=["first", "second"], swaps=SWAPS, resamples=RESAMPLES, alpha=ALPHA, seed=seed)
+
+
+def find_lead(place: int, comparison: Comparison) -> Difference | None:
+    """The difference whose verdict counts; None where no drawn cluster has units of its score."""
+    return next((one for one in comparison.headline if one.name == PLANTED[place].score), None)
+
+
+def plan_clusters(place: int, folder: Path) -> tuple[int, float]:
+    """As many clusters as the comparison of the whole world asks for, and the difference there; of several seeds."""
+    world, rng = read_world(place, folder), np.random.default_rng([place, 0])
+    found = []
     for seed in range(PILOTS):
-        paired = compare(plant_pair(row, rng, 4 * row.clusters), seed, swaps=1)
-        found.append(float(paired.values[0, 0] - paired.values[1, 0]))
-        errors.append(float(paired.spreads[0, 1].standard_error[0]))
-        fixed.append(float(paired.find_fixed_error(0, 1)[0]))
-        freedom.append(float(paired.find_freedom(0, 1)[0]))
-    inner = float(np.mean(np.square(fixed)))
-    varying = math.sqrt(max(float(np.mean(np.square(errors))) - inner, 0.0))
-    needed = units_needed_for(
-        float(np.mean(found)),
-        varying,
-        4 * row.clusters,
-        alpha=ALPHA,
-        power=POWER,
-        fixed_error=math.sqrt(inner),
-        freedom=float(np.median(freedom)),
-    )
-    return int(needed) if math.isfinite(needed) else 0
+        runs = draw_runs(place, world, np.arange(world.clusters), (BETTER, WORSE), rng)
+        if lead := find_lead(place, compare(runs, seed)):
+            found.append(lead)
+    return int(np.median([one.units_needed for one in found])), float(np.mean([one.value for one in found]))
 
 
-def count_verdicts(place: int, chunk: int, pairs: int, clusters: int) -> tuple[int, int, int]:
-    """How many pairs are found different, how many rightly, and how many intervals exclude 0."""
-    row, rng = ROWS[place], np.random.default_rng([place, 2, chunk])
-    told = right = outside = 0
+def count_verdicts(place: int, folder: Path, alike: bool, clusters: int, chunk: int, pairs: int) -> tuple[int, int]:
+    """How many pairs are found different in a headline score, and how many rightly in the first one."""
+    world, rng = read_world(place, folder), np.random.default_rng([place, 1, int(alike), clusters, chunk])
+    told = right = 0
     for number in range(pairs):
-        paired = compare(plant_pair(row, rng, clusters), 1_000 * chunk + number)
-        difference = float(paired.values[0, 0] - paired.values[1, 0])
-        claimed = paired.find_p_values(0, 1)[0] <= ALPHA
-        told += bool(claimed)
-        right += bool(claimed and difference > 0)
-        low, high = jackknife_interval(paired)
-        outside += bool(low > 0 or high < 0)
-    return told, right, outside
+        drawn = rng.integers(world.clusters, size=clusters)
+        runs = draw_runs(place, world, drawn, (BETTER, BETTER if alike else WORSE), rng)
+        comparison = compare(runs, 1_000 * chunk + number)
+        told += any(one.is_significant for one in comparison.headline)
+        lead = find_lead(place, comparison)
+        right += lead is not None and lead.verdict == "better"
+    return told, right
 
 
-def jackknife_interval(paired: PairedTally) -> tuple[float, float]:
-    from hardlook.harness.stats.jackknife import jackknife_bounds
-
-    value = paired.values[0] - paired.values[1]
-    low, high = jackknife_bounds(value, paired.spreads[0, 1], paired.level, (-1.0, 1.0), paired.clusters)
-    return float(low[0]), float(high[0])
-
-
-def measure_promise(jobs: int, pairs: int, only: str = "") -> bool:
+def measure_promise(pool: Executor, pairs: int, only: str, folder: Path) -> bool:
     """Print the table; whether every row keeps the promise."""
-    places = [place for place, row in enumerate(ROWS) if only in f"{row.benchmark} {row.kind} {row.gain}"]
-    planned = dict(zip(places, share_out(jobs, plan_clusters, [(place,) for place in places]), strict=True))
-    parts = [min(CHUNK, pairs - start) for start in range(0, pairs, CHUNK)]
-    tasks = [
-        (place, chunk, size, clusters)
-        for place, clusters in planned.items()
-        if clusters
-        for chunk, size in enumerate(parts)
-    ]
-    tasks.sort(key=lambda task: -task[3])
-    found = np.zeros((len(ROWS), 3), np.int64)
-    for task, counts in zip(tasks, share_out(jobs, count_verdicts, tasks), strict=True):
-        found[task[0]] += counts
-    heads = ("benchmark", "models", "runs each", "true gain", "clusters", "found different", "rightly", "Wilson")
-    print(f"| {' | '.join(heads)} | interval without 0 | kept |")
-    print("|---|---|---|---|---|---|---|---|---|---|")
+    heads = ("benchmark", "models", "true difference", "clusters", "found different", "rightly", "Wilson interval")
+    print(f"| {' | '.join(heads)} | promised | kept |")
+    print("|---|---|---|---|---|---|---|---|---|")
     kept = True
-    for place, clusters in planned.items():
-        row, (told, right, outside) = ROWS[place], found[place].tolist()
-        if not clusters:
-            print(f"| {row.benchmark} | {row.kind} | {row.seeds} | {row.gain} | no number | | | | | |")
+    parts = [min(CHUNK, pairs - start) for start in range(0, pairs, CHUNK)]
+    for place, planted in enumerate(PLANTED):
+        if only and planted.benchmark != only:
             continue
-        low, high = wilson(right if row.gain else told, pairs)
-        good = high >= POWER if row.gain else low <= ALPHA
-        kept &= good
-        shares = f"{told / pairs:.3f} | {right / pairs if row.gain else math.nan:.3f} | {low:.3f} to {high:.3f}"
-        print(
-            f"| {row.benchmark} | {row.kind} | {row.seeds} | {row.gain or 'none'} | {clusters} | {shares} | "
-            f"{outside / pairs:.3f} | {'yes' if good else 'NO'} |"
-        )
+        evaluate_world(place, pool, folder)
+        needed, difference = plan_clusters(place, folder)
+        rows = [(True, clusters) for clusters in planted.clusters] + [(False, needed)]
+        tasks = [(place, folder, *row, chunk, size) for row in rows for chunk, size in enumerate(parts)]
+        found = dict.fromkeys(rows, (0, 0))
+        for task, counts in zip(tasks, pool.map(count_verdicts, *zip(*tasks, strict=True)), strict=True):
+            before = found[task[2], task[3]]
+            found[task[2], task[3]] = (before[0] + counts[0], before[1] + counts[1])
+        for (alike, clusters), (told, right) in found.items():
+            low, high = wilson(told if alike else right, pairs)
+            good = low <= ALPHA if alike else high >= POWER
+            kept &= good
+            faults = f"{planted.faults[BETTER]:g} and {planted.faults[BETTER if alike else WORSE]:g}"
+            print(
+                f"| {planted.benchmark} | {planted.dial} {faults} | "
+                f"{'none' if alike else f'{planted.score} {difference:.3f}'} | {clusters} | {told / pairs:.3f} | "
+                f"{'' if alike else f'{right / pairs:.3f}'} | {low:.3f} to {high:.3f} | "
+                f"{f'at most {ALPHA}' if alike else f'at least {POWER}'} | {'yes' if good else 'NO'} |",
+                flush=True,
+            )
     return kept
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+def main() -> int:
+    """Print the tables; return 1 if a row misses its promise."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--only", default="", help="rows whose benchmark, kind and gain hold this")
     parser.add_argument("--pairs", type=int, default=100, help="planted pairs per row")
+    parser.add_argument("--benchmark", default="", help="one of the benchmarks alone; with --simulated part of a row")
+    parser.add_argument("--simulated", action="store_true", help="sums that are drawn, in place of runs")
     chosen = parser.parse_args()
     start = time.perf_counter()
-    promise = measure_promise(chosen.jobs, chosen.pairs, chosen.only)
-    print(
-        f"\n{chosen.pairs:,} pairs per row, {SWAPS} swaps, {time.perf_counter() - start:.0f} s with {chosen.jobs} jobs"
-    )
-    raise SystemExit(0 if promise else 1)
+    if chosen.simulated:
+        from compare_simulated import measure_simulated
+
+        kept = measure_simulated(chosen.jobs, chosen.pairs, chosen.benchmark)
+    else:
+        # Spawned: polars' threads do not survive a fork.
+        context = multiprocessing.get_context("spawn")
+        with tempfile.TemporaryDirectory() as folder, ProcessPoolExecutor(chosen.jobs, context) as pool:
+            kept = measure_promise(pool, chosen.pairs, chosen.benchmark, Path(folder))
+    seconds = time.perf_counter() - start
+    print(f"\n{chosen.pairs:,} pairs per row, {SWAPS} swaps, {seconds:.0f} s with {chosen.jobs} jobs")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -7,7 +7,6 @@ to one Parquet file.
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
@@ -15,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -23,7 +22,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import polars as pl
 
-from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Quality, ScoreMeaning, Unit
+from hardlook.harness.benchmark import Benchmark, BenchmarkCard, LazyUnits, Quality, ScoreMeaning, Unit
 from hardlook.harness.options import BenchmarkOptions, option
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.harness.scorecard import Scorecard
@@ -31,7 +30,8 @@ from hardlook.harness.sections import Section
 from hardlook.harness.stats import ratio
 from hardlook.harness.tally import Entry, SumTally, score_tally
 
-UNITS, CONTEXTS, BATCH = 1_000_000, ("beach", "dusk", "fog", "meadow"), 500
+UNITS, PEAK = 1_000_000, 500  # MB at this many units
+CONTEXTS, BATCH = ("beach", "dusk", "fog", "meadow"), 500
 
 
 class Options(BenchmarkOptions):
@@ -91,7 +91,7 @@ SCALE = Benchmark(
             Column("confidence", "float", "a number"),
         )
     ),
-    list_units=lambda options: [Unit(f"unit-{n:08d}", (n, options.skill)) for n in range(options.items)],
+    list_units=lambda options: LazyUnits(options.items, lambda n: f"unit-{n:08d}", lambda n: (n, options.skill)),
     evaluate=evaluate,
     score=score,
     report=lambda records, scorecard: [Section("Nothing", "", ())],
@@ -106,10 +106,16 @@ def measure(words: Sequence[str], environment: dict[str, str]) -> tuple[float, f
     with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment) as process:
         assert process.stderr is not None
         errors = process.stderr.read()
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
+        cpu, peak = wait_for(process)
     assert process.returncode == 0, f"{' '.join(words)}: {errors.decode()[-2000:]}"
-    return time.perf_counter() - start, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+    return time.perf_counter() - start, cpu, peak
+
+
+def wait_for(process: subprocess.Popen[Any]) -> tuple[float, float]:
+    """Processor seconds and peak MB of a process that ends."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
 def write_bare(units: int, out: str) -> None:
@@ -123,28 +129,20 @@ def write_bare(units: int, out: str) -> None:
     pl.concat([*frames, *([pl.DataFrame(rows)] if rows else [])]).write_parquet(out)
 
 
-@contextlib.contextmanager
-def serve(root: Path, environment: dict[str, str]) -> Iterator[http.client.HTTPConnection]:
-    """The explorer as a user starts it."""
-    words = [
-        sys.executable,
-        "-m",
-        "hardlook",
-        "serve",
-        str(root),
-        "--port",
-        "0",
-        "--json",
-        "--benchmark",
-        "scale:SCALE",
-    ]
+def open_in_explorer(root: Path, environment: dict[str, str]) -> tuple[float, float, float]:
+    """Wall seconds of the first open of a run in `hardlook serve`, and the server's processor seconds and peak MB."""
+    words = [sys.executable, "-m", "hardlook", "serve", str(root), "--port", "0", "--json"]
+    words += ["--benchmark", "scale:SCALE"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env=environment) as server:
         assert server.stdout is not None
-        try:
-            address = json.loads(server.stdout.readline())["address"]
-            yield http.client.HTTPConnection(urlsplit(address).netloc, timeout=3600)
-        finally:
-            server.terminate()
+        address = json.loads(server.stdout.readline())["address"]
+        connection = http.client.HTTPConnection(urlsplit(address).netloc, timeout=3600)
+        page = get(connection, "/")
+        start = time.perf_counter()
+        get(connection, "/run/" + page.split("/run/")[1].split('"')[0])
+        wall = time.perf_counter() - start
+        server.terminate()
+        return wall, *wait_for(server)
 
 
 def get(connection: http.client.HTTPConnection, path: str) -> str:
@@ -164,6 +162,7 @@ def main() -> None:
         write_bare(given.units, given.bare)
         return
     units, python = given.units, [sys.executable]
+    # Seconds at a million units, in proportion above; microseconds of processor time per unit for `run`.
     targets = {"run": 8.0, "resume": 3.0, "score": 3.0, "compare": 10.0, "export": 8.0, "serve": 5.0}
     with tempfile.TemporaryDirectory() as name:
         root = Path(name)
@@ -184,7 +183,8 @@ def main() -> None:
             scaled = None if target is None else target * (1 if per_unit else max(units / UNITS, 1))
             value = (cpu - start) / units * 1e6 if per_unit else wall
             verdict = "" if scaled is None else f"  target {scaled:g}: {'met' if value <= scaled else 'MISSED'}"
-            print(f"{work:24} {cpu:7.1f} {wall:7.1f} {peak:6.0f} MB{each}{verdict}", flush=True)
+            memory = "" if units != UNITS or peak <= PEAK else f"  above {PEAK} MB: MISSED"
+            print(f"{work:24} {cpu:7.1f} {wall:7.1f} {peak:6.0f} MB{each}{verdict}{memory}", flush=True)
 
         show("bare loop and Parquet", measure([*python, __file__, "--units", str(units), "--bare", f"{name}/bare"],
                                               environment), None, True)  # fmt: skip
@@ -197,14 +197,7 @@ def main() -> None:
              targets["compare"])  # fmt: skip
         show("export", measure([*hardlook, "export", first, "--out", f"{name}/exported"], environment),
              targets["export"])  # fmt: skip
-        with serve(root / "runs", environment) as connection:
-            page = get(connection, "/")
-            before = time.perf_counter()
-            get(connection, "/run/" + page.split("/run/")[1].split('"')[0])
-            took = time.perf_counter() - before
-            target = targets["serve"] * max(units / UNITS, 1)
-            print(f"{'first open in explorer':24} {took:15.1f}  target {target:g}: "
-                  f"{'met' if took <= target else 'MISSED'}")  # fmt: skip
+        show("first open in explorer", open_in_explorer(root / "runs", environment), targets["serve"])
 
 
 if __name__ == "__main__":

@@ -31,6 +31,7 @@ settings.load_profile("hardlook")
 # What takes longest, a file or a folder. It starts first, so that no process is left alone with it at the end.
 LONGEST = (
     "docs", "fuzz", "collect/test_circle.py", "cli/test_demo.py", "collect/test_kills.py", "harness/runs/test_kill.py",
+    "harness/runs/test_kill_campaign.py",
     "collect/browser", "collect/research/test_browser.py", "harness/runs/test_engines.py", "metacoco/test_real.py",
     "rclicks/test_resuming.py", "rclicks/test_real.py", "report/explorer/test_browser.py", "report/test_browser.py",
     "collect/store/test_processes.py", "toss/commands", "models", "metacoco", "report", "cli", "open_vocabulary",
@@ -90,6 +91,7 @@ def ray_cluster():
     support = str(Path(__file__).parent / "support")
     environment = {"PYTHONPATH": ":".join([support, *filter(None, sys.path)]), "OMP_NUM_THREADS": "1"}
     ray.init(
+        address="local",
         num_cpus=2,
         include_dashboard=False,
         log_to_driver=False,

@@ -15,13 +15,28 @@ from typing import Any
 
 from hardlook.file_hashes import hash_file, hash_files
 
-__all__ = ["hash_array", "hash_data", "hash_file", "hash_sources", "hash_value"]
+__all__ = ["hash_array", "hash_data", "hash_file", "hash_lists", "hash_sources", "hash_value"]
 
 
 def hash_value(value: Any) -> str:
     """Hash of any JSON-like value; the order of keys does not count."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
+
+
+def hash_lists(lists: Iterable[list[str]]) -> str:
+    """The `hash_value` of one list that holds the texts of all these, read one after the other.
+
+    >>> hash_lists([["a"], [], ["b", "c"]]) == hash_value(["a", "b", "c"])
+    True
+    """
+    digest, separator = hashlib.blake2b(b"[", digest_size=12), b""
+    for some in lists:
+        if some:
+            digest.update(separator + json.dumps(some, separators=(",", ":"))[1:-1].encode())
+            separator = b","
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def hash_array(array: Any) -> str:

@@ -231,3 +231,48 @@ def test_what_is_no_list_is_refused(text: str, truth: InstanceDataset, tmp_path:
     with pytest.raises(DataError, match="not a JSON list") as caught:
         read_results(path, truth, "bbox")
     assert "odd.json" in str(caught.value)
+
+
+def lvis_content(**image: Any) -> dict[str, Any]:
+    lists = {"neg_category_ids": [3], "not_exhaustive_category_ids": [18]}
+    groups = [{"id": 18, "name": "dog", "frequency": "f"}, {"id": 3, "name": "car", "frequency": "r"}]
+    return {**content(SQUARE), "images": [{**PICTURE, **lists, **image}], "categories": groups}
+
+
+def test_lvis_lists_what_is_absent_and_what_is_not_exhaustive() -> None:
+    dataset = parse_instances(lvis_content())
+    (image,) = dataset.images
+    assert image.negative_ids is not None and image.not_exhaustive_ids is not None
+    assert (image.negative_ids.tolist(), image.not_exhaustive_ids.tolist()) == ([3], [18])
+    assert dataset.frequencies == {18: "f", 3: "r"}
+    (plain,) = parse_instances(content(SQUARE)).images
+    assert plain.negative_ids is None and plain.not_exhaustive_ids is None
+
+
+def test_lvis_has_no_crowds_and_takes_names_of_images_from_their_address() -> None:
+    url = "http://images.cocodataset.org/train2017/000000391895.jpg"
+    crowded = lvis_content(file_name="", coco_url=url)
+    crowded["annotations"] = [{**SQUARE, "iscrowd": 1}]
+    (image,) = parse_instances(crowded).images
+    assert not image.crowd.any()
+    assert image.file_name == "train2017/000000391895.jpg"
+
+
+@pytest.mark.parametrize(
+    ("image", "message"),
+    [
+        ({"neg_category_ids": [4]}, "unknown category ids in neg_category_ids, in images: 7"),
+        ({"not_exhaustive_category_ids": ["18"]}, "unknown category ids in not_exhaustive_category_ids, in images: 7"),
+        ({"neg_category_ids": None}, "no list neg_category_ids, which other images have, in images: 7"),
+    ],
+)
+def test_lists_that_lvis_would_not_have_are_an_error(image: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        parse_instances(lvis_content(**image))
+
+
+def test_a_frequency_that_lvis_does_not_have_is_an_error() -> None:
+    truth = lvis_content()
+    truth["categories"][0]["frequency"] = "often"
+    with pytest.raises(DataError, match="frequencies other than r, c, f, of categories: 18"):
+        parse_instances(truth)

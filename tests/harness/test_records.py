@@ -43,3 +43,21 @@ def test_wrong_records_are_refused_with_the_reason(change, message):
 def test_slices_and_light_columns():
     assert SCHEMA.slices == ("context",)
     assert SCHEMA.light == ("unit", "context", "hits", "share", "cells")
+
+
+def test_a_column_that_came_later_has_its_default_where_a_record_lacks_it():
+    later = RecordSchema(
+        (
+            *SCHEMA.columns,
+            Column("rules", "text", "which", default=""),
+            Column("absent", "ints", "which are not there", default=[]),
+        )
+    )
+    frame = later.frame([RECORD, {**RECORD, "unit": "b", "rules": "lvis", "absent": [3]}])
+    assert frame.select("rules", "absent").rows() == [("", []), ("lvis", [3])]
+    assert frame.schema == later.polars_schema()
+    assert SCHEMA.frame([RECORD]).with_columns(later.defaults().values()).schema == frame.schema
+    with pytest.raises(TypeError, match="'rules' holds text, got int"):
+        later.check({**RECORD, "rules": 3})
+    with pytest.raises(TypeError, match=r"missing columns \['hits'\], unexpected \[\]"):
+        later.check({name: value for name, value in RECORD.items() if name != "hits"})

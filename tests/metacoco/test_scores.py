@@ -362,6 +362,13 @@ def test_images_that_tasks_share_widen_a_second_interval():
     assert score.wider.high - score.wider.low < 1.2 * max(score.interval.high - score.interval.low, 0.05)
 
 
+def test_a_run_has_the_second_interval():
+    """Rows of images must be among the columns that scoring reads."""
+    run = InMemoryRun("metacoco", {"tasks": 12, "modes": "iid", "resamples": 0})
+    interval = run.score("planted-learner", {"noise": 0.3}).get("iid").wider
+    assert interval is not None and (interval.method, interval.resampled) == ("shared images", "image")
+
+
 def test_without_single_answers_there_is_no_second_interval():
     about = (["cat", "dog"], ["beach", "dusk"], ["beach"] * 2, [0, 1])
     rows = [row("blind", 2, 1, index, *about, kept=False) for index in (0, 1)]

@@ -92,13 +92,15 @@ FAULTS = [
     ("semantic-segmenter", changed(lambda a: a.astype(object)), "map: expected int32, got object"),
     ("semantic-segmenter", changed(lambda a: a.T), "map: expected shape (H, W) = (120, 160), got (160, 120)"),
     ("semantic-segmenter", changed(lambda a: a[None]), "got (1, 120, 160)"),
-    ("semantic-segmenter", changed(lambda a: a.tolist()), "map: expected a numpy array, got list"),
+    ("semantic-segmenter", changed(lambda a: [[0, 1], [2]]), "map: expected a numpy array, got list"),
+    ("semantic-segmenter", changed(lambda a: (a / 2).tolist()), "map: expected int32, got float64"),
+    ("semantic-segmenter", changed(lambda a: a.astype(str).tolist()), "map: expected int32, got <U"),
+    ("semantic-segmenter", changed(lambda a: [*a[:-1].tolist(), [None] * 160]), "map: expected int32, got object"),
     ("semantic-segmenter", changed(masked), "map: expected a numpy array, got numpy.ma.MaskedArray"),
     ("instance-segmenter", part("masks", lambda a: a.astype(np.float32) * 0.3), "masks: expected bool, got float32"),
     ("instance-segmenter", part("masks", lambda a: a.astype(np.uint8) * 255), "masks: expected values in [0, 1], got"),
     ("instance-segmenter", part("masks", as_view_of_bytes), "masks: expected values in [0, 1], got 255"),
     ("instance-segmenter", part("masks", lambda a: a[:-1]), "masks: expected shape (N, H, W) = ("),
-    ("instance-segmenter", part("masks", list), "masks: expected a numpy array, got list"),
     ("instance-segmenter", part("boxes", lambda a: a[:, [2, 1, 0, 3]]), "x0 <= x1, y0 <= y1, got ["),
     ("instance-segmenter", part("boxes", lambda a: a[:, [0, 3, 2, 1]]), "x0 <= x1, y0 <= y1, got ["),
     ("instance-segmenter", part("boxes", boxes_as_sides), "x0 <= x1, y0 <= y1, got ["),
@@ -107,7 +109,6 @@ FAULTS = [
     ("instance-segmenter", part("scores", stained(np.nan)), "scores: expected finite values, got nan"),
     ("instance-segmenter", part("scores", lambda a: a * 100), "scores: expected values in [0, 1], got"),
     ("instance-segmenter", part("scores", lambda a: a[:, None]), "scores: expected shape (N) ="),
-    ("instance-segmenter", part("scores", lambda a: a.tolist()), "scores: expected a numpy array, got list"),
     ("instance-segmenter", part("scores", lambda a: None), "scores: expected a numpy array, got NoneType"),
     ("instance-segmenter", part("labels", lambda a: a + 22), "labels: expected values in [0, 21], got"),
     ("instance-segmenter", part("labels", stained(-1)), "labels: expected values in [0, 21], got -1"),
@@ -133,7 +134,6 @@ FAULTS = [
     ("few-shot-learner", changed(stained(np.nan)), "scores: expected finite values, got nan at index (0, 0)"),
     ("few-shot-learner", changed(stained(-np.inf)), "scores: expected finite values, got -inf at index (0, 0)"),
     ("few-shot-learner", changed(lambda a: a.astype(complex)), "scores: expected float32, got complex128"),
-    ("few-shot-learner", changed(lambda a: a.tolist()), "scores: expected a numpy array, got list"),
     ("promptable-segmenter", changed(lambda a: a.mask), "expected an answer with `mask`, got numpy.ndarray"),
     ("promptable-segmenter", part("mask", lambda a: a.astype(np.float32)), "mask: expected bool, got float32"),
     ("promptable-segmenter", part("mask", stained(255, np.uint8)), "mask: expected values in [0, 1], got 255"),
@@ -202,6 +202,61 @@ HARMLESS = [
     ("few-shot-learner", changed(lambda a: a.astype(np.float64))),
     ("promptable-segmenter", part("mask", lambda a: a.astype(np.uint8))),
 ]
+
+
+def as_lists(answer):
+    """The same answer with nested lists in place of arrays."""
+    if isinstance(answer, Instances):
+        return Instances(*(getattr(answer, name).tolist() for name in ("masks", "boxes", "scores", "labels")))
+    if isinstance(answer, Segments):
+        return Segments(answer.map.tolist(), answer.labels)
+    return Prompted(answer.mask.tolist(), answer.state) if isinstance(answer, Prompted) else answer.tolist()
+
+
+def as_tensors(answer):
+    """The same answer with torch tensors in place of arrays."""
+    torch = pytest.importorskip("torch")
+    if isinstance(answer, Instances):
+        return Instances(*(torch.tensor(getattr(answer, name)) for name in ("masks", "boxes", "scores", "labels")))
+    if isinstance(answer, Segments):
+        return Segments(torch.tensor(answer.map), answer.labels)
+    return Prompted(torch.tensor(answer.mask), answer.state) if isinstance(answer, Prompted) else torch.tensor(answer)
+
+
+def stacked_tensors(model, inputs, answers):
+    return pytest.importorskip("torch").tensor(np.stack(answers))
+
+
+HARMLESS += [(role, changed(convert)) for role in RUNS for convert in (as_lists, as_tensors)]
+HARMLESS += [("semantic-segmenter", stacked_tensors), ("one-shot-segmenter", stacked_tensors)]
+
+
+def test_vectors_may_be_tensors_or_lists(tmp_path):
+    torch = pytest.importorskip("torch")
+    vectors = np.array([[0.5, 1.5, -2.0]], np.float32)
+    maps = np.arange(12, dtype=np.float32).reshape(1, 3, 2, 2)
+    image = np.zeros((4, 6, 3), np.uint8)
+    for features in (Features(torch.tensor(vectors), torch.tensor(maps)), Features(vectors.tolist(), maps.tolist())):
+        [(vector, cells)] = check_answers("encoder", Encodes(features), features, [image])
+        assert np.array_equal(vector, vectors[0]) and np.array_equal(cells, maps[0])
+    [vector] = check_answers("text-encoder", SimpleNamespace(dimension=3), torch.tensor(vectors), ["a cat"])
+    assert np.array_equal(vector, vectors[0])
+
+
+def test_tensors_that_numpy_cannot_read_are_refused_with_what_to_call():
+    torch = pytest.importorskip("torch")
+    image, model = np.zeros((4, 6, 3), np.uint8), SimpleNamespace(labels=("cat",))
+    scores = torch.zeros((4, 6), requires_grad=True)
+    for answer, words in (
+        (SimpleNamespace(device="cuda:0", dtype="torch.int32"), r"on cuda:0 \(call \.cpu\(\)\)"),
+        (torch.zeros((4, 6), device="meta"), r"torch.Tensor on meta \(call \.cpu\(\)\)"),
+        (scores, r"torch.Tensor on cpu \(call \.detach\(\)\)"),
+        (torch.zeros((4, 6), dtype=torch.bfloat16), r"torch.Tensor on cpu \(call \.float\(\)\)"),
+    ):
+        with pytest.raises(ModelError, match=f"map: expected a numpy array, got .*{words}"):
+            check_answers("saliency", model, [answer], [image])
+    with pytest.raises(ModelError, match=r"one answer for each of 1 images, got torch.Tensor on meta \(call \.cpu"):
+        check_answers("saliency", model, torch.zeros((1, 4, 6), device="meta"), [image])
 
 
 @pytest.mark.parametrize(("role", "change"), HARMLESS)

@@ -1,9 +1,12 @@
 """Scores of RClicks against the specification's worked example and a literal reading of its formulas."""
 
+from types import SimpleNamespace
+
 import click_records
 import numpy as np
 import pytest
 from click_records import reaching, record
+from compared_runs import planted_run
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +15,8 @@ from hardlook.harness.scorecard import Scorecard
 from hardlook.rclicks.benchmark import RCLICKS
 from hardlook.rclicks.options import RClicksOptions
 from hardlook.rclicks.scores import measure_difficulty, read_results
+from hardlook.report.compare.comparison import compare_runs
+from hardlook.report.compare.differences import describe_difference
 
 FIRST, SECOND = [10, 8, 6, 5, 5, 4, 4, 4, 3, 2], [4, 4, 3, 3, 3, 3, 2, 2, 2, 2]
 
@@ -218,6 +223,30 @@ def test_costs_of_a_model_that_never_gets_there_are_undefined_with_the_reason():
     # One instance that one group gets right is enough: as published, the others count as 20 clicks.
     reached = card_of([record("a", reaching(4), [reaching(2)] * 10), *(record(n, never, [never] * 10) for n in "bcd")])
     assert reached.get("dsb").value == pytest.approx(-50 / 4) and reached.get("dsb").n == 4
+
+
+def test_a_comparison_says_why_costs_of_a_model_that_never_gets_there_are_undefined():
+    never = [50] * 20
+    stuck = [record(str(n), never, [never] * 10) for n in range(6)]
+    worse = [record(str(n), [40] * 20, [[40] * 20] * 10) for n in range(6)]
+    quick = [record(str(n), reaching(2 + n % 2), [reaching(3 + n % 3)] * 10) for n in range(6)]
+    benchmark = SimpleNamespace(benchmark=RCLICKS, options=RClicksOptions(resamples=0))
+    rows = {"stuck": stuck, "worse": worse, "quick": quick}
+    runs = [planted_run(benchmark, click_records.frame(records), name) for name, records in rows.items()]
+    found = compare_runs(runs, names=list(rows), swaps=99)
+    why = "no course reaches 90 % IoU, so that differences in clicks do not show"
+    pairs = {(one.first, one.second): one for one in found.headline if one.name == "dsb"}
+    for pair, whose in ((("stuck", "worse"), "both"), (("stuck", "quick"), "stuck"), (("worse", "quick"), "worse")):
+        one = pairs[pair]
+        assert np.isnan(one.value) and np.isnan(one.p_value) and one.interval is None
+        assert (one.verdict, one.reason) == ("undefined", why)
+        assert f"it is undefined for {whose} ({why})." in describe_difference(one, found.find_meaning("dsb"))
+    (undefined,) = [one for one in found.scores["stuck"] if one.name == "dsb" and not one.slice]
+    assert np.isnan(undefined.value) and undefined.reason == why
+    # What does not count clicks is compared all the same.
+    against = [one for one in found.headline if one.name == "noc90" and one.second == "quick"]
+    assert len(against) == 2 and all(one.value > 10 and one.p_value <= 0.05 for one in against)
+    assert not [one for one in found.differences if one.name in ("dgr", "dgr-nof") and one.verdict != "undefined"]
 
 
 def test_scores_of_a_few_peoples_instances_are_not_called_comparable():

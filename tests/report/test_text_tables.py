@@ -24,7 +24,10 @@ COMMANDS = {
     "textbar": "|", "textquotedbl": '"',
 }  # fmt: skip
 
-MATHS = {"$-$": "\N{MINUS SIGN}", r"$\pm$": "\N{PLUS-MINUS SIGN}"}
+MATHS = {
+    "$-$": "\N{MINUS SIGN}", r"$\pm$": "\N{PLUS-MINUS SIGN}", r"$\uparrow$": "\N{UPWARDS ARROW}",
+    r"$\downarrow$": "\N{DOWNWARDS ARROW}", r"$\dagger$": "\N{DAGGER}",
+}  # fmt: skip
 
 TOKEN = re.compile(r"\\(?P<word>[a-z]+)\{\}|\\(?P<letter>[&%$#_{}])|(?P<maths>\$[^$]*\$)|(?P<end> \\\\$)|(?P<cell> & )")
 

@@ -217,12 +217,16 @@ def _import_everything():
 
 
 def _fill_caches():
-    """What most commands compute first: the scenes of the default world, and the tables of WordNet."""
+    """What most commands compute first: the scenes of the default world, a compiled kernel, the tables of WordNet."""
+    import numpy as np
+
+    from hardlook.metrics.kernels.confusion import count_pairs
     from hardlook.similarity.wordnet.measures import noun_information_content
     from hardlook.similarity.wordnet.nouns import load_nouns
     from hardlook.world.planted import PlantedWorld
 
     list(PlantedWorld())
+    count_pairs(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, None)
     noun_information_content()
     assert load_nouns().name_rank is not None
     load_nouns().senses("dog")

@@ -74,10 +74,16 @@ def image_arrays(truth, results, image):
     boxes = {"boxes": [a["bbox"] for a in objects]}
     found_boxes = {"boxes": [r["bbox"] for r in found]} if all("bbox" in r for r in found) else {}
     masked = any("segmentation" in entry for entry in (*objects, *found))
+    (picture,) = (one for one in truth["images"] if one["id"] == image)
+    federated = {
+        name: [classes[one] for one in picture[f"{key}_category_ids"]]
+        for name, key in (("negative", "neg"), ("not_exhaustive", "not_exhaustive"))
+        if f"{key}_category_ids" in picture
+    }
     return (
         Objects(
             [classes[a["category_id"]] for a in objects], area=[a["area"] for a in objects],
-            crowd=[bool(a["iscrowd"]) for a in objects], ids=[a["id"] for a in objects],
+            crowd=[bool(a.get("iscrowd")) for a in objects], ids=[a["id"] for a in objects], **federated,
             **boxes, **({"masks": _stack(objects)} if masked else {}),
         ),
         Detections(

@@ -115,9 +115,7 @@ def make_coco(folder):
         )  # fmt: skip
     document = {
         "images": [
-            {"id": i, "file_name": f"{i:012d}.png", "width": SIZE[0], "height": SIZE[1], "license": 1,
-             "neg_category_ids": [16], "not_exhaustive_category_ids": []}
-            for i in (7, 8)
+            {"id": i, "file_name": f"{i:012d}.png", "width": SIZE[0], "height": SIZE[1], "license": 1} for i in (7, 8)
         ],
         "categories": [
             {"id": 16, "name": "dog", "synset": "dog.n.01", "synonyms": ["dog"], "frequency": "c"},
@@ -133,6 +131,15 @@ def make_coco(folder):
         {"image_id": 8, "category_id": 17, "score": 0.25, "bbox": [1, 2, 3, 4.5], "segmentation": [[1, 1, 5, 1, 5, 5]]},
     ]
     (folder / "results.json").write_text(json.dumps(found))
+
+
+def make_lvis(folder):
+    make_coco(folder)
+    document = json.loads((folder / "instances.json").read_text())
+    for image in document["images"]:
+        image["coco_url"] = f"http://images.cocodataset.org/val2017/{image.pop('file_name')}"
+        image |= {"neg_category_ids": [16], "not_exhaustive_category_ids": [17]}
+    (folder / "instances.json").write_text(json.dumps(document))
 
 
 def _runs(mask):
@@ -181,6 +188,58 @@ def read_open_ap(folder):
         key: value for key, value in given.items() if key in options.OpenApOptions.model_fields and key != "labels"
     }
     for unit in units.list_units(parse_options(options.OpenApOptions, given)):
+        units.prepare_unit(unit)
+
+
+def read_lvis(folder):
+    from hardlook.harness.options import parse_options
+    from hardlook.open_vocabulary.ap import evaluation, matches, options, units
+
+    # With a matrix of one's own no sense is looked for.
+    given = {"gt": folder / "instances.json", "pred": folder / "results.json", "similarity": folder / "none.csv"}
+    listed = units.list_units(parse_options(options.OpenApOptions, given))
+    records = evaluation.SCHEMA.frame(evaluation.evaluate_units([units.prepare_unit(unit) for unit in listed], None))
+    if len(records):
+        matches.match_records(records, federated=True).tables()
+
+
+def make_detectron2(folder):
+    (folder / "gt").mkdir()
+    rows = []
+    for number, made in enumerate((labels(), labels(2))):
+        PIL.Image.fromarray(made).save(folder / "gt" / f"{number}.png")
+        for label in np.unique(made).tolist():
+            mask = rle.encode(made == label)
+            rows.append({"file_name": f"val/{number}.jpg", "category_id": label, "segmentation": mask})
+    (folder / "sem_seg_predictions.json").write_text(json.dumps(rows))
+    (folder / "names.csv").write_text(
+        "id,name,synset\n0,cat,cat.n.01\n1,dog,dog.n.01\n2,car,car.n.01\n3,bus,bus.n.01\n"
+    )
+
+
+def read_detectron2(folder):
+    from hardlook.harness.options import parse_options
+    from hardlook.open_vocabulary.miou import options, units
+
+    given = {"gt": folder / "gt", "pred": folder, "labels": str(folder / "names.csv")}
+    for unit in units.list_units(parse_options(options.SemanticOptions, given)):
+        units.prepare_unit(unit)
+
+
+def make_detectron2_panoptic(folder):
+    make_panoptic(folder)
+    (folder / "inference").mkdir()
+    for path in (folder / "panoptic").iterdir():
+        (folder / "inference" / path.name).write_bytes(path.read_bytes())
+    (folder / "inference" / "predictions.json").write_bytes((folder / "panoptic.json").read_bytes())
+
+
+def read_detectron2_panoptic(folder):
+    from hardlook.harness.options import parse_options
+    from hardlook.open_vocabulary.pq import options, units
+
+    given = {"gt": folder / "panoptic.json", "pred": folder / "inference"}
+    for unit in units.list_units(parse_options(options.OpenPqOptions, given)):
         units.prepare_unit(unit)
 
 
@@ -593,6 +652,12 @@ READERS = (
     Reader("coco-class-masks", make_coco, ("instances.json",), read_coco_class_masks),
     Reader("coco-results", make_coco, ("instances.json", "results.json", "results.json"), read_results, 2),
     Reader("open-ap", make_coco, ("instances.json", "results.json"), read_open_ap, 0.5),
+    Reader("lvis", make_lvis, ("instances.json", "results.json"), read_lvis),
+    Reader("detectron2-semantic", make_detectron2, ("sem_seg_predictions.json",), read_detectron2),
+    Reader(
+        "detectron2-panoptic", make_detectron2_panoptic, ("inference/predictions.json", "inference/first.png"),
+        read_detectron2_panoptic, 0.4,
+    ),
     Reader("panoptic", make_panoptic, ("panoptic.json", "panoptic.json", "panoptic/first.png"), read_panoptic, 1.5),
     Reader("open-pq", make_panoptic, ("panoptic.json", "panoptic.json", "panoptic/first.png"), read_open_pq, 0.4),
     Reader("rle", make_encoded, ("rle.json",), read_encoded, 3),

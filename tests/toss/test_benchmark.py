@@ -102,7 +102,10 @@ def units_of(rehearsal):
 def test_folds_and_tiers_choose_the_units_of_the_whole_list():
     everything = {unit.id for unit in units_of(listed())}
     one_fold = {unit.id for unit in units_of(listed(folds="0"))}
-    assert one_fold == {name for name in everything if "fold1" not in name}
+    assert one_fold == {name.replace("tier3-", "tier3-fold0-") for name in everything if "fold1" not in name}
+    assert {unit.id for unit in units_of(listed(folds="0", per_fold=False))} == {
+        name for name in everything if "fold1" not in name
+    }
     one_tier = {unit.id for unit in units_of(listed(tiers="1"))}
     assert one_tier == {name for name in everything if name.startswith("tier1")}
     assert {unit.id for unit in units_of(listed(tiers="2,3", folds="0-1"))} == everything - one_tier

@@ -150,7 +150,9 @@ def test_a_truth_without_a_pixel_of_the_class_is_counted(folder):
 def test_a_class_number_beyond_the_classes_is_named(folder):
     path = folder.pairs / FIXED / "split0_test.txt"
     path.write_text(path.read_text() + "13_2026_000001 13_2026_000002\n")
-    with pytest.raises(DataError, match=r"the class number 13 \(there are 12 classes\)"):
+    with pytest.raises(
+        DataError, match=r"class 13 does not exist: there are classes 1 to 12 \(named by 1 of the pairs\)"
+    ):
         rehearse(folder.data, fixed=True, folds="0")
 
 
@@ -277,7 +279,8 @@ def folds_run(data, **given):
 def test_every_fold_of_the_folder_runs_by_default(six_folds, given):
     folds, left_out = folds_run(six_folds.data, **given)
     assert folds == {1, 4, 23}
-    assert left_out == ()
+    # The copied lists name the classes of fold 1.
+    assert [note.what for note in left_out] == ["pairs of classes of another fold"]
 
 
 @pytest.mark.parametrize(("text", "folds"), [("4", {4}), ("1,23", {1, 23}), ("1-4", {1, 4})])
@@ -286,7 +289,7 @@ def test_folds_are_chosen_by_number_and_range(six_folds, text, folds):
 
 
 def test_folds_asked_for_and_not_there_are_counted(six_folds):
-    _, [note] = folds_run(six_folds.data, fixed=True, folds="1-4")
+    _, [note, _] = folds_run(six_folds.data, fixed=True, folds="1-4")
     assert (note.what, note.count, note.examples) == (
         "lists of pairs",
         2,
@@ -360,3 +363,47 @@ def test_plain_folders_with_a_list_of_classes_give_the_same_records(maps, from_m
         "images": maps.voc / "JPEGImages", "masks": maps.voc / "SegmentationClass", "pairs": maps.pairs,
     }  # fmt: skip
     assert counted(data, labels=str(maps.voc / "classes.txt")).equals(from_maps)
+
+
+def test_pairs_of_classes_that_do_not_exist_are_counted_apart_from_missing_files(folder):
+    path = folder.pairs / FIXED / "split0_test.txt"
+    path.write_text(path.read_text() + "25_2026_000001 25_2026_000002\n13_2026_000001 13_2026_000002\n")
+    lines = len(folder.listed(FIXED / "split0_test.txt"))
+    rehearsal = rehearse(folder.data, fixed=True, subset="available")
+    [note] = rehearsal.left_out
+    assert (note.what, note.count) == ("pairs of classes that do not exist", 2)
+    assert note.why == (
+        "class 25 does not exist: there are classes 1 to 12; class 13 does not exist: there are classes 1 to 12"
+    )
+    assert note.examples == (f"pascal5i/split0_test, line {lines - 1}", f"pascal5i/split0_test, line {lines}")
+    assert set(rehearsal.records("empty")["listing"]) == {f"built, {lines - 2} of {lines} pairs, others in part"}
+
+
+def test_repeated_pairs_count_and_are_named(folder):
+    path = folder.pairs / FIXED / "split0_test.txt"
+    rows = path.read_text().splitlines()
+    path.write_text("\n".join([*rows, rows[4], rows[0], rows[4]]) + "\n")
+    rehearsal = rehearse(folder.data, fixed=True)
+    [note] = rehearsal.left_out
+    assert (note.what, note.count, note.kept) == ("repeated pairs", 3, True)
+    assert note.examples[0] == f"pascal5i/split0_test: line {len(rows) + 1} repeats line 5"
+    assert len(rehearsal.records("empty")) == len(rows) + 3
+
+
+def test_classes_of_another_fold_are_counted_and_named(whole, tmp_path):
+    pairs = tmp_path / "toss"
+    shutil.copytree(whole.pairs, pairs)
+    other = (pairs / FIXED / "split1_test.txt").read_text().splitlines()[:3]
+    path = pairs / FIXED / "split0_test.txt"
+    (pairs / "manifest.json").write_text(
+        '{"schema": "hardlook.built-toss/1", "folds": [["cat", "dog", "car", "bus"], ["house", "barn", "apple"]]}'
+    )
+    path.write_text(path.read_text() + "\n".join(other) + "\n")
+    rehearsal = rehearse({**whole.data, "pairs": pairs}, fixed=True, folds="0")
+    [note] = rehearsal.left_out
+    assert (note.what, note.count, note.kept) == ("pairs of classes of another fold", 3, True)
+    assert note.examples == ("house in pascal5i/split0_test: 3 pairs",)
+    [unit] = rehearsal.prepared[0].units[:1]
+    assert unit.payload.settings.training_classes == tuple(
+        name for name in unit.payload.settings.source.classes if name not in ("cat", "dog", "car", "bus")
+    )

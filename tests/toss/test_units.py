@@ -11,7 +11,7 @@ from one_shot_folders import write_general_folder
 
 from hardlook.data.class_masks import open_fss
 from hardlook.data.toss_pairs import Pair, list_pair_files, read_pairs
-from hardlook.harness.runs.plan import make_batches
+from hardlook.harness.runs.batches import make_batches
 from hardlook.toss.benchmark import TOSS
 from hardlook.toss.options import TossOptions
 from hardlook.toss.pair_lists import OpenedList

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from hardlook import __version__
+from hardlook.cli.help_pages import App, HelpCommand, HelpGroup
 from hardlook.errors import HardlookError
 
 # The temporary names of harness/runs/folder.py.
@@ -85,6 +85,10 @@ COMMANDS = {
         "hardlook.cli.export:export",
         "Write a run as one JSON document: what ran, scores, failures, charts as data, and records.",
     ),
+    "join": (
+        "hardlook.cli.join:join",
+        "Make one run of runs on different units, such as those of the models of four folds.",
+    ),
     "verify": (
         "hardlook.cli.verify:verify",
         "Check every file of runs for damage; with --repair, evaluate again what was lost.",
@@ -140,12 +144,13 @@ def load_command(name: str) -> Any:
     found = getattr(module, attribute)
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)  # not get_command, which would add the flags of shell completion
-    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
-    single.command(name, context_settings=module.RAW_ARGUMENTS if name == "run" else _HELP_FLAGS)(found)
+    single = App()
+    special = {"cls": module.RunCommand, "context_settings": module.RAW_ARGUMENTS} if name == "run" else {}
+    single.command(name, **special)(found)
     return typer.main.get_command(single)
 
 
-class LazyCommand(TyperCommand):
+class LazyCommand(HelpCommand):
     """A command before it is imported: its name and its line of help."""
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
@@ -153,7 +158,7 @@ class LazyCommand(TyperCommand):
         return load_command(str(self.name)).make_context(info_name, args, parent, **extra)
 
 
-class LazyGroup(TyperGroup):
+class LazyGroup(HelpGroup):
     """The group of `COMMANDS`, in the order of `hardlook --help`."""
 
     def __init__(self, **settings: Any) -> None:
@@ -161,18 +166,15 @@ class LazyGroup(TyperGroup):
         self.commands = {name: LazyCommand(name, help=line, callback=None) for name, (_, line) in COMMANDS.items()}
 
 
-_HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
-app = typer.Typer(
+app = App(
     name="hardlook",
     cls=LazyGroup,
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings=_HELP_FLAGS,
+    add_completion=True,
     help=(
         "Evaluation of vision models whose quality an average hides.\n\n"
         "Every score comes with its interval, every slice, and the pictures behind the numbers.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook demo --out demo\n\n"
         "  hardlook run closed-miou --model planted-segmenter --model-arg stranger=.2 --out runs/first\n\n"
         "  hardlook compare runs/first runs/second\n\n"
@@ -212,7 +214,7 @@ def main() -> None:
         sys.path.append(str(Path.cwd()))
     try:
         with _reserve_output_for_json():
-            app()
+            app(prog_name="hardlook")
     except (HardlookError, OSError) as error:
         if os.environ.get("HARDLOOK_TRACEBACK"):
             raise

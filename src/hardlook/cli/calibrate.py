@@ -35,8 +35,7 @@ def calibrate(
     Every dial that is meant to move a score must move it steadily, every control must leave it flat; exit 4 when
     one does not.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook calibrate closed-miou --out calibration
     """
     given = {name.replace("-", "_"): value for name, value in arguments.parse_pairs(option, "--set").items()}

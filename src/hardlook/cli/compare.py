@@ -62,8 +62,7 @@ def compare(
 
     Each score gets a sentence: better, worse, or not significantly different, and how many units it would take.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook compare runs/first runs/second --out compared
 
       hardlook compare runs/*/ --alpha .01 --out ranking.html

@@ -38,8 +38,7 @@ def demo(
 ) -> None:
     """Run each benchmark on the planted world, with a sound and a faulty model, compare the two, and calibrate it.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook demo --out demo
 
       hardlook demo --benchmark rclicks --out demo-rclicks

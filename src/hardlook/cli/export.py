@@ -30,8 +30,7 @@ def export(
     The document has a schema of its own, `hardlook.export/1` (docs/export.md). Records are streamed, so that a run
     of a million units takes no more memory than its scores do.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook export runs/first --out first.json
 
       hardlook export runs/first --out first.json --records-to first.ndjson

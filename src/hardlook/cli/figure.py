@@ -21,6 +21,7 @@ from hardlook.report import scorecard_tables
 from hardlook.report.block_names import name_blocks
 from hardlook.report.charts import describe, tabulate
 from hardlook.report.charts.standalone import compile_figure, standalone_svg
+from hardlook.report.compare.method_table import find_comparison, format_method_table, read_method_table
 from hardlook.report.formatting import is_number
 from hardlook.report.text_tables import format_table
 
@@ -49,8 +50,7 @@ def figure(
 
     Names are in small print under the charts of a report. They are made from titles, such as `iou-of-each-class`.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook figure runs/first
 
       hardlook figure runs/first iou-of-each-class --format pdf --width 85
@@ -104,19 +104,23 @@ class IntervalStyle(StrEnum):
 
     brackets = "brackets"
     plus_minus = "plus-minus"
+    none = "none"
 
 
 def table(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    name: Annotated[str | None, typer.Argument(help="The table's name; without one all names are listed.")] = None,
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="A run folder, or a comparison (folder, page or JSON).")],
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="NAME", help="The table's name; without one the names of a run's tables are listed."),
+    ] = None,
     form: Annotated[
         TableFormat | None,
         typer.Option("--format", help="latex (needs booktabs), markdown (default), or csv with exact numbers."),
     ] = None,
     intervals: Annotated[
-        IntervalStyle,
-        typer.Option("--intervals", help="Write [low, high], or plus-minus half their distance (not in csv)."),
-    ] = IntervalStyle.brackets,
+        IntervalStyle | None,
+        typer.Option("--intervals", help="Write [low, high], plus-minus half their distance, or none (not in csv)."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="Write to this file instead of printing; .tex, .md or .csv sets the format."),
@@ -125,26 +129,53 @@ def table(
 ) -> None:
     """Print one table of a run: `scores`, `all-scores`, `left-out`, `readings`, or any of its report.
 
-    The name of a chart gives the numbers behind it.
+    The name of a chart gives the numbers behind it. Of a comparison: models by headline scores, or with `all-scores`
+    by all scores, the best in bold, and a dagger where a model cannot be distinguished from the best.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook table runs/first
 
       hardlook table runs/first scores --out scores.tex
+
+      hardlook table comparison --format latex
     """
+    if (comparison := find_comparison(run)) is not None:
+        _write_method_table(comparison, name, _choose_table_format(form, out), intervals, out, as_json)
+        return
     tables = list_tables(read_scored_run(run))
     if name is None:
         _print_titles("tables", tables, as_json)
         return
     found = find_named(tables, name, "table", run)
-    text = format_table(found, _choose_table_format(form, out).value, intervals.value)
+    text = format_table(found, _choose_table_format(form, out).value, (intervals or IntervalStyle.brackets).value)
     if out is not None:
         write_atomically(out, text)
     if as_json:
         rows = [[cell if isinstance(cell, str) or is_number(cell) else None for cell in row] for row in found.rows]
         document = {"table": name, "title": found.title, "columns": list(found.columns), "rows": rows}
         print_output(json.dumps(document | ({"file": str(out)} if out else {}), ensure_ascii=False))
+    else:
+        typer.echo(out if out is not None else text, nl=out is not None)
+
+
+def _write_method_table(
+    comparison: Path,
+    name: str | None,
+    form: TableFormat,
+    intervals: IntervalStyle | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Print the models by scores of a comparison, or write them to `out`."""
+    if name not in (None, "all-scores"):
+        remedy = "give no name for its headline scores, or all-scores"
+        raise OptionError(f"a comparison has no table {name!r}", file=comparison, remedy=remedy)
+    methods = read_method_table(comparison, every_score=name is not None)
+    text = format_method_table(methods, form.value, (intervals or IntervalStyle.none).value)
+    if out is not None:
+        write_atomically(out, text)
+    if as_json:
+        print_output(json.dumps(methods.to_json() | ({"file": str(out)} if out else {}), ensure_ascii=False))
     else:
         typer.echo(out if out is not None else text, nl=out is not None)
 

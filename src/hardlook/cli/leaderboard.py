@@ -42,8 +42,7 @@ def leaderboard(
     differs. Published results get a rank only where a run says that it can be compared with them. Writes
     `leaderboard.html` and `leaderboard.parquet`; one page per benchmark where there are several.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook leaderboard runs
 
       hardlook leaderboard runs --benchmark rclicks --sort dgr --out board

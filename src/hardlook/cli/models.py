@@ -25,8 +25,7 @@ def models(
 ) -> None:
     """List models with role, marks, licence and what to install.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook models
 
       hardlook models "planted-*" --role semantic-segmenter
@@ -73,8 +72,7 @@ def check(
 
     Exit 1 when something is wrong, with what was expected, what came, and where.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook check semantic-segmenter my_package.models:MySegmenter
     """
     if role not in ROLES:

@@ -47,8 +47,7 @@ def report(
     them in the folder that contains them all. Of a read-only run folder the page goes to `--out`; without it
     the scores are printed instead.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook report runs/first
 
       hardlook report runs/first runs/second --examples 12 --out overview.html
@@ -155,8 +154,7 @@ def score(
     Without changes `scores.json` and `report.html` in the folder are rewritten. With another reading or option,
     or in a read-only folder, they stay as they are: the scores are printed, and written to `--out`.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook score runs/first
 
       hardlook score runs/first --reading mean-over=gt-only --set level=.9 --out gt-only.json

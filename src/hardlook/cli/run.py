@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from hardlook.cli.arguments import parse_batch_size, parse_pairs, parse_shard
+from hardlook.cli.help_pages import App, HelpCommand
 from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
 from hardlook.cli.run_flags import collect_options, shared_flags
 
@@ -56,14 +57,38 @@ def run(context: typer.Context) -> None:
     run_benchmark_command(words[0], words[1:], f"hardlook run {words[0]}")
 
 
+class RunCommand(HelpCommand):
+    """`hardlook run`: shells complete the benchmarks, and after one of them its options."""
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """The context of the benchmark's command while a shell completes it; else the one of `run`."""
+        from hardlook.harness.registry import list_benchmarks
+
+        if extra.get("resilient_parsing") and args and args[0] in list_benchmarks():
+            command = typer.main.get_command(_build_app(args[0]))
+            return command.make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
+        return super().make_context(info_name, args, parent, **extra)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
+        """The benchmarks whose names begin like this."""
+        from typer.core import CompletionItem
+
+        from hardlook.harness.registry import list_benchmarks
+
+        return [CompletionItem(name) for name in sorted(list_benchmarks()) if name.startswith(incomplete)]
+
+
 def run_benchmark_command(name: str, words: list[str], path: str) -> None:
     """Run the benchmark of that name with the words that follow it; `path` is the command's name in help texts."""
+    _build_app(name)(words, prog_name=path, standalone_mode=True)
+
+
+def _build_app(name: str) -> App:
     from hardlook.harness.registry import find_benchmark
 
-    app = typer.Typer(add_completion=False, rich_markup_mode="rich", pretty_exceptions_enable=False)
-    settings = {"help_option_names": ["-h", "--help"]}
-    app.command(context_settings=settings)(build_command(name, find_benchmark(name)))
-    app(words, prog_name=path, standalone_mode=True)
+    app = App(pretty_exceptions_enable=False)
+    app.command()(build_command(name, find_benchmark(name)))
+    return app
 
 
 def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
@@ -79,7 +104,7 @@ def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
     typed.__signature__ = inspect.Signature(parameters)
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     card = benchmark.card
-    command.__doc__ = f"{card.title}.\n\n{card.summary}\n\n[bold]Example[/bold]\n\n  {card.example}"
+    command.__doc__ = f"{card.title}.\n\n{card.summary}\n\nExample:\n\n  {card.example}"
     return command
 
 
@@ -135,14 +160,14 @@ def _run_model(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
-    from hardlook.harness.runs.launch import launch
+    from hardlook.harness.runs.fold_models import launch_folds
     from hardlook.harness.runs.signals import get_exit_code
     from hardlook.report.run_report import write_report
 
     out: Path = values["out"]
     try:
         with run_warnings_as_notes():
-            done = launch(
+            done = launch_folds(
                 name,
                 out=out,
                 model=values["model"],

@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 
 def _flags(panel: str) -> Callable[..., Any]:
-    return lambda name, text, **limits: typer.Option(name, help=text, rich_help_panel=panel, **limits)
+    return lambda name, text, **more: typer.Option(name, help=text, rich_help_panel=panel, **more)
 
 
 _model_flag, _data_flag, _run_flag = _flags("The model"), _flags("The data"), _flags("The run")
 _MODEL_HELP = "Name, entry point or package.module:attribute; several with commas run one after the other."
-_MODEL_ARG_HELP = "KEY=VALUE for the model, NAME.KEY=VALUE for one of several; repeatable."
+_MODEL_ARG_HELP = "An argument of the model, NAME.KEY=VALUE for one of several; {fold} is each fold; repeatable."
 _OUT_HELP = "Run folder; the same command again resumes it. With --show: the page's path."
 _TIMEOUT_HELP = "Seconds after which a unit fails; its worker is replaced. Inline, the model then runs in a child."
 _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeatable."
@@ -34,36 +34,52 @@ _UNIT_HELP = "Evaluate only this unit and print its record; makes no run; repeat
 def shared_flags(
     *,
     out: Annotated[Path | None, typer.Option("--out", help=_OUT_HELP)] = None,
-    unit: Annotated[list[str] | None, typer.Option("--unit", help=_UNIT_HELP)] = None,
+    unit: Annotated[list[str] | None, typer.Option("--unit", metavar="ID", help=_UNIT_HELP)] = None,
     show: Annotated[bool, typer.Option("--show", help="Draw the units of --unit on a page.")] = False,
-    model: Annotated[str | None, _model_flag("--model", _MODEL_HELP)] = None,
-    model_arg: Annotated[list[str] | None, _model_flag("--model-arg", _MODEL_ARG_HELP)] = None,
+    model: Annotated[
+        str | None, _model_flag("--model", _MODEL_HELP, metavar="NAME", autocompletion=complete_models)
+    ] = None,
+    model_arg: Annotated[list[str] | None, _model_flag("--model-arg", _MODEL_ARG_HELP, metavar="KEY=VALUE")] = None,
     weights: Annotated[Path | None, _model_flag("--weights", "A weights file of your own.")] = None,
-    device: Annotated[str | None, _model_flag("--device", "cpu, cuda, cuda:1...")] = None,
-    data: Annotated[list[str] | None, _data_flag("--data", "NAME=PATH; repeatable.")] = None,
+    device: Annotated[str | None, _model_flag("--device", "cpu, cuda, cuda:1...", metavar="DEVICE")] = None,
+    data: Annotated[
+        list[str] | None, _data_flag("--data", "A dataset of your own; repeatable.", metavar="NAME=PATH")
+    ] = None,
     gt: Annotated[Path | None, _data_flag("--gt", "Ground truth of stored predictions.")] = None,
     pred: Annotated[Path | None, _data_flag("--pred", "Stored predictions, in place of a model.")] = None,
     full_fingerprint: Annotated[
         bool, _data_flag("--full-fingerprint", "Hash all files anew, without the cache.")
     ] = False,
     reading: Annotated[
-        list[str] | None, _run_flag("--reading", "NAME=VALUE, where a paper's text and numbers differ.")
+        list[str] | None,
+        _run_flag("--reading", "Which reading, where a paper's text and numbers differ.", metavar="NAME=VALUE"),
     ] = None,
     seed: Annotated[int | None, _run_flag("--seed", "Seed of everything that is drawn.")] = None,
-    engine: Annotated[str, _run_flag("--engine", "inline, processes or ray.")] = "inline",
+    engine: Annotated[
+        str, _run_flag("--engine", "Where units are evaluated.", metavar="inline|processes|ray")
+    ] = "inline",
     workers: Annotated[int, _run_flag("--workers", "Processes or Ray actors.", min=1)] = 2,
-    address: Annotated[str, _run_flag("--address", "An existing Ray cluster; none starts a local one.")] = "",
+    address: Annotated[
+        str,
+        _run_flag("--address", "An existing Ray cluster; RAY_ADDRESS if omitted, else a local one.", metavar="ADDRESS"),
+    ] = "",
     gpus: Annotated[float, _run_flag("--gpus", "GPUs that a Ray actor takes.", min=0)] = 0.0,
     prefetch: Annotated[
         int | None, _run_flag("--prefetch", "Inline: processes that read files ahead (2 on a GPU).", min=0)
     ] = None,
-    shard: Annotated[str | None, _run_flag("--shard", "i/N: this process's part of a run shared by N.")] = None,
-    batch_size: Annotated[str, _run_flag("--batch-size", "Units per batch, or auto.")] = "auto",
+    shard: Annotated[
+        str | None, _run_flag("--shard", "This process's part of a run shared by N.", metavar="I/N")
+    ] = None,
+    batch_size: Annotated[str, _run_flag("--batch-size", "Units per batch.", metavar="N|auto")] = "auto",
     threads: Annotated[int, _run_flag("--threads", "Threads of each worker.", min=1)] = 1,
-    unit_timeout: Annotated[float | None, _run_flag("--unit-timeout", _TIMEOUT_HELP, min=0.001)] = None,
-    on_error: Annotated[str, _run_flag("--on-error", "record a failed unit and continue, or stop.")] = "record",
+    unit_timeout: Annotated[
+        float | None, _run_flag("--unit-timeout", _TIMEOUT_HELP, min=0.001, metavar="SECONDS")
+    ] = None,
+    on_error: Annotated[
+        str, _run_flag("--on-error", "Record a failed unit and continue, or stop.", metavar="record|stop")
+    ] = "record",
     max_failures: Annotated[
-        float, _run_flag("--max-failures", "Share of failed units above which it stops.", min=0, max=1)
+        float, _run_flag("--max-failures", "Share of failed units above which it stops.", min=0, max=1, metavar="SHARE")
     ] = 0.01,
     new: Annotated[bool, _run_flag("--new", "Set an earlier run in this folder aside and start again.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
@@ -96,16 +112,39 @@ def _own_fields(options: type[BenchmarkOptions]) -> dict[str, FieldInfo]:
 def _parameter(name: str, field: FieldInfo, panel: str) -> inspect.Parameter:
     inner = _inner(field.annotation)
     kind: Any = inner if inner in (bool, int, float, str, Path) else str
-    choices = f" One of {', '.join(map(str, get_args(inner)))}." if get_origin(inner) is Literal else ""
+    choices = "|".join(map(str, get_args(inner))) if get_origin(inner) is Literal else None
     several = isinstance(field.default, list | tuple)
     shown = ",".join(map(str, field.default)) if several else str(field.default)
-    default = "" if field.default is None else f" [dim](default {shown})[/dim]"
+    if kind is bool:
+        default = " (on by default)" if field.default else ""
+    else:
+        default = f" (default {shown})" if field.default is not None and shown else ""
     flag = "--" + name.replace("_", "-")
     declaration = f"{flag}/--no-{flag[2:]}" if kind is bool else flag
-    help_text = f"{field.description}{choices}{default}"
-    flag_option = typer.Option(declaration, help=help_text, rich_help_panel=panel, show_default=False)
+    flag_option = typer.Option(
+        declaration,
+        help=f"{field.description}{default}",
+        metavar=choices,
+        rich_help_panel=panel,
+        show_default=False,
+        autocompletion=_complete_words(get_args(inner)) if choices else None,
+    )
     annotation: Any = Annotated[(kind | None, flag_option)]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _complete_words(words: tuple[Any, ...]) -> Callable[[str], list[str]]:
+    return lambda incomplete: [str(word) for word in words if str(word).startswith(incomplete)]
+
+
+def complete_models(ctx: typer.Context, incomplete: str) -> list[str]:
+    """The names of the models that the benchmark can run and that begin like this, for shells that complete them."""
+    from hardlook.harness.registry import find_benchmark, list_benchmarks
+    from hardlook.models.registry import list_models
+
+    benchmark = ctx.command_path.split()[-1]
+    role = find_benchmark(benchmark).card.role if benchmark in list_benchmarks() else None
+    return sorted(card.name for card in list_models(role=role) if card.name.startswith(incomplete))
 
 
 def _inner(annotation: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +20,12 @@ from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
+from hardlook.harness.runs.batches import make_batches
 from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
+from hardlook.harness.runs.fold_models import fill_fold, has_fold, list_model_folds
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.launch import choose_model
-from hardlook.harness.runs.plan import list_units, make_batches
+from hardlook.harness.runs.plan import list_units
 from hardlook.harness.runs.progress import make_progress
 from hardlook.harness.runs.scoring import check_readings
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
@@ -52,15 +54,15 @@ class UnitResult:
 
 def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: Mapping[str, Any]) -> bool:
     """Evaluate the units of `--unit` with every model, print and show them; return whether one failed."""
-    options = parse_options(benchmark.options, collect_options(benchmark, values))
+    options = parse_options(benchmark.options, collect_options(benchmark, values), benchmark.card.name)
     check_readings(benchmark, options)
     choose_model(benchmark.card, options, values["model"])
-    units = find_units(benchmark, options, values["unit"])
     models = {"": {}} if options.pred is not None else dict(arguments)
     results = [
         result
         for model, given in models.items()
-        for result in _evaluate_model(name, benchmark, options, units, model, given, values)
+        for own, units in _list_by_fold(benchmark, options, values, given)
+        for result in _evaluate_model(name, benchmark, options, units, model, own, values)
     ]
     page = write_page(benchmark, results, values["out"]) if values["show"] else None
     if values["as_json"]:
@@ -72,9 +74,28 @@ def evaluate_named_units(name: str, benchmark: Benchmark, values: dict[str, Any]
     return any(result.error for result in results)
 
 
-def find_units(benchmark: Benchmark, options: BenchmarkOptions, ids: Sequence[str]) -> list[Unit]:
+def _list_by_fold(
+    benchmark: Benchmark, options: BenchmarkOptions, values: dict[str, Any], args: Mapping[str, Any]
+) -> list[tuple[dict[str, Any], list[Unit]]]:
+    """The units of `--unit` with the arguments of their model, by fold where an argument has `{fold}`."""
+    if not has_fold(args):
+        return [(dict(args), find_units(list_units(benchmark, options), values["unit"]))]
+    given, listed = collect_options(benchmark, values), {}
+    for fold in list_model_folds(benchmark, given, args):
+        own = parse_options(benchmark.options, {**given, "folds": (fold,)}, benchmark.card.name)
+        listed[fold] = {unit.id: unit for unit in list_units(benchmark, own)}
+    every = [unit for units in listed.values() for unit in units.values()]
+    chosen = {unit.id for unit in find_units(every, values["unit"])}
+    return [
+        (fill_fold(args, fold), [unit for name, unit in units.items() if name in chosen])
+        for fold, units in listed.items()
+        if chosen & units.keys()
+    ]
+
+
+def find_units(units: Iterable[Unit], ids: Sequence[str]) -> list[Unit]:
     """The units with these ids, in their order; an error names the nearest where there is no such unit."""
-    known = {unit.id: unit for unit in list_units(benchmark, options)}
+    known = {unit.id: unit for unit in units}
     for wanted in ids:
         if wanted not in known:
             near = find_nearest_ids(wanted, list(known))

@@ -34,8 +34,7 @@ def serve(
 
     It needs the extra `web`: pip install "hardlook\[web]".
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook serve runs
 
       hardlook serve runs --port 0 --open

@@ -14,6 +14,7 @@ from rich.console import Console
 
 from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.runs.fold_models import fill_fold
 from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.scorecard import Scorecard, find_score, read_scores
 from hardlook.harness.sections import DotChart, Section, Table, score_dot
@@ -61,7 +62,7 @@ def check_models(role: str, arguments: Mapping[str, Mapping[str, str]]) -> None:
     """Raise an error, before anything runs, for a model that is unknown, has another role or lacks an argument."""
     for name, given in arguments.items():
         try:
-            resolve(name, role, given)
+            resolve(name, role, fill_fold(given, 0))
         except ModelError as error:
             hint = "--model-arg NAME.KEY=VALUE is for one of several models" if given else None
             remedy = "; ".join(part for part in (error.remedy, hint) if part)

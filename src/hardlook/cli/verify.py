@@ -30,8 +30,7 @@ def verify(
     `damaged` of the run, evaluates the units that have no record any more, and scores the run again; it needs the
     model and the data. Exits with 1 where something is damaged and was not repaired.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook verify runs/first runs/second
 
       hardlook verify runs/first --repair

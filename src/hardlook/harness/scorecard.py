@@ -12,7 +12,7 @@ True
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -104,6 +104,16 @@ class Reading:
     meaning: str
     choices: tuple[str, ...] = ()
     default: str = ""
+
+
+def merge_readings(chosen: Iterable[Reading], found: Iterable[Reading]) -> tuple[Reading, ...]:
+    """The readings that the options choose; where one depends on the data, as it was found when they were scored.
+
+    >>> chosen, found = (Reading("a", "x", ""), Reading("b", "data", "")), [Reading("b", "y", "")]
+    >>> [reading.value for reading in merge_readings(chosen, found)]
+    ['x', 'y']
+    """
+    return tuple({reading.name: reading for reading in (*chosen, *found)}.values())
 
 
 @dataclass(frozen=True)

@@ -9,18 +9,18 @@ from typing import Annotated
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.runs.progress import open_progress
 from hardlook.metacoco.contexts.text_cosines import CONCEPT_PROMPT, CONTEXT_PROMPT
 from hardlook.report.json_values import dump_json
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Datasets of concepts in contexts: what they hold, and which few-shot tasks they allow.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook data inspect --data DIR --out inspection\n\n"
         "  hardlook data spuriousness --data DIR --encoder efficientnet-lite0 --out spuriousness\n\n"
         "  hardlook data plant-contexts --data CLASS_FOLDERS --contexts snow,dusk --out planted\n\n"
@@ -50,8 +50,7 @@ def inspect(
 ) -> None:
     """List classes, contexts, duplicates by content, concepts in two splits, and which classes can form tasks.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook data inspect --data pacs --split-rule size --shots 1,5 --out inspection
 
       hardlook data inspect --data MetaCoCo --against published --out inspection
@@ -94,8 +93,7 @@ def spuriousness(
 ) -> None:
     """Measure how well context predicts the concept: by labels, by frozen features, by an image-text encoder.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook data spuriousness --data pacs --encoder efficientnet-lite0 --out spuriousness
 
       hardlook data spuriousness --data pacs --image-text clip --model-arg path=FOLDER --out spuriousness
@@ -167,8 +165,7 @@ def plant(
     In training a share --correlation of each concept's images is in its favourite context, the rest is even; test and
     validation are even. The same seed gives the same bytes; a stopped command resumes when it is given again.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook data plant-contexts --data caltech101 --contexts snow,dusk,fog --correlation .8 --out planted
 
       hardlook data plant-contexts --data photos --masks masks --contexts grass,water --out planted
@@ -204,8 +201,7 @@ def contexts_from_voc(
 ) -> None:
     """Make a concept x context dataset of VOC: the largest class is the concept, the second largest the context.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook data contexts-from-voc --data VOCdevkit --smallest .01 --files link --out voc-contexts
     """
     from hardlook.metacoco.contexts.voc_contexts import list_cooccurrences, write_cooccurrences

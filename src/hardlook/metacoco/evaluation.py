@@ -42,8 +42,8 @@ SCHEMA = RecordSchema(
         Column("support_context", "ints", "of each class: place of its supports' context, -1 for several"),
         Column("query_context", "ints", "of each query, class by class: place of its context"),
         Column("predicted", "ints", "of each query: place of the class that was answered"),
-        Column("support", "ints", "rows of the supports in the dataset", "picture"),
-        Column("query", "ints", "rows of the queries in the dataset", "picture"),
+        Column("support", "ints", "rows of the supports in the dataset"),
+        Column("query", "ints", "rows of the queries in the dataset"),
     )
 )
 

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -32,6 +32,7 @@ from hardlook.metrics.arrays import Values, checked_similarity
 from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches
 
 RECALL_LEVELS = np.linspace(0.0, 1.0, 101)
+RECALL_LIMITS = (1, 10)  # detections, for recall of few
 N_SETTINGS = len(AREA_RANGES) * len(IOU_THRESHOLDS)
 _AT_50, _AT_75 = 0, 5  # the indices of the thresholds .5 and .75 among the ten
 _SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
@@ -41,17 +42,21 @@ _SHAPE = (len(AREA_RANGES), len(IOU_THRESHOLDS))
 class MatchTable:
     """N detections in descending score and M objects of all images.
 
-    `labels`, `image`, `rank` (N,): class, image, place among the detections of its image and class. `by_class`,
-    `pooled` (40, N): class of the object found, UNMATCHED or IGNORED, by area range and then threshold.
-    `object_classes`, `object_image` (M,), `counted` (4, M). `multiplicity` (images,) says how often an image counts.
+    `labels`, `image` (N,): class and image. `rank`, `pooled_rank` (N,): rank from 0 among the detections of its image
+    and class, and of its image; both are the latter where the image is federated. `by_class`, `pooled` (40, N): class
+    of the object found, UNMATCHED or IGNORED, by area range and then threshold. `excused` (N,): no false positive of
+    its class. `object_classes`, `object_image` (M,), `counted` (4, M). `multiplicity` (images,) says how often an image
+    counts.
     """
 
     classes: int
     labels: NDArray[np.int16]
     image: NDArray[np.int32]
     rank: NDArray[np.int32]
+    pooled_rank: NDArray[np.int32]
     by_class: NDArray[np.int16]
     pooled: NDArray[np.int16]
+    excused: NDArray[np.bool_]
     object_classes: NDArray[np.int16]
     object_image: NDArray[np.int32]
     counted: NDArray[np.bool_]
@@ -83,6 +88,19 @@ class MatchTable:
         counts = np.bincount(pairs, self.multiplicity[self.image[hit]], minlength=self.classes**2)
         return counts.astype(np.int64).reshape(self.classes, self.classes)
 
+    def separate_excused(self, similarity: NDArray[np.float64]) -> tuple[NDArray[np.int16], NDArray[np.float64]]:
+        """Labels (N,) and similarity (K, K + E) in which excused detections have labels of their own, as similar.
+
+        The E further labels stand for the classes that excused detections have. No object has them, so that a false
+        positive of theirs lowers no precision, and a hit counts for the class of its object as before.
+        """
+        doubled, place = np.unique(self.labels[self.excused], return_inverse=True)
+        if self.classes + len(doubled) > np.iinfo(np.int16).max:
+            raise ValueError(f"classes: expected at most {np.iinfo(np.int16).max}, with those that are not exhaustive")
+        labels = self.labels.copy()
+        labels[self.excused] = self.classes + place
+        return labels, np.ascontiguousarray(np.concatenate([similarity, similarity[:, doubled]], axis=1))
+
 
 def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTable:
     """One table of the images' matches; equal scores are ordered by image, class and place in the file."""
@@ -96,12 +114,14 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
     image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.labels) for m in images])
     object_image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.object_classes) for m in images])
     order = np.lexsort((labels, image, -scores))
+    rank, pooled_rank = _ranks(labels, image, scores, np.array([m.federated for m in images], bool))
+    excused = [np.zeros(len(m.labels), bool) if m.excused is None else m.excused for m in images]
     return MatchTable(
-        classes, labels[order], image[order], _ranks(labels, image, scores)[order],
+        classes, labels[order], image[order], rank[order], pooled_rank[order],
         # np.take, unlike indexing, keeps each row contiguous in memory.
         np.take(_classes_found([(m.by_class, m.object_classes) for m in images]), order, axis=1),
         np.take(_classes_found([(m.pooled, m.object_classes) for m in images]), order, axis=1),
-        object_classes, object_image,
+        _joined(excused, np.bool_)[order], object_classes, object_image,
         np.concatenate([m.counted for m in images] or [np.zeros((len(AREA_RANGES), 0), bool)], axis=1),
         np.ones(len(images), np.int64),
     )  # fmt: skip
@@ -112,16 +132,19 @@ class ApTable:
     """AP and recall of every area range, IoU threshold and class.
 
     `precision` and `recall` (4 area ranges, 10 thresholds, K), NaN for a class without objects in the range;
-    `recall_at` maps the number of detections allowed per image and class to recall (10, K).
+    `recall_at` maps the number of detections allowed to recall (10, K): per image and class where these are matched
+    by class, else per image.
     """
 
     precision: NDArray[np.float64]
     recall: NDArray[np.float64]
     recall_at: Mapping[int, NDArray[np.float64]] = field(default_factory=dict)
 
-    def per_class(self) -> NDArray[np.float64]:
-        """(K,) AP of each class over the ten thresholds, all areas; NaN for a class without objects."""
-        return np.asarray(self.precision[0].mean(0))
+    def per_class(self, figure: Literal["AP", "AP50", "AR"] = "AP") -> NDArray[np.float64]:
+        """(K,) AP or AR of each class over the ten thresholds, or AP at .5, all areas; NaN for one without objects."""
+        if figure == "AP50":
+            return self.precision[0, _AT_50]
+        return np.asarray((self.precision if figure == "AP" else self.recall)[0].mean(0))
 
     def summary(self, classes: Sequence[int] | NDArray[np.int64] | None = None) -> dict[str, float]:
         """COCO's figures, averaged over all classes with objects or over those of them listed; NaN if there is none."""
@@ -135,39 +158,72 @@ class ApTable:
 
 
 def vanilla_precision(table: MatchTable) -> ApTable:
-    """COCO's AP, as pycocotools: matched within classes; other labels get no credit."""
-    recall_at = {limit: _compute_recall_at(table, limit) for limit in (1, 10)}
-    precision, recall = _accumulated(table, table.by_class, np.eye(table.classes))
-    return ApTable(precision, recall, recall_at)
+    """COCO's AP, as pycocotools, or LVIS's: matched within classes; other labels get no credit."""
+    return _compute_precision(table, table.by_class, table.rank, np.eye(table.classes))
 
 
 def soft_precision(table: MatchTable, similarity: Values | None = None) -> ApTable:
     """Open AP under a similarity (K, K), rows true and columns predicted; AP-dagger without one. Both pool classes."""
     alike = np.eye(table.classes) if similarity is None else checked_similarity(similarity, table.classes)
-    return ApTable(*_accumulated(table, table.pooled, alike))
+    return _compute_precision(table, table.pooled, table.pooled_rank, alike)
 
 
-def _accumulated(
-    table: MatchTable, matched: NDArray[np.int16], similarity: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compute_precision(
+    table: MatchTable, matched: NDArray[np.int16], rank: NDArray[np.int32], similarity: NDArray[np.float64]
+) -> ApTable:
     from hardlook.metrics.kernels.precision import accumulate
 
-    objects = np.repeat(table.objects(), len(IOU_THRESHOLDS), axis=0).astype(np.float64)
+    labels, alike = table.separate_excused(similarity)
+    counts = table.objects()
+    objects = repeat_objects(counts, alike.shape[1])
     precision, recall = np.full(objects.shape, np.nan), np.full(objects.shape, np.nan)
     weights = table.multiplicity[table.image].astype(np.float64)
-    alike = np.ascontiguousarray(similarity)
-    accumulate(matched, table.labels, weights, objects, alike, RECALL_LEVELS, precision, recall)
-    return precision.reshape(*_SHAPE, -1), recall.reshape(*_SHAPE, -1)
+    accumulate(matched, labels, weights, objects, alike, RECALL_LEVELS, precision, recall)
+    recall_at = {limit: FewDetections(table, matched, rank, similarity, limit) for limit in RECALL_LIMITS}
+    return make_ap_table(
+        precision, recall, {limit: few.compute_recall(table.multiplicity, counts) for limit, few in recall_at.items()}
+    )
 
 
-def _compute_recall_at(table: MatchTable, limit: int) -> NDArray[np.float64]:
-    """(10, K) recall over all areas when only the best `limit` detections per image and class count."""
-    first = table.rank < limit
-    labels, found = table.labels[first], table.by_class[: len(IOU_THRESHOLDS), first] >= 0
-    weights = found * table.multiplicity[table.image[first]]
-    hits = np.array([np.bincount(labels, row, minlength=table.classes) for row in weights])
-    objects = table.objects()[0].astype(np.float64)
-    return np.asarray(np.divide(hits, objects, out=np.full(hits.shape, np.nan), where=objects > 0))
+def repeat_objects(counts: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
+    """(40, labels) objects by setting, from `counts` (4, K) by area range; labels beyond the classes have none."""
+    further = np.zeros((len(counts), labels - counts.shape[1]), np.int64)
+    return np.repeat(np.concatenate([counts, further], axis=1), len(IOU_THRESHOLDS), axis=0).astype(np.float64)
+
+
+def make_ap_table(
+    precision: NDArray[np.float64], recall: NDArray[np.float64], recall_at: Mapping[int, NDArray[np.float64]]
+) -> ApTable:
+    """The table of `precision` and `recall` (40, labels) by setting, of as many classes as `recall_at` has."""
+    classes = next(iter(recall_at.values())).shape[1]
+    return ApTable(*(values.reshape(*_SHAPE, -1)[..., :classes] for values in (precision, recall)), recall_at)
+
+
+class FewDetections:
+    """Recall over all areas when only the detections of a `rank` (N,) below `limit` count, for any weighting of images.
+
+    `matched` (40, N) is as in the table; a match counts as found by `similarity` (K, K).
+    """
+
+    def __init__(
+        self, table: MatchTable, matched: NDArray[np.int16], rank: NDArray[np.int32],
+        similarity: NDArray[np.float64], limit: int,
+    ) -> None:  # fmt: skip
+        first = np.flatnonzero(rank < limit)
+        found = matched[: len(IOU_THRESHOLDS), first]
+        setting, column = np.nonzero(found >= 0)
+        true, detection = found[setting, column].astype(np.int64), first[column]
+        self._cell = setting * table.classes + true
+        self._credit = similarity[true, table.labels[detection]]
+        self._image = table.image[detection]
+
+    def compute_recall(self, multiplicity: NDArray[np.int64], objects: NDArray[np.int64]) -> NDArray[np.float64]:
+        """(10, K) recall where image i counts `multiplicity[i]` times; `objects` (4, K) are counted with it."""
+        shape = len(IOU_THRESHOLDS), objects.shape[1]
+        weights = self._credit * multiplicity[self._image]
+        hits = np.bincount(self._cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
+        present = objects[0].astype(np.float64)
+        return np.asarray(np.divide(hits, present, out=np.full(shape, np.nan), where=present > 0))
 
 
 def _mean(values: NDArray[np.float64]) -> float:
@@ -182,12 +238,20 @@ def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]
     return np.concatenate(found or [np.zeros((N_SETTINGS, 0), np.int16)], axis=1)
 
 
-def _ranks(labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]) -> NDArray[np.int32]:
-    order = np.lexsort((-scores, labels, image))
-    group = image[order].astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels[order]
-    ranks = np.empty(len(order), np.int32)
-    ranks[order] = np.arange(len(order)) - np.searchsorted(group, group)
-    return ranks
+def _ranks(
+    labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64], federated: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """(N,) ranks within image and class, and within the image; equal scores by class, then in the given order.
+
+    The limit of federated images is over all classes, with equal scores in the given order.
+    """
+    classes = np.where(federated[image], 0, labels)
+    groups = image.astype(np.int64) * (int(labels.max(initial=0)) + 1) + classes
+    orders = np.lexsort((-scores, groups)), np.lexsort((classes, -scores, image))
+    ranks = np.empty((2, len(labels)), np.int32)
+    for row, order, group in zip(ranks, orders, (groups, image), strict=True):
+        row[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+    return ranks[0], ranks[1]
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

@@ -34,6 +34,9 @@ class Objects:
     states them; `crowd` (n,) bool marks regions of many objects; `ignore` (n,) bool marks further objects that
     count neither as found nor as missed; `ids` (n,) annotation ids, which only the reading `released` uses.
 
+    In a federated dataset such as LVIS only some classes of an image are annotated. `negative` lists classes that are
+    known to be absent, `not_exhaustive` those that have further objects; both are None where every class is annotated.
+
     >>> Objects([0, 2], boxes=[[0, 0, 4, 4], [1, 1, 2, 2]], crowd=[False, True]).ignore.tolist()
     [False, True]
     """
@@ -45,17 +48,27 @@ class Objects:
     crowd: NDArray[np.bool_]
     ignore: NDArray[np.bool_]
     ids: NDArray[np.int64] | None
+    negative: NDArray[np.int64] | None
+    not_exhaustive: NDArray[np.int64] | None
 
     def __init__(
         self, classes: Values, *, boxes: Values | None = None, masks: Values | None = None,
         area: Values | None = None, crowd: Values | None = None, ignore: Values | None = None,
-        ids: Values | None = None,
+        ids: Values | None = None, negative: Values | None = None, not_exhaustive: Values | None = None,
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
         n = len(self.classes)
         crowds = np.zeros(n, bool) if crowd is None else _shaped(crowd, np.bool_, "crowd", (n,))
         ignored = crowds if ignore is None else crowds | _shaped(ignore, np.bool_, "ignore", (n,))
         _set(self, crowd=crowds, ignore=ignored, ids=_shaped(ids, np.int64, "ids", (n,)))
+        if negative is None and not_exhaustive is not None:
+            raise ValueError("not_exhaustive: expected negative beside it, [] where no class is known to be absent")
+        partial = () if not_exhaustive is None and negative is not None else not_exhaustive
+        _set(
+            self,
+            negative=_shaped(negative, np.int64, "negative", (None,)),
+            not_exhaustive=_shaped(partial, np.int64, "not_exhaustive", (None,)),
+        )
 
 
 @dataclass(frozen=True, eq=False, init=False)

@@ -32,6 +32,9 @@ class ImageMatches:
     the index of the object found, UNMATCHED, or IGNORED (found a crowd or an object outside the area range, is itself
     unmatched and outside, or is beyond the number of detections that count); `object_classes` (G,); `counted`
     (4, G) says whether an object counts in an area range.
+
+    Where `federated` is true, the limit on detections is over all classes of the image. `excused` (D,) marks
+    detections that are no false positives of their class, because it is not annotated exhaustively; None for none.
     """
 
     labels: NDArray[np.int16]
@@ -40,6 +43,8 @@ class ImageMatches:
     pooled: NDArray[np.int16]
     object_classes: NDArray[np.int16]
     counted: NDArray[np.bool_]
+    federated: bool = False
+    excused: NDArray[np.bool_] | None = None
 
 
 def match_image(
@@ -57,6 +62,10 @@ def match_image(
     `overlap` is (D, G), computed from boxes or masks when it is not given. At most `max_detections` count: per class
     in `by_class`, over all classes in `pooled`. Detections are matched in descending score, equal ones by class, then
     in the given order; of equally good objects the last one is taken, by class and then in the given order.
+
+    Where `truth.negative` is given, LVIS's rules hold: at most `max_detections` of the whole image count, equal scores
+    in the given order; of these only detections of classes that have objects or are negative; and one of a class that
+    is not exhaustively annotated is ignored when unmatched.
 
     `released` reads as unmatched what the released code does: a match with the annotation whose id is 0 and, pooled,
     with any object of the class whose category id is 0, which is class `category_zero` (None where there is none).
@@ -78,21 +87,28 @@ def match_image(
     columns = np.argsort(truth.classes, kind="stable")
     shape = (len(AREA_RANGES), len(IOU_THRESHOLDS), detections)
     by_class, pooled = np.full(shape, IGNORED, np.int16), np.full(shape, IGNORED, np.int16)
+    ranked = np.lexsort((found.classes, -found.scores))
+    excused = None
+    if truth.negative is None:
+        in_classes, in_image = _by_class(found, max_detections), ranked[:max_detections]
+    else:
+        verified = _find_verified(truth, truth.negative, found, max_detections)
+        in_classes, in_image = (order[verified[order]] for order in (_by_class(found, detections), ranked))
+        excused = np.isin(found.classes, truth.not_exhaustive)
+        outside |= excused
     for matches, order, found_group, truth_group, trapped in (
-        (by_class, _by_class(found, max_detections), found.classes.copy(), truth.classes.copy(), id_trap),
-        (
-            pooled, np.lexsort((found.classes, -found.scores))[:max_detections],
-            np.zeros(detections, np.int64), np.zeros(objects, np.int64), id_trap | class_trap,
-        ),
-    ):  # fmt: skip
+        (by_class, in_classes, found.classes.copy(), truth.classes.copy(), id_trap),
+        (pooled, in_image, np.zeros(detections, np.int64), np.zeros(objects, np.int64), id_trap | class_trap),
+    ):
         # Copies, because numba compiles anew for arrays that are read-only or strided.
         match_greedily(
             overlap, order, columns, found_group, truth_group, truth.crowd.copy(),
             ignored, outside, trapped, IOU_THRESHOLDS, matches,
         )  # fmt: skip
     return ImageMatches(
-        found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored
-    )
+        found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored,
+        truth.negative is not None, excused,
+    )  # fmt: skip
 
 
 def select_classes(
@@ -113,12 +129,20 @@ def select_classes(
     few = Objects(
         truth.classes[columns], area=truth.area[columns], crowd=truth.crowd[columns], ignore=truth.ignore[columns],
         ids=None if truth.ids is None else truth.ids[columns],
+        negative=truth.negative, not_exhaustive=truth.not_exhaustive,
     )  # fmt: skip
     return (
         few,
         Detections(found.classes[rows], found.scores[rows], area=found.area[rows]),
         overlap[np.ix_(rows, columns)],
     )
+
+
+def _find_verified(truth: Objects, negative: NDArray[np.int64], found: Detections, most: int) -> NDArray[np.bool_]:
+    """(D,) whether a detection is among the best `most` of its image and its class is verified there, as in LVIS."""
+    best = np.zeros(len(found.classes), bool)
+    best[np.argsort(-found.scores, kind="stable")[:most]] = True
+    return best & np.isin(found.classes, np.concatenate([truth.classes, negative]))
 
 
 def _by_class(found: Detections, most: int) -> NDArray[np.intp]:

@@ -32,9 +32,13 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.metrics.arrays import Values, as_numpy, checked_similarity
 from hardlook.metrics.average_precision import (
     RECALL_LEVELS,
+    RECALL_LIMITS,
     ApTable,
+    FewDetections,
     MatchTable,
     build_match_table,
+    make_ap_table,
+    repeat_objects,
     soft_precision,
     vanilla_precision,
 )
@@ -79,7 +83,8 @@ class OpenAP:
     class indices, for the constrained score: objects and detections of other classes are left out before matching.
     `released` reads matches as the released code does (see `match_image`); `category_ids` (K,) tells it which class
     has id 0, by default the first. Equal scores of two images are ordered by the images' keys, so give `image` to
-    `update` where parts are merged; without keys, by the order of the updates.
+    `update` where parts are merged; without keys, by the order of the updates. For LVIS give `max_detections=300`, and
+    `negative` and `not_exhaustive` to every `Objects`: vanilla AP is then LVIS's AP.
     """
 
     def __init__(
@@ -121,7 +126,10 @@ class OpenAP:
         self._images[key] = {"": self._matched(truth, found, shared)}
         if len(self._kept) > 1:
             truth_area = compute_areas(truth, self.iou_type)
-            sized = Objects(truth.classes, area=truth_area, crowd=truth.crowd, ignore=truth.ignore, ids=truth.ids)
+            sized = Objects(
+                truth.classes, area=truth_area, crowd=truth.crowd, ignore=truth.ignore, ids=truth.ids,
+                negative=truth.negative, not_exhaustive=truth.not_exhaustive,
+            )  # fmt: skip
             scored = Detections(found.classes, found.scores, area=compute_areas(found, self.iou_type))
             for name, kept in list(self._kept.items())[1:]:
                 self._images[key][name] = self._matched(*select_classes(sized, scored, shared, kept))
@@ -195,38 +203,47 @@ class WeightedPrecision:
             raise ValueError(f"ranges: expected 1 to {len(AREA_RANGES)} area ranges, got {ranges}")
         self.table = table
         self._settings = ranges * len(IOU_THRESHOLDS)
-        self._similarity = np.ascontiguousarray(checked_similarity(similarity, table.classes))
-        self._by_class = find_relevant_detections(table.by_class, table.labels, table.classes)
-        self._pooled = find_relevant_detections(table.pooled, table.labels, table.classes)
+        identity, alike = np.eye(table.classes), checked_similarity(similarity, table.classes)
+        self._labels, self._identity = table.separate_excused(identity)
+        self._similarity = table.separate_excused(alike)[1]
+        count = self._identity.shape[1]
+        self._by_class = find_relevant_detections(table.by_class, self._labels, count)
+        self._pooled = find_relevant_detections(table.pooled, self._labels, count)
+        by_class, pooled = (table.by_class, table.rank), (table.pooled, table.pooled_rank)
+        kinds = (*by_class, identity), (*pooled, identity), (*pooled, alike)
+        self._few = [{limit: FewDetections(table, *kind, limit) for limit in RECALL_LIMITS} for kind in kinds]
 
     def result(self, multiplicity: ArrayLike) -> OpenApResult:
         """The scores where image i counts `multiplicity[i]` times, (images,) whole numbers.
 
-        They equal those of `open_average_precision` on the weighted table, without recall of few detections.
+        They equal those of `open_average_precision` on the weighted table.
         """
         weighted = self.table.weighted(multiplicity)
         objects = weighted.objects()
         weights = weighted.multiplicity[weighted.image].astype(np.float64)
-        identity = np.eye(self.table.classes)
-        return OpenApResult(
-            vanilla=self._precision(self._by_class, weights, objects, identity),
-            dagger=self._precision(self._pooled, weights, objects, identity),
-            open=self._precision(self._pooled, weights, objects, self._similarity),
-            objects=objects,
-        )
+        kinds = (
+            (self._by_class, self._identity), (self._pooled, self._identity), (self._pooled, self._similarity),
+        )  # fmt: skip
+        tables = [
+            make_ap_table(
+                *self._precision(*kind, weights, objects),
+                {limit: part.compute_recall(weighted.multiplicity, objects) for limit, part in few.items()},
+            )
+            for kind, few in zip(kinds, self._few, strict=True)
+        ]
+        return OpenApResult(*tables, objects)
 
     def _precision(
-        self, relevant: RelevantDetections, weights: NDArray[np.float64], objects: NDArray[np.int64],
-        similarity: NDArray[np.float64],
-    ) -> ApTable:  # fmt: skip
+        self, relevant: RelevantDetections, similarity: NDArray[np.float64], weights: NDArray[np.float64],
+        objects: NDArray[np.int64],
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:  # fmt: skip
         from hardlook.metrics.kernels.precision import accumulate_relevant
 
-        by_setting = np.repeat(objects, len(IOU_THRESHOLDS), axis=0).astype(np.float64)
+        by_setting = repeat_objects(objects, similarity.shape[1])
         precision, recall = np.full(by_setting.shape, np.nan), np.full(by_setting.shape, np.nan)
         most = self._settings
         accumulate_relevant(
-            relevant.starts[: most + 1], relevant.places, relevant.found, self.table.labels, weights,
+            relevant.starts[: most + 1], relevant.places, relevant.found, self._labels, weights,
             by_setting[:most], similarity, RECALL_LEVELS, precision[:most], recall[:most],
         )  # fmt: skip
-        shape = len(AREA_RANGES), len(IOU_THRESHOLDS), -1
-        return ApTable(precision.reshape(shape), recall.reshape(shape))
+        return precision, recall

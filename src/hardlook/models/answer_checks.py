@@ -2,8 +2,9 @@
 
 `check_answers` gives the answers of a call, one per input, or raises a `ModelError` that names the model, the unit,
 what was expected and what came. It accepts what can be scored as it is meant: other integer or float types than the
-role's, masks of integers 0 and 1, detections in any order. `hardlook check` uses the same functions with `exact=True`,
-which also demands the types and the order that the role states; so what it accepts, a run accepts.
+role's, masks of integers 0 and 1, torch tensors in main memory and nested lists of numbers in place of arrays,
+detections in any order. `hardlook check` uses the same functions with `exact=True`, which also demands the types and
+the order that the role states; so what it accepts, a run accepts.
 
 >>> class Segmenter:
 ...     labels = ("cat", "sky")
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import ModelError
-from hardlook.models.roles import Clicks, Image, Prompted, Session
+from hardlook.models.roles import Clicks, Image, Instances, Prompted, Segments, Session
 
 UNIT_TOLERANCE = 1e-3
 # What rounding adds to a probability that was resized or summed; far below anything that changes a score.
@@ -50,8 +51,8 @@ class RoleAnswers:
 
     `inputs` is the plural of one input; `split(model, raw, count, exact)` gives one answer for each of `count` inputs,
     or raises `AnswerError`; `find_faults(model, value, answer, exact)` lists the faults of the answer to one input;
-    `attribute_faults(model, exact)` those of the model's attributes; `convert` gives an answer without faults the type
-    that its role says.
+    `attribute_faults(model, exact)` those of the model's attributes; `to_arrays` gives an answer with numpy arrays in
+    place of what converts to them; `convert` gives an answer without faults the type that its role says.
     """
 
     inputs: str
@@ -59,6 +60,7 @@ class RoleAnswers:
     split: Callable[[Any, Any, int, bool], list[Any]]
     attribute_faults: Callable[[Any, bool], list[str]] = lambda model, exact: []
     convert: Callable[[Any], Any] = lambda answer: answer
+    to_arrays: Callable[[Any], Any] = lambda answer: to_array(answer)
 
 
 def check_answers(role: str, model: Any, raw: Any, values: Sequence[Any], units: Sequence[str] = ()) -> list[Any]:
@@ -71,7 +73,7 @@ def check_answers(role: str, model: Any, raw: Any, values: Sequence[Any], units:
     if faults := demands.attribute_faults(model, False):
         raise _model_error(role, model, faults)
     try:
-        answers = demands.split(model, raw, len(values), False)
+        answers = [demands.to_arrays(answer) for answer in demands.split(model, raw, len(values), False)]
     except AnswerError as error:
         raise _model_error(role, model, [str(error)], units[0] if len(units) == 1 else None) from None
     for place, (value, answer) in enumerate(zip(values, answers, strict=True)):
@@ -101,6 +103,23 @@ class CheckedSession:
         return check_answers("promptable-segmenter", self.model, self.session.predict(prompts), values)
 
 
+def to_array(value: Any) -> Any:
+    """The value as a numpy array where it converts to one, such as a torch tensor on the CPU or nested lists.
+
+    Anything else is given back as it is. The type of an empty list is not known, so it is not converted.
+
+    >>> to_array([[1, 2], [3, 4]]).dtype.kind, to_array([[1, 2], [3]]), to_array(None)
+    ('i', [[1, 2], [3]], None)
+    """
+    if isinstance(value, np.ndarray) or not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
+        return value
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return value
+    return array if array.size or not isinstance(value, list | tuple) else value
+
+
 def find_array_faults(
     name: str,
     value: Any,
@@ -122,7 +141,7 @@ def find_array_faults(
     []
     """
     if not isinstance(value, np.ndarray) or isinstance(value, np.ma.MaskedArray):
-        return [f"{name}: expected a numpy array, got {describe_kind(value)}"]
+        return [f"{name}: expected a numpy array, got {describe_kind(value)}{_suggest_conversion(value)}"]
     faults, wanted = [], np.dtype(dtype)
     if value.dtype != wanted and (exact or value.dtype.kind not in _SAME_VALUES[wanted.kind]):
         hint = "" if exact else f" ({_CONVERSIONS[wanted.kind]})"
@@ -172,6 +191,20 @@ def describe_kind(value: Any) -> str:
     return _class_name(value) + (f" on {device}" if device is not None else "")
 
 
+def _suggest_conversion(value: Any) -> str:
+    """What to call on a tensor that numpy cannot read; empty for other values.
+
+    >>> from types import SimpleNamespace
+    >>> _suggest_conversion(SimpleNamespace(device="cuda:0"))
+    ' (call .cpu())'
+    """
+    if not str(getattr(value, "device", "cpu")).startswith("cpu"):
+        return " (call .cpu())"
+    if getattr(value, "requires_grad", False):
+        return " (call .detach())"
+    return " (call .float())" if "bfloat16" in str(getattr(value, "dtype", "")) else ""
+
+
 def _class_name(value: Any) -> str:
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
@@ -179,18 +212,22 @@ def _class_name(value: Any) -> str:
 
 def split_answers(raw: Any, count: int, what: str, exact: bool = True) -> list[Any]:
     """The answers of a call on `count` inputs, if there is one for each."""
+    if not exact and not isinstance(raw, Sequence):
+        raw = to_array(raw)
     stacked = not exact and isinstance(raw, np.ndarray) and raw.ndim > 0
     if not stacked and (not isinstance(raw, Sequence) or isinstance(raw, str | bytes)):
-        raise AnswerError(f"expected a list with one answer for each of {count} {what}, got {describe_kind(raw)}")
+        came = f"{describe_kind(raw)}{_suggest_conversion(raw)}"
+        raise AnswerError(f"expected a list with one answer for each of {count} {what}, got {came}")
     if len(raw) != count:
         raise AnswerError(f"expected {count} answers for {count} {what}, got {len(raw)}")
     return list(raw)
 
 
-def split_rows(raw: Any, count: int, width: int, what: str) -> list[Any]:
+def split_rows(raw: Any, count: int, width: int, what: str, exact: bool = True) -> list[Any]:
     """The rows of an array (count, width), if it has one for each input."""
+    raw = raw if exact else to_array(raw)
     if not isinstance(raw, np.ndarray):
-        raise AnswerError(f"vectors: expected a numpy array, got {describe_kind(raw)}")
+        raise AnswerError(f"vectors: expected a numpy array, got {describe_kind(raw)}{_suggest_conversion(raw)}")
     if raw.shape != (count, width):
         raise AnswerError(f"vectors: expected shape (N, D) = {(count, width)} for {count} {what}, got {raw.shape}")
     return list(raw)
@@ -225,7 +262,7 @@ def _split_features(model: Any, features: Any, count: int, exact: bool) -> list[
     """(vector, map or None) of each image."""
     if faults := missing_fields(features, "vectors", "maps"):
         raise AnswerError("; ".join(faults))
-    vectors = split_rows(features.vectors, count, int(model.dimension), "images")
+    vectors = split_rows(features.vectors, count, int(model.dimension), "images", exact)
     maps = [None] * count if features.maps is None else split_answers(features.maps, count, "images", exact)
     return list(zip(vectors, maps, strict=True))
 
@@ -368,6 +405,30 @@ def _click_map_faults(model: Any, value: Any, answer: Any, exact: bool) -> list[
     return faults
 
 
+def _features_to_arrays(answer: Any) -> Any:
+    vector, cells = answer
+    return to_array(vector), to_array(cells)
+
+
+def _instances_to_arrays(found: Any) -> Any:
+    names = ("masks", "boxes", "scores", "labels")
+    if missing_fields(found, *names) or all(isinstance(getattr(found, name), np.ndarray) for name in names):
+        return found
+    return Instances(*(to_array(getattr(found, name)) for name in names))
+
+
+def _segments_to_arrays(answer: Any) -> Any:
+    if missing_fields(answer, "map", "labels") or isinstance(answer.map, np.ndarray):
+        return answer
+    return Segments(to_array(answer.map), answer.labels)
+
+
+def _prompted_to_arrays(answer: Any) -> Any:
+    if missing_fields(answer, "mask", "state") or isinstance(answer.mask, np.ndarray):
+        return answer
+    return Prompted(to_array(answer.mask), answer.state)
+
+
 def _to_int32(label_map: NDArray[Any]) -> NDArray[np.int32]:
     return label_map.astype(np.int32, copy=False)
 
@@ -385,21 +446,33 @@ def _list_of(what: str) -> Callable[[Any, Any, int, bool], list[Any]]:
 
 
 def _rows_of(what: str) -> Callable[[Any, Any, int, bool], list[Any]]:
-    return lambda model, raw, count, exact: split_rows(raw, count, int(model.dimension), what)
+    return lambda model, raw, count, exact: split_rows(raw, count, int(model.dimension), what, exact)
 
 
 ANSWERS: Mapping[str, RoleAnswers] = {
-    "encoder": RoleAnswers("images", _feature_faults, _split_features, _dimension_faults),
+    "encoder": RoleAnswers(
+        "images", _feature_faults, _split_features, _dimension_faults, to_arrays=_features_to_arrays
+    ),
     "text-encoder": RoleAnswers("texts", _vector_faults, _rows_of("texts"), _dimension_faults),
     "image-text-encoder": RoleAnswers(
         "images and texts", _unit_vector_faults, _rows_of("images and texts"), _dimension_faults
     ),
     "saliency": RoleAnswers("images", _saliency_faults, _list_of("images")),
     "semantic-segmenter": RoleAnswers("images", _label_map_faults, _list_of("images"), _label_faults, _to_int32),
-    "instance-segmenter": RoleAnswers("images", _instance_faults, _list_of("images"), _label_faults),
-    "panoptic-segmenter": RoleAnswers("images", _segment_faults, _list_of("images"), _thing_faults),
+    "instance-segmenter": RoleAnswers(
+        "images", _instance_faults, _list_of("images"), _label_faults, to_arrays=_instances_to_arrays
+    ),
+    "panoptic-segmenter": RoleAnswers(
+        "images", _segment_faults, _list_of("images"), _thing_faults, to_arrays=_segments_to_arrays
+    ),
     "one-shot-segmenter": RoleAnswers("pairs", _mask_faults, _list_of("pairs"), convert=_to_bool),
     "few-shot-learner": RoleAnswers("episodes", _score_faults, _list_of("episodes"), _accepts_faults),
-    "promptable-segmenter": RoleAnswers("prompts", _prompted_faults, _list_of("prompts"), convert=_to_bool_prompted),
+    "promptable-segmenter": RoleAnswers(
+        "prompts",
+        _prompted_faults,
+        _list_of("prompts"),
+        convert=_to_bool_prompted,
+        to_arrays=_prompted_to_arrays,
+    ),
     "click-model": RoleAnswers("corrections", _click_map_faults, _list_of("corrections")),
 }

@@ -68,6 +68,22 @@ class Support:
 
 
 @dataclass(frozen=True)
+class PairContext:
+    """What a one-shot segmenter may know of a pair beside its images, if it asks for it.
+
+    `fold` is the fold whose model answers, from 0, None where the run has no folds. `class_id` (from 1, as in the
+    lists of pairs) and `class_name` are those of the class that the supports show, None where they show none;
+    FSS-1000 has no class ids. `training_classes` are the classes that the fold does not test, None where they are not
+    known.
+    """
+
+    fold: int | None = None
+    class_id: int | None = None
+    class_name: str | None = None
+    training_classes: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Episode:
     """One few-shot task of `ways` classes.
 
@@ -183,7 +199,10 @@ class OneShotSegmenter(Protocol):
     """The class shown by the support, found in the query."""
 
     def segment_queries(self, queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> list[Mask]:
-        """One mask per query; `supports[i]` holds the K supports of query i (K = 1 for one-shot)."""
+        """One mask per query; `supports[i]` holds the K supports of query i (K = 1 for one-shot).
+
+        A model whose method has a third parameter `contexts` is also given a `PairContext` per query.
+        """
 
 
 def check_supports(queries: Sequence[Image], supports: Sequence[Sequence[Support]]) -> None:

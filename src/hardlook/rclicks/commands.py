@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hardlook.cli.arguments import Json, Quiet, Seed, parse_pairs, parse_paths
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.errors import DataError, OptionError
 from hardlook.report.json_values import dump_json
@@ -17,12 +18,11 @@ from hardlook.report.json_values import dump_json
 if TYPE_CHECKING:
     from hardlook.models.named_model import NamedModel
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Where people click: evaluate, train and show click models, and measure how hard instances are to click on.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook clicks evaluate --models uniform,distance --out evaluation\n\n"
         "  hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --out training\n\n"
         "  hardlook clicks show photo.jpg mask.png --model distance,uniform --out shown\n\n"
@@ -75,8 +75,7 @@ def evaluate(
     A stopped evaluation resumes when the command is given again; another model costs only that model. Exit 3 when a
     stem could not be read.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook clicks evaluate --models uniform,distance,planted-users --out evaluation
 
       hardlook clicks evaluate --user-clicks clicks.csv --data grabcut=GrabCut --models distance,saliency --out scored
@@ -159,8 +158,7 @@ def show(
 ) -> None:
     """Draw where click models say that people click: heat maps, clicking groups in ordered colours, samples.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook clicks show photo.jpg mask.png --model distance,uniform --out shown
 
       hardlook clicks show photo.jpg mask.png --previous prediction.png --model saliency --out shown
@@ -254,8 +252,7 @@ def train(
     a processor the number of threads changes the weights a little, so it is a setting too. Stems that cannot be used
     are found first and left out; exit 3 when there were any.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --validation TETRIS_val.txt
       --previous-masks masks --device cuda --out training
 
@@ -347,8 +344,7 @@ def difficulty(
 
     Spread and mean are averaged over the runs first. Instances that not all runs have are left out and counted.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook clicks difficulty runs/mobile-sam runs/grabcut --out difficulty
     """
     from hardlook.rclicks.difficulty import join_runs, read_run, write_difficulty

@@ -270,17 +270,17 @@ def build_sections(joined: JoinedRuns, words: Sequence[str]) -> list[Section]:
 
 def draw_examples(joined: JoinedRuns, sections: Sequence[Section]) -> dict[str, Sequence[Picture] | str]:
     """The pictures of the run that spreads most, or the reason why there are none."""
-    from hardlook.harness.options import parse_options
     from hardlook.harness.registry import find_benchmark
     from hardlook.harness.runs.folder import RunFolder
     from hardlook.harness.runs.record_store import read_records
+    from hardlook.harness.runs.scoring import list_stored_units
 
     galleries = [block for section in sections for block in section.blocks if isinstance(block, Gallery)]
     wanted = list(dict.fromkeys(example.unit for gallery in galleries for example in gallery.examples))
     folder = RunFolder(joined.widest.folder)
     manifest, benchmark = folder.read_manifest(), find_benchmark("rclicks")
     try:
-        units = {unit.id: unit for unit in benchmark.list_units(parse_options(benchmark.options, manifest["options"]))}
+        units = {unit.id: unit for unit in list_stored_units(benchmark, manifest)}
     except (HardlookError, OSError) as error:
         return {name: f"the data cannot be read any more: {error}" for name in wanted}
     columns = ["unit", *(column.name for column in benchmark.schema.columns)]

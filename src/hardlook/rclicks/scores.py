@@ -220,13 +220,16 @@ def _tally(table: ClickResults, options: RClicksOptions, where: Mapping[str, str
     _, place, counts = np.unique(table.dataset, return_inverse=True, return_counts=True)
     columns = [values * counts[place] if name in COUNTED else values for name, values in statistics.items()]
     ran = {"dhh": dhh, "nof": nof}
-    entries = []
+    entries, reason = [], _find_reason(table)
     for name, values in statistics.items():
         reading = ", ".join(f"{key}={ran[key]}" for key in ran if key in name)
         used = ~np.isnan(values)
         n, images = int(used.sum()), len(set(zip(table.dataset[used], table.image[used], strict=True)))
         words = _comparable(name, n, options, where)
-        entries.append(Entry(name, n, dict(where), reading, words, clusters=images))
+        without = reason if name in OF_CLICKS else ""
+        entries.append(Entry(name, 0 if without else n, dict(where), reading, words, clusters=images, reason=without))
+        if without:
+            columns[len(entries) - 1] = np.full(len(table), np.nan)
     key = ("rclicks", "bootstrap", "/".join(where.values()))
     ranges = name_ranges(table.iou.shape[2], float(counts.mean()))
     return tally_datasets(np.stack(columns, axis=1), table, with_ranges(entries, ranges), key)
@@ -249,9 +252,17 @@ def name_ranges(rounds: int, instances: float) -> dict[str, Range]:
     return ranges | unlimited | failed | dict.fromkeys(("auc-base", "base-iou1"), percent)
 
 
+def _find_reason(table: ClickResults) -> str:
+    """Why differences of clicks are undefined: no course of these instances reaches the target. Empty where one does.
+
+    All courses are cut off alike then, as those of the best of models would be.
+    """
+    return UNREACHED if failures(table.intersection, table.union, TARGET, "ours").all() else ""
+
+
 def _mark_unreached(score: Score, table: ClickResults) -> Score:
-    """Undefined, with the reason, where no course of these instances reaches the target: all are cut off alike."""
-    if score.name not in OF_CLICKS or not failures(table.intersection, table.union, TARGET, "ours").all():
+    """Undefined, with the reason, where no course of these instances reaches the target."""
+    if score.name not in OF_CLICKS or not (reason := _find_reason(table)):
         return score
     return Score(
         score.name,
@@ -261,7 +272,7 @@ def _mark_unreached(score: Score, table: ClickResults) -> Score:
         reading=score.reading,
         comparable=score.comparable,
         rests_on=score.rests_on,
-        reason=UNREACHED,
+        reason=reason,
     )
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from hardlook.harness.benchmark import Quality
 from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Example, Gallery, Section
@@ -92,13 +94,18 @@ def select_notable_units(known: pl.DataFrame, quality: Quality, most: int) -> Ma
     """
     import polars as pl
 
+    if known.is_empty():
+        return {"best": [], "worst": [], "typical": [], "surprising": []}
     down = pl.col("value") if quality.higher_is_better else -pl.col("value")
-    ordered = known.sort(-down, "unit")
-    # With few units, or many equal ones, both ends of the order would meet: each is chosen from its own half.
+    up = known.select(-down).to_series().to_numpy()
+    # With few units, or many equal ones, both ends of the order would meet: each is chosen from its own half. Of the
+    # units with the value in the middle, the first by id are in the better half.
     half = (len(known) + 1) // 2
-    best = _take_first(ordered.head(half), -down, most)
-    others = ordered.tail(len(known) - half)
-    worst = _take_first(others.filter(pl.col("value") != pl.lit(ordered["value"].first())), down, most)
+    middle = np.partition(up, half - 1)[half - 1]
+    is_better = up < middle
+    is_better[np.flatnonzero(up == middle)[: half - is_better.sum()]] = True
+    best = _take_first(known.filter(is_better), -down, most)
+    worst = _take_first(known.filter(~is_better & (up != up.min())), down, most)
     typical = _take_first(known, (pl.col("value") - pl.col("value").median()).abs(), most)
     distance = (pl.col("value") - pl.col("expected")).abs()
     surprising = _take_first(known.filter(distance > ROUNDING), -distance, most)
@@ -116,7 +123,8 @@ def compute_expected_qualities(qualities: pl.DataFrame, slices: pl.DataFrame, qu
     values = qualities.select("unit", value=pl.col(quality.name).cast(pl.Float64))
     in_order = values["unit"].equals(slices["unit"])
     joined = values.hstack(slices.drop("unit")) if in_order else values.join(slices, on="unit", how="left")
-    known = joined.filter(pl.col("value").is_finite()).sort("unit")
+    known = joined.filter(pl.col("value").is_finite())
+    known = known if known["unit"].is_sorted() else known.sort("unit")
     columns = [name for name in slices.columns if name != "unit" and known[name].n_unique() > 1]
     if not columns:
         return known.select("unit", "value", expected=pl.lit(None, pl.Float64))
@@ -135,7 +143,14 @@ def _mean_of_others(column: str) -> pl.Expr:
 
 
 def _take_first(known: pl.DataFrame, order: pl.Expr, most: int) -> list[str]:
-    units: list[str] = known.sort(order, "unit").head(max(most, 0))["unit"].to_list()
+    """The ids of the units that come first in the order, found without sorting all of them."""
+    import polars as pl
+
+    if known.is_empty() or most < 1:
+        return []
+    keys = known.select("unit", key=order)
+    last = keys["key"].bottom_k(most).max()
+    units: list[str] = keys.filter(pl.col("key") <= last).sort("key", "unit").head(most)["unit"].to_list()
     return units
 
 

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 MIN_BAR, MAX_BAR = 6, 24
 _EMPTY, _LINE, _DOT, _BULLET = "·", "─", "●", "•"
 _GAP, _LABEL = 2, 18
-_MAX_KINDS, _MAX_OTHERS = 10, 30
+_MAX_KINDS, _MAX_OTHERS = 10, 48
+_FIRST_OTHERS = 30  # where there are more than all can be printed
 
 
 def print_scorecard(
@@ -107,11 +108,10 @@ def _print_others(over_all: Sequence[Score], first: Sequence[Score], console: Co
     others = [score for score in over_all if score not in first]
     if not others:
         return
-    words = [
-        f"{score.name} {format_number(score.value, choose_score_decimals(score))}" for score in others[:_MAX_OTHERS]
-    ]
-    if len(others) > _MAX_OTHERS:
-        words.append(f"and {len(others) - _MAX_OTHERS} more")
+    listed = others if len(others) <= _MAX_OTHERS else others[:_FIRST_OTHERS]
+    words = [f"{score.name} {format_number(score.value, choose_score_decimals(score))}" for score in listed]
+    if len(others) > len(listed):
+        words.append(f"and {len(others) - len(listed)} more")
     console.print()
     _print_line(console, "Other scores", "bold")
     # A name and its value stay on one line.

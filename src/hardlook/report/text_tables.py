@@ -28,7 +28,7 @@ from hardlook.report.html_tables import Cell, choose_cell_decimals, is_numeric_c
 from hardlook.report.markup import CODE, strip_backticks
 
 TextFormat = Literal["latex", "markdown", "csv"]
-IntervalStyle = Literal["brackets", "plus-minus"]
+IntervalStyle = Literal["brackets", "plus-minus", "none"]
 
 _LATEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -42,15 +42,20 @@ _LATEX = {
     "\N{MINUS SIGN}": "$-$",
     "\N{EN DASH}": "--",
     "\N{PLUS-MINUS SIGN}": r"$\pm$",
+    "\N{UPWARDS ARROW}": r"$\uparrow$",
+    "\N{DOWNWARDS ARROW}": r"$\downarrow$",
+    "\N{DAGGER}": r"$\dagger$",
 }
 
 
 def format_table(table: Table, text_format: TextFormat, intervals: IntervalStyle = "brackets") -> str:
-    """The table as text; `low` and `high` become one column, `[low, high]` or plus-minus half their distance."""
+    """The table as text; `low` and `high` become `[low, high]`, plus-minus half their distance, or none."""
     if text_format == "csv":
         return _format_csv(table)
     columns, rows, right = _format_cells(table, intervals)
-    return _format_latex(columns, rows, right) if text_format == "latex" else _format_markdown(columns, rows, right)
+    if text_format == "markdown":
+        return layout_markdown(columns, rows, right)
+    return layout_latex([escape_latex(name) for name in columns], [[*map(escape_latex, row)] for row in rows], right)
 
 
 def _format_csv(table: Table) -> str:
@@ -71,6 +76,8 @@ def _format_cells(table: Table, intervals: IntervalStyle) -> tuple[list[str], li
     names, texts, right = [], [], []
     for index, name in enumerate(table.columns):
         if low is not None and index == low + 1:
+            continue
+        if index == low and intervals == "none":
             continue
         if index == low:
             names.append("interval" if intervals == "brackets" else "\N{PLUS-MINUS SIGN}")
@@ -97,14 +104,15 @@ def _format_text(cell: Cell, decimals: int) -> str:
     return cell if isinstance(cell, str) else format_number(cell, decimals)
 
 
-def _format_latex(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+def layout_latex(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+    """A tabular of texts that are LaTeX already; `right` says which columns are right-aligned."""
     lines = [
         rf"\begin{{tabular}}{{{''.join('r' if side else 'l' for side in right)}}}",
         r"\toprule",
-        " & ".join(map(escape_latex, columns)) + r" \\",
+        " & ".join(columns) + r" \\",
         r"\midrule",
         # A bracket or star at the start of a row would be read as an argument of the line break before it.
-        *(re.sub(r"^(?=[\[*])", "{}", " & ".join(map(escape_latex, row))) + r" \\" for row in rows),
+        *(re.sub(r"^(?=[\[*])", "{}", " & ".join(row)) + r" \\" for row in rows),
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -122,7 +130,9 @@ def escape_latex(text: str) -> str:
     return "".join(rf"\texttt{{{part}}}" if index % 2 else part for index, part in enumerate(escaped))
 
 
-def _format_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+def layout_markdown(columns: list[str], rows: list[list[str]], right: list[bool]) -> str:
+    """A Markdown table of these texts; `right` says which columns are right-aligned."""
+
     def escape(text: str) -> str:
         return " ".join(text.replace("\\", "\\\\").replace("|", "\\|").replace("<", "&lt;").split())
 

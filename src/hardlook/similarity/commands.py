@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json
 
 if TYPE_CHECKING:
@@ -33,22 +34,19 @@ class _LabelsOrVerb(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-similarity_app = typer.Typer(
+similarity_app = App(
     cls=_LabelsOrVerb,
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Similarity of labels: a matrix by any measure, and its analysis.\n\n"
         "`hardlook similarity LABELS ...` is short for `hardlook similarity make LABELS ...`.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook similarity coco80 --measure path --out S.csv\n\n"
         "  hardlook similarity analyse coco80 --out analysis\n\n"
         "  hardlook similarity measures"
     ),
 )
-labels_app = typer.Typer(
-    no_args_is_help=True, rich_markup_mode="rich", help="Label sets: list, show, compare and map them."
-)
+labels_app = App(no_args_is_help=True, help="Label sets: list, show, compare and map them.")
 
 _Labels = Annotated[str, typer.Argument(help="A name from `hardlook labels list`, or a file of labels.")]
 _Variant = Annotated[str, typer.Option("--variant", help="Senses of a shipped set: corrected or published.")]
@@ -76,8 +74,7 @@ def make(
 ) -> None:
     """Make the similarity matrix of a label set; without --out, show its summary and the most similar pairs.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook similarity ade150 --measure wup --variant published --out S.csv
 
       hardlook similarity my-labels.csv --measure word2vec --source vectors.bin --out S.npy
@@ -160,8 +157,7 @@ def analyse(
 ) -> None:
     """Compare measures on a label set: mean, spread, density, heat maps, neighbours, polysemy, agreement.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook similarity analyse coco80 --out analysis
 
       hardlook similarity analyse ade150 --measures path,wup,word2vec --source word2vec=vectors.bin --neighbours palm
@@ -195,8 +191,7 @@ def analyse(
 def measures(as_json: arguments.Json = False) -> None:
     """List the measures: their definitions and requirements, and which are available.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook similarity measures
     """
     from rich.console import Console
@@ -220,8 +215,7 @@ def measures(as_json: arguments.Json = False) -> None:
 def list_sets(as_json: arguments.Json = False) -> None:
     """List the label sets that ship with hardlook.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook labels list
     """
     from hardlook.similarity.label_sets import list_label_sets
@@ -241,8 +235,7 @@ def list_sets(as_json: arguments.Json = False) -> None:
 def show(labels: _Labels, variant: _Variant = "corrected", as_json: arguments.Json = False) -> None:
     """Show the labels of a set with their senses and glosses.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook labels show coco133
 
       hardlook labels show ade150 --variant published --json
@@ -267,8 +260,7 @@ def show(labels: _Labels, variant: _Variant = "corrected", as_json: arguments.Js
 def differences(labels: Annotated[str, typer.Argument(help="A shipped set.")], as_json: arguments.Json = False) -> None:
     """Show where the corrected senses differ from the published ones, and why.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook labels differences ade150
     """
     from hardlook.similarity.label_sets import find_differences
@@ -295,8 +287,7 @@ def map_names(
 ) -> None:
     """Find the senses of a new vocabulary: asks on a terminal, else writes a table to edit. Nothing is guessed.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook labels map names.txt --out labels.csv
 
       hardlook labels map objectInfo847.txt --out ade847.csv --no-ask

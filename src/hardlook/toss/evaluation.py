@@ -13,15 +13,21 @@ import cv2
 import numpy as np
 
 from hardlook.data import rle
+from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.models.one_shot.support_voting import segment_with_supports
-from hardlook.models.roles import Mask
+from hardlook.models.roles import Mask, PairContext
 from hardlook.toss.pairs import OneShotPair
 
 SLICES = (
     Column("tier", "int", "1 query complexity, 2 support cognizance, 3 generalisation, 0 the fixed pairs", "slice"),
-    Column("fold", "int", "the fold whose test classes these are; -1 in tier 3", "slice"),
+    Column(
+        "fold",
+        "int",
+        "the fold whose test classes these are; in tier 3 the fold of the model, -1 if it has none",
+        "slice",
+    ),
     Column("split", "text", "the query's partition in tier 1, the level in tier 2, else empty", "slice"),
     Column("class", "text", "the class to find", "slice"),
     Column("shots", "int", "how many supports", "slice"),
@@ -68,8 +74,18 @@ def predict_masks(units: Sequence[Unit], model: Any) -> list[Mask]:
     pairs = [unit.payload for unit in units]
     if model is None:
         return [pair.predicted for pair in pairs]
-    ids = [unit.id for unit in units]
-    return segment_with_supports(model, [pair.image for pair in pairs], [pair.support for pair in pairs], ids)
+    ids, contexts = [unit.id for unit in units], [make_context(pair) for pair in pairs]
+    queries, supports = [pair.image for pair in pairs], [pair.support for pair in pairs]
+    return segment_with_supports(model, queries, supports, ids, contexts)
+
+
+def make_context(pair: OneShotPair) -> PairContext:
+    """What the model may know of a pair; the class is that of the support, which in L4 is not the query's."""
+    settings, fold = pair.settings, int(pair.slices["fold"])
+    source, support = settings.source, pair.supports[0]
+    name = source.class_of(support) if pair.content == "as it is" else None
+    number = parse_numbered_token(support)[0] if name and "fss" not in source.paths() else None
+    return PairContext(fold if fold >= 0 else None, number, name, settings.training_classes)
 
 
 def make_record(unit: Unit, mask: Mask, slices: Sequence[Column]) -> Record:

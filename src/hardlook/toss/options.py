@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from pathlib import Path
+from typing import Any, Literal
 
-from pydantic import ValidationInfo, field_validator
+from pydantic import ValidationInfo, field_validator, model_validator
 
 from hardlook.harness.options import BenchmarkOptions, option, read_reading
 from hardlook.harness.scorecard import Reading
@@ -70,6 +71,9 @@ class OneShotOptions(BenchmarkOptions):
     labels: str | None = option(
         None, "A file of class names, the first for 1, for --data images=DIR --data masks=DIR.", changes="units"
     )
+    folds: tuple[int, ...] | None = option(
+        None, "Which folds, such as 0-3 or 0,2 (default: all that there are).", changes="units"
+    )
     subset: Literal["all", "available"] = option(
         "all",
         "all refuses pairs whose images are missing; available leaves them out and marks every score.",
@@ -83,6 +87,16 @@ class OneShotOptions(BenchmarkOptions):
     level: float = option(0.95, "Confidence level of the intervals.", changes="scores", gt=0, lt=1)
     interval: Method = option("jackknife", "Interval: jackknife, percentile or bca.", changes="scores")
 
+    @field_validator("folds", mode="before")
+    @classmethod
+    def _expand_folds(cls, value: object) -> object:
+        return None if value is None else _expand_ranges(value)
+
+    @field_validator("folds")
+    @classmethod
+    def _check_folds(cls, value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
+        return None if value is None else _check_numbers(value, info)
+
     @property
     def void_ignored(self) -> bool:
         """Whether pixels that the truth leaves open count for nothing."""
@@ -95,8 +109,11 @@ class TossOptions(OneShotOptions):
     tiers: tuple[int, ...] = option(
         (1, 2, 3), "Which tiers: 1 query complexity, 2 support cognizance, 3 generalisation.", changes="units"
     )
-    folds: tuple[int, ...] | None = option(
-        None, "Which folds, such as 0-3 or 0,2 (default: all that there are).", changes="units"
+    per_fold: bool = option(
+        False,
+        "Answer tier 3 once for each fold, as models that are trained per fold do (default: where --folds names one "
+        "fold, where --model-arg has {fold}, and where --pred holds tier3-fold0-00001.png).",
+        changes="units",
     )
     fixed: bool = option(False, "Run the fixed pairs of PASCAL-5i or COCO-20i instead of the tiers.", changes="units")
     shots: tuple[int, ...] = option(
@@ -136,30 +153,50 @@ class TossOptions(OneShotOptions):
         """The encoder that separates L2 from L3, if any."""
         return AuxiliaryModel(self.encoder, self.encoder_args) if self.encoder else None
 
-    @field_validator("tiers", "folds", "shots", mode="before")
+    @model_validator(mode="before")
     @classmethod
-    def _expand_ranges(cls, value: object) -> object:
-        """`0-3` is 0, 1, 2, 3."""
-        if value is None:
-            return None
-        parts = value if isinstance(value, list | tuple) else str(value).split(",")
-        numbers: list[object] = []
-        for part in parts:
-            ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", str(part))
-            numbers += range(int(ends[1]), int(ends[2]) + 1) if ends else [part]
-        return tuple(numbers)
+    def _choose_per_fold(cls, given: Any) -> Any:
+        """A run of one fold has the model of that fold, and stored masks say by their names whose they are."""
+        if not isinstance(given, dict) or given.get("per_fold") is not None:
+            return given
+        if given.get("pred") is not None:
+            return {**given, "per_fold": any(Path(given["pred"]).glob("tier3-fold*.png"))}
+        folds = None if given.get("folds") is None else _expand_ranges(given["folds"])
+        return {**given, "per_fold": folds is not None and len(folds) == 1}
 
-    @field_validator("tiers", "folds", "shots")
+    @field_validator("tiers", "shots", mode="before")
     @classmethod
-    def _check_numbers(cls, value: tuple[int, ...] | None, info: ValidationInfo) -> tuple[int, ...] | None:
-        allowed, remedy = {
-            "tiers": (range(1, 4), "there are tiers 1, 2 and 3"),
-            "folds": (range(1000), "folds count from 0"),
-            "shots": (range(1, 101), "from 1 to 100 supports"),
-        }[str(info.field_name)]
-        if value is not None and (not value or len(set(value)) < len(value) or not set(value) <= set(allowed)):
-            raise ValueError(f"{remedy}, each once")
-        return value
+    def _expand(cls, value: object) -> object:
+        return _expand_ranges(value)
+
+    @field_validator("tiers", "shots")
+    @classmethod
+    def _check(cls, value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+        return _check_numbers(value, info)
+
+
+def _expand_ranges(value: object) -> tuple[object, ...]:
+    """The numbers of an option as a tuple.
+
+    >>> _expand_ranges("0-2,5")
+    (0, 1, 2, '5')
+    """
+    numbers: list[object] = []
+    for part in value if isinstance(value, list | tuple) else str(value).split(","):
+        ends = re.fullmatch(r"\s*(\d+)\s*-\s*(\d+)\s*", str(part))
+        numbers += range(int(ends[1]), int(ends[2]) + 1) if ends else [part]
+    return tuple(numbers)
+
+
+def _check_numbers(value: tuple[int, ...], info: ValidationInfo) -> tuple[int, ...]:
+    allowed, remedy = {
+        "tiers": (range(1, 4), "there are tiers 1, 2 and 3"),
+        "folds": (range(1000), "folds count from 0"),
+        "shots": (range(1, 101), "from 1 to 100 supports"),
+    }[str(info.field_name)]
+    if not value or len(set(value)) < len(value) or not set(value) <= set(allowed):
+        raise ValueError(f"{remedy}, each once")
+    return value
 
 
 def _get_reading(options: OneShotOptions, name: str) -> Reading:

@@ -37,7 +37,10 @@ Labels = Mapping[str, str | int | float | bool]
 
 @dataclass(frozen=True)
 class PairSettings:
-    """What all pairs of a list share; `size` 0 leaves images as they are, `key` names the source in caches."""
+    """What all pairs of a list share; `size` 0 leaves images as they are, `key` names the source in caches.
+
+    `training_classes` are those of the fold's model, None where they are not known.
+    """
 
     source: ClassMaskSource
     key: str
@@ -48,6 +51,7 @@ class PairSettings:
     predictions: Path | None = None
     saliency: AuxiliaryModel | None = None
     encoder: AuxiliaryModel | None = None
+    training_classes: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

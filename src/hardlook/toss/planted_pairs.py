@@ -124,6 +124,15 @@ def make_planted_world(options: OneShotOptions) -> PlantedWorld:
     return PlantedWorld(seed=options.seed, count=options.scenes)
 
 
+def list_tested_concepts() -> tuple[tuple[str, ...], ...]:
+    """The concepts of each fold; those of tier 3 are in none.
+
+    >>> list_tested_concepts()[1]
+    ('house', 'barn', 'apple', 'pear')
+    """
+    return split_into_folds([label.name for label in CONCEPTS[: len(CONCEPTS) - GENERAL_CLASSES]], FOLDS)
+
+
 def list_planted_pairs(
     options: OneShotOptions, tiers: Sequence[int], folds: Sequence[int] | None, *, fixed: bool
 ) -> list[tuple[str, tuple[Pair, ...]]]:
@@ -144,16 +153,18 @@ def _make_lists(world: PlantedWorld) -> tuple[tuple[str, tuple[Pair, ...]], ...]
     classes = {token: source.class_of(token) for token in partitions}
     members = group_members(partitions, classes)
     tokens = {name: [token for token in partitions if classes[token] == name] for name in source.classes}
-    seen = source.classes[: len(source.classes) - GENERAL_CLASSES]
+    folds = list_tested_concepts()
     lists: dict[str, list[Pair]] = {}
-    for fold, names in enumerate(split_into_folds(seen, FOLDS)):
+    for fold, names in enumerate(folds):
         for split in SPLITS:
             cells = build_query_complexity(members, names, split, seed=world.seed)
             lists[f"tier1/fold{fold}/{split}"] = [Pair(*pair, 1, fold, split) for cell in cells for pair in cell.pairs]
         lists[f"tier2/fold{fold}"] = _make_tier_2(tokens, names, fold, world)
         drawn = draw_random_pairs(tokens, names, seed=world.seed, most=MAX_FIXED)
         lists[f"fixed/fold{fold}"] = [Pair(*pair, 0, fold) for pair in drawn]
-    general = {name: {token: salience[token] for token in tokens[name]} for name in source.classes[len(seen) :]}
+    general = {
+        name: {token: salience[token] for token in tokens[name]} for name in source.classes[sum(map(len, folds)) :]
+    }
     built = build_generalisation(general, (), seed=world.seed)
     lists["tier3"] = [Pair(*pair, 3, -1) for pairs in built.values() for pair in pairs]
     return tuple(

@@ -326,7 +326,7 @@ def build_level_table(scorecard: Scorecard) -> Table:
 
 
 def build_general_table(scorecard: Scorecard) -> Table:
-    """Tier 3: the one model that ran, and the published models of each fold."""
+    """Tier 3: the models of the folds, or the one model that ran, and the published models of each fold."""
     return _build_published_table(scorecard, "Tier 3", [("GS", "gs", {}, read_numbers().tier_3)])
 
 

@@ -202,10 +202,7 @@ def _score_shots(
     if (tier2 := chosen & sums.where(tier=COGNIZANCE)).any():
         scores += _score_support_cognizance(sums, totals, tier2, reading, where)
     if (tier3 := chosen & sums.where(tier=GENERAL)).any():
-        one_model = class_ious(sums, totals, tier3)[1][:, None]
-        scores.append(NamedScore("gs", where, generalization_score(one_model), tier3))
-        scores += _score_means(sums, totals, tier3, {**where, "tier": "3"})
-        scores += score_classes("iou", sums, totals, tier3, {**where, "tier": "3"})
+        scores += _score_generalisation(sums, totals, tier3, where)
     order = ("lca", "hca", "scs", "gs")
     return sorted(
         scores,
@@ -277,6 +274,22 @@ def _score_support_cognizance(
         scores += _score_means(sums, totals, here, at) + score_folds("miou", sums, totals, here, at)
         scores += score_classes("iou", sums, totals, here, at)
     return headline + scores
+
+
+def _score_generalisation(sums: PixelSums, totals: Totals, tier: Chosen, where: Mapping[str, str]) -> list[NamedScore]:
+    """GS of all folds' models and of each, and the classes; fold -1 is one model without a fold."""
+    folds = {fold: tier & sums.where(fold=fold) for fold in sums.values_of("fold", tier)}
+    ious = {fold: class_ious(sums, totals, cells) for fold, cells in folds.items()}
+    gs = {fold: generalization_score(values[:, None]) for fold, (_, values) in ious.items()}
+    at = {**where, "tier": "3"}
+    scores = [NamedScore("gs", where, mean_defined(list(gs.values())), tier)]
+    scores += [NamedScore("gs", {**where, "fold": str(fold)}, gs[fold], folds[fold]) for fold in folds if fold >= 0]
+    scores += _score_means(sums, totals, tier, at)
+    for name in sums.values_of("class", tier):
+        own = [values[:, names.index(name)] for names, values in ious.values() if name in names]
+        cells = tier & sums.where(**{"class": name})
+        scores.append(NamedScore("iou", {**at, "class": name}, mean_defined(own), cells))
+    return scores
 
 
 def _group_levels(sums: PixelSums, chosen: Chosen, reading: str) -> list[tuple[str, ...]]:

@@ -23,6 +23,7 @@ from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit, UnitList
 from hardlook.harness.scorecard import LeftOut
 from hardlook.randomness import generator
+from hardlook.toss.folds import list_folds
 from hardlook.toss.options import COMPLEXITY, GENERAL, TossOptions
 from hardlook.toss.pair_lists import EXAMPLES, OpenedList, list_pair_sources, open_lists
 from hardlook.toss.pairs import Labels, OneShotPair, SupportContent, add_salient_mask, add_similarity, read_pair
@@ -41,9 +42,14 @@ def list_sources(options: TossOptions) -> Mapping[str, Path | str]:
     return sources
 
 
+def list_run_folds(options: TossOptions) -> list[int]:
+    """The folds of these options."""
+    return list_folds(options, options.tiers, fixed=options.fixed)
+
+
 def list_units(options: TossOptions) -> UnitList:
     """One unit per pair and number of shots, by fold, class and query image."""
-    opened = open_lists(options, options.tiers, options.folds, fixed=options.fixed)
+    opened = open_lists(options, options.tiers, fixed=options.fixed, per_fold=options.per_fold)
     pairs = [pair for listed in opened.lists for pair in listed.pairs]
     if options.saliency and not any(pair.tier == COMPLEXITY for pair in pairs):
         raise OptionError("--saliency is used in tier 1 alone, and no pair is of it", remedy="omit it, or run tier 1")
@@ -134,8 +140,10 @@ def _make_units(
     for shots in options.shots:
         for pair in listed.pairs:
             name, class_name = unit_id(pair, 1), class_of(pair.query)
+            # The models of all folds get the same further supports.
+            drawn_for = unit_id(replace(pair, fold=-1), 1) if pair.tier == GENERAL else name
             tokens = (pair.query, pair.support, shots, pools.get((settings.key, class_of(pair.support)), ()))
-            supports = draw_supports(*tokens, image_of=image_of, seed=options.seed, pair=name)
+            supports = draw_supports(*tokens, image_of=image_of, seed=options.seed, pair=drawn_for)
             if supports is None:
                 without[shots].append(name)
                 continue

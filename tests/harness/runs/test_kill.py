@@ -1,12 +1,10 @@
-"""kill -9 at random moments, then resume: the same records and scores as an undisturbed run."""
+"""Orphaned workers, folders in use, Ctrl-C and signals; `test_kill_campaign.py` kills runs and resumes them."""
 
 import os
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from command_server import hardlook_command
 from small_runs import all_records, scores_text
@@ -42,22 +40,6 @@ def undisturbed(tmp_path_factory):
     out = tmp_path_factory.mktemp("undisturbed")
     finish(out)
     return out
-
-
-@pytest.mark.parametrize("engine", [("--engine", "inline"), ("--engine", "processes")])
-def test_killed_and_resumed_equals_undisturbed(tmp_path, undisturbed, engine):
-    kills = int(os.environ.get("HARDLOOK_KILLS", "3"))
-    rng = np.random.default_rng(len(engine[1]))
-    for _ in range(kills):
-        process = start(tmp_path, *engine)
-        time.sleep(rng.uniform(0.2, 2.0))
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
-    finish(tmp_path, *engine)
-    together = all_records(tmp_path)
-    assert together["unit"].n_unique() == SCENES
-    assert together.unique(maintain_order=True).equals(all_records(undisturbed))
-    assert scores_text(tmp_path) == scores_text(undisturbed)
 
 
 @needs_proc

@@ -18,6 +18,7 @@ from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.progress import NoProgress
 from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.sessions import claim_run
+from hardlook.harness.scorecard import UnitCounts
 from hardlook.world.layouts import write_world
 
 TROUBLED = "troubled_segmenters:"
@@ -174,6 +175,24 @@ def test_a_failed_unit_in_one_shard_does_not_hold_up_the_run(tmp_path):
     last = small_run(tmp_path, shard=(2, 2), **model)
     assert last.scored.scorecard.units.failed == 1
     assert last.scored.scorecard.units.scored == 11
+
+
+def test_shards_of_different_counts_may_overlap_and_no_unit_counts_twice(tmp_path):
+    small_run(tmp_path / "whole", batch_size=1)
+    out, other = tmp_path / "run", tmp_path / "other"
+    assert small_run(out, batch_size=1, shard=(1, 2)).progress.answered == 6
+    # One after the other: what is answered is not answered again.
+    after = small_run(out, batch_size=1, shard=(3, 4)).progress
+    assert (after.answered, after.before) == (0, 3)
+    # At the same time, as if neither had seen the other: both write records of the same units.
+    assert small_run(other, batch_size=1, shard=(1, 4)).progress.answered == 3
+    for part in RunFolder(other).records_path.iterdir():
+        shutil.copy(part, RunFolder(out).records_path)
+    last = small_run(out, batch_size=1, shard=(2, 2))
+    assert len(all_records(out)) == 12 + 3
+    assert last.scored.scorecard.units == UnitCounts(planned=12, scored=12, failed=0)
+    assert not last.scored.scorecard.left_out
+    assert scores_text(out) == scores_text(tmp_path / "whole")
 
 
 def test_when_every_unit_fails_the_error_says_so_and_the_failures_are_kept(tmp_path):

@@ -18,10 +18,10 @@ from watched_processes import alive, wait_until, workers
 
 from hardlook.errors import ModelError, RunError
 from hardlook.harness.runs import engines, ray_cluster
+from hardlook.harness.runs.batches import make_batches
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Outcome, build_worker, fail_batch
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.plan import make_batches
 
 TROUBLE = "misbehaving_segmenters:"
 

@@ -33,12 +33,14 @@ class SmallRay:
         self.deadly, self.initialised, self.leaving, self.problem = dict(deadly or {}), initialised, leaving, problem
         self.resources, self.one_by_one = resources or {"CPU": 2.0}, one_by_one
         self.batches, self.actors, self.calls, self.asked, self.left = [], 0, [], {}, 0
+        self.init_options = {}
 
     def is_initialized(self):
         return self.initialised
 
     def init(self, **options):
         self.calls.append("init")
+        self.init_options = options
 
     def shutdown(self):
         self.calls.append("shutdown")
@@ -175,6 +177,24 @@ def test_a_cluster_is_ended_by_whoever_started_it(monkeypatch, initialised, call
     ray = SmallRay(initialised=initialised)
     assert evaluate(monkeypatch, ray) == ("abcd", "")
     assert ray.calls == calls
+
+
+@pytest.mark.parametrize(
+    ("given", "variable", "used"),
+    [
+        ("", "", "local"),
+        ("10.0.0.1:6379", "", "10.0.0.1:6379"),
+        ("", "auto", "auto"),
+        ("10.0.0.1:6379", "auto", "10.0.0.1:6379"),
+    ],
+)
+def test_a_cluster_is_joined_only_where_an_address_names_it(monkeypatch, given, variable, used):
+    """Without an address Ray would look for a cluster on this machine, and refuse a number of processors for it."""
+    monkeypatch.setenv("RAY_ADDRESS", variable)
+    ray = SmallRay()
+    evaluate(monkeypatch, ray, workers=2, address=given)
+    assert ray.init_options["address"] == used
+    assert ray.init_options.get("num_cpus") == (2 if used == "local" else None)
 
 
 def test_a_worker_that_no_node_can_hold_is_refused(monkeypatch):

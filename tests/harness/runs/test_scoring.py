@@ -18,4 +18,4 @@ def test_of_several_unknown_readings_the_first_by_name_is_refused_with_those_the
     check_readings(benchmark, benchmark.options(reading={"unmatched": "released"}))
     with pytest.raises(OptionError, match="--reading fast: open-ap has no such reading") as caught:
         check_readings(benchmark, benchmark.options(reading={"slow": "1", "fast": "1", "unmatched": "released"}))
-    assert caught.value.remedy == "it has: unmatched"
+    assert caught.value.remedy == "it has: protocol, unmatched"

@@ -13,7 +13,13 @@ from small_runs import all_records, scores_text, small_run
 from hardlook.errors import HardlookError, RunError
 from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.record_store import list_parts, write_part
+from hardlook.harness.runs.record_store import (
+    has_checksum,
+    list_parts,
+    read_failures_table,
+    write_failures,
+    write_part,
+)
 from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.verification import repair_run, verify_run
 from hardlook.harness.scorecard import read_scores
@@ -94,6 +100,7 @@ def test_a_changed_bit_in_a_run_without_checksums_is_an_error_or_no_traceback(ru
         file.write_text(json.dumps(parse_checked_json(file.read_text()), indent=1))
     for number, part in enumerate(list_parts(run.records_path)):
         part.rename(part.with_name(f"part-{number}.parquet"))
+    pl.read_parquet(run.failures_path).write_parquet(run.failures_path)
     state = verify_run(run)
     assert not state.problems and state.unchecked == state.files - len(list_parts(run.failure_parts_path))
     before = {file: file.read_bytes() for file in list_files(run)}
@@ -122,6 +129,32 @@ def test_repair_sets_the_damaged_file_aside_and_restores_the_run(run, sound, whi
     assert all_records(run.path).equals(all_records(sound))
     assert scores_text(run.path) == scores_text(sound)
     assert len(run.read_manifest()["sessions"]) == (3 if which in ("records", "failures") else 2)
+
+
+def test_a_changed_row_of_the_table_of_failures_is_damage_and_an_earlier_table_is_none(run):
+    table = pl.read_parquet(run.failures_path)
+    assert len(table) == 2 and has_checksum(run.failures_path)
+    changed = table.with_columns(error=pl.lit("nothing to see here"))
+    changed.write_parquet(run.failures_path, metadata=pl.read_parquet_metadata(run.failures_path))
+    assert [problem.file for problem in verify_run(run).problems] == [run.failures_path]
+    assert "do not have its checksum" in verify_run(run).problems[0].what
+    # As 0.1.0 wrote it, or a copy of an earlier one: no damage, and said to be out of date.
+    changed.write_parquet(run.failures_path)
+    assert not has_checksum(run.failures_path)
+    assert not verify_run(run).problems and any(
+        "does not list the failed units" in note for note in verify_run(run).notes
+    )
+    write_failures(run, run.read_manifest()["answers"]["fingerprint"])
+    assert verify_run(run).notes == () and pl.read_parquet(run.failures_path).equals(table)
+
+
+def test_a_changed_bit_of_the_table_of_failures_is_noticed_or_changes_no_row(run):
+    rng, table = np.random.default_rng(1), pl.read_parquet(run.failures_path)
+    content = run.failures_path.read_bytes()
+    for _ in range(40):
+        flip(run.failures_path, rng)
+        assert verify_run(run).problems or read_failures_table(run).equals(table)
+        run.failures_path.write_bytes(content)
 
 
 def test_repair_says_that_a_damaged_run_json_needs_the_run_again(run):

@@ -30,7 +30,7 @@ BENCHMARK = find_benchmark("open-ap")
 
 FAULTS = {"sibling": 0.3, "stranger": 0.1, "ragged": 0.5, "missed": 0.1}
 
-STATS = ("ap", "ap50", "ap75", "aps", "apm")
+STATS = ("ap", "ap50", "ap75", "aps", "apm", "apl", "ar1", "ar10", "ar", "ars", "arm", "arl")
 
 SCENES = 24
 
@@ -73,9 +73,9 @@ def test_a_model_over_a_world_on_disk_gets_pycocotools_scores(tmp_path, world, r
     truth = json.loads((world / "instances.json").read_text())
     rows = [{key: row[key] for key in row if key != ("bbox" if iou == "segm" else "segmentation")} for row in results]
     theirs = pycocotools_evaluation(truth, rows, iou).stats
-    for name, value in zip(STATS, theirs, strict=False):
-        assert card.get(name).value == pytest.approx(value, abs=1e-9), name
-    assert card.get("ar").value == pytest.approx(theirs[8], abs=1e-9)
+    # pycocotools writes -1 where there is no object of a size.
+    for name, value in zip(STATS, np.where(theirs == -1, np.nan, theirs), strict=True):
+        assert card.get(name).value == pytest.approx(value, abs=1e-9, nan_ok=True), name
     (tmp_path / "results.json").write_text(json.dumps(results))
     given = {"gt": world / "instances.json", "pred": tmp_path / "results.json", "resamples": 0, "iou": iou}
     stored = launch("open-ap", out=tmp_path / "stored", given=given).scored.scorecard
@@ -104,8 +104,13 @@ def test_scores_equal_the_streaming_metric(rehearsal):
     summary = metric.compute().summary()
     card = BENCHMARK.score(records, rehearsal.options)
     for prefix, kind in (("", "vanilla"), ("dagger-", "dagger"), ("open-", "open")):
-        for name, figure in (("ap", "AP"), ("ap50", "AP50"), ("aps", "APs"), ("ar", "AR")):
-            assert card.get(prefix + name).value == pytest.approx(summary[kind][figure])
+        for name, figure in (("ap", "AP"), ("ap50", "AP50"), ("aps", "APs"), ("ar", "AR"), ("ar1", "AR1"),
+                             ("ar10", "AR10"), ("ars", "ARs"), ("arm", "ARm"), ("arl", "ARl")):  # fmt: skip
+            assert card.get(prefix + name).value == pytest.approx(summary[kind][figure], nan_ok=True)
+        for name, figure in (("ap", "AP"), ("ap50", "AP50"), ("ar", "AR")):
+            values = getattr(metric.compute(), kind).per_class(figure)
+            for label in np.flatnonzero(~np.isnan(values)):
+                assert card.get(prefix + name, **{"class": names[label]}).value == pytest.approx(values[label])
     assert card.get("open-ap", measure="path").value == pytest.approx(summary["open"]["AP"])
 
 
@@ -232,6 +237,16 @@ def test_the_report_shows_classes_measures_confusions_and_slices(rehearsal):
     assert [section.title for section in sections] == [
         "Gain from similarity", "Classes", "Similarity measures", "Confusions", "Slices",
     ]  # fmt: skip
+    card = BENCHMARK.score(records, rehearsal.options)
+    tables = {block.title: block for section in sections for block in section.blocks if type(block).__name__ == "Table"}
+    figures = {row[0]: row[1:] for row in tables["AP and AR"].rows}
+    for title, name in (("AR1", "ar1"), ("AR10", "ar10"), ("ARs", "ars")):
+        assert figures[title] == tuple(card.get(f"{kind}{name}").value for kind in ("", "dagger-", "open-"))
+    table = tables["AP50 and AR of each class"]
+    assert table.columns == ("class", "vanilla AP50", "dagger AP50", "open AP50", "vanilla AR", "dagger AR", "open AR")
+    assert len(table.rows) == len(tables["Each class"].rows)
+    name, *values = table.rows[0]
+    assert values[-1] == card.get("open-ar", **{"class": name}).value
 
 
 def test_pictures_show_objects_and_scored_detections():

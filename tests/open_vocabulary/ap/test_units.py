@@ -122,3 +122,23 @@ def test_cocos_names_find_their_senses_and_its_base_and_novel_classes(tmp_path):
     assert card.get("ap", classes="base", setting="generalised").value == 0
     assert 0 < card.get("open-ap", classes="base", setting="generalised").value < 0.2
     assert np.isnan(card.get("open-ap", classes="novel", setting="generalised").value)
+
+
+def test_detectron2s_folder_is_read_as_its_results_file(tmp_path):
+    row = {"image_id": 5, "category_id": 2, "score": 0.5, "bbox": [0, 0, 4, 4], "keypoints": [1.0, 2.0, 0.3]}
+    given = write(tmp_path, results=[row])
+    folder = tmp_path / "inference"
+    folder.mkdir()
+    (folder / "coco_instances_results.json").write_text(json.dumps([row]))
+    (folder / "instances_predictions.pth").write_bytes(b"never read")
+    cards = [
+        launch("open-ap", out=tmp_path / name, given={**given, "pred": pred, "resamples": 0}).scored.scorecard
+        for name, pred in (("file", given["pred"]), ("folder", folder))
+    ]
+    assert str(cards[0].scores) == str(cards[1].scores)
+    assert cards[1].get("open-ap").value > 0
+    options = OpenApOptions(**{**given, "pred": folder})
+    assert list_sources(options)["pred"] == folder / "coco_instances_results.json"
+    (folder / "coco_instances_results.json").unlink()
+    with pytest.raises(DataError, match="is pickled, which can run code, and is not read"):
+        list_units(options)

@@ -1,9 +1,12 @@
+import json
 import re
 
 import numpy as np
 import pytest
 
+from hardlook.data import rle
 from hardlook.errors import DataError, OptionError
+from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.miou.options import OpenMiouOptions, SemanticOptions
 from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
 
@@ -142,3 +145,73 @@ def test_numbers_of_predictions_that_are_no_label_are_named(tmp_path, stored, op
         prepare_unit(unit)
     assert caught.value.unit == "a" and caught.value.file.endswith("pred/a.npy")
     assert "--pred-numbering" in caught.value.remedy
+
+
+def write_detectron2(folder, *, images=3, numbers=(0, 1, 2)):
+    """Truth, predictions as label maps, and the same as detectron2's file in `inference`; the options of both runs."""
+    rng = np.random.default_rng(4)
+    (folder / "labels.csv").write_text("id,name,synset\n0,cat,cat.n.01\n1,dog,dog.n.01\n2,car,car.n.01\n")
+    rows = []
+    for name in ("gt", "pred", "inference"):
+        (folder / name).mkdir()
+    for image in range(images):
+        truth, predicted = np.array(numbers)[rng.integers(0, len(numbers), (2, 6, 5))]
+        np.save(folder / "gt" / f"{image}.npy", truth)
+        np.save(folder / "pred" / f"{image}.npy", predicted)
+        for number in np.unique(predicted).tolist():
+            mask = rle.encode(predicted == number)
+            rows.append({"file_name": f"datasets/val/{image}.jpg", "category_id": number, "segmentation": mask})
+    (folder / "inference" / "sem_seg_predictions.json").write_text(json.dumps(rows))
+    (folder / "inference" / "sem_seg_evaluation.pth").write_bytes(b"never read")
+    given = {"gt": folder / "gt", "labels": str(folder / "labels.csv"), "resamples": 0}
+    return rows, given
+
+
+@pytest.mark.parametrize("benchmark", ["open-miou", "closed-miou"])
+@pytest.mark.parametrize("place", ["inference", "inference/sem_seg_predictions.json"])
+def test_detectron2s_masks_score_as_label_maps_do(tmp_path, benchmark, place):
+    _, given = write_detectron2(tmp_path)
+    maps = launch(benchmark, out=tmp_path / "maps", given={**given, "pred": tmp_path / "pred"}).scored.scorecard
+    masks = launch(benchmark, out=tmp_path / "masks", given={**given, "pred": tmp_path / place}).scored.scorecard
+    assert masks.scores == maps.scores
+    assert masks.units.scored == 3
+    sources = list_sources(OpenMiouOptions(**given, pred=tmp_path / place))
+    assert sources["pred"] == tmp_path / "inference" / "sem_seg_predictions.json"
+
+
+def test_detectron2s_numbers_follow_the_numbering(tmp_path):
+    _, given = write_detectron2(tmp_path, numbers=(1, 2, 3))
+    options = OpenMiouOptions(**given, pred=tmp_path / "inference", numbering="one-based")
+    unit = prepare_unit(list_units(options)[0])
+    assert np.array_equal(unit.payload.predicted_map, np.load(tmp_path / "pred" / "0.npy") - 1)
+    assert unit.payload.predicted_labels == ("cat", "dog", "car")
+
+
+def test_an_image_without_masks_fails_and_images_without_truth_are_listed(tmp_path):
+    rows, given = write_detectron2(tmp_path)
+    file = tmp_path / "inference" / "sem_seg_predictions.json"
+    file.write_text(json.dumps([row for row in rows if "1.jpg" not in row["file_name"]]))
+    options = SemanticOptions(**given, pred=file)
+    units = list_units(options)
+    prepare_unit(units[0])
+    with pytest.raises(DataError, match="no prediction for this image") as caught:
+        prepare_unit(units[1])
+    assert (caught.value.unit, caught.value.file) == ("1", str(file))
+    file.write_text(json.dumps([{**rows[0], "file_name": "stray.jpg"}]))
+    with pytest.raises(DataError, match="1 predictions have no truth: stray"):
+        list_units(options)
+
+
+def test_masks_of_another_size_fail_their_unit(tmp_path):
+    rows, given = write_detectron2(tmp_path, images=1)
+    file = tmp_path / "inference" / "sem_seg_predictions.json"
+    file.write_text(json.dumps([{**rows[0], "segmentation": rle.encode(np.ones((5, 6), bool))}]))
+    with pytest.raises(DataError, match="the prediction has 6x5 pixels"):
+        prepare_unit(list_units(SemanticOptions(**given, pred=file))[0])
+
+
+def test_a_folder_with_masks_and_maps_is_ambiguous(tmp_path):
+    _, given = write_detectron2(tmp_path)
+    np.save(tmp_path / "inference" / "0.npy", np.zeros((6, 5), int))
+    with pytest.raises(DataError, match=r"has sem_seg_predictions\.json and label maps, such as 0\.npy"):
+        list_units(SemanticOptions(**given, pred=tmp_path / "inference"))

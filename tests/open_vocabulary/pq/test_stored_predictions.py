@@ -212,7 +212,9 @@ def test_truth_without_categories_or_prediction_is_refused(hardlook, tmp_path):
     write_pets(tmp_path)
     answer = hardlook("run", "open-pq", "--gt", tmp_path / "gt.json", "--out", tmp_path / "run")
     assert (answer.code, "--gt and --pred go together" in answer.err) == (1, True)
-    answer = hardlook("run", "open-pq", "--data", f"panoptic={tmp_path}", "--out", tmp_path / "run")
+    answer = hardlook(
+        "run", "open-pq", "--model", "planted-panoptic", "--data", f"panoptic={tmp_path}", "--out", tmp_path / "run"
+    )
     assert (answer.code, "no reader for this data" in answer.err) == (1, True)
     edit(tmp_path / "gt.json", lambda d: d.pop("categories"))
     answer = hardlook(*words_of(tmp_path))
@@ -239,3 +241,22 @@ def test_labels_must_have_the_words_and_their_kind(hardlook, tmp_path):
     assert answer.code == 1
     assert "categories that coco133 does not have: snark" in answer.err
     assert "things here and stuff in coco133, or the other way: cat" in answer.err
+
+
+def test_detectron2s_output_folder_is_read_as_it_is(hardlook, tmp_path):
+    write_pets(tmp_path, {1: Drawn([[6, 6], [5, 5]], {5: 2, 6: 3}), 2: Drawn([[6, 6], [5, 5]], {5: 1, 6: 3})})
+    assert hardlook(*words_of(tmp_path)).code == 0
+    expected = scores(tmp_path)
+    folder = tmp_path / "inference"
+    (tmp_path / "pred").rename(folder)
+    document = json.loads((tmp_path / "pred.json").read_text())
+    for row in document["annotations"]:
+        row["segments_info"] = [{"id": one["id"], "category_id": one["category_id"]} for one in row["segments_info"]]
+    (folder / "predictions.json").write_text(json.dumps(document))
+    words = ("run", "open-pq", "--gt", tmp_path / "gt.json", "--pred", folder, "--out", tmp_path / "other")
+    assert hardlook(*words).code == 0
+    assert scores(tmp_path / "other" / "scores.json") == expected
+    for png in folder.glob("*.png"):
+        png.unlink()
+    answer = hardlook(*words[:-1], tmp_path / "third")
+    assert (answer.code, "has no PNG" in answer.err, "--pred-masks" in answer.err) == (1, True, True)

@@ -22,7 +22,7 @@ def test_only_the_overlap_is_compared_and_what_is_left_out_is_named():
     ant = hits_run([1, 1, 0, 1, 1], "ant", units=["a", "b", "c", "x", "y"])
     bee = hits_run([0, 1, 1], "bee", units=["a", "b", "c"])
     found = compare_runs([ant, bee], swaps=99)
-    assert found.units.ids == ("a", "b", "c")
+    assert found.units.ids.to_list() == ["a", "b", "c"]
     assert (found.units.same_list, found.units.only) == (False, {"ant": 2, "bee": 0})
     # On a, b and c both have two hits of three; the whole of ant would give four of five.
     assert found.headline[0].first_value == found.headline[0].second_value == pytest.approx(2 / 3)

@@ -1,4 +1,5 @@
 import numpy as np
+import polars as pl
 from compared_runs import Hits, hits_run
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,7 +23,7 @@ quality = st.one_of(st.floats(0, 1), st.just(np.nan))
 
 def of(values, *, higher=True, models=("ant", "bee")):
     values = np.array(values, dtype=float)
-    units = tuple(f"u{place}" for place in range(values.shape[1]))
+    units = pl.Series([f"u{place}" for place in range(values.shape[1])])
     return UnitQualities(Quality("q", "quality", higher), models[: len(values)], units, values)
 
 
@@ -35,6 +36,7 @@ def test_counts_add_up_and_turn_round(rows, higher):
     ahead, behind = list_largest_gains(found, "ant", "bee", 99), list_largest_gains(found, "bee", "ant", 99)
     assert (len(ahead), len(behind)) == (one.first_better, one.second_better)
     assert not set(ahead) & set(behind)
+    assert all(list_largest_gains(found, "ant", "bee", most) == ahead[:most] for most in range(len(rows)))
     gains = dict(zip(found.units, found.gains("ant", "bee"), strict=True))
     assert [gains[unit] for unit in ahead] == sorted((gains[unit] for unit in ahead), reverse=True)
 
@@ -53,7 +55,7 @@ def test_of_several_models_the_widest_units_and_their_best_and_worst_are_shown()
 
 def test_qualities_are_those_of_the_shared_units_in_their_order():
     runs = [hits_run([0.1, 0.2, 0.3], "ant"), hits_run([0.4, 0.5, 0.6], "bee")]
-    found = compute_unit_qualities(runs, ["ant", "bee"], ["unit-002", "unit-000"])
+    found = compute_unit_qualities(runs, ["ant", "bee"], pl.Series(["unit-002", "unit-000"]))
     assert found.values.tolist() == [[0.3, 0.1], [0.6, 0.4]]
 
 

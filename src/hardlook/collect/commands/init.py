@@ -10,6 +10,7 @@ import typer
 from pydantic import ValidationError
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json
 from hardlook.collect.study.settings import ANY_DEVICE, StudySettings, describe_validation_error
 from hardlook.errors import DataError, OptionError
@@ -18,12 +19,11 @@ from hardlook.reading import read_bytes
 if TYPE_CHECKING:
     from hardlook.similarity.label_synsets import UnknownPolicy
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Make a study folder.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook collect init clicks study --data grabcut=GrabCut\n\n"
         "  hardlook collect init review study --data candidates=FOLDER\n\n"
         "  hardlook collect init ratings study --labels voc20 --measures path,wup"
@@ -113,8 +113,7 @@ def clicks(
     Without --data the objects are those of the planted world. An interrupted command can be run again. All other
     settings are in the study's study.json, which may be edited before it is served.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect init clicks study --data grabcut=GrabCut --mode cut-out --mode text --descriptions words.csv
 
       hardlook collect init clicks study --data instances=mine.json --data images=photos --at-most 200 --min-area 900
@@ -188,8 +187,7 @@ def review(
     Two people review each candidate, and it is kept when both accept, as MetaCoCo's images were selected. Without
     --data the candidates are scenes of the planted world, of which every fourth is wrongly described.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect init review study --data candidates=FOLDER
 
       hardlook collect init review study --data candidates=found/manifest.csv --reviewers 3 --at-most 500
@@ -265,8 +263,7 @@ def ratings(
     Pairs and pictures are sampled so that the values of every measure are spread. With --question fit each participant
     sees a pair under one measure only, so N measures need N times as many people as --raters.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect init ratings study
 
       hardlook collect init ratings study --labels coco80 --measures path,wup --pairs 60 --raters 12

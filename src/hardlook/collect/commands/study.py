@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json, print_output
 from hardlook.collect.commands import init
 from hardlook.extras import require
@@ -22,12 +23,11 @@ if TYPE_CHECKING:
     from hardlook.collect.study.folder import Study
     from hardlook.metrics.click_sets import WassersteinReading
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Clicks, reviews and ratings from people: make a study, serve its pages, export the answers.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook collect init clicks study --data grabcut=GrabCut\n\n"
         "  hardlook collect rehearse study\n\n"
         "  hardlook collect serve study\n\n"
@@ -78,8 +78,7 @@ def rehearse(
 
     It shows whether the study works, how quickly the server stores answers, and what an export will look like.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect rehearse study
 
       hardlook collect rehearse study --participants 200 --batches 2 --out rehearsed
@@ -147,8 +146,7 @@ def serve(
     It needs the extra `web`: pip install "hardlook\[web]". Answers go to a SQLite file in the study folder, or to the
     database that is named. Several servers may share one database.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect serve study --open
 
       hardlook collect serve study --port 8080 --public-url https://study.example.org --trusted-proxy 127.0.0.1
@@ -204,8 +202,7 @@ def invite(
     A link opened twice is the same participant. Nothing is stored before a person joins. Set `open_link` to false in
     the study's study.json, so that only people with a link can join.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect invite study --count 50 --base-url https://study.example.org
 
       hardlook collect invite study --days 7 > links.txt
@@ -228,8 +225,7 @@ def status(
 ) -> None:
     """Print the progress of a study: answers by device and display mode, active people, batches still needed.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect status study
 
       hardlook collect status study --code 7K2M9XQ4RTBC
@@ -277,8 +273,7 @@ def export(
     Validity is computed from the masks. Rules are least_inside, least_reaction_ms, most_early_share, most_late_ms,
     most_dropped_batches, least_answers and participants; an empty object excludes no participant.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook collect export study
 
       hardlook collect export study --out collected --mode cut-out --rules rules.json

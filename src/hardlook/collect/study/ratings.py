@@ -213,7 +213,7 @@ def sample_pictures(
     rng = generator(seed, "rating pictures", scored.manifest["answers"]["fingerprint"], count)
     drawn = [int(labelled[at]) for at in sample_stratified(values[:, labelled], count, rng)]
     records = scored.whole_records([names[row] for row in drawn])
-    units = {unit.id: unit for unit in scored.benchmark.list_units(scored.options) if unit.id in records}
+    units = {unit.id: unit for unit in scored.list_units() if unit.id in records}
     things = []
     for row in drawn:
         record = records[names[row]]

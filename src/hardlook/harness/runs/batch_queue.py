@@ -54,20 +54,26 @@ class BatchTask:
 class BatchQueue:
     """Batches that wait for a worker; `suspects` are those on which a worker was lost before.
 
+    Batches are read when a worker takes them; `waiting` are those that were taken before and came back.
+
     `unit_timeout` is in seconds; 0 is none.
     """
 
     def __init__(self, batches: Sequence[tuple[Unit, ...]], unit_timeout: float = 0.0) -> None:
-        self.waiting = deque(BatchTask(batch) for batch in batches)
+        self.batches, self.unread = iter(batches), len(batches)
+        self.waiting: deque[BatchTask] = deque()
         self.suspects: deque[BatchTask] = deque()
         self.unit_timeout = unit_timeout
 
     def __len__(self) -> int:
-        return len(self.waiting) + len(self.suspects)
+        return len(self.waiting) + len(self.suspects) + self.unread
 
     def take(self) -> BatchTask:
         """The next task, suspects first: when a model kills its workers, that is soon known."""
-        return self.suspects.popleft() if self.suspects else self.waiting.popleft()
+        if self.suspects or self.waiting:
+            return (self.suspects or self.waiting).popleft()
+        self.unread -= 1
+        return BatchTask(next(self.batches))
 
     def give_back(self, task: BatchTask) -> None:
         """Put back a task that was not begun, or whose end was not its own fault."""

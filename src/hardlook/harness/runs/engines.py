@@ -12,12 +12,14 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import islice
 from queue import SimpleQueue
-from typing import Literal
+from typing import Literal, overload
 
 from hardlook.errors import RunError
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
+from hardlook.harness.runs.batches import Batch
 from hardlook.harness.runs.evaluation import (
     Job,
     Outcome,
@@ -29,7 +31,6 @@ from hardlook.harness.runs.evaluation import (
     prepare_batch,
     set_thread_variables,
 )
-from hardlook.harness.runs.plan import Batch
 from hardlook.harness.runs.worker_processes import LOOK_AFTER, WorkerLost, WorkerProcess, wait_for_workers
 
 EngineName = Literal["inline", "processes", "ray"]
@@ -50,7 +51,7 @@ class EngineOptions:
     """Where batches are evaluated; nothing here changes a record.
 
     `workers` counts processes or Ray actors, `prefetch` the processes that read files ahead of an inline model,
-    `address` is that of an existing Ray cluster (empty starts a local one), `gpus` the GPUs per Ray actor.
+    `address` is that of an existing Ray cluster (empty: RAY_ADDRESS, else a local one), `gpus` the GPUs per Ray actor.
     `unit_timeout` is the number of seconds after which a unit fails (0: never). An inline model then runs in one child
     process, since a hanging call can only be ended with its process.
     """
@@ -68,17 +69,51 @@ def evaluate_batches(engine: EngineOptions, job: Job, worker: Worker, batches: S
 
     Raises a `RunError` that names the units where one did not come back, or came twice.
     """
-    left = {unit.id for batch in batches for unit in batch}
-    with closing(_choose_engine(engine, job, worker, batches)) as outcomes:
+    taken = _TakenBatches(batches)
+    with closing(_choose_engine(engine, job, worker, taken)) as outcomes:
         for outcome in outcomes:
             came = [str(record["unit"]) for record in outcome.records] + [one.unit for one in outcome.failures]
-            if not left.issuperset(came) or len(set(came)) < len(came):
-                wrong = [unit for unit in came if unit not in left or came.count(unit) > 1]
+            if not taken.open.issuperset(came) or len(set(came)) < len(came):
+                wrong = [unit for unit in came if unit not in taken.open or came.count(unit) > 1]
                 raise _make_error(engine, "came back more than once, or were not asked for", wrong)
-            left.difference_update(came)
+            taken.open.difference_update(came)
             yield outcome
-    if left:
-        raise _make_error(engine, "did not come back", sorted(left))
+    if missing := taken.list_missing():
+        raise _make_error(engine, "did not come back", missing)
+
+
+class _TakenBatches(Sequence[Batch]):
+    """Batches for an engine, of which `open` has the units that were taken and have not come back."""
+
+    def __init__(self, batches: Sequence[Batch]) -> None:
+        self.batches = batches
+        self.untaken = bytearray(b"\1") * len(batches)
+        self.open: set[str] = set()
+
+    def __len__(self) -> int:
+        return len(self.batches)
+
+    @overload
+    def __getitem__(self, index: int) -> Batch: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Batch]: ...
+
+    def __getitem__(self, index: int | slice) -> Batch | Sequence[Batch]:
+        if isinstance(index, slice):
+            return [self[place] for place in range(len(self))[index]]
+        batch = self.batches[index]
+        if self.untaken[index]:
+            self.untaken[index] = 0
+            self.open.update([unit.id for unit in batch])
+        return batch
+
+    def list_missing(self) -> list[str]:
+        """The units that have not come back, or whose batch was never taken."""
+        for index, untaken in enumerate(self.untaken):
+            if untaken:
+                self[index]
+        return sorted(self.open)
 
 
 def _choose_engine(
@@ -117,17 +152,19 @@ def evaluate_inline(
 
     Reading ahead only saves time: when a reader dies (out of memory, say), it goes on without that one.
     """
-    waiting = deque(batches)
     if prefetch > 0:
-        yield from _evaluate_ahead(job, worker, waiting, prefetch)
-    while waiting:
-        yield from iterate_batch(worker.benchmark, waiting.popleft(), worker.model)
+        yield from _evaluate_ahead(job, worker, batches, prefetch)
+        return
+    for batch in batches:
+        yield from iterate_batch(worker.benchmark, batch, worker.model)
 
 
-def _evaluate_ahead(job: Job, worker: Worker, waiting: deque[Batch], prefetch: int) -> Generator[Outcome, None, None]:
-    """Evaluate all batches off `waiting` while the files of the next ones are read; those of a lost reader are not."""
+def _evaluate_ahead(
+    job: Job, worker: Worker, batches: Sequence[Batch], prefetch: int
+) -> Generator[Outcome, None, None]:
+    """Evaluate all batches while the files of the next ones are read; those of a lost reader are not."""
     set_thread_variables(job.threads)
-    readers = [WorkerProcess[Batch](_make_reader, job.benchmark) for _ in range(min(prefetch, len(waiting)))]
+    readers = [WorkerProcess[Batch](_make_reader, job.benchmark) for _ in range(min(prefetch, len(batches)))]
     idle: SimpleQueue[WorkerProcess[Batch] | None] = SimpleQueue()
     for reader in readers:
         idle.put(reader)
@@ -145,11 +182,13 @@ def _evaluate_ahead(job: Job, worker: Worker, waiting: deque[Batch], prefetch: i
 
     reading: deque[tuple[Batch, Future[PreparedBatch | None]]] = deque()
     threads = ThreadPoolExecutor(max(len(readers), 1), "reader")
+    waiting = iter(batches)
     try:
-        while waiting or reading:
-            while waiting and len(reading) < prefetch + BATCHES_AHEAD:
-                batch = waiting.popleft()
+        while True:
+            for batch in islice(waiting, prefetch + BATCHES_AHEAD - len(reading)):
                 reading.append((batch, threads.submit(read, batch)))
+            if not reading:
+                break
             batch, future = reading.popleft()
             prepared = future.result()
             if prepared is None or prepared.short_of_memory:

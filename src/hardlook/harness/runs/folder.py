@@ -23,7 +23,8 @@ from hardlook.harness.checked_json import parse_checked_json
 
 RUN_SCHEMA = "hardlook.run/1"
 
-OWN_NAMES = {"run.json", "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html", "damaged"}
+OWN_NAMES = {"run.json", "records", "failures", "failures.parquet", "sessions", "scores.json", "report.html", "damaged",
+             "parts"}  # fmt: skip
 
 # A full disk, a full quota, and a limit on the size of files.
 _NO_SPACE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -45,6 +46,7 @@ class RunFolder:
         self.scores_path = path / "scores.json"  # the scorecard
         self.report_path = path / "report.html"  # the page
         self.damaged_path = path / "damaged"  # damaged files that were set aside
+        self.parts_path = path / "parts"  # the runs of single folds that this run was joined from
 
     def exists(self) -> bool:
         """Whether this folder holds a run."""

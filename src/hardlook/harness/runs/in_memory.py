@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any
 from hardlook.errors import RunError
 from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.batches import make_batches
 from hardlook.harness.runs.evaluation import PreparedBatch, evaluate_prepared, prepare_batch
-from hardlook.harness.runs.plan import list_units, make_batches
-from hardlook.harness.scorecard import Scorecard, UnitCounts
+from hardlook.harness.runs.plan import list_units
+from hardlook.harness.scorecard import Scorecard, UnitCounts, merge_readings
 from hardlook.models.registry import build
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ class InMemoryRun:
 
     def __init__(self, benchmark: str, given: Mapping[str, Any] | None = None) -> None:
         self.benchmark = find_benchmark(benchmark)
-        self.options = parse_options(self.benchmark.options, dict(given or {}))
+        self.options = parse_options(self.benchmark.options, dict(given or {}), self.benchmark.card.name)
         units = list_units(self.benchmark, self.options)
         self.left_out = tuple(getattr(units, "left_out", ()))
         card = self.benchmark.card
@@ -53,7 +54,7 @@ class InMemoryRun:
         return replace(
             scorecard,
             model=model,
-            readings=self.benchmark.readings(self.options),
+            readings=merge_readings(self.benchmark.readings(self.options), scorecard.readings),
             left_out=(*self.left_out, *scorecard.left_out),
             units=UnitCounts(len(records), len(records), 0),
         )

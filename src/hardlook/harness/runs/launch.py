@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -24,20 +24,13 @@ from hardlook.errors import ChangedRun, DamagedFile, OptionError, RunError, RunW
 from hardlook.harness.benchmark import BenchmarkCard
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.batches import Batches, batches_of_shard
 from hardlook.harness.runs.engines import EngineOptions, evaluate_batches
 from hardlook.harness.runs.evaluation import Job, Worker, build_worker
 from hardlook.harness.runs.folder import RunFolder, make_folder, write_atomically
-from hardlook.harness.runs.plan import (
-    Batch,
-    Plan,
-    batches_of_shard,
-    check_unchanged,
-    choose_batch_size,
-    list_units,
-    make_plan,
-)
+from hardlook.harness.runs.plan import Plan, check_unchanged, choose_batch_size, list_units, make_plan
 from hardlook.harness.runs.progress import NoProgress
-from hardlook.harness.runs.record_store import Failure, RecordWriter, list_answered_units, write_failures
+from hardlook.harness.runs.record_store import Failure, RecordWriter, iterate_answered_units, write_failures
 from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.runs.scoring import ScoredRun, check_readings, save_score_options, score_run
 from hardlook.harness.runs.sessions import Session, claim_run, describe_mixed_code, list_sessions, start_manifest
@@ -104,7 +97,7 @@ def launch(
     """
     found = find_benchmark(benchmark)
     settings = settings or RunSettings()
-    options = parse_options(found.options, dict(given or {}))
+    options = parse_options(found.options, dict(given or {}), found.card.name)
     check_readings(found, options)
     job = Job(benchmark, choose_model(found.card, options, model), dict(model_args or {}), threads)
     units = list_units(found, options)
@@ -146,9 +139,12 @@ def _read_batch_size(folder: RunFolder) -> int | None:
 
 
 def choose_model(card: BenchmarkCard, options: BenchmarkOptions, model: str | None) -> str:
-    """The model to run: the given one, else the benchmark's default; empty for stored predictions."""
+    """The given model, else on the planted world the benchmark's default; empty for stored predictions."""
     if options.pred is not None and model:
         raise OptionError("--model and --pred are both given", remedy="score stored predictions, or run a model")
+    if options.data and options.pred is None and not model:
+        remedy = f"give --model; `hardlook models --role {card.role}` lists some"
+        raise OptionError(f"which model is to run on {', '.join(map(str, options.data.values()))}?", remedy=remedy)
     name = "" if options.pred is not None else (model or card.default_model)
     if not name and options.pred is None:
         remedy = f"give --model; `hardlook models --role {card.role}` lists some"
@@ -187,16 +183,18 @@ def _evaluate_missing(
     worker: Worker,
     folder: RunFolder,
     settings: RunSettings,
-    batches: Sequence[Batch],
+    batches: Batches,
     show_progress: Callable[[int, int], Any] | None,
 ) -> RunProgress:
-    done = list_answered_units(folder, plan.answers)
-    wanted = {unit.id for batch in batches for unit in batch}
+    units = plan.units
+    done = units.mark(iterate_answered_units(folder, plan.answers))
+    wanted = batches.mark_units()
+    planned, before = int(wanted.sum()), int((wanted & done).sum())
     # A batch with a missing unit is evaluated whole: its layout, and so the last bits of its results, stay the same.
-    is_complete = wanted <= done
-    missing = [] if is_complete else [batch for batch in batches if any(unit.id not in done for unit in batch)]
+    missing = batches.with_any(~done)
     if plan.benchmark.evaluate_each is not None:
-        missing = [tuple(unit for unit in batch if unit.id not in done) for batch in missing]
+        missing = missing.cut_to(~done)
+    done_again = set(units.list_ids(missing.mark_units() & done))
 
     shard = f"{settings.shard[0]}/{settings.shard[1]}" if settings.shard else ""
     session = Session(
@@ -211,13 +209,14 @@ def _evaluate_missing(
     if missing and (mixed := describe_mixed_code(list_sessions(folder, {}), plan.answers)):
         warnings.warn(f"{folder.path}: {mixed}; --new starts again", RunWarning, stacklevel=2)
     writer = RecordWriter(folder, plan.benchmark.schema, plan.answers)
-    before = len(wanted & done)
     failed: set[str] = set()
     try:
-        with show_progress(len(wanted), before) if show_progress else NoProgress() as progress:
+        with show_progress(planned, before) if show_progress else NoProgress() as progress:
             for outcome in evaluate_batches(settings.engine, plan.job, worker, missing):
-                fresh = [record for record in outcome.records if record["unit"] not in done]
-                failures = [failure for failure in outcome.failures if failure.unit not in done]
+                fresh, failures = outcome.records, outcome.failures
+                if done_again:
+                    fresh = [record for record in fresh if record["unit"] not in done_again]
+                    failures = [failure for failure in failures if failure.unit not in done_again]
                 writer.add(fresh, failures)
                 failed.update(failure.unit for failure in failures)
                 session.answered += len(fresh)
@@ -226,7 +225,7 @@ def _evaluate_missing(
                 session.halved_batches += outcome.halved
                 progress.advance(len(fresh) + len(failures), len(failures))
                 if failures:
-                    _stop_if_too_many(settings, session, len(wanted), before, failures[-1])
+                    _stop_if_too_many(settings, session, planned, before, failures[-1])
         writer.flush()
     except BaseException as error:
         ignore_stopping_signals()
@@ -237,14 +236,15 @@ def _evaluate_missing(
             with contextlib.suppress(OSError) if isinstance(error, OSError) else contextlib.nullcontext():
                 step()
         raise
-    answered = done if is_complete else list_answered_units(folder, plan.answers)
-    lost = wanted - answered - failed
-    earlier = set(write_failures(folder, plan.answers)["unit"])
-    left = set() if settings.shard is None else {unit.id for unit in plan.units} - wanted - answered - earlier
-    session.end(folder, "failed" if lost else "waiting" if left else "finished")
+    answered = units.mark(iterate_answered_units(folder, plan.answers)) if missing else done
+    lost = set(units.list_ids(wanted & ~answered)) - failed
+    earlier = write_failures(folder, plan.answers)["unit"]
+    # Without shards all units are wanted.
+    still_open = int((~wanted & ~answered & ~units.mark([earlier])).sum())
+    session.end(folder, "failed" if lost else "waiting" if still_open else "finished")
     if lost:
-        raise _lost_units_error(lost, len(wanted), settings, folder)
-    counts = (session.answered, session.failed, before, len(left), session.split_batches, session.halved_batches)
+        raise _lost_units_error(lost, planned, settings, folder)
+    counts = (session.answered, session.failed, before, still_open, session.split_batches, session.halved_batches)
     return RunProgress(*counts)
 
 

@@ -1,13 +1,7 @@
 """A run before it starts: its units, its batches, and everything that its records depend on.
 
-The batches depend on the list of units and the batch size alone, never on what is already done or on workers: a
-network's last bits may differ between layouts, and a resumed run must equal an uninterrupted one. What the records
-depend on is kept as a flat table of parts. Its hash marks every record; the table lets an error name the option that
-changed.
-
->>> units = [Unit("a1", 0, "a"), Unit("b1", 0, "b"), Unit("a2", 0, "a"), Unit("c1", 0, "c")]
->>> [[unit.id for unit in batch] for batch in make_batches(units, 3)]
-[['a1', 'a2', 'b1'], ['c1']]
+What the records depend on is kept as a flat table of parts. Its hash marks every record; the table lets an error name
+the option that changed.
 """
 
 from __future__ import annotations
@@ -15,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import gc
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -23,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from hardlook import fingerprints
-from hardlook.errors import ChangedRun, DataError, HardlookError, ModelError, OptionError
+from hardlook.errors import ChangedRun, DataError, ModelError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change
+from hardlook.harness.runs.batches import Batches, IndexedUnits, make_batches
 from hardlook.harness.runs.evaluation import Job, Worker, is_out_of_memory, prepare_batch
 from hardlook.models.identity import ModelIdentity, hash_code, identify
 from hardlook.models.registry import find
-
-Batch = tuple[Unit, ...]
 
 # Libraries whose version can change a network's predictions, by the extra that installs them.
 _LIBRARIES = {
@@ -53,8 +45,8 @@ class Plan:
     job: Job
     benchmark: Benchmark
     options: BenchmarkOptions
-    units: Sequence[Unit]
-    batches: Sequence[Batch]
+    units: IndexedUnits
+    batches: Batches
     parts: Mapping[str, Any]
     identity: ModelIdentity | None
     model_code: str = ""
@@ -66,7 +58,7 @@ class Plan:
         return fingerprints.hash_value(self.parts)
 
 
-def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit]:
+def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> IndexedUnits:
     """List the units and check that there are some and that their ids are unique."""
     with _paused_garbage_collection():
         units = benchmark.list_units(options)
@@ -75,10 +67,7 @@ def list_units(benchmark: Benchmark, options: BenchmarkOptions) -> Sequence[Unit
             f"benchmark {benchmark.card.name!r} finds no units in this data",
             remedy="check --data, --gt and --pred against the benchmark's page in docs/",
         )
-    if len({unit.id for unit in units}) < len(units):
-        name, _ = Counter(unit.id for unit in units).most_common(1)[0]
-        raise HardlookError(f"benchmark {benchmark.card.name!r} has two units with one id", unit=name)
-    return units
+    return IndexedUnits(units)
 
 
 @contextlib.contextmanager
@@ -91,42 +80,6 @@ def _paused_garbage_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
-
-
-def make_batches(units: Sequence[Unit], batch_size: int, *, whole_groups: bool = False) -> list[Batch]:
-    """Pack units into batches of at most `batch_size`, groups in order of appearance and whole where they fit.
-
-    With `whole_groups` a group is never split: one that is larger than `batch_size` is a batch of its own.
-
-    >>> [len(batch) for batch in make_batches([Unit(f"a{i}", 0, "a") for i in range(5)], 2, whole_groups=True)]
-    [5]
-    """
-    if not any(unit.group for unit in units):
-        return [tuple(units[start : start + batch_size]) for start in range(0, len(units), batch_size)]
-    groups: dict[str, list[Unit]] = {}
-    for position, unit in enumerate(units):
-        groups.setdefault(unit.group or f"\0{position}", []).append(unit)
-    batches: list[Batch] = []
-    current: list[Unit] = []
-    for group in groups.values():
-        step = len(group) if whole_groups else batch_size
-        for start in range(0, len(group), step):
-            piece = group[start : start + step]
-            if current and len(current) + len(piece) > batch_size:
-                batches.append(tuple(current))
-                current = []
-            current.extend(piece)
-    if current:
-        batches.append(tuple(current))
-    return batches
-
-
-def batches_of_shard(batches: Sequence[Batch], shard: tuple[int, int]) -> list[Batch]:
-    """The batches of shard i of N (i from 1): every N-th, so that shards finish at about the same time."""
-    index, count = shard
-    if not 1 <= index <= count:
-        raise OptionError(f"--shard {index}/{count}: the first number runs from 1 to the second")
-    return list(batches[index - 1 :: count])
 
 
 def choose_batch_size(worker: Worker, units: Sequence[Unit], *, clock: Callable[[], float] = time.perf_counter) -> int:
@@ -176,6 +129,7 @@ def make_plan(
 ) -> Plan:
     """Make the batches and collect what the records depend on; `out` is left out of data folders that contain it."""
     card = worker.benchmark.card
+    indexed = units if isinstance(units, IndexedUnits) else IndexedUnits(units)
     identity, model_code = None, ""
     if worker.model is not None:
         identity = identify(worker.model, name=job.model, role=card.role, args=job.model_args)
@@ -185,7 +139,7 @@ def make_plan(
         "benchmark": f"{card.name} {card.version}",
         "batch size": batch_size,
         "threads": job.threads,
-        "units": fingerprints.hash_value([unit.id for unit in units]),
+        "units": indexed.fingerprint,
     }
     sources = worker.benchmark.sources(options)
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
@@ -196,8 +150,8 @@ def make_plan(
         parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint, out)
     if identity is not None:
         parts.update(_model_parts(identity))
-    batches = make_batches(units, batch_size, whole_groups=card.whole_groups)
-    return Plan(job, worker.benchmark, options, units, batches, parts, identity, model_code)
+    batches = make_batches(indexed, batch_size, whole_groups=card.whole_groups)
+    return Plan(job, worker.benchmark, options, indexed, batches, parts, identity, model_code)
 
 
 def check_unchanged(

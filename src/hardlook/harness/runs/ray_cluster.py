@@ -1,12 +1,13 @@
 """Evaluate batches on a Ray cluster: one actor per worker; lost actors are replaced.
 
-The cluster is given by its address, or a local one is started. hardlook must be installed on its nodes, and data paths
-must be the same there. Batches go to actors that have answered, never to one that waits for a place, and there are no
-more actors than the nodes have room for; nodes may join and leave while a run is under way.
+The cluster is given by its address or by RAY_ADDRESS, or a local one is started. hardlook must be installed on its
+nodes, and data paths must be the same there. Batches go to actors that have answered, never to one that waits for a
+place, and there are no more actors than the nodes have room for; nodes may join and leave while a run is under way.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 import warnings
@@ -17,8 +18,8 @@ from typing import Any
 from hardlook.errors import RunError, RunWarning
 from hardlook.extras import require
 from hardlook.harness.runs.batch_queue import BatchQueue, BatchTask, collect_outcomes
+from hardlook.harness.runs.batches import Batch
 from hardlook.harness.runs.evaluation import THREAD_VARIABLES, Job, Outcome, build_worker, iterate_batch
-from hardlook.harness.runs.plan import Batch
 from hardlook.harness.runs.signals import kept_signal_handlers
 
 # Seconds after which nodes are counted again and deadlines looked at, although no actor has answered.
@@ -219,12 +220,15 @@ class _Team:
 @kept_signal_handlers()
 def _connect(ray: Any, address: str, workers: int, threads: int) -> None:
     variables = {name: str(threads) for name in THREAD_VARIABLES}
+    address = address or os.environ.get("RAY_ADDRESS", "")
     if address:
         ray.init(address=address, runtime_env={"env_vars": variables}, log_to_driver=False, logging_level="ERROR")
         return
     # Actors must find models named package.module:attribute on the same path as the driver.
     variables["PYTHONPATH"] = ":".join(path for path in sys.path if path)
+    # Without "local", Ray would join any cluster that runs on this machine.
     ray.init(
+        address="local",
         num_cpus=workers,
         include_dashboard=False,
         log_to_driver=False,

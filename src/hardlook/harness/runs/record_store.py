@@ -12,7 +12,7 @@ import io
 import json
 import re
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from hardlook import __version__
 from hardlook.errors import DamagedFile, RunError
+from hardlook.fingerprints import hash_value
 from hardlook.harness.checked_json import CHECKSUM
 from hardlook.harness.records import Record, RecordSchema
 from hardlook.harness.runs.folder import RunFolder, suggest_repair, write_atomically
@@ -79,15 +80,16 @@ class RecordWriter:
         self._records, self._failures, self._flushed = [], [], time.monotonic()
 
 
-def list_answered_units(folder: RunFolder, answers: str) -> set[str]:
-    """Units that have a record with the fingerprint `answers`."""
-    import polars as pl
-
-    done: set[str] = set()
+def iterate_answered_units(folder: RunFolder, answers: str) -> Iterator[pl.Series]:
+    """Yield by part the units that have a record with the fingerprint `answers`."""
     for part in list_parts(folder.records_path):
-        frame = read_part(part, ["unit", "answers"])
-        done.update(frame.filter(pl.col("answers") == answers)["unit"].to_list())
-    return done
+        yield _filter_own(read_part(part, ["unit", "answers"]), answers)["unit"]
+
+
+def _filter_own(frame: pl.DataFrame, answers: str) -> pl.DataFrame:
+    """The rows with the fingerprint `answers`, in nearly every part all."""
+    is_own = frame["answers"] == answers
+    return frame if is_own.all() else frame.filter(is_own)
 
 
 def read_records(
@@ -113,10 +115,10 @@ def read_all_records(
     expected = {name: schema.polars_schema()[name] for name in columns}
     frames, others = [pl.DataFrame(schema=expected)], {}
     for part in list_parts(folder.records_path):
-        frame = read_part(part, [*columns, "answers"])
+        frame = read_part(part, [*columns, "answers"], schema.defaults())
         if differing := [name for name, kind in expected.items() if frame.schema[name] != kind]:
             raise _version_error(part, f"have other types in column {', '.join(differing)}")
-        own = frame.filter(pl.col("answers") == answers)
+        own = _filter_own(frame, answers)
         if len(own) < len(frame):
             others[part] = len(frame) - len(own)
         if units is not None:
@@ -127,7 +129,10 @@ def read_all_records(
 
 def keep_first_records(records: pl.DataFrame) -> pl.DataFrame:
     """Of each unit the record of the first part, sorted by unit."""
-    return records.unique(subset="unit", keep="first", maintain_order=True).sort("unit")
+    import polars as pl
+
+    ordered = records.sort("unit", maintain_order=True)
+    return ordered.filter((pl.col("unit") != pl.col("unit").shift()).fill_null(True))
 
 
 def find_contradicting_units(records: pl.DataFrame) -> list[str]:
@@ -146,18 +151,41 @@ def read_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
     frames = [read_part(part, FAILURE_COLUMNS) for part in list_parts(folder.failure_parts_path)]
     if not frames:
         return empty.drop("answers")
-    unanswered = (pl.col("answers") == answers) & ~pl.col("unit").is_in(list(list_answered_units(folder, answers)))
     what, remedy = "the failures have other types than they are written with", suggest_repair(folder.path)
     with reading(folder.failure_parts_path, what, remedy=remedy, kind=RunError):
-        failures = pl.concat([empty, *frames]).filter(unanswered).drop("answers")
+        failures = pl.concat([empty, *frames]).filter(pl.col("answers") == answers).drop("answers")
+    for answered in iterate_answered_units(folder, answers):
+        failures = failures.filter(~failures["unit"].is_in(answered.implode()))
     return failures.sort("unit", "at").unique(subset="unit", keep="last", maintain_order=True)
 
 
 def write_failures(folder: RunFolder, answers: str) -> pl.DataFrame:
     """Write the latest failure of each unit that has no record to `failures.parquet`, and return them."""
     failures = read_failures(folder, answers)
-    write_atomically(folder.failures_path, _to_parquet(failures))
+    write_atomically(folder.failures_path, _to_parquet(failures, {CHECKSUM: hash_value(failures.rows())}))
     return failures
+
+
+def read_failures_table(folder: RunFolder) -> pl.DataFrame:
+    """The content of `failures.parquet`; a `DamagedFile` where its rows do not have the checksum in its metadata."""
+    path = folder.failures_path
+    try:
+        failures = read_part(path, FAILURE_COLUMNS[:-1])
+        checksum = _read_checksum(path)
+    except RunError:
+        raise DamagedFile("failures.parquet cannot be read", file=path, remedy=suggest_repair(folder.path)) from None
+    if checksum not in (None, hash_value(failures.rows())):
+        problem = "failures.parquet is damaged: its rows do not have its checksum"
+        raise DamagedFile(problem, file=path, remedy=suggest_repair(folder.path))
+    return failures
+
+
+def _read_checksum(path: Path) -> str | None:
+    """The checksum in the metadata of a Parquet file; None where it has none."""
+    import polars as pl
+
+    with reading(path, "the metadata cannot be read", kind=RunError):
+        return pl.read_parquet_metadata(io.BytesIO(path.read_bytes())).get(CHECKSUM)
 
 
 def list_parts(directory: Path) -> list[Path]:
@@ -172,34 +200,36 @@ def write_part(frame: pl.DataFrame, directory: Path) -> None:
     write_atomically(directory / f"part-{name}.parquet", content)
 
 
-def _to_parquet(frame: pl.DataFrame) -> bytes:
+def _to_parquet(frame: pl.DataFrame, metadata: dict[str, str] | None = None) -> bytes:
     buffer = io.BytesIO()
-    frame.write_parquet(buffer)
+    frame.write_parquet(buffer, metadata=metadata)
     return buffer.getvalue()
 
 
 def has_checksum(file: Path) -> bool:
-    """Whether damage to a file of a run can be noticed: a part by the hash in its name, JSON by its own checksum."""
-    if file.suffix == ".parquet":
-        return _PART_NAME.fullmatch(file.name) is not None
+    """Whether damage to a file of a run can be noticed: a part by the hash in its name, others by their checksum."""
+    if _PART_NAME.fullmatch(file.name):
+        return True
     try:
+        if file.suffix == ".parquet":
+            return _read_checksum(file) is not None
         return CHECKSUM in json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, TypeError, RecursionError):
+    except (OSError, ValueError, TypeError, RecursionError, RunError):
         return True
 
 
-def read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    """Some columns of a part; a `DamagedFile` where its content is not what was written."""
+def read_part(path: Path, columns: Sequence[str], defaults: Mapping[str, pl.Expr] | None = None) -> pl.DataFrame:
+    """Some columns of a part, as `read_stored_columns`; a `DamagedFile` where its content is not what was written."""
     import polars as pl
 
     try:
         content = read_part_content(path)
         stored = pl.read_parquet_schema(io.BytesIO(content))
-        if missing := [name for name in columns if name not in stored]:
+        if missing := [name for name in columns if name not in stored and name not in (defaults or {})]:
             raise _version_error(path, f"have no column {', '.join(missing)}")
         if other := [name for name in ("unit", "answers") if name in columns and stored[name] != pl.String]:
             raise _version_error(path, f"have other types in column {', '.join(other)}")
-        return pl.read_parquet(content, columns=list(columns))
+        return read_stored_columns(content, columns, defaults or {})
     except RunError:
         raise
     except (Exception, pl.exceptions.PanicException) as error:
@@ -209,6 +239,16 @@ def read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
             file=path,
             remedy=suggest_repair(path.parent.parent),
         ) from error
+
+
+def read_stored_columns(content: bytes, columns: Sequence[str], defaults: Mapping[str, pl.Expr]) -> pl.DataFrame:
+    """Some columns of the content of a part; one of `defaults` (see `RecordSchema.defaults`) may be missing in it."""
+    import polars as pl
+
+    stored = pl.read_parquet_schema(io.BytesIO(content)) if defaults else columns
+    later = [name for name in columns if name not in stored]
+    frame = pl.read_parquet(content, columns=[name for name in columns if name not in later])
+    return frame.with_columns(defaults[name] for name in later).select(columns) if later else frame
 
 
 def read_part_content(path: Path) -> bytes:

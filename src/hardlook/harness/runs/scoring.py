@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from hardlook.harness.runs.record_store import (
     read_failures,
     read_records,
 )
-from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts
+from hardlook.harness.scorecard import LeftOut, Score, Scorecard, UnitCounts, merge_readings
 from hardlook.reading import reading
 
 if TYPE_CHECKING:
@@ -49,7 +49,9 @@ class ScoredRun:
 
     def list_units(self) -> Sequence[Unit]:
         """The units of the run, listed again where they are not known."""
-        return self.benchmark.list_units(self.options) if self.known_units is None else self.known_units
+        if self.known_units is not None:
+            return self.known_units
+        return list_stored_units(self.benchmark, self.manifest, self.options)
 
     def whole_records(self, units: list[str]) -> dict[str, Record]:
         """The records of some units with all columns, pictures included."""
@@ -57,6 +59,16 @@ class ScoredRun:
         answers = self.manifest["answers"]["fingerprint"]
         frame = read_records(self.folder, self.benchmark.schema, answers, columns, units)
         return {row["unit"]: row for row in frame.iter_rows(named=True)}
+
+
+def list_stored_units(
+    benchmark: Benchmark, manifest: Mapping[str, Any], options: BenchmarkOptions | None = None
+) -> Sequence[Unit]:
+    """The units of a stored run, listed again; of a joined run those of its parts, each with its own options."""
+    if joined := manifest.get("joined"):
+        parts = [parse_options(benchmark.options, row["options"]) for row in joined]
+        return [unit for part in parts for unit in benchmark.list_units(part)]
+    return benchmark.list_units(options or parse_options(benchmark.options, manifest["options"]))
 
 
 def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> ScoredRun:
@@ -78,6 +90,8 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
     answers = manifest["answers"]["fingerprint"]
     every, others = read_all_records(folder, benchmark.schema, answers, benchmark.schema.light)
     records = keep_first_records(every)
+    contradicting = find_contradicting_units(every) if len(records) < len(every) else []
+    del every
     failures = read_failures(folder, answers)
     if others:
         raise RunError(
@@ -101,11 +115,11 @@ def score_run(folder: RunFolder, changes: dict[str, Any] | None = None) -> Score
         scorecard,
         model=get_model_name(manifest),
         scores=tuple(_mark_incomplete(score, unscored) for score in scorecard.scores),
-        readings=benchmark.readings(options),
+        readings=merge_readings(benchmark.readings(options), scorecard.readings),
         left_out=(
             *(LeftOut(**{**row, "examples": tuple(row["examples"])}) for row in manifest.get("left_out", [])),
             *scorecard.left_out,
-            *_list_unscored(manifest["units"], records, failures, find_contradicting_units(every)),
+            *_list_unscored(manifest["units"], records, failures, contradicting),
         ),
         units=UnitCounts(manifest["units"], len(records), len(failures)),
     )
@@ -176,7 +190,7 @@ def _change_options(benchmark: Benchmark, stored: dict[str, Any], changes: dict[
         )
     if "reading" in changes:
         changes = {**changes, "reading": {**stored.get("reading", {}), **changes["reading"]}}
-    return parse_options(benchmark.options, {**stored, **changes})
+    return parse_options(benchmark.options, {**stored, **changes}, benchmark.card.name)
 
 
 def _mark_incomplete(score: Score, unscored: int) -> Score:

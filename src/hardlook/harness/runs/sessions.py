@@ -29,7 +29,7 @@ from hardlook.errors import ChangedRun, DamagedFile, RunError, RunWarning
 from hardlook.harness.checked_json import format_checked_json, parse_checked_json
 from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, write_atomically, write_if_absent
 from hardlook.harness.runs.plan import Plan
-from hardlook.harness.runs.record_store import list_answered_units, list_parts, read_part
+from hardlook.harness.runs.record_store import iterate_answered_units, list_parts, read_part
 from hardlook.harness.scorecard import note_to_json
 
 # Libraries that can change a record; their versions are noted.
@@ -162,7 +162,7 @@ def start_manifest(folder: RunFolder, plan: Plan) -> dict[str, Any]:
             stored = None
         if stored is None:
             if write_if_absent(folder.manifest_path, format_checked_json(document)):
-                _set_other_records_aside(folder, plan.answers)
+                set_other_records_aside(folder, plan.answers)
         elif stored["answers"]["fingerprint"] != plan.answers and not _has_records(folder):
             if not _list_other_claims(folder, plan.answers):
                 write_atomically(folder.manifest_path, format_checked_json(document))
@@ -174,7 +174,7 @@ def _has_records(folder: RunFolder) -> bool:
 
 
 def _set_damaged_manifest_aside(folder: RunFolder, answers: str, error: DamagedFile) -> None:
-    if _has_records(folder) and not list_answered_units(folder, answers):
+    if _has_records(folder) and not any(map(len, iterate_answered_units(folder, answers))):
         raise ChangedRun(
             f"{error.what}, and the records of this folder are of another model, other data or other options",
             file=folder.manifest_path,
@@ -184,7 +184,7 @@ def _set_damaged_manifest_aside(folder: RunFolder, answers: str, error: DamagedF
     warnings.warn(f"{error.what}; it was moved to {aside} and written again", RunWarning, stacklevel=2)
 
 
-def _set_other_records_aside(folder: RunFolder, answers: str) -> None:
+def set_other_records_aside(folder: RunFolder, answers: str) -> None:
     """Without a `run.json` the records that lie here count only where this run would make the same ones."""
     for part in list_parts(folder.records_path):
         if answers not in (found := read_part(part, ["answers"])["answers"]):

@@ -23,6 +23,7 @@ from hardlook.fingerprints import hash_value
 from hardlook.harness.checked_json import parse_checked_json
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder, write_atomically
+from hardlook.harness.runs.joining import join_runs
 from hardlook.harness.runs.launch import RunResult, RunSettings, launch
 from hardlook.harness.runs.record_store import (
     FAILURE_COLUMNS,
@@ -31,6 +32,7 @@ from hardlook.harness.runs.record_store import (
     list_parts,
     read_all_records,
     read_failures,
+    read_failures_table,
     read_part,
     write_failures,
 )
@@ -83,7 +85,7 @@ def verify_run(folder: RunFolder) -> Verification:
     )
     answered, failures = len(keep_first_records(every)), read_failures(folder, answers)
     notes = [describe_mixed_code(list_sessions(folder, manifest), answers)]
-    if folder.failures_path.exists() and not read_part(folder.failures_path, failures.columns).equals(failures):
+    if folder.failures_path.exists() and not read_failures_table(folder).equals(failures):
         notes.append("failures.parquet does not list the failed units of now; `hardlook score` writes it again")
     if left := manifest["units"] - answered - len(failures):
         notes.append(f"{left} of {manifest['units']} units are not answered yet")
@@ -111,6 +113,9 @@ def repair_run(folder: RunFolder, show_progress: Callable[[int, int], Any] | Non
                 folder.set_file_aside(problem.file)
         gather_sessions(folder)
         write_failures(folder, manifest["answers"]["fingerprint"])
+    if manifest.get("joined"):
+        join_runs(_list_joined_folders(folder, manifest), folder.path)
+        return None
     after = verify_run(folder)
     if after.answered is not None and after.answered + (after.failed or 0) == after.planned:
         scored = score_run(folder)
@@ -130,6 +135,15 @@ def repair_run(folder: RunFolder, show_progress: Callable[[int, int], Any] | Non
     )
 
 
+def _list_joined_folders(folder: RunFolder, manifest: dict[str, Any]) -> list[Path]:
+    """The runs that a joined run was made from; an error where one of them is no longer there."""
+    folders = [Path(row["folder"]) for row in manifest["joined"]]
+    if absent := [path for path in folders if not RunFolder(path).exists()]:
+        what = f"this run was joined from others, and {absent[0]} is not there any more"
+        raise RunError(what, file=folder.path, remedy="put the runs of run.json's `joined` back, or join them again")
+    return folders
+
+
 def _list_files(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], Any]]]:
     """Every file of a run with the function that reads it strictly."""
     yield folder.manifest_path, partial(_check_manifest, folder)
@@ -140,7 +154,7 @@ def _list_files(folder: RunFolder) -> Iterator[tuple[Path, Callable[[], Any]]]:
     for path in sorted(folder.sessions_path.glob("*.json")):
         yield path, partial(_check_session, path)
     if folder.failures_path.exists():
-        yield folder.failures_path, partial(_check_failures_table, folder)
+        yield folder.failures_path, partial(read_failures_table, folder)
     if folder.scores_path.exists():
         yield folder.scores_path, partial(read_scores, folder.scores_path)
 
@@ -169,15 +183,7 @@ def _check_records(folder: RunFolder, part: Path) -> None:
     except RunError:
         read_part(part, ["unit", "answers"])
     else:
-        read_part(part, [*schema.polars_schema(), "answers"])
-
-
-def _check_failures_table(folder: RunFolder) -> None:
-    """The table is made from the parts of the failures; a killed run leaves an earlier one."""
-    try:
-        read_part(folder.failures_path, FAILURE_COLUMNS[:-1])
-    except RunError:
-        raise DamagedFile("failures.parquet cannot be read", file=folder.failures_path) from None
+        read_part(part, [*schema.polars_schema(), "answers"], schema.defaults())
 
 
 def _check_session(path: Path) -> None:

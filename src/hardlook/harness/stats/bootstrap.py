@@ -136,9 +136,12 @@ def group_clusters(cluster_sums: Any, sizes: NDArray[np.int64], groups: int) -> 
     """
     if sizes.sum() <= groups:
         return cluster_sums, sizes
+    codes, kept = assign_groups(sizes, groups)
+    if not is_sparse(cluster_sums):
+        columns = [np.bincount(codes, column, minlength=int(kept.sum())) for column in cluster_sums.T]
+        return np.stack(columns, axis=1), kept
     from scipy.sparse import csr_array
 
-    codes, kept = assign_groups(sizes, groups)
     members = csr_array((np.ones(len(codes)), (codes, np.arange(len(codes)))), shape=(int(kept.sum()), len(codes)))
     return members @ cluster_sums, kept
 
@@ -154,6 +157,8 @@ def assign_groups(sizes: NDArray[np.int64], groups: int) -> tuple[NDArray[np.int
     """
     n = int(sizes.sum())
     kept = sizes if n <= groups else np.minimum(sizes, np.maximum(2, sizes * groups // n))
+    if len(sizes) == 1:
+        return np.arange(n) % kept[0] if n else np.arange(0), kept
     place = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
     return np.repeat(np.cumsum(kept) - kept, sizes) + place % np.repeat(kept, sizes), kept
 

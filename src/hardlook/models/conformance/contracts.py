@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,8 @@ import numpy as np
 from hardlook.models.answer_checks import ANSWERS, AnswerError, missing_fields
 from hardlook.models.conformance.checks import RoleContract, describe_difference
 from hardlook.models.conformance.probes import Probe, clicks, inside, pictures, scene, scenes_by_concept, subject_of
-from hardlook.models.roles import Episode, Support
+from hardlook.models.one_shot.support_voting import ask_segmenter, segment_with_supports
+from hardlook.models.roles import Episode, PairContext, Support
 from hardlook.randomness import generator
 
 TEXTS = {
@@ -28,6 +30,9 @@ TEXTS = {
     "foreign text": "Bär und Möwe, 熊",
     "long text": "the barn beside the road " * 60,
 }
+
+CONTEXT = PairContext(fold=0, class_id=1, class_name="cat", training_classes=("car", "bus"))
+"""What models that take contexts are given with every pair."""
 
 ENCODED: Mapping[str, tuple[int, ...]] = {"features": (16,), "maps": (16, 3, 4)}
 """Shape of one image in episodes of encoded images: a vector (D,) or a map (C, h, w), not square."""
@@ -103,7 +108,19 @@ def _pairs(model: Any) -> list[Probe]:
 
 def _segment_queries(model: Any, pairs: list[Any]) -> list[Any]:
     queries, supports = [query for query, _ in pairs], [shown for _, shown in pairs]
-    return _split("one-shot-segmenter", model, model.segment_queries(queries, supports), len(pairs))
+    contexts = [CONTEXT for _ in pairs]
+    if getattr(model, "supports_at_once", None) == 1 and any(len(shown) > 1 for shown in supports):
+        # Called once per support, as a run does; each answer has to fit the role.
+        return list(segment_with_supports(model, queries, supports, (), contexts, partial(_check_masks, model)))
+    return _split("one-shot-segmenter", model, ask_segmenter(model, queries, supports, contexts), len(pairs))
+
+
+def _check_masks(model: Any, raw: Any, queries: Any, supports: Any, units: Any) -> list[Any]:
+    masks = _split("one-shot-segmenter", model, raw, len(queries))
+    for query, shown, mask in zip(queries, supports, masks, strict=True):
+        if faults := ANSWERS["one-shot-segmenter"].find_faults(model, (query, shown), mask, True):
+            raise AnswerError(faults[0])
+    return masks
 
 
 def _episodes(model: Any) -> list[Probe]:

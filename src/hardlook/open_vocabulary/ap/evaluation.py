@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MAX_KEPT = 12
+LABEL_COLUMNS = ("object_labels", "labels", "negative_labels", "partial_labels")
 
 SCHEMA = RecordSchema(
     (
@@ -47,6 +48,10 @@ SCHEMA = RecordSchema(
         Column("areas", "floats", "pixels of each detection's mask or box"),
         Column("pairs", "ints", "detection * objects + object, where they overlap by .5 or more"),
         Column("overlaps", "floats", "overlap of each pair; of a crowd, the detection's share in it"),
+        Column("protocol", "text", "lvis where only some classes of an image are annotated, else coco", default="coco"),
+        Column("negative_labels", "ints", "LVIS: labels that are known to be absent from the image", default=[]),
+        Column("partial_labels", "ints", "LVIS: labels whose objects are not all annotated", default=[]),
+        Column("frequencies", "text", "LVIS: r, c or f of each of the truth's labels, - for none", default=""),
         Column("detections", "bytes", "the best detections as JSON, or empty", "picture"),
     )
 )
@@ -110,8 +115,16 @@ def make_record(unit: Unit, found: ImageDetections, categories: Mapping[int, str
         "areas": found.area(content.iou).tolist(),
         "pairs": pairs.tolist(),
         "overlaps": overlap.ravel()[pairs].tolist(),
+        "protocol": "coco" if objects.negative_ids is None else "lvis",
+        "negative_labels": _to_labels(objects.negative_ids, true_labels),
+        "partial_labels": _to_labels(objects.not_exhaustive_ids, true_labels),
+        "frequencies": "".join(content.frequencies.get(one, "-") for one in true_labels) if content.frequencies else "",
         "detections": encode_detections(found, labels, content.iou) if content.keep_predictions else b"",
     }
+
+
+def _to_labels(category_ids: NDArray[np.int64] | None, labels: Mapping[int, int]) -> list[int]:
+    return [] if category_ids is None else [labels[category] for category in category_ids.tolist()]
 
 
 def encode_detections(found: ImageDetections, labels: Sequence[int], iou: IouType) -> bytes:
@@ -122,13 +135,20 @@ def encode_detections(found: ImageDetections, labels: Sequence[int], iou: IouTyp
     return json.dumps(rows, separators=(",", ":")).encode()
 
 
-def read_image_inputs(records: pl.DataFrame) -> list[tuple[Objects, Detections, NDArray[np.float64]]]:
-    """What matching needs of each image: objects, detections, and their overlap (detections, objects)."""
+def read_image_inputs(
+    records: pl.DataFrame, *, federated: bool = False
+) -> list[tuple[Objects, Detections, NDArray[np.float64]]]:
+    """What matching needs of each image: objects, detections, and their overlap (detections, objects).
+
+    With `federated` the objects hold LVIS's lists of classes.
+    """
     inputs = []
     for row in records.iter_rows(named=True):
         truth = Objects(
-            row["object_labels"], area=row["object_areas"], crowd=row["object_crowd"], ids=row["object_ids"]
-        )
+            row["object_labels"], area=row["object_areas"], crowd=row["object_crowd"], ids=row["object_ids"],
+            negative=row["negative_labels"] if federated else None,
+            not_exhaustive=row["partial_labels"] if federated else None,
+        )  # fmt: skip
         found = Detections(row["labels"], row["scores"], area=row["areas"])
         overlap = np.zeros((len(found.classes), len(truth.classes)))
         overlap.ravel()[np.array(row["pairs"], np.int64)] = row["overlaps"]
@@ -149,7 +169,7 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     shared = pl.lit("\n".join(names)).alias("names")
 
     def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
-        columns = [relabel_column(records[name], lambda labels: table[labels]) for name in ("object_labels", "labels")]
+        columns = [relabel_column(records[name], lambda labels: table[labels]) for name in LABEL_COLUMNS]
         return records.drop("detections", strict=False).with_columns(*columns, shared)
 
     return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]

@@ -2,7 +2,8 @@
 
 Each detection is matched to the object that it overlaps most, to a crowd only if it overlaps nothing else. Of several
 detections of one object the one with the highest score is kept. COCO's matching gives the same result wherever no
-detection overlaps two objects with IoU .5 or more. An unmatched detection on a crowd is ignored.
+detection overlaps two objects with IoU .5 or more. An unmatched detection on a crowd is ignored. By LVIS's rules so are
+detections of classes that are not verified in the image and, where unmatched, of classes that are not exhaustive.
 
 >>> images = FlatImages.from_records([{"object_labels": [0], "object_crowd": [0], "labels": [1, 0, 0],
 ...                                    "scores": [0.5, 0.9, 0.4], "pairs": [1, 2], "overlaps": [0.6, 0.8]}])
@@ -13,7 +14,7 @@ detection overlaps two objects with IoU .5 or more. An unmatched detection on a 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 Integers = NDArray[np.int64]
 _COLUMNS = ("object_labels", "object_crowd", "labels", "scores", "pairs", "overlaps")
+_MAX_LABELS = 2**20
+_LVIS_COLUMNS = ("negative_labels", "partial_labels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,7 +40,8 @@ class FlatImages:
 
     `images` is their number. `object_image`, `object_labels` and `crowd` (G,) describe the objects; `image`, `labels`
     and `scores` (D,) the detections. `pair_detection` and `pair_object` (P,) are indices into these, `overlaps` (P,)
-    the pairs' IoUs.
+    the pairs' IoUs. By LVIS's rules `unverified` (D,) detections are ignored, and their pairs are not listed; `excused`
+    (D,) ones are ignored where they are unmatched.
     """
 
     images: int
@@ -50,14 +54,17 @@ class FlatImages:
     pair_detection: Integers
     pair_object: Integers
     overlaps: NDArray[np.float64]
+    unverified: NDArray[np.bool_]
+    excused: NDArray[np.bool_]
 
     @classmethod
-    def from_records(cls, records: pl.DataFrame | Sequence[Record]) -> FlatImages:
-        """The arrays of records, given as a data frame or a list."""
+    def from_records(cls, records: pl.DataFrame | Sequence[Record], *, federated: bool = False) -> FlatImages:
+        """The arrays of records, given as a data frame or a list; with `federated` by LVIS's rules."""
         import polars as pl
 
         if not isinstance(records, pl.DataFrame):
-            records = pl.DataFrame([{name: record[name] for name in _COLUMNS} for record in records])
+            columns = (*_COLUMNS, *_LVIS_COLUMNS) if federated else _COLUMNS
+            records = pl.DataFrame([{name: record[name] for name in columns} for record in records])
         objects, detections, pair_counts = (
             records[name].list.len().to_numpy().astype(np.int64) for name in ("object_labels", "labels", "pairs")
         )
@@ -66,7 +73,7 @@ class FlatImages:
         first_object, first_detection = np.cumsum(objects) - objects, np.cumsum(detections) - detections
         # A pair is detection * objects + object; an image with a pair has an object.
         detection, object_index = np.divmod(flatten_column(records["pairs"]), np.maximum(objects, 1)[pair_image])
-        return cls(
+        made = cls(
             len(records),
             np.repeat(numbers, objects),
             flatten_column(records["object_labels"]),
@@ -77,13 +84,39 @@ class FlatImages:
             first_detection[pair_image] + detection,
             first_object[pair_image] + object_index,
             flatten_column(records["overlaps"], np.float64),
+            *np.zeros((2, int(detections.sum())), bool),
+        )
+        return made._apply_lvis_rules(records) if federated else made
+
+    def _apply_lvis_rules(self, records: pl.DataFrame) -> FlatImages:
+        """With the detections marked whose class is not verified or not exhaustive in its image."""
+
+        def number(image: Integers, labels: Integers) -> Integers:
+            return image * _MAX_LABELS + labels
+
+        negative, partial = (
+            number(
+                np.repeat(np.arange(len(records)), records[name].list.len().to_numpy()), flatten_column(records[name])
+            )
+            for name in _LVIS_COLUMNS
+        )
+        called = number(self.image, self.labels)
+        verified = np.isin(called, np.concatenate([number(self.object_image, self.object_labels), negative]))
+        kept = verified[self.pair_detection]
+        return replace(
+            self,
+            pair_detection=self.pair_detection[kept],
+            pair_object=self.pair_object[kept],
+            overlaps=self.overlaps[kept],
+            unverified=~verified,
+            excused=verified & np.isin(called, partial),
         )
 
 
 def match_objects(images: FlatImages) -> Integers:
     """(D,) the object that each detection is matched to at IoU .5, UNMATCHED, or IGNORED."""
     crowd = images.crowd[images.pair_object]
-    found = np.full(len(images.labels), UNMATCHED)
+    found = np.where(images.excused | images.unverified, IGNORED, UNMATCHED)
     found[images.pair_detection[crowd]] = IGNORED
     real = np.flatnonzero(~crowd)
     detection, target = images.pair_detection[real], images.pair_object[real]

@@ -59,10 +59,15 @@ class RunMatches:
 
 
 def match_records(
-    records: pl.DataFrame, *, max_detections: int = 100, released: bool = False, sets: ClassMasks | None = None
+    records: pl.DataFrame,
+    *,
+    max_detections: int = 100,
+    released: bool = False,
+    sets: ClassMasks | None = None,
+    federated: bool = False,
 ) -> RunMatches:
-    """Match every image of `records`, in the order of the rows."""
-    inputs, zero = read_image_inputs(records), int(records["zero"][0])
+    """Match every image of `records`, in the order of the rows, by COCO's rules or, `federated`, by LVIS's."""
+    inputs, zero = read_image_inputs(records, federated=federated), int(records["zero"][0])
 
     def match(truth: Objects, found: Detections, overlap: Numbers) -> ImageMatches:
         return match_image(

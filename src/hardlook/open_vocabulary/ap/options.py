@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from hardlook.errors import OptionError
 from hardlook.harness.options import option, read_reading
 from hardlook.harness.scorecard import Reading
 from hardlook.open_vocabulary.options import SimilarityOptions, similarity_readings
@@ -12,6 +13,13 @@ UNMATCHED: dict[str, str] = {
     "ours": "a match is a match, whatever ids the dataset uses",
     "released": "a match with annotation id 0 or, across classes, category id 0 reads as none, as in the paper's code",
 }
+
+PROTOCOLS: dict[str, str] = {
+    "coco": "every class is annotated in every image; --max-detections of each class (dagger, open: of all) count",
+    "lvis": "a detection counts where its class has objects or is in neg_category_ids; false positives of "
+    "not_exhaustive_category_ids do not count; --max-detections-lvis of all classes",
+}
+PROTOCOL = "protocol"
 
 
 class OpenApOptions(SimilarityOptions):
@@ -22,6 +30,9 @@ class OpenApOptions(SimilarityOptions):
         100, "Detections of an image that count: of each class for AP, of all for dagger and open.",
         changes="scores", ge=1, le=10_000,
     )  # fmt: skip
+    max_detections_lvis: int = option(
+        300, "Detections of an image that count under LVIS's rules, of all classes.", changes="scores", ge=1, le=10_000
+    )
     resamples: int = option(200, "Bootstrap resamples of images behind each interval.", changes="scores", ge=0)
 
 
@@ -30,7 +41,21 @@ def unmatched_ids(options: OpenApOptions) -> str:
     return read_reading(options, "unmatched", UNMATCHED, "ours")
 
 
+def choose_protocol(options: OpenApOptions, data: str) -> Reading:
+    """Whose rules hold: those of the data (coco or lvis), unless `--reading protocol=coco` asks for COCO's on LVIS."""
+    value = read_reading(options, PROTOCOL, PROTOCOLS, data)
+    if value == "lvis" and data != "lvis":
+        what = "--reading protocol=lvis: the data do not say which classes are absent from an image"
+        raise OptionError(what, remedy="give LVIS's own json, whose images have neg_category_ids, as --gt or --data")
+    return Reading(PROTOCOL, value, PROTOCOLS[value], tuple(PROTOCOLS), data)
+
+
 def get_readings(options: OpenApOptions) -> tuple[Reading, ...]:
-    """How matches are read, and how the similarity is made."""
+    """How matches are read, and how the similarity is made; the protocol comes from the data when they are scored."""
     value = unmatched_ids(options)
-    return (Reading("unmatched", value, UNMATCHED[value], tuple(UNMATCHED), "ours"), *similarity_readings(options))
+    protocol = read_reading(options, PROTOCOL, {**PROTOCOLS, "data": ""}, "data")
+    return (
+        Reading("unmatched", value, UNMATCHED[value], tuple(UNMATCHED), "ours"),
+        Reading(PROTOCOL, protocol, "LVIS's rules for LVIS's json, else COCO's", tuple(PROTOCOLS), "data"),
+        *similarity_readings(options),
+    )

@@ -20,7 +20,8 @@ from hardlook.harness.sections import DotChart, Picture, Section, Spot, Table, s
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.ap.image_precision import FlatImages, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, match_records
-from hardlook.open_vocabulary.ap.scores import KINDS, QUANTITIES
+from hardlook.open_vocabulary.ap.options import PROTOCOL
+from hardlook.open_vocabulary.ap.scores import CLASS_QUANTITIES, GROUPS, KINDS, QUANTITIES
 from hardlook.open_vocabulary.ap.units import InstanceImage, read_unit
 from hardlook.open_vocabulary.record_columns import blank_image, read_label_names
 from hardlook.open_vocabulary.sections import (
@@ -36,6 +37,8 @@ from hardlook.open_vocabulary.sections import (
 
 if TYPE_CHECKING:
     import polars as pl
+
+NOT_CHARTED = ("ar1", "ar10", "ars", "arm", "arl")
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:
@@ -125,7 +128,8 @@ def describe_unit(record: Record) -> str:
     >>> describe_unit(record)
     '1 of 3 objects is found by name (IoU .5), 1 by another (dog called cat), 1 is missed.'
     """
-    names, images = str(record["names"]).split("\n"), FlatImages.from_records([record])
+    names, federated = str(record["names"]).split("\n"), record.get("protocol") == "lvis"
+    images = FlatImages.from_records([record], federated=federated)
     found = match_objects(images)
     hits = np.flatnonzero(found >= 0)
     pairs = list(zip(images.object_labels[found[hits]].tolist(), images.labels[hits].tolist(), strict=True))
@@ -151,7 +155,8 @@ def _build_headline(scorecard: Scorecard) -> Section:
         "open does the same and gives credit by the similarity of the two labels.",
         [
             score_dot(score, kind, quantity)
-            for name, (quantity, _) in QUANTITIES.items()
+            for name, quantity in _list_quantities(scorecard).items()
+            if name not in NOT_CHARTED
             for prefix, (kind, _) in KINDS.items()
             if not np.isnan((score := scorecard.get(prefix + name)).value)
         ],
@@ -164,7 +169,39 @@ def _build_headline(scorecard: Scorecard) -> Section:
         f"Vanilla AP is {format_fixed(vanilla, 3)}; its difference to dagger is the effect of ranking all classes "
         "together."
     )
-    return Section(title, text, (chart,))
+    if _is_federated(scorecard):
+        text += (
+            " The data are LVIS's, and all figures follow its rules: vanilla AP is LVIS AP. A detection counts where "
+            "its class has objects in the image or is known to be absent; false positives of classes that are not "
+            "annotated exhaustively do not count."
+        )
+    return Section(title, text, (chart, _build_figures(scorecard)))
+
+
+def _is_federated(scorecard: Scorecard) -> bool:
+    return any((reading.name, reading.value) == (PROTOCOL, "lvis") for reading in scorecard.readings)
+
+
+def _list_quantities(scorecard: Scorecard) -> dict[str, str]:
+    """Name and title of the scores over all classes that the scorecard has, without the kind."""
+    groups = {name: title for name, title, _ in GROUPS.values()}
+    known = {score.name for score in scorecard.scores}
+    quantities = {name: title for name, (title, _) in QUANTITIES.items()} | groups
+    return {name: title for name, title in quantities.items() if name in known}
+
+
+def _build_figures(scorecard: Scorecard) -> Table:
+    rows = [
+        (title, *(scorecard.get(prefix + name).value for prefix in KINDS))
+        for name, title in _list_quantities(scorecard).items()
+    ]
+    return Table(
+        "AP and AR",
+        "AR1 and AR10: the best 1 and 10 detections of each image and class for vanilla, of each image for dagger and "
+        "open (LVIS: of each image for all three).",
+        ("figure", *(kind for kind, _ in KINDS.values())),
+        rows,
+    )
 
 
 def _build_classes(scorecard: Scorecard) -> Section | None:
@@ -182,7 +219,23 @@ def _build_classes(scorecard: Scorecard) -> Section | None:
             for name in sorted(gains, key=lambda name: -gains[name])
         ],
     )
-    return Section("Classes", "", (chart, table))
+    columns = {
+        f"{kind} {figure}": find_scores_by_class(scorecard, prefix + name)
+        for name, figure in CLASS_QUANTITIES.items()
+        if name != "ap"
+        for prefix, (kind, _) in KINDS.items()
+    }
+    further = Table(
+        "AP50 and AR of each class",
+        "",
+        ("class", *columns),
+        [
+            (name, *(scores[name].value for scores in columns.values()))
+            for name in hard
+            if all(name in scores for scores in columns.values())
+        ],
+    )
+    return Section("Classes", "", (chart, table, further))
 
 
 def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | None:
@@ -193,7 +246,8 @@ def _build_confusions(records: pl.DataFrame, scorecard: Scorecard) -> Section | 
         "An image with the most objects of each confusion.",
     )
     # The examples come from matching with the default number of detections.
-    table, names = match_records(records).tables()[ALL_CLASSES], read_label_names(records)
+    matches = match_records(records, federated=_is_federated(scorecard))
+    table, names = matches.tables()[ALL_CLASSES], read_label_names(records)
 
     def count_by_image(true: str, called: str) -> NDArray[np.int64]:
         confused = (table.pooled[0] == names.index(true)) & (table.labels == names.index(called))

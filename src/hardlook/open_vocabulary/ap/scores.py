@@ -6,21 +6,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
-from hardlook.harness.scorecard import LeftOut, Score, Scorecard
+from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.tally import Entry, score_tally, with_ranges
 from hardlook.metrics.average_precision import MatchTable, soft_precision
 from hardlook.metrics.confusion import confusion_costs
-from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision
+from hardlook.metrics.detection import IGNORED
+from hardlook.open_vocabulary.ap.image_precision import FlatImages, compute_image_precision, match_objects
 from hardlook.open_vocabulary.ap.matches import ALL_CLASSES, Results, RunMatches, WeightedTally, match_records
-from hardlook.open_vocabulary.ap.options import OpenApOptions, unmatched_ids
+from hardlook.open_vocabulary.ap.options import OpenApOptions, choose_protocol, unmatched_ids
 from hardlook.open_vocabulary.ap.units import check_categories
 from hardlook.open_vocabulary.class_sets import ClassMasks, load_class_sets
 from hardlook.open_vocabulary.label_similarity import (
@@ -48,14 +49,26 @@ QUANTITIES = {
     "aps": ("APs", "AP of objects below 32 x 32 pixels"),
     "apm": ("APm", "AP of objects between 32 x 32 and 96 x 96 pixels"),
     "apl": ("APl", "AP of objects above 96 x 96 pixels"),
-    "ar": ("AR", "mean share of objects found over IoU .5 to .95"),
+    "ar1": ("AR1", "AR when 1 detection counts"),
+    "ar10": ("AR10", "AR when 10 detections count"),
+    "ar": ("AR", "mean share of objects found over IoU .5 to .95, by as many detections as count (100; LVIS: 300)"),
+    "ars": ("ARs", "AR of objects below 32 x 32 pixels"),
+    "arm": ("ARm", "AR of objects between 32 x 32 and 96 x 96 pixels"),
+    "arl": ("ARl", "AR of objects above 96 x 96 pixels"),
+}
+
+# Of LVIS, by the letter of the group: the score's name, its title and meaning.
+GROUPS = {
+    "r": ("apr", "APr", "AP of LVIS's rare classes, in at most 10 training images"),
+    "c": ("apc", "APc", "AP of LVIS's common classes, in 11 to 100 training images"),
+    "f": ("apf", "APf", "AP of LVIS's frequent classes, in more than 100 training images"),
 }
 
 SCORES = (
     *(
         ScoreMeaning(prefix + name, f"{kind} {title}", f"{meaning}; {how}", headline=name == "ap")
         for prefix, (kind, how) in KINDS.items()
-        for name, (title, meaning) in QUANTITIES.items()
+        for name, title, meaning in (*((name, *words) for name, words in QUANTITIES.items()), *GROUPS.values())
     ),
     ScoreMeaning("open-gain", "given back", "open AP minus dagger AP, on the same images", headline=True, ranked=False),
     ScoreMeaning(
@@ -67,6 +80,7 @@ SCORES = (
 )
 
 SET_QUANTITIES = ("ap", "ap50")
+CLASS_QUANTITIES: dict[str, Literal["AP", "AP50", "AR"]] = {"ap": "AP", "ap50": "AP50", "ar": "AR"}
 CONTEXT_SCORES = ("ap", "dagger-ap", "open-ap", "open-gain")
 MAX_CONFUSIONS = 25
 
@@ -82,6 +96,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
     names = read_label_names(records)
     check_categories(names[: int(records["known"][0])], options)
     similarity = compute_label_similarity(names, options)
+    protocol = read_protocol(records, options)
     tallies = _tally_contexts(records, similarity.matrix, options)
     scores = [score for tally in tallies for score in score_tally(tally, options)]
     table, images = tallies[0].tables[ALL_CLASSES], len(records)
@@ -94,8 +109,23 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenApOpt
         where = {"true": names[true], "called": names[called]}
         scores.append(Score("confused-objects", float(count), images, slice=where))
         scores.append(Score("unforgiven-objects", float(cost), images, slice=where))
-    notes = (*_note_left_out(records, table, names, options.max_detections), *similarity.notes)
-    return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
+    notes = (*_note_left_out(records, table, names, options), *similarity.notes)
+    scorecard = Scorecard(card.name, card.version, "", tuple(scores), (protocol,), notes)
+    return add_comparability(scorecard, options)
+
+
+def read_protocol(records: pl.DataFrame, options: OpenApOptions) -> Reading:
+    """Whose rules the records are scored by: those of their data, unless the options say otherwise."""
+    return choose_protocol(options, str(records["protocol"][0]))
+
+
+def is_federated(records: pl.DataFrame, options: OpenApOptions) -> bool:
+    """Whether the records are scored by LVIS's rules."""
+    return read_protocol(records, options).value == "lvis"
+
+
+def _get_limit(options: OpenApOptions, *, federated: bool) -> int:
+    return options.max_detections_lvis if federated else options.max_detections
 
 
 def tally_records(records: pl.DataFrame, options: OpenApOptions) -> list[WeightedTally]:
@@ -112,9 +142,10 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenApOptions) -> pl.
     """
     import polars as pl
 
-    images, similarity = FlatImages.from_records(records), compute_run_similarity(records, options)
+    federated, similarity = is_federated(records, options), compute_run_similarity(records, options)
+    images = FlatImages.from_records(records, federated=federated)
     opened, vanilla = (
-        compute_image_precision(images, matrix, options.max_detections)
+        compute_image_precision(images, matrix, _get_limit(options, federated=federated))
         for matrix in (similarity, np.eye(len(similarity)))
     )
     return pl.DataFrame({"unit": records["unit"], "image-open-ap50": opened, "image-ap50": vanilla})
@@ -132,20 +163,28 @@ def compute_run_similarity(records: pl.DataFrame, options: OpenApOptions) -> Mat
 def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOptions) -> list[WeightedTally]:
     names, value = read_label_names(records), unmatched_ids(options)
     sets = load_class_sets(options.class_sets, names)
-    released, reading = value == "released", f"unmatched={value}"
-    matches = match_records(records, max_detections=options.max_detections, released=released, sets=sets)
-    class_images = dict(zip(names, _count_class_images(matches), strict=True))
-    basis = {"class": sum(count > 0 for count in class_images.values())}
+    federated = is_federated(records, options)
+    reading = f"unmatched={value}" + (", protocol=lvis" if federated else "")
+    matches = match_records(
+        records, max_detections=_get_limit(options, federated=federated), released=value == "released", sets=sets,
+        federated=federated,
+    )  # fmt: skip
+    groups = read_groups(records) if federated else {}
+    counts = _count_class_images(matches)
+    class_images, present = dict(zip(names, counts, strict=True)), np.array(counts) > 0
+    members = {prefix + name: present[group] for name, group in groups.items() for prefix in KINDS}
     entries = tuple(
         Entry(name, count, where, reading, clusters=count)
         if (count := class_images.get(where.get("class", ""))) is not None
-        else Entry(name, matches.images, where, reading, rests_on={} if where else basis)
-        for name, where in _list_figures(names, sets)
-    )
+        else Entry(
+            name, matches.images, where, reading,
+            rests_on={} if where else {"class": int(members.get(name, present).sum())},
+        )
+        for name, where in _list_figures(names, sets, list(groups))
+    )  # fmt: skip
     # Open AP is never below dagger AP, so that what is given back is a share as well.
-    tallies = [
-        WeightedTally(with_ranges(entries), matches, similarity, partial(_compute_figures, sets=sets), (*_KEY, ""))
-    ]
+    compute = partial(_compute_figures, sets=sets, groups=groups)
+    tallies = [WeightedTally(with_ranges(entries), matches, similarity, compute, (*_KEY, ""))]
     contexts = records["context"].to_numpy()
     for context in sorted(set(contexts) - {""}):
         inside = np.flatnonzero(contexts == context)
@@ -158,29 +197,41 @@ def _tally_contexts(records: pl.DataFrame, similarity: Matrix, options: OpenApOp
     return tallies
 
 
-def _list_figures(names: Sequence[str], sets: ClassMasks) -> list[tuple[str, dict[str, str]]]:
+def read_groups(records: pl.DataFrame) -> dict[str, NDArray[np.int64]]:
+    """The labels of LVIS's rare, common and frequent classes, by the name of their score; empty where none is known."""
+    letters = np.array(list(records["frequencies"][0]), dtype=str)
+    return {name: np.flatnonzero(letters == group) for group, (name, _, _) in GROUPS.items()} if len(letters) else {}
+
+
+def _list_figures(names: Sequence[str], sets: ClassMasks, groups: Sequence[str]) -> list[tuple[str, dict[str, str]]]:
     """Name and slice of each number of `_compute_figures`."""
-    figures: list[tuple[str, dict[str, str]]] = [(prefix + name, {}) for name in QUANTITIES for prefix in KINDS]
+    figures: list[tuple[str, dict[str, str]]] = [
+        (prefix + name, {}) for name in (*QUANTITIES, *groups) for prefix in KINDS
+    ]
     figures.insert(len(KINDS), ("open-gain", {}))
     for name in sets:
         for setting in ("generalised", "constrained"):
             where = {"classes": name, "setting": setting}
             figures += [(prefix + one, where) for prefix in KINDS for one in SET_QUANTITIES]
-    return figures + [(f"{prefix}ap", {"class": name}) for prefix in KINDS for name in names]
+    return figures + [(prefix + one, {"class": name}) for one in CLASS_QUANTITIES for prefix in KINDS for name in names]
 
 
-def _compute_figures(results: Results, sets: ClassMasks) -> list[float]:
+def _compute_figures(results: Results, sets: ClassMasks, groups: Mapping[str, NDArray[np.int64]]) -> list[float]:
     """All scores of one weighting of the images."""
     result = results[ALL_CLASSES]
     summary = result.summary()
     kinds = [kind for kind, _ in KINDS.values()]
     figures = [summary[kind][title] for title, _ in QUANTITIES.values() for kind in kinds]
+    for group in groups.values():
+        within_group = result.summary(group)
+        figures += [within_group[kind]["AP"] for kind in kinds]
     figures.insert(len(kinds), summary["open"]["AP"] - summary["dagger"]["AP"])
     for name, mask in sets.items():
         for within in (result.summary(np.flatnonzero(mask)), results[name].summary()):
             figures += [within[kind][QUANTITIES[one][0]] for kind in kinds for one in SET_QUANTITIES]
-    for kind in kinds:
-        figures += getattr(result, kind).per_class().tolist()
+    for figure in CLASS_QUANTITIES.values():
+        for kind in kinds:
+            figures += getattr(result, kind).per_class(figure).tolist()
     return figures
 
 
@@ -206,9 +257,11 @@ def _count_class_images(matches: RunMatches) -> list[int]:
 
 
 def _note_left_out(
-    records: pl.DataFrame, table: MatchTable, names: Sequence[str], max_detections: int
+    records: pl.DataFrame, table: MatchTable, names: Sequence[str], options: OpenApOptions
 ) -> tuple[LeftOut, ...]:
     """What enters no score, or only in part."""
+    federated = is_federated(records, options)
+    max_detections = _get_limit(options, federated=federated)
     found = records["labels"].list.len().cast(int)
     empty = records.filter((records["object_labels"].list.len() == 0).to_numpy())["unit"].to_list()
     crowds = int(records["object_crowd"].list.sum().sum())
@@ -219,12 +272,17 @@ def _note_left_out(
     silent = [name for row, name in enumerate(names) if counts[row] and not named[row]]
     absent = [name for row, name in enumerate(names) if not counts[row]]
     undetected = 0 if int(found.sum()) else len(records)
-    limit = f"--max-detections {max_detections}: over all classes for dagger and open, of each class for AP"
+    limit = (
+        f"--max-detections-lvis {max_detections}: over all classes"
+        if federated
+        else f"--max-detections {max_detections}: over all classes for dagger and open, of each class for AP"
+    )
     rows: list[tuple[str, int, str, list[str]]] = [
         ("images without detections", undetected, "no image has any: every AP is 0", []),
         ("images without objects", len(empty), "their detections are false positives", empty),
         ("crowd regions", crowds, "detections in them neither count nor harm, as in COCO", []),
         ("detections beyond the best of their image", beyond, limit, full),
+        *(_list_lvis_notes(records) if federated else ()),
         ("classes that no detection names", len(silent), "they have objects, so they stay in every mean", silent),
         ("labels without objects", len(absent), "they have no AP; a detection of theirs can still match", absent),
     ]
@@ -234,3 +292,19 @@ def _note_left_out(
         for what, count, why, examples in rows
         if count
     )
+
+
+def _list_lvis_notes(records: pl.DataFrame) -> list[tuple[str, int, str, list[str]]]:
+    """What LVIS's rules leave out: how many, why, and units."""
+    images, units = FlatImages.from_records(records, federated=True), records["unit"].to_list()
+    ignored = match_objects(images) == IGNORED
+    unverified = "LVIS does not say whether the image has the class: neither objects nor in neg_category_ids"
+    exhaustive = "not all objects of the class are annotated (not_exhaustive_category_ids), IoU .5"
+    rows = (
+        ("detections of classes that are not verified", images.unverified, unverified),
+        ("unmatched detections of classes that are not exhaustive", images.excused & ignored, exhaustive),
+    )
+    return [
+        (what, int(chosen.sum()), why, [units[row] for row in np.unique(images.image[chosen]).tolist()])
+        for what, chosen, why in rows
+    ]

@@ -1,7 +1,7 @@
 """Units of open AP: images with their objects and, where they are stored, their detections.
 
 Three sources: the planted world (no data given), `--data instances=FILE --data images=DIR` with a model, and stored
-detections by `--gt instances.json --pred results.json`.
+detections by `--gt instances.json --pred results.json`, the latter also as detectron2's output folder.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hardlook.data.coco_detection import (
     read_instances,
     read_results,
 )
+from hardlook.data.detectron2 import INSTANCES, find_output
 from hardlook.data.images import find_image, read_image
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
@@ -46,13 +47,15 @@ _REMEDY = (
 class InstanceImage:
     """The payload of a unit: an image with its objects and, once prepared, its pixels where a model needs them.
 
-    `categories` maps the truth's category ids, ascending, to names; `predicted_categories` those of stored detections.
+    `categories` maps the truth's category ids, ascending, to names; `predicted_categories` those of stored detections;
+    `frequencies` LVIS's category ids to r, c or f.
     """
 
     categories: Mapping[int, str]
     iou: IouType
     keep_predictions: bool
     predicted_categories: Mapping[int, str] = field(default_factory=dict)
+    frequencies: Mapping[int, str] = field(default_factory=dict)
     context: str = ""
     scene: tuple[PlantedWorld, int] | None = None
     objects: ImageObjects | None = field(default=None, repr=False)
@@ -63,7 +66,8 @@ class InstanceImage:
 
 def list_sources(options: OpenApOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
-    return list_given_sources(options, pred_labels=options.pred_labels)
+    sources = list_given_sources(options, pred_labels=options.pred_labels)
+    return {**sources, "pred": find_output(options.pred, *INSTANCES)} if options.pred else sources
 
 
 def list_units(options: OpenApOptions) -> Sequence[Unit]:
@@ -76,14 +80,15 @@ def list_units(options: OpenApOptions) -> Sequence[Unit]:
         if options.pred_labels:
             labels = load_label_set(options.pred_labels)
             predicted = dict(sorted(zip(labels.category_ids.tolist(), labels.names, strict=True)))
-        stored = read_results(options.pred, replace(truth, categories=predicted), options.iou)
-        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, predicted)
+        stored = read_results(find_output(options.pred, *INSTANCES), replace(truth, categories=predicted), options.iou)
+        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions, predicted, truth.frequencies)
         return _list_images(truth, shared, options.data.get("images"), stored)
     if not options.data:
         return list_scenes(options, InstanceImage(CATEGORIES, options.iou, options.keep_predictions))
     if set(options.data) == {"instances", "images"}:
         truth = _read_truth(options.data["instances"], options)
-        shared = InstanceImage(truth.categories, options.iou, options.keep_predictions)
+        kept = options.keep_predictions
+        shared = InstanceImage(truth.categories, options.iou, kept, frequencies=truth.frequencies)
         return _list_images(truth, shared, options.data["images"], {})
     raise OptionError(f"--data {', '.join(sorted(options.data))}: no reader for this data", remedy=_REMEDY)
 

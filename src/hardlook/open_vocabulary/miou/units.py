@@ -1,7 +1,7 @@
 """Units of the benchmarks on label maps: images with truth and, where predictions are stored, a predicted map.
 
 Four sources: the planted world (no data given), `--data voc=DIR`, `--data images=DIR --data masks=DIR`, and stored
-predictions by `--gt DIR --pred DIR`.
+predictions by `--gt DIR --pred DIR`, where the latter may be detectron2's sem_seg_predictions.json or its folder.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hardlook.data.detectron2 import SEMANTIC, SemanticPrediction, read_semantic_predictions
 from hardlook.data.images import find_image, read_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import open_devkit
@@ -22,6 +23,7 @@ from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
 from hardlook.open_vocabulary.units import check_size, list_given_sources, list_scenes
 from hardlook.open_vocabulary.vocabulary import BACKGROUND, join_labels
+from hardlook.reading import reading
 from hardlook.similarity.label_sets import load_label_set
 from hardlook.similarity.labels import LabelSet
 from hardlook.world.planted import PlantedWorld
@@ -51,6 +53,7 @@ class LabelledImage:
     image_folder: Path | None = None
     truth_path: Path | None = None
     predicted_path: Path | None = None
+    predicted_masks: SemanticPrediction | None = field(default=None, repr=False)
     keep_prediction: bool = True
     image: Image | None = field(default=None, repr=False)
     truth_map: LabelMap | None = field(default=None, repr=False)
@@ -60,7 +63,9 @@ class LabelledImage:
 def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     pred_labels = options.pred_labels if isinstance(options, OpenMiouOptions) else None
-    return list_given_sources(options, labels=options.labels, pred_labels=pred_labels)
+    sources = list_given_sources(options, labels=options.labels, pred_labels=pred_labels)
+    file = _find_mask_file(options.pred) if options.pred else None
+    return {**sources, "pred": file} if file else sources
 
 
 def list_units(options: SemanticOptions) -> Sequence[Unit]:
@@ -92,7 +97,7 @@ def prepare_unit(unit: Unit) -> Unit:
     image = read_image(image_path) if image_path else None
     predicted = None
     if content.predicted_path:
-        stored = read_label_map(content.predicted_path)
+        stored = _read_stored(content, content.predicted_path, unit.id)
         # No label is a prediction all the same, and a wrong one; any other number that is no label is a mistake.
         predicted, unknown = _to_indices(stored, content.predicted_numbers, content.unlabelled_numbers)
         if unknown:
@@ -158,7 +163,12 @@ def _list_folders(
         keep_prediction=options.keep_predictions,
     )
     true_paths = _find_label_maps(masks)
-    predicted_paths = _find_label_maps(predictions) if predictions else {}
+    mask_file = _find_mask_file(predictions) if predictions else None
+    predicted_masks = read_semantic_predictions(mask_file) if mask_file else {}
+    if mask_file:
+        predicted_paths = dict.fromkeys(predicted_masks, mask_file)
+    else:
+        predicted_paths = _find_label_maps(predictions) if predictions else {}
     surplus = sorted(set(predicted_paths) - set(true_paths))
     if surplus:
         what = f"{len(surplus)} predictions have no truth: {', '.join(surplus[:5])}"
@@ -168,10 +178,34 @@ def _list_folders(
     for stem, path in true_paths.items():
         if predictions and stem not in predicted_paths:
             # Listed all the same: the run then records the missing file as this unit's failure.
-            predicted_paths[stem] = predictions / f"{stem}.png"
+            predicted_paths[stem] = mask_file or predictions / f"{stem}.png"
         content = replace(shared, truth_path=path, image_folder=images, predicted_path=predicted_paths.get(stem))
-        units.append(Unit(stem, content))
+        units.append(Unit(stem, replace(content, predicted_masks=predicted_masks.get(stem))))
     return units
+
+
+def _find_mask_file(predictions: Path) -> Path | None:
+    """detectron2's file of masks, given itself or by its folder; None for a folder of label maps."""
+    if predictions.is_file():
+        return predictions
+    file = predictions / SEMANTIC
+    if not file.is_file():
+        return None
+    if maps := _find_label_maps(predictions):
+        what = f"the folder has {SEMANTIC} and label maps, such as {next(iter(maps.values())).name}"
+        raise DataError(what, file=predictions, remedy=f"give --pred {file}, or move one of the two")
+    return file
+
+
+def _read_stored(content: LabelledImage, path: Path, unit: str) -> LabelMap:
+    """The stored prediction with the numbers of its file."""
+    if path.suffix != ".json":
+        return read_label_map(path)
+    if content.predicted_masks is None:
+        remedy = "predictions and truth pair by the stem of their file names"
+        raise DataError("there is no prediction for this image", file=path, unit=unit, remedy=remedy)
+    with reading(path, "the masks cannot be read", remedy="write the file again"):
+        return content.predicted_masks.draw()
 
 
 def _find_label_maps(folder: Path) -> dict[str, Path]:

@@ -1,7 +1,8 @@
 """Units of open PQ: images with their true segments and, where they are stored, their predicted ones.
 
 Three sources: the planted world (no data given), `--data panoptic=JSON --data segments=DIR --data images=DIR` for a
-model, and stored predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`.
+model, and stored predictions by `--gt JSON --gt-masks DIR --pred JSON --pred-masks DIR`, where `--pred` may be
+detectron2's output folder, with predictions.json and the PNGs.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from hardlook.data.coco_panoptic import decode_ids
+from hardlook.data.detectron2 import PANOPTIC, find_output
 from hardlook.data.images import read_image
 from hardlook.data.problems import ProblemList
 from hardlook.errors import DataError, OptionError
@@ -68,7 +70,8 @@ class SegmentedImage:
 def list_sources(options: OpenPqOptions) -> Mapping[str, Path | str]:
     """What the units come from, by name."""
     masks = {f"{side}_masks": _find_masks(options, side) for side in ("gt", "pred") if getattr(options, side)}
-    return {**list_given_sources(options, pred_labels=options.pred_labels), **masks}
+    files = {"pred": find_output(options.pred, PANOPTIC)} if options.pred else {}
+    return {**list_given_sources(options, pred_labels=options.pred_labels), **files, **masks}
 
 
 def list_units(options: OpenPqOptions) -> Sequence[Unit]:
@@ -138,12 +141,15 @@ def _render_scene(content: SegmentedImage) -> SegmentedImage:
 
 
 def _find_masks(options: OpenPqOptions, side: str) -> Path:
-    """The folder of PNGs of `gt` or `pred`: as given, or named as the JSON is."""
+    """The folder of PNGs of `gt` or `pred`: as given, or named as the JSON is, or detectron2's with both."""
     given: Path | None = getattr(options, f"{side}_masks")
     if given is not None:
         return given
     json_file: Path = getattr(options, side)
-    folder = json_file.with_suffix("")
+    folder = json_file if json_file.is_dir() else json_file.with_suffix("")
+    if json_file.is_dir() and not any(json_file.glob("*.png")):
+        what = f"--{side} {json_file} has no PNG"
+        raise OptionError(what, remedy=f"give its PNGs by --{side}-masks DIR; detectron2 deletes those it made itself")
     if not folder.is_dir():
         what = f"--{side} {json_file} is only half of a panoptic format"
         raise OptionError(what, remedy=f"give its PNGs by --{side}-masks DIR")
@@ -155,7 +161,7 @@ def _list_images(options: OpenPqOptions) -> list[Unit]:
     if options.gt or options.pred:
         if not (options.gt and options.pred):
             raise OptionError("--gt and --pred go together", remedy="give both JSON files and their folders of PNGs")
-        return _list_stored(options, options.gt, options.pred)
+        return _list_stored(options, options.gt, find_output(options.pred, PANOPTIC))
     if not data:
         truth = ImageSegments(WORLD_VOCABULARY, Segments((), ()))
         return list_scenes(options, SegmentedImage(truth, keep_prediction=options.keep_predictions))

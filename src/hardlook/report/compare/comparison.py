@@ -40,6 +40,7 @@ from hardlook.report.compare.shared_units import (
     check_comparable,
     describe_differing_settings,
     find_shared_units,
+    take_shared_rows,
 )
 
 if TYPE_CHECKING:
@@ -220,10 +221,7 @@ def describe_seeds(models: Sequence[str], seeds: Sequence[int]) -> list[str]:
 
 def _build_tallies(runs: Sequence[ScoredRun], units: SharedUnits, benchmark: Any) -> list[list[Tally]]:
     """The tallies of each run over the shared units, in the same order."""
-    import polars as pl
-
-    shared = pl.Series("unit", units.ids)
-    records = [run.records.filter(pl.col("unit").is_in(shared.implode())).sort("unit") for run in runs]
+    records = [take_shared_rows(run.records, units.ids) for run in runs]
     if benchmark.merge_vocabularies is not None:
         records = list(benchmark.merge_vocabularies(records))
     return [list(benchmark.tallies(rows, run.options)) for rows, run in zip(records, runs, strict=True)]
@@ -238,8 +236,10 @@ def _build_scores(paired: Sequence[PairedTally], place: int) -> list[Score]:
             clusters = tally.count_clusters(entry)
             interval = tally.make_interval(low[column], high[column], clusters)
             value = float(tally.values[place, column])
-            if entry.n:
-                scores.append(Score(entry.name, value, entry.n, interval, entry.slice, entry.reading, entry.comparable))
+            if entry.n or entry.reason:
+                names = ("slice", "reading", "comparable", "reason")
+                more = {name: getattr(entry, name) for name in names}
+                scores.append(Score(entry.name, value, entry.n, interval, **more))
     return scores
 
 

@@ -52,7 +52,7 @@ class Difference:
     of seeds and of shared images; `freedom` are the error's degrees of freedom. `units_needed` is in clusters: infinite
     where the models agree, NaN where it is unknown. `verdict` is for `first` against `second` and takes the score's
     direction into account. `swaps` counts the swaps of the permutation test: random ones, or every possible one where
-    `exact`.
+    `exact`. `reason` says why a score is undefined, where that is known.
     """
 
     name: str
@@ -77,6 +77,7 @@ class Difference:
     reading: str = ""
     swaps: int = 0
     exact: bool = False
+    reason: str = ""
 
     @property
     def is_significant(self) -> bool:
@@ -122,13 +123,17 @@ def name_family(name: str, where: Mapping[str, str], headline: Sequence[str]) ->
 
 
 def compute_differences(paired: PairedTally, models: Sequence[str], headline: Sequence[str]) -> Iterator[Difference]:
-    """Every entry and pair of a tally, not yet corrected and without a verdict; entries of no units are left out."""
+    """Every entry and pair of a tally, not yet corrected and without a verdict.
+
+    Entries of no units are left out, unless they say why they have none.
+    """
     for i, j in paired.p_values:
         p_values = paired.find_p_values(i, j)
         error, low, high = paired.summarize_difference(i, j)
         fixed, freedom = paired.find_fixed_error(i, j), paired.find_freedom(i, j)
         for column, (entry, other) in enumerate(zip(paired.entries[i], paired.entries[j], strict=True)):
-            if not (entry.n or other.n):
+            reason = entry.reason or other.reason
+            if not (entry.n or other.n or reason):
                 continue
             # What only one of the models has still moves the difference.
             clusters = max(paired.count_clusters(one) for one in (entry, other))
@@ -156,6 +161,7 @@ def compute_differences(paired: PairedTally, models: Sequence[str], headline: Se
                 reading=entry.reading,
                 swaps=paired.swaps,
                 exact=paired.exact,
+                reason=reason,
             )
 
 
@@ -256,7 +262,10 @@ def describe_difference(one: Difference, meaning: ScoreMeaning) -> str:
         return format_number(value, decimals, group_from=1_000)
 
     if one.verdict == "undefined":
-        return f"{score} of {one.first} and {one.second} cannot be compared: it is undefined for one of them."
+        both = math.isnan(one.first_value) and math.isnan(one.second_value)
+        whose = "both" if both else one.first if math.isnan(one.first_value) else one.second
+        why = f" ({one.reason})" if one.reason else ""
+        return f"{score} of {one.first} and {one.second} cannot be compared: it is undefined for {whose}{why}."
     if one.value == 0 and one.p_value == 1:
         equal = f"{one.first} and {one.second} are equal in {score} on these {clusters}"
         return f"{equal}: both have {text(one.first_value)}."

@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hardlook.harness.scorecard import merge_readings
 from hardlook.report.compare.differences import (
     count_comparisons,
     describe_difference,
@@ -93,7 +94,10 @@ def build_document(
                 {"name": name, "folder": str(run.folder.path), "model": run.manifest["model"]}
                 for name, run in zip(comparison.models, runs, strict=True)
             ],
-            "readings": {one.name: one.value for one in comparison.benchmark.readings(runs[0].options)},
+            "readings": {
+                one.name: one.value
+                for one in merge_readings(comparison.benchmark.readings(runs[0].options), runs[0].scorecard.readings)
+            },
             "alpha": comparison.alpha,
             "level": 1 - comparison.alpha,
             "swaps": comparison.swaps,

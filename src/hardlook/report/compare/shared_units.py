@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from hardlook.errors import OptionError, RunError
 from hardlook.harness.options import fields_that_change
+from hardlook.harness.scorecard import merge_readings
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from hardlook.harness.runs.scoring import ScoredRun
 
 EXAMPLES = 5
@@ -26,7 +29,7 @@ INTERVAL_OPTIONS = {"resamples", "level", "interval"}
 EVERY_BYTE = " (every byte)"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SharedUnits:
     """The units that every run has a record of, and what the runs do not share.
 
@@ -35,7 +38,7 @@ class SharedUnits:
     fingerprints differ.
     """
 
-    ids: tuple[str, ...]
+    ids: pl.Series
     answered: Mapping[str, int]
     only: Mapping[str, int]
     examples: Mapping[str, tuple[str, ...]]
@@ -72,25 +75,35 @@ class SharedUnits:
 
 def find_shared_units(runs: Sequence[ScoredRun], models: Sequence[str]) -> SharedUnits:
     """The units of all runs; it is an error where there is none in common."""
-    ids = [set(run.records["unit"].to_list()) for run in runs]
-    shared = set.intersection(*ids)
-    if not shared:
+    ids = [run.records["unit"] for run in runs]
+    shared = ids[0]
+    for mine in ids[1:]:
+        shared = shared if shared.equals(mine) else shared.filter(shared.is_in(mine.implode()))
+    if shared.is_empty():
         raise RunError(
-            f"the runs have no unit in common: {models[0]} has units such as {min(ids[0])!r}, "
-            f"{models[1]} such as {min(ids[1])!r}",
+            f"the runs have no unit in common: {models[0]} has units such as {ids[0].min()!r}, "
+            f"{models[1]} such as {ids[1].min()!r}",
             remedy="compare runs of the same data and the same options",
         )
-    alone = {model: sorted(mine - shared) for model, mine in zip(models, ids, strict=True)}
+    alone = {model: mine.filter(~mine.is_in(shared.implode())).sort() for model, mine in zip(models, ids, strict=True)}
     changed = _find_changed_data(runs)
     return SharedUnits(
-        ids=tuple(sorted(shared)),
+        ids=shared.sort(),
         answered={model: len(mine) for model, mine in zip(models, ids, strict=True)},
         only={model: len(rest) for model, rest in alone.items()},
-        examples={model: tuple(rest[:EXAMPLES]) for model, rest in alone.items()},
+        examples={model: tuple(rest.head(EXAMPLES)) for model, rest in alone.items()},
         same_list=len({_get_parts(run).get("units") for run in runs}) == 1,
         same_data=not changed,
         changed=changed,
     )
+
+
+def take_shared_rows(table: pl.DataFrame, units: pl.Series) -> pl.DataFrame:
+    """The rows of a table by unit that are those of `units`, in their order."""
+    if table["unit"].equals(units):
+        return table
+    shared = units.alias("unit").to_frame()
+    return shared.join(table, on="unit", how="left", maintain_order="left").select(table.columns)
 
 
 def check_comparable(runs: Sequence[ScoredRun], models: Sequence[str]) -> None:
@@ -113,7 +126,10 @@ def check_comparable(runs: Sequence[ScoredRun], models: Sequence[str]) -> None:
                 f"the runs are scored with different --{flag}: {_join(values)}",
                 remedy=f"score one of them again: the same `hardlook run` command with another --{flag}",
             )
-    chosen = [{one.name: one.value for one in run.benchmark.readings(run.options)} for run in runs]
+    chosen = [
+        {one.name: one.value for one in merge_readings(run.benchmark.readings(run.options), run.scorecard.readings)}
+        for run in runs
+    ]
     for name in sorted({name for readings in chosen for name in readings}):
         values = {model: readings.get(name, "none") for model, readings in zip(models, chosen, strict=True)}
         if len(set(values.values())) > 1:

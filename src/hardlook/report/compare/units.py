@@ -14,11 +14,14 @@ from hardlook.harness.benchmark import Quality
 from hardlook.harness.sections import Block, Example, Gallery, Picture, ScatterChart, Section, Spot, Table
 from hardlook.randomness import generator
 from hardlook.report.compare.model_names import shorten_model_names
+from hardlook.report.compare.shared_units import take_shared_rows
 from hardlook.report.formatting import format_number
 from hardlook.report.notable_units import get_light_records
 from hardlook.report.run_report import load_unit_pictures
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from hardlook.harness.runs.scoring import ScoredRun
 
 # Qualities closer than this are equal but for rounding.
@@ -32,7 +35,7 @@ class UnitQualities:
 
     quality: Quality
     models: tuple[str, ...]
-    units: tuple[str, ...]
+    units: pl.Series
     values: NDArray[np.float64]
 
     def gains(self, first: str, second: str) -> NDArray[np.float64]:
@@ -40,6 +43,10 @@ class UnitQualities:
         sign = 1.0 if self.quality.higher_is_better else -1.0
         gains: NDArray[np.float64] = sign * (self.of(first) - self.of(second))
         return gains
+
+    def find(self, unit: str) -> int:
+        """The position of a unit."""
+        return int((self.units == unit).arg_true()[0])
 
     def of(self, model: str) -> NDArray[np.float64]:
         """(units,) the qualities of one model."""
@@ -59,26 +66,25 @@ class UnitCount:
     undefined: int
 
 
-def compute_unit_qualities(
-    runs: Sequence[ScoredRun], models: Sequence[str], units: Sequence[str]
-) -> UnitQualities | None:
+def compute_unit_qualities(runs: Sequence[ScoredRun], models: Sequence[str], units: pl.Series) -> UnitQualities | None:
     """The card's first quality of every shared unit; None where the benchmark judges no single units."""
+    import polars as pl
+
     benchmark = runs[0].benchmark
     if not (benchmark.qualities is not None and benchmark.card.qualities):
         return None
     quality = benchmark.card.qualities[0]
-    rows = []
-    for run in runs:
-        table = benchmark.qualities(run.records, run.options)
-        known = dict(zip(table["unit"].to_list(), table[quality.name].to_list(), strict=True))
-        rows.append([np.nan if known[unit] is None else float(known[unit]) for unit in units])
-    return UnitQualities(quality, tuple(models), tuple(units), np.array(rows, dtype=np.float64))
+    tables = (take_shared_rows(benchmark.qualities(run.records, run.options), units) for run in runs)
+    values = [table[quality.name].cast(pl.Float64).fill_null(np.nan).to_numpy() for table in tables]
+    return UnitQualities(quality, tuple(models), units, np.array(values))
 
 
 def count_units(qualities: UnitQualities, first: str, second: str) -> UnitCount:
     """How often each of two models is better.
 
-    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), ("x", "y"), np.array([[0.9, 0.4], [0.1, 0.4]]))
+    >>> import polars as pl
+    >>> values = np.array([[0.9, 0.4], [0.1, 0.4]])
+    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), pl.Series(["x", "y"]), values)
     >>> count_units(qualities, "a", "b").first_better, count_units(qualities, "a", "b").equal
     (1, 1)
     """
@@ -91,7 +97,9 @@ def count_units(qualities: UnitQualities, first: str, second: str) -> UnitCount:
 def list_largest_gains(qualities: UnitQualities, first: str, second: str, most: int) -> list[str]:
     """The units with the largest lead of `first` over `second`, largest first, ties by unit id.
 
-    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), ("x", "y"), np.array([[0.9, 0.4], [0.1, 0.5]]))
+    >>> import polars as pl
+    >>> values = np.array([[0.9, 0.4], [0.1, 0.5]])
+    >>> qualities = UnitQualities(Quality("iou", "IoU"), ("a", "b"), pl.Series(["x", "y"]), values)
     >>> list_largest_gains(qualities, "a", "b", 5), list_largest_gains(qualities, "b", "a", 5)
     (['x'], ['y'])
     """
@@ -103,9 +111,14 @@ def list_largest_spreads(qualities: UnitQualities, most: int) -> list[str]:
     return _list_largest(qualities.values.max(axis=0) - qualities.values.min(axis=0), qualities.units, most)
 
 
-def _list_largest(values: NDArray[np.float64], units: Sequence[str], most: int) -> list[str]:
-    positive = [(-value, unit) for value, unit in zip(values.tolist(), units, strict=True) if value > EQUAL]
-    return [unit for _, unit in sorted(positive)[:most]]
+def _list_largest(values: NDArray[np.float64], units: pl.Series, most: int) -> list[str]:
+    chosen = np.flatnonzero(values > EQUAL)
+    if len(chosen) > most > 0:
+        # Those that reach the last value to be shown: few, so that not all are sorted.
+        last = np.partition(values[chosen], -most)[-most]
+        chosen = chosen[values[chosen] >= last]
+    ordered = sorted(zip((-values[chosen]).tolist(), units.gather(chosen).to_list(), strict=True))
+    return [unit for _, unit in ordered[:most]]
 
 
 def load_pictures(
@@ -189,7 +202,7 @@ def choose_shown_models(qualities: UnitQualities, unit: str) -> tuple[str, ...]:
     """The models whose answers to a unit are shown: both of two, the best and the worst of several."""
     if len(qualities.models) == 2:
         return qualities.models
-    column = qualities.values[:, qualities.units.index(unit)]
+    column = qualities.values[:, qualities.find(unit)]
     ends = (int(np.nanargmax(column)), int(np.nanargmin(column)))
     best, worst = ends if qualities.quality.higher_is_better else ends[::-1]
     return (qualities.models[best], qualities.models[worst])
@@ -216,7 +229,7 @@ def _draw_scatter(qualities: UnitQualities, first: str, second: str) -> ScatterC
     return ScatterChart(
         f"{qualities.quality.title}: {first} against {second}",
         caption,
-        tuple(Spot(float(x[place]), float(y[place]), qualities.units[place]) for place in known),
+        tuple(Spot(float(x[place]), float(y[place]), qualities.units[place]) for place in known.tolist()),
         x_axis=short[second],
         y_axis=short[first],
         diagonal=True,
@@ -230,7 +243,7 @@ def _build_gallery(
     caption = runs[0].benchmark.caption or (lambda record: "")
     examples = []
     for unit in units:
-        place = qualities.units.index(unit)
+        place = qualities.find(unit)
         words = []
         for model in models or choose_shown_models(qualities, unit):
             value = format_number(float(qualities.of(model)[place]))

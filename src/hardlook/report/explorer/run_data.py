@@ -15,6 +15,7 @@ from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.registry import STUDIES, find_benchmark, list_benchmarks
+from hardlook.harness.runs.scoring import list_stored_units
 from hardlook.harness.sections import Picture
 from hardlook.reading import reading
 from hardlook.report.explorer.record_table import RecordTable, RunPair, pair_tables
@@ -117,15 +118,15 @@ class RunData:
     def _draw(self, listed: ListedRun, row: Mapping[str, Any]) -> Sequence[Picture]:
         state = self.state(listed)
         record = self.record(listed, row)
-        units = self._list_units(state)
+        units = self._list_units(listed, state)
         if row["unit"] not in units:
             raise HardlookError("the data do not hold this unit any more")
         with self._drawing:
             return list(state.benchmark.pictures(units[row["unit"]], record))
 
-    def _list_units(self, state: RunState) -> Mapping[str, Unit]:
+    def _list_units(self, listed: ListedRun, state: RunState) -> Mapping[str, Unit]:
         """The run's units by id; a page waits only for some seconds until they are listed."""
-        listing = self._units.get_or_create(state.fingerprint, lambda: _list_units_in_background(state))
+        listing = self._units.get_or_create(state.fingerprint, lambda: _list_units_in_background(listed, state))
         try:
             return listing.result(timeout=PATIENCE_SECONDS)
         except TimeoutError:
@@ -142,13 +143,14 @@ class RunData:
         return read_run_state(listed.folder, benchmark, options, listed.manifest["answers"]["fingerprint"], self.root)
 
 
-def _list_units_in_background(state: RunState) -> Future[Mapping[str, Unit]]:
+def _list_units_in_background(listed: ListedRun, state: RunState) -> Future[Mapping[str, Unit]]:
     """List the units of a run in a daemon thread, which does not keep the server alive."""
     listing: Future[Mapping[str, Unit]] = Future()
 
     def work() -> None:
         try:
-            listing.set_result({unit.id: unit for unit in state.benchmark.list_units(state.options)})
+            units = list_stored_units(state.benchmark, listed.manifest, state.options)
+            listing.set_result({unit.id: unit for unit in units})
         except BaseException as error:
             listing.set_exception(error)
 

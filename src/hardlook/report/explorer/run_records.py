@@ -20,7 +20,7 @@ from hardlook.errors import DamagedFile, HardlookError, RunError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.records import Record
 from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.runs.record_store import read_part_content
+from hardlook.harness.runs.record_store import read_part_content, read_stored_columns
 from hardlook.harness.runs.sessions import code_fingerprint
 from hardlook.reading import reading
 from hardlook.report.explorer.query import Field, list_fields
@@ -122,7 +122,7 @@ def build_record_frame(state: RunState) -> pl.DataFrame:
 
 
 def _locate_units(state: RunState) -> pl.DataFrame:
-    """The part and row of each unit; of a unit that two processes evaluated the first counts, as in scores."""
+    """The part and row of each unit, by part; of a unit that two processes evaluated the first counts, as in scores."""
     import polars as pl
 
     frames = [
@@ -141,10 +141,12 @@ def _iterate_chunks(state: RunState, places: pl.DataFrame) -> Iterator[pl.DataFr
     import polars as pl
 
     waiting: list[pl.DataFrame] = []
-    for number, path in enumerate(state.paths):
-        rows = places.filter(pl.col(PART) == number)[ROW]
+    ends = places[PART].search_sorted(pl.Series(range(len(state.paths)), dtype=pl.UInt32()), side="right").to_list()
+    for number, (path, start, end) in enumerate(zip(state.paths, [0, *ends], ends, strict=False)):
+        rows = places[ROW][start:end]
         if len(rows):
-            frame = _read_part(path, state.benchmark.schema.light).with_row_index(ROW)[rows]
+            schema = state.benchmark.schema
+            frame = _read_part(path, schema.light, schema.defaults()).with_row_index(ROW)[rows]
             waiting.append(frame.with_columns(pl.lit(number, pl.UInt32()).alias(PART)))
         if sum(map(len, waiting)) >= AT_ONCE:
             yield pl.concat(waiting)
@@ -179,13 +181,11 @@ def _encode_texts(frame: pl.DataFrame, fields: Sequence[Field]) -> pl.DataFrame:
     return frame
 
 
-def _read_part(path: Path, columns: Sequence[str]) -> pl.DataFrame:
-    import polars as pl
-
+def _read_part(path: Path, columns: Sequence[str], defaults: Mapping[str, pl.Expr] | None = None) -> pl.DataFrame:
     with reading(
         path.name, "a part of the records cannot be read", remedy="`hardlook verify` repairs it", kind=RunError
     ):
-        return pl.read_parquet(_read_content(path), columns=list(columns))
+        return read_stored_columns(_read_content(path), columns, defaults or {})
 
 
 def _read_content(path: Path) -> bytes:
@@ -211,7 +211,10 @@ def read_whole_record(state: RunState, row: Mapping[str, Any]) -> Record:
     what = "the part of the records that holds this unit cannot be read any more"
     with reading(path.name, what, remedy="`hardlook verify` repairs it", kind=RunError):
         content = io.BytesIO(_read_content(path))
-        rows = pl.scan_parquet(content).slice(row[ROW], 1).select(columns).collect().to_dicts()
+        stored = pl.scan_parquet(content).slice(row[ROW], 1)
+        known, defaults = stored.collect_schema(), state.benchmark.schema.defaults()
+        later = [filled for name, filled in defaults.items() if name not in known]
+        rows = stored.with_columns(later).select(columns).collect().to_dicts()
     if not rows or rows[0]["unit"] != row["unit"]:
         raise RunError("the records have changed since this page was loaded", remedy="load the page again")
     return rows[0]

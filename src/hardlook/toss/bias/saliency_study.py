@@ -36,7 +36,7 @@ from hardlook.randomness import generator
 from hardlook.toss.evaluation import COUNTS, SALIENT_COUNTS, count_salient_pixels, make_record, predict_masks
 from hardlook.toss.galleries import add_pair_iou, describe_pair, draw_pair
 from hardlook.toss.options import AuxiliaryModel, shared_readings
-from hardlook.toss.pair_lists import EXAMPLES, StudyOptions, list_pair_sources, open_study_lists
+from hardlook.toss.pair_lists import EXAMPLES, StudyOptions, list_pair_sources, list_study_folds, open_study_lists
 from hardlook.toss.pairs import Labels, OneShotPair, add_salient_mask, read_pair
 from hardlook.toss.pixel_sums import (
     IOU,
@@ -451,4 +451,5 @@ BIAS_SALIENCY = Benchmark(
     tallies=tally_records,
     qualities=compute_unit_qualities,
     caption=describe_unit,
+    list_folds=list_study_folds,
 )

@@ -25,7 +25,13 @@ from hardlook.randomness import generator
 from hardlook.toss.evaluation import COUNTS, make_record, predict_masks
 from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair, draw_unit
 from hardlook.toss.options import shared_readings
-from hardlook.toss.pair_lists import StudyOptions, list_other_class_tokens, list_pair_sources, open_study_lists
+from hardlook.toss.pair_lists import (
+    StudyOptions,
+    list_other_class_tokens,
+    list_pair_sources,
+    list_study_folds,
+    open_study_lists,
+)
 from hardlook.toss.pairs import Labels, OneShotPair, SupportContent, read_pair
 from hardlook.toss.pixel_sums import (
     CREDIT,
@@ -281,4 +287,5 @@ BIAS_SUPPORT = Benchmark(
     tallies=tally_records,
     qualities=compute_unit_qualities,
     caption=describe_unit,
+    list_folds=list_study_folds,
 )

@@ -40,8 +40,7 @@ def attributes(
 ) -> None:
     """Measure size, centredness, salience, blobs, distractors and supervised IoU of every mask, at 512 x 512.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook attributes --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc --out attributes
     """
     from hardlook.report.page import render_study

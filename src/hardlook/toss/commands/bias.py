@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_output
 from hardlook.cli.run import add_study
 from hardlook.errors import DataError, OptionError
@@ -24,12 +25,11 @@ from hardlook.toss.tiers.attributes import FailedImage
 
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Into how many folds the classes go, in order.")]
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "The biases behind one-shot scores: what a model was trained to ignore, and what it looks at instead.\n\n"
-        "[bold]Examples[/bold]\n\n"
+        "Examples:\n\n"
         "  hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection\n\n"
         "  hardlook bias negatives --data voc=VOC2012 --run runs/toss --out negatives\n\n"
         "  hardlook bias information --attributes attributes.csv --run runs/toss --out information\n\n"
@@ -68,8 +68,7 @@ def select(
     Writes kept.txt and dropped.txt, one image id per line, which any trainer can read. Exit 3 when an image could not
     be read.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook bias select --data voc=VOC2012 --split train --saliency u2netp --fold 0 --out selection
     """
     if (fold is None) == (classes is None):
@@ -111,8 +110,7 @@ def negatives(
 
     Without --run the one-shot IoU is that of the table's column oss_perf; without either only shares are shown.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook bias negatives --data voc=VOC2012 --run runs/toss --attributes attributes.csv --out negatives
     """
     chosen = parse_reading(arguments.parse_pairs(reading, "--reading"))
@@ -134,8 +132,7 @@ def information(
 
     Success is a one-shot IoU above .5 of a class in an image: from the table's column oss_perf, or from --run.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook bias information --attributes attributes.csv --run runs/toss --out information
     """
     table, who = read_attribute_frame(attributes), f"the one-shot model of {attributes.name}"

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from hardlook.cli import arguments
+from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json, print_output
 from hardlook.data.class_masks import open_fss
 from hardlook.data.class_tokens import parse_numbered_token
@@ -34,12 +35,11 @@ from hardlook.toss.tiers.weight_study import run_weight_study
 
 _Out = Annotated[Path, typer.Option("--out", help="Folder for study.json and report.html.")]
 
-app = typer.Typer(
+app = App(
     no_args_is_help=True,
-    rich_markup_mode="rich",
     help=(
         "Make test sets from your own data.\n\n"
-        "[bold]Example[/bold]\n\n"
+        "Example:\n\n"
         "  hardlook build toss --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc "
         "--encoder efficientnet-lite0 --out tiers"
     ),
@@ -94,8 +94,7 @@ def toss(
 ) -> None:
     """Make the three tiers of TOSS for any segmentation data, with manifest, hashes and report.
 
-    [bold]Examples[/bold]
-
+    Examples:
       hardlook build toss --data voc=VOC2012 --saliency u2netp --supervised deeplabv3-voc
       --encoder efficientnet-lite0 --out tiers
 
@@ -204,8 +203,7 @@ def study_encoders(
 ) -> None:
     """Measure how often two encoders agree on which same-class pairs are similar, each split at its mean cosine.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook build study-encoders --data voc=VOC2012 --encoder clip --other efficientnet-lite0 --out study
     """
     opened = open_tokens(parse_paths(data), labels, split)
@@ -227,8 +225,7 @@ def study_weights(
 ) -> None:
     """Derive the weights of the four partitions from salience times supervised IoU.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook build study-weights --attributes TOSS/data/analysis/test_stats.csv --pairs TOSS --out study
     """
     sections, document = run_weight_study(attributes, pairs, seed=seed)
@@ -252,8 +249,7 @@ def study_saliency(
 ) -> None:
     """Compare how crisp the borders of two saliency models are.
 
-    [bold]Example[/bold]
-
+    Example:
       hardlook build study-saliency --data voc=VOC2012 --saliency u2netp --other my.models:Saliency --out study
     """
     opened = open_tokens(parse_paths(data), labels, split)

@@ -125,6 +125,15 @@ def _is_manifest(path: Path) -> bool:
     return isinstance(manifest, dict) and manifest.get("schema") == SCHEMA
 
 
+def read_fold_classes(root: Path) -> tuple[tuple[str, ...], ...]:
+    """The classes of each fold by the manifest of built tiers; empty where there is none."""
+    path = root / MANIFEST
+    if not path.is_file() or not _is_manifest(path):
+        return ()
+    with reading(path, "not a manifest of built tiers", remedy="build the tiers again"):
+        return tuple(tuple(map(str, classes)) for classes in read_json(path)["folds"])
+
+
 def list_changed_files(root: Path) -> tuple[str, ...]:
     """The files of the manifest that are missing under `root` or have another hash."""
     path = root / MANIFEST

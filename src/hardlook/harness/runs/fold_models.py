@@ -1,0 +1,80 @@
+"""Models that are trained per fold: one run for each fold with its own arguments, joined into one.
+
+`--model-arg 'weights=fold{fold}.pth'` names the weights of all folds at once. The runs of the folds are in `parts/` of
+the run folder; each resumes on its own.
+
+>>> fill_fold({"weights": "fold{fold}.pth", "size": 473}, 2)
+{'weights': 'fold2.pth', 'size': 473}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple, replace
+from pathlib import Path
+from typing import Any
+
+from hardlook.errors import OptionError
+from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.options import parse_options
+from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.folder import RunFolder
+from hardlook.harness.runs.joining import check_target, join_runs
+from hardlook.harness.runs.launch import RunProgress, RunResult, RunSettings, launch
+from hardlook.harness.runs.merged_settings import FOLD
+
+
+def launch_folds(
+    benchmark: str,
+    *,
+    out: Path,
+    model_args: Mapping[str, Any] | None = None,
+    given: Mapping[str, Any] | None = None,
+    settings: RunSettings | None = None,
+    **more: Any,
+) -> RunResult:
+    """Do what `launch` does; where an argument of the model has `{fold}`, once for each fold, and join the runs."""
+    args, given, settings = dict(model_args or {}), dict(given or {}), settings or RunSettings()
+    if not has_fold(args):
+        return launch(benchmark, out=out, model_args=args, given=given, settings=settings, **more)
+    folds = list_model_folds(find_benchmark(benchmark), given, args)
+    if len(folds) == 1:
+        own = fill_fold(args, folds[0])
+        return launch(benchmark, out=out, model_args=own, given=given, settings=settings, **more)
+    target = RunFolder(out)
+    check_target(target, new=settings.new)
+    parts = [target.parts_path / f"fold{fold}" for fold in folds]
+    results = [
+        launch(
+            benchmark,
+            out=part,
+            model_args=fill_fold(args, fold),
+            given={**given, "folds": (fold,)},
+            settings=replace(settings, new=False),
+            **more,
+        )
+        for fold, part in zip(folds, parts, strict=True)
+    ]
+    progress = RunProgress(*map(sum, zip(*(astuple(result.progress) for result in results), strict=True)))
+    if progress.open:
+        return RunResult(progress, None)
+    return RunResult(progress, join_runs(parts, out))
+
+
+def has_fold(args: Mapping[str, Any]) -> bool:
+    """Whether an argument of a model has `{fold}`."""
+    return any(isinstance(value, str) and FOLD in value for value in args.values())
+
+
+def fill_fold(args: Mapping[str, Any], fold: int) -> dict[str, Any]:
+    """The arguments of the model of one fold."""
+    return {name: value.replace(FOLD, str(fold)) if isinstance(value, str) else value for name, value in args.items()}
+
+
+def list_model_folds(benchmark: Benchmark, given: Mapping[str, Any], args: Mapping[str, Any]) -> Sequence[int]:
+    """The folds of a run whose model has arguments with `{fold}`; an error where the benchmark has no folds."""
+    if benchmark.list_folds is None:
+        name = next(name for name, value in args.items() if isinstance(value, str) and FOLD in value)
+        what = f"--model-arg {name}={args[name]}: {benchmark.card.name} has no folds"
+        raise OptionError(what, remedy=f"give the value without {FOLD}")
+    return benchmark.list_folds(parse_options(benchmark.options, dict(given)))

@@ -1,0 +1,87 @@
+"""Runs and served studies that are killed at random moments equal undisturbed ones, and none says it is done before.
+
+The suite kills a handful. `HARDLOOK_KILLS=1000` kills a thousand times; with `HARDLOOK_KILLS_KEEP` a folder keeps a
+journal, and the same command goes on where an earlier one was interrupted. `HARDLOOK_KILLS_ROUND=17` repeats one round.
+"""
+
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from kill_campaign import KILLS, WRONG, Campaign, describe_rounds, read_journal
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked up in /proc")
+
+WANTED = int(os.environ.get("HARDLOOK_KILLS", "0"))
+
+ROUND = os.environ.get("HARDLOOK_KILLS_ROUND", "")
+
+
+def list_wrong(played):
+    return {name: played[name] for name in WRONG if played.get(name)}
+
+
+@pytest.fixture(scope="module")
+def campaign(tmp_path_factory):
+    made = Campaign(os.environ.get("HARDLOOK_KILLS_KEEP") or tmp_path_factory.mktemp("campaign"))
+    yield made
+    made.close()
+
+
+@pytest.mark.skipif(bool(WANTED or ROUND), reason="the campaign runs instead")
+@pytest.mark.parametrize("engine", ["inline", "processes", "collect"])
+def test_a_few_kills_lose_and_change_nothing(campaign, engine):
+    played = campaign.play(0, [engine], kills=2)
+    assert not list_wrong(played), played
+    assert played["kills"] == 2 and played["records"] >= 16
+
+
+@pytest.mark.skipif(not ROUND, reason="HARDLOOK_KILLS_ROUND repeats one round of the campaign")
+def test_one_round(campaign):
+    played = campaign.play(int(ROUND))
+    print(json.dumps(played, indent=1))
+    assert not list_wrong(played)
+
+
+@pytest.mark.skipif(not WANTED, reason="HARDLOOK_KILLS=1000 runs the campaign")
+def test_the_campaign(campaign):
+    before = sum(played["kills"] for played in read_journal(campaign.folder / "journal.jsonl"))
+    started = time.monotonic()
+    rounds = campaign.play_until(WANTED)
+    kills = sum(played["kills"] for played in rounds)
+    print(f"\n{kills} kills, {kills - before} of them now in {time.monotonic() - started:.0f} s")
+    print(describe_rounds(rounds))
+    assert set(KILLS) == {played["engine"] for played in rounds}
+    assert not [played for played in rounds if list_wrong(played)]
+
+
+def test_an_interrupted_campaign_goes_on_with_the_next_round(tmp_path, monkeypatch):
+    (tmp_path / "journal.jsonl").write_text('{"round": 0, "kills": 5}\n{"round": 1, "kills": 5}\n{"round": 2, "ki')
+    interrupted = Campaign(tmp_path)
+    monkeypatch.setattr(interrupted, "play", lambda number: {"round": number, "kills": 4})
+    rounds = interrupted.play_until(14)
+    assert [(played["round"], played["kills"]) for played in rounds] == [(0, 5), (1, 5), (2, 4)]
+    assert read_journal(tmp_path / "journal.jsonl") == rounds
+
+
+@pytest.mark.parametrize(
+    ("engine", "bug", "signs"),
+    [
+        ("inline", "torn writes", {"unfinished", "lost", "changed"}),
+        ("processes", "forgotten unit", {"lost", "changed", "false exits"}),
+        ("collect", "early acknowledgement", {"lost", "changed", "unfinished"}),
+    ],
+)
+def test_a_planted_bug_is_found(tmp_path, campaign, engine, bug, signs):
+    found = Campaign(tmp_path, planted=bug)
+    found.undisturbed, found.events, found.seconds, found.study = (
+        campaign.undisturbed, campaign.events, campaign.seconds, campaign.study,
+    )  # fmt: skip
+    wrong = set()
+    for number in range(10):
+        wrong |= list_wrong(found.play(number, [engine], kills=3)).keys()
+        if wrong:
+            break
+    assert wrong and wrong <= signs
