@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from fuzz_readers import SIZE, make_coco
+from fuzz_readers import SIZE, make_coco, make_lvis
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -27,10 +27,10 @@ VALUES = st.recursive(
 )
 
 
-@pytest.fixture(scope="module")
-def coco(tmp_path_factory):
+@pytest.fixture(scope="module", params=[make_coco, make_lvis])
+def coco(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("coco")
-    make_coco(folder)
+    request.param(folder)
     return json.loads((folder / "instances.json").read_text()), json.loads((folder / "results.json").read_text())
 
 

@@ -1,5 +1,6 @@
 """Predicted masks: counted in records, stored ones, and those that do not fit or are missing."""
 
+import warnings
 from dataclasses import replace
 
 import cv2
@@ -7,13 +8,14 @@ import numpy as np
 import polars as pl
 import pytest
 from one_shot_folders import FIXED, one_shot_run, whole_records, write_one_shot_folder
+from troubled_one_shot import Listens
 
 from hardlook.caching import ArrayCache
 from hardlook.errors import RunError
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.runs.folder import RunFolder
 from hardlook.harness.runs.in_memory import InMemoryRun
-from hardlook.toss.evaluation import SLICES, decode_prediction, make_record
+from hardlook.toss.evaluation import SLICES, decode_prediction, make_context, make_record
 from hardlook.toss.pairs import OneShotPair, PairSettings, read_pair
 from hardlook.toss.planted_pairs import PlantedScenes
 from hardlook.world.planted import PlantedWorld
@@ -110,3 +112,41 @@ def test_records_count_pixels_and_keep_the_prediction():
     assert (decode_prediction(record["prediction"], mask.shape) == mask).all()
     unkept = replace(seen, settings=replace(seen.settings, keep_prediction=False))
     assert make_record(Unit("a", unkept), mask, [column])["prediction"] == ""
+
+
+def test_models_may_know_fold_class_and_training_classes():
+    run = InMemoryRun("toss", {"scenes": 24, "resamples": 0, "folds": "1"})
+    run.records("troubled_one_shot:Listens")
+    concepts = PlantedScenes(PlantedWorld(count=24)).classes
+    seen = set()
+    for unit in (unit for batch in run.prepared for unit in batch.units):
+        pair, level = unit.payload, unit.payload.slices["split"]
+        context = make_context(pair)
+        shown = pair.support[0]
+        assert Listens.heard[pair.image.tobytes(), shown.image.tobytes(), bool(shown.mask.any())].fold == 1
+        assert context.fold == 1
+        assert context.training_classes == (*concepts[:4], *concepts[8:])
+        if level in ("L5", "L6"):
+            assert (context.class_id, context.class_name) == (None, None)
+        else:
+            number = int(pair.supports[0].partition("_")[0])
+            assert (context.class_id, context.class_name) == (number, concepts[number - 1])
+        # In L4 the support shows another class than the query, and that is the class asked for.
+        assert (context.class_name == pair.slices["class"]) == (level not in ("L4", "L5", "L6"))
+        seen.add(level)
+    assert {"L0", "L4", "L5", "L6", ""} <= seen
+
+
+def test_a_run_without_folds_of_its_model_says_so_in_tier_3():
+    run = InMemoryRun("toss", {"scenes": 24, "resamples": 0, "tiers": "3"})
+    assert {make_context(unit.payload).fold for batch in run.prepared for unit in batch.units} == {None}
+
+
+def test_torch_does_not_warn_about_read_only_arrays():
+    torch = pytest.importorskip("torch")
+    run = InMemoryRun("toss", {"scenes": 24, "resamples": 0, "tiers": "3"})
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        run.records("troubled_one_shot:ReadsTensors")
+        torch.set_warn_always(False)
+    assert [str(one.message) for one in caught if "not writable" in str(one.message)] == []

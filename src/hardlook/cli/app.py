@@ -85,6 +85,10 @@ COMMANDS = {
         "hardlook.cli.export:export",
         "Write a run as one JSON document: what ran, scores, failures, charts as data, and records.",
     ),
+    "export pairs": (
+        "hardlook.toss.commands.export_pairs:export_pairs",
+        "Write the images and masks of every one-shot pair, for models that do not run in Python.",
+    ),
     "join": (
         "hardlook.cli.join:join",
         "Make one run of runs on different units, such as those of the models of four folds.",
@@ -145,7 +149,9 @@ def load_command(name: str) -> Any:
     if isinstance(found, typer.Typer):
         return typer.main.get_group(found)  # not get_command, which would add the flags of shell completion
     single = App()
-    special = {"cls": module.RunCommand, "context_settings": module.RAW_ARGUMENTS} if name == "run" else {}
+    special = {"cls": module.RunCommand} if name == "run" else {}
+    if raw := getattr(module, "RAW_ARGUMENTS", None):
+        special["context_settings"] = raw
     single.command(name, **special)(found)
     return typer.main.get_command(single)
 
@@ -155,6 +161,9 @@ class LazyCommand(HelpCommand):
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         """Import the command, and make its context in place of this one's."""
+        longer = f"{self.name} {args[0]}" if args else ""
+        if longer in COMMANDS:
+            return load_command(longer).make_context(f"{info_name} {args[0]}", args[1:], parent, **extra)
         return load_command(str(self.name)).make_context(info_name, args, parent, **extra)
 
 

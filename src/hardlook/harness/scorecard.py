@@ -33,7 +33,8 @@ class Score:
     `standard_error` is that of the bootstrap. `undefined` is the share of resamples, in [0, 1], in which the score is
     undefined. `rests_on` counts what the score is made from: first what is resampled, then classes, folds. `reason`
     says why there is no value. `wider` is an interval that covers one more draw, such as that of the images from which
-    tasks are drawn.
+    tasks are drawn. `rough` says that few clusters decide the score, so that the interval covers less, or more, than it
+    should.
     """
 
     name: str
@@ -48,10 +49,18 @@ class Score:
     rests_on: Mapping[str, int] = field(default_factory=dict)
     reason: str = ""
     wider: Interval | None = None
+    rough: bool = False
 
 
 # Fields that 0.1.0 did not write; where they say nothing they are not written now.
-_OPTIONAL: dict[str, Any] = {"standard_error": None, "undefined": 0.0, "rests_on": {}, "reason": "", "wider": None}
+_OPTIONAL: dict[str, Any] = {
+    "standard_error": None,
+    "undefined": 0.0,
+    "rests_on": {},
+    "reason": "",
+    "wider": None,
+    "rough": False,
+}
 
 
 def make_score(name: str, estimate: Estimate, n: int, **more: Any) -> Score:
@@ -71,6 +80,7 @@ def make_score(name: str, estimate: Estimate, n: int, **more: Any) -> Score:
         standard_error=error if math.isfinite(error) else None,
         undefined=estimate.undefined / max(estimate.resamples, 1),
         rests_on={interval.resampled: interval.n, **more.pop("rests_on", {})},
+        rough=estimate.rough and interval.defined,
         **more,
     )
 

@@ -17,6 +17,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
@@ -151,6 +152,9 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
 def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
     """The model `name` for `role`, made with the keyword arguments `args` (strings are converted by annotation)."""
     factory, keywords = resolve(name, role, args)
+    # Images and masks that several units share are read-only, so that no model changes them for the others; torch warns
+    # of each kind of tensor that is made from one.
+    warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
     try:
         model = factory(**keywords)
     except HardlookError:

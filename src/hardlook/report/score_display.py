@@ -99,16 +99,21 @@ def format_wider_interval(score: Score) -> str:
 
 
 def warn_of_few_clusters(score: Score) -> str:
-    """A warning for an interval of fewer clusters than coverage was measured with; empty for others.
+    """A warning for an interval of too few clusters, or of a score that few of them decide; empty for others.
 
     >>> from hardlook.harness.stats.intervals import Interval
     >>> warn_of_few_clusters(Score("iid", 0.5, 4, Interval(0.1, 0.9, 0.95, "t", 4, "task")))
     'too few tasks for a reliable interval'
+    >>> warn_of_few_clusters(Score("iou", 0.9, 40, Interval(0.8, 1.0, 0.95, "jackknife", 40, "image"), rough=True))
+    'few of the images decide it, so that its interval is rough'
     """
     interval = score.interval
-    if interval is None or interval.n >= MIN_CLUSTERS:
+    if interval is None or not (score.rough or interval.n < MIN_CLUSTERS):
         return ""
-    return f"too few {pluralize(interval.resampled)} for a reliable interval"
+    what = pluralize(interval.resampled)
+    if interval.n < MIN_CLUSTERS:
+        return f"too few {what} for a reliable interval"
+    return f"few of the {what} decide it, so that its interval is rough"
 
 
 def draw_interval_bar(score: Score) -> str:

@@ -19,7 +19,7 @@ def list_headline_scores(scorecard: Scorecard, chosen: Collection[str] = ()) -> 
 def build_scores_table(
     scorecard: Scorecard, chosen: Collection[str] = (), titles: Mapping[str, str] | None = None
 ) -> Table:
-    """The headline scores with their intervals.
+    """The scores over all units, with their intervals.
 
     >>> build_scores_table(Scorecard("toss", "1", "planted", (Score("miou", 0.5, 10),))).rows
     [('miou', 0.5, None, None, 10)]

@@ -67,21 +67,23 @@ def test_an_interrupted_campaign_goes_on_with_the_next_round(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize(
-    ("engine", "bug", "signs"),
+    ("engine", "bug", "sign", "number"),
     [
-        ("inline", "torn writes", {"unfinished", "lost", "changed"}),
-        ("processes", "forgotten unit", {"lost", "changed", "false exits"}),
-        ("collect", "early acknowledgement", {"lost", "changed", "unfinished"}),
+        ("inline", "torn writes", "unfinished", 6),
+        ("inline", "forgotten unit", "false exits", 7),
+        pytest.param(
+            "collect", "early acknowledgement", "lost", 0,
+            marks=pytest.mark.skipif(not WANTED, reason="takes seconds; HARDLOOK_KILLS=1000 runs the campaign"),
+        ),
     ],
-)
-def test_a_planted_bug_is_found(tmp_path, campaign, engine, bug, signs):
+)  # fmt: skip
+def test_a_planted_bug_is_found(tmp_path, campaign, engine, bug, sign, number):
+    """By the round of that number, where the kills come at the same moments; else by one of ten."""
     found = Campaign(tmp_path, planted=bug)
-    found.undisturbed, found.events, found.seconds, found.study = (
-        campaign.undisturbed, campaign.events, campaign.seconds, campaign.study,
-    )  # fmt: skip
-    wrong = set()
-    for number in range(10):
-        wrong |= list_wrong(found.play(number, [engine], kills=3)).keys()
-        if wrong:
-            break
-    assert wrong and wrong <= signs
+    if engine == "collect":
+        found.study = campaign.find_study()
+    else:
+        campaign.find_undisturbed(engine)
+        found.undisturbed, found.events, found.seconds = campaign.undisturbed, campaign.events, campaign.seconds
+    rounds = (found.play(one, [engine], kills=2) for one in (number, *range(10)))
+    assert any(list_wrong(played).get(sign) for played in rounds)

@@ -180,3 +180,54 @@ def test_intervals_cover_what_percentiles_miss(kind, at_least):
         found = bootstrap_score(sums.astype(float), ratio, rng=simulate, resamples=1, range=(0, 1)).interval
         covered += truth in found
     assert at_least <= covered / 800 <= 0.99
+
+
+def share_rough(draw, clusters, ratio_of, sets=150):
+    """The share of data sets of `draw(rng, clusters)`, (clusters, 2), whose score is said to have a rough interval."""
+    rough = 0
+    for seed in range(sets):
+        sums = draw(np.random.default_rng(seed), clusters)
+        estimate = bootstrap_score(sums, ratio_of, rng=np.random.default_rng(0), resamples=2, range=(0, np.inf))
+        rough += estimate.rough
+    return rough / sets
+
+
+def of_values(draw):
+    return lambda rng, n: np.stack([draw(rng, n), np.ones(n)], axis=1)
+
+
+def draw_areas(rng, n):
+    """IoUs near 1 of lognormal areas: one large area decides."""
+    areas = rng.lognormal(7, 1, n)
+    return np.stack([areas * rng.beta(19, 1, n), areas], axis=1)
+
+
+def test_intervals_that_miss_their_goal_are_called_rough_and_others_are_not():
+    """The cells of the coverage table in docs/statistics.md that have a star, and some that have none."""
+    lognormal = of_values(lambda rng, n: rng.lognormal(0, 1, n))
+    wrong = of_values(lambda rng, n: (rng.random(n) < 0.97) * 1.0)
+    for draw, clusters, least in (
+        (lognormal, 10, 0.4),
+        (lognormal, 30, 0.5),
+        (draw_areas, 30, 0.55),
+        (wrong, 100, 0.85),
+    ):
+        assert share_rough(draw, clusters, ratio) >= least
+    for draw, clusters in (
+        (of_values(lambda rng, n: rng.normal(5, 1, n)), 10),
+        (of_values(lambda rng, n: rng.normal(5, 1, n)), 30),
+        (of_values(lambda rng, n: rng.exponential(1, n)), 100),
+        (of_values(lambda rng, n: (rng.random(n) < 0.7) * 1.0), 30),
+    ):
+        assert share_rough(draw, clusters, ratio) <= 0.05
+
+
+def test_a_score_without_spread_and_one_of_a_percentile_interval_are_not_called_rough():
+    ones = np.ones((30, 2))
+    assert not bootstrap_score(ones, ratio, rng=np.random.default_rng(0), resamples=2, range=(0, 1)).rough
+    tail = np.stack([np.r_[np.zeros(29), 9.0], np.ones(30)], axis=1)
+    found = {
+        method: bootstrap_score(tail, ratio, rng=np.random.default_rng(0), resamples=50, method=method).rough
+        for method in ("jackknife", "percentile")
+    }
+    assert found == {"jackknife": True, "percentile": False}

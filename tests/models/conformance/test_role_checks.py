@@ -185,3 +185,28 @@ def test_a_state_may_be_used_twice():
 
     messages = {f.check: f.message for f in check_model(Consuming, "promptable-segmenter") if not f.passed}
     assert "expected a state that a prompt may use again" in messages["state given back"]
+
+
+class OneSupport:
+    """A model that takes a single support, and the class in words."""
+
+    supports_at_once = 1
+
+    def segment_queries(self, queries, supports, contexts):
+        if any(len(shown) != 1 for shown in supports):
+            raise ValueError("one support, please")
+        assert [context.class_name for context in contexts] == ["cat"] * len(queries)
+        return [
+            np.asarray(query[..., 0] > shown[0].image.mean()) for query, shown in zip(queries, supports, strict=True)
+        ]
+
+
+class FloatMasks(OneSupport):
+    def segment_queries(self, queries, supports, contexts):
+        return [mask.astype(np.float32) for mask in super().segment_queries(queries, supports, contexts)]
+
+
+def test_a_model_of_one_support_is_asked_once_per_support():
+    assert [finding.message for finding in check_model(OneSupport, "one-shot-segmenter") if not finding.passed] == []
+    wrong = {one.check: one.message for one in check_model(FloatMasks, "one-shot-segmenter") if not one.passed}
+    assert "mask: expected bool, got float32" in wrong["several supports"]

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from hardlook.errors import ModelError
-from hardlook.models.one_shot.support_voting import segment_with_supports
-from hardlook.models.roles import Support
+from hardlook.models.one_shot.support_voting import segment_with_supports, takes_contexts
+from hardlook.models.roles import PairContext, Support
 
 PICTURE = np.zeros((3, 4, 3), np.uint8)
 
@@ -69,3 +69,30 @@ def test_other_models_get_all_supports_at_once():
 def test_lists_that_do_not_fit():
     with pytest.raises(ModelError, match="1 queries have 0 lists"):
         segment_with_supports(Repeats(), [PICTURE], [])
+
+
+class Reads(Repeats):
+    """Notes the contexts that it is given."""
+
+    def __init__(self):
+        super().__init__()
+        self.contexts = []
+
+    def segment_queries(self, queries, supports, contexts):
+        assert len(contexts) == len(queries)
+        self.contexts += contexts
+        return super().segment_queries(queries, supports)
+
+
+def test_a_model_is_given_the_contexts_of_its_queries_only_if_it_takes_them():
+    shown = [supports_of(np.ones((2, 3, 4), bool)), supports_of(np.ones((1, 3, 4), bool))]
+    contexts = [PairContext(fold=2, class_id=7, class_name="car"), PairContext(fold=2, class_id=8)]
+    model = Reads()
+    segment_with_supports(model, [PICTURE, PICTURE], shown, contexts=contexts)
+    # Twice for the query with two supports, at the second call without the other query.
+    assert model.contexts == [*contexts, contexts[0]]
+    segment_with_supports(model, [PICTURE], shown[1:])
+    assert model.contexts[-1] == PairContext()
+    assert len(segment_with_supports(Repeats(), [PICTURE, PICTURE], shown, contexts=contexts)) == 2
+    assert takes_contexts(Reads()) and not takes_contexts(Repeats())
+    assert not takes_contexts(type("Compiled", (), {"segment_queries": max})())

@@ -18,6 +18,7 @@ from hardlook.harness.runs.scoring import score_run
 from hardlook.harness.runs.verification import verify_run
 from hardlook.open_vocabulary.ap.evaluation import SCHEMA
 from hardlook.report.compare.comparison import compare_runs
+from hardlook.report.explorer.run_records import build_record_frame, read_run_state, read_whole_record
 from hardlook.report.run_report import write_report
 
 BENCHMARK = find_benchmark("open-ap")
@@ -157,6 +158,10 @@ def test_records_without_the_columns_of_lvis_are_scored_by_cocos_rules(tmp_path)
         [score.value for score in coco.scores], nan_ok=True
     )
     assert old.whole_records(["1"])["1"]["protocol"] == "coco"
+    answers = old.manifest["answers"]["fingerprint"]
+    explored = read_run_state(old.folder, old.benchmark, old.options, answers, tmp_path)
+    row = build_record_frame(explored).row(0, named=True)
+    assert read_whole_record(explored, row)["negative_labels"] == []
     with pytest.raises(OptionError, match="different readings of protocol"):
         compare_runs([old, new], names=["old", "new"])
     compared = compare_runs([new, new], names=["one", "other"], resamples=20, swaps=20)

@@ -57,7 +57,8 @@ class Estimate:
 
     `standard_error` is the standard deviation (ddof 1) of the score over the resamples. `undefined` counts the
     resamples, out of `resamples`, in which the score was NaN or infinite; the interval comes from the others, and
-    there is none where these are more than the share 1 - level.
+    there is none where these are more than the share 1 - level. `rough` says that few clusters decide the score, so
+    that a jackknife interval covers less, or more, than it should.
     """
 
     value: float
@@ -65,6 +66,7 @@ class Estimate:
     standard_error: float
     resamples: int
     undefined: int
+    rough: bool = False
 
 
 def t_interval(values: ArrayLike, level: float = 0.95, resampled: str = "unit", range: Range = UNBOUNDED) -> Interval:
@@ -185,8 +187,9 @@ def summarise(
     >>> estimate.undefined, estimate.resamples
     (1, 3)
     """
-    bounds = None
+    bounds, rough = None, np.zeros(len(values), np.bool_)
     if isinstance(left_out, Spread):
+        rough = left_out.is_rough()
         clusters = plan.clusters.n if rests_on is None else rests_on
         bounds = jackknife_bounds(values, left_out, plan.level, plan.range if ranges is None else ranges, clusters)
     estimates = []
@@ -203,7 +206,10 @@ def summarise(
         if too_often_undefined(len(column) - len(defined), len(column), plan.level):
             low = high = math.nan
         interval = Interval(low, high, plan.level, plan.method, plan.clusters.n, plan.resampled)
-        estimates.append(Estimate(float(value), interval, error, len(column), len(column) - len(defined)))
+        undefined = len(column) - len(defined)
+        estimates.append(
+            Estimate(float(value), interval, error, len(column), undefined, bool(rough[i]) and interval.defined)
+        )
     return tuple(estimates)
 
 

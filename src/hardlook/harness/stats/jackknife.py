@@ -34,6 +34,10 @@ UNBOUNDED: Range = (-math.inf, math.inf)
 # By simulation, for scores without a range: the part of the skewness, and the power of the kurtosis.
 _SKEWNESS_PART, _KURTOSIS_POWER = 0.25, 1.5
 
+# By simulation, where intervals miss their goal (docs/statistics.md): fewer degrees of freedom than this, and either
+# less than this part of those of a normal sample or a score whose own distribution is more skewed than this.
+_ROUGH_FREEDOM, _ROUGH_TAILS, _ROUGH_SKEWNESS = 15.0, 0.5, 0.4
+
 # Changes below this, relative to the score, are rounding.
 _ROUNDING = 1e-12
 
@@ -58,6 +62,21 @@ class Spread:
 
         found: Numbers = stdtrit(np.maximum(self.freedom * self.tails**power, 1.0), (1 + level) / 2)
         return found
+
+    def is_rough(self) -> NDArray[np.bool_]:
+        """(k,): whether so few clusters decide a score that its interval covers less, or more, than it should.
+
+        These are a few large clusters, a long tail, and a few wrong answers among right ones.
+
+        >>> even = Spread(*(np.array([value]) for value in (0.1, 29.0, 1.0, 0.0)))
+        >>> tail = Spread(*(np.array([value]) for value in (0.1, 29.0, 0.3, 0.05)))
+        >>> bool(even.is_rough()[0]), bool(tail.is_rough()[0])
+        (False, True)
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            skewed = np.abs(self.slope) > _ROUGH_SKEWNESS * self.standard_error
+            few = (self.standard_error > 0) & (self.freedom * self.tails < _ROUGH_FREEDOM)
+        return few & (skewed | (self.tails < _ROUGH_TAILS))
 
     def p_values(self, values: ArrayLike) -> Numbers:
         """Two-sided p-values (k,) that the true values are 0; NaN where there is no spread."""

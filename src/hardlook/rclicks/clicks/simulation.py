@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.errors import HardlookError, ModelError, OptionError
-from hardlook.models.answer_checks import AnswerError, find_array_faults, split_answers
+from hardlook.models.answer_checks import AnswerError, find_array_faults, split_answers, to_array
 from hardlook.models.roles import ClickModel, Clicks, Mask, Prompted
 from hardlook.randomness import generator
 from hardlook.rclicks.clicks.courses import HALVES, Course, Instance, Rules
@@ -293,7 +293,7 @@ def _free_pixels(region: Region, clicked: Pixels) -> Mask:
 
 
 def _check_shape(chances: Any, shape: tuple[int, ...], click_model: ClickModel, instance: Instance) -> Any:
-    axes = dict(zip(("H", "W"), shape, strict=True))
+    axes, chances = dict(zip(("H", "W"), shape, strict=True)), to_array(chances)
     if faults := find_array_faults("map", chances, np.float64, axes, exact=False, values=False):
         raise _map_error(click_model, instance, "; ".join(faults))
     return chances

@@ -1,0 +1,25 @@
+"""The roles of models: what docs/model-roles.md says of their inputs."""
+
+import re
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+from hardlook.models.roles import Clicks, Episode, Support
+
+PAGE = (Path(__file__).parents[2] / "docs" / "model-roles.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("kind", [Support, Episode, Clicks], ids=lambda kind: kind.__name__)
+def test_the_page_lists_every_field_of_an_input(kind):
+    [table] = re.findall(r"\| input of \|.*?\n\n", PAGE, re.DOTALL)
+    listed: dict[str, list[str]] = {}
+    for row in table.splitlines()[2:]:
+        cells = [cell.strip() for cell in row.strip("|\n").split("|")]
+        if len(cells) < 3:
+            continue
+        if cells[0]:
+            name = cells[0].split("`: `")[1].strip("`")
+        listed.setdefault(name, []).append(cells[1].strip("`"))
+    assert listed[kind.__name__] == [field.name for field in fields(kind)]
