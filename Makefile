@@ -30,8 +30,11 @@ $(VENV)/core-installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
+# lvis is the judge of LVIS scores in tests. It is installed without its dependencies, because only its plots need them, and
+# opencv-python would overwrite the files of opencv-python-headless.
 $(VENV)/everything-installed: pyproject.toml constraints.txt | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[all,dev]"
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --no-deps lvis
 	$(BIN)/hardlook weights install --small
 	touch $@
 	touch $(VENV)/core-installed

@@ -15,7 +15,7 @@ from hardlook.cli.run import build_command
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 
 # Verbs whose words are read later, since each benchmark has flags of its own.
-PASSED_ON = {"run", "bias support", "bias saliency"}
+PASSED_ON = {"run", "bias support", "bias saliency", "export pairs"}
 
 
 def leaves(command, path=()):
@@ -99,6 +99,7 @@ QUICK = {
     "table": [("RUN",)],
     "score": [("RUN",), ("RUN", "--reading", "mean-over=gt-only")],
     "export": [("RUN",), ("RUN", "--out", "OUT"), ("--schema",)],
+    "export pairs": [("--scenes", 24, "--tiers", 3, "--out", "OUT", "-q")],
     "verify": [("RUN",), ("RUN", "--repair")],
     "calibrate": [("closed-miou", "--out", "OUT", "--settings", 3, "--set", "scenes=6", "--set", "resamples=0")],
     "models": [(), ("no-such-*",)],
@@ -122,7 +123,7 @@ QUICK = {
 SLOW = {
     "attributes", "bias information", "bias negatives", "bias select", "build study-encoders", "build study-saliency",
     "build study-weights", "build toss", "clicks difficulty", "clicks evaluate", "clicks show", "clicks train",
-    "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
+    "compare", "join", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
     "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
 }  # fmt: skip
 

@@ -1,3 +1,4 @@
+import numpy as np
 import polars as pl
 import pytest
 
@@ -38,6 +39,19 @@ def test_types_do_not_depend_on_the_values():
 def test_wrong_records_are_refused_with_the_reason(change, message):
     with pytest.raises(TypeError, match=message):
         SCHEMA.check({**RECORD, **change})
+    with pytest.raises(TypeError, match=f"record 'b': .*{message}"):
+        SCHEMA.check_all([RECORD, {**RECORD, "unit": "b", **change}, RECORD])
+
+
+def test_records_are_checked_together_as_one_by_one():
+    class Whole(int):
+        """An integer of a library."""
+
+    others = [{**RECORD, "hits": Whole(3)}, {**RECORD, "share": np.float64(0.5)}, {**RECORD, "cells": (1, 2)}]
+    SCHEMA.check_all([])
+    SCHEMA.check_all(others)
+    with pytest.raises(TypeError, match="record 'a': missing columns \\['hits'\\], unexpected \\['hit'\\]"):
+        SCHEMA.check_all([RECORD, {("hit" if name == "hits" else name): value for name, value in RECORD.items()}])
 
 
 def test_slices_and_light_columns():

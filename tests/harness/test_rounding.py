@@ -1,14 +1,17 @@
 """One number, one rounding: sums that decide a digit are exact, and every page rounds by the same function."""
 
 import math
+import re
 from decimal import ROUND_HALF_EVEN, Decimal
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hardlook.harness.rounding import format_fixed
+import hardlook
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.stats import bootstrap_mean, ratio, t_interval
 from hardlook.harness.tally import Entry, SumTally
 from hardlook.report.formatting import format_interval, format_number
@@ -70,3 +73,31 @@ def test_swapping_nothing_gives_the_same_number_to_the_last_bit():
     rng = np.random.default_rng(1)
     ours, theirs = (SumTally((Entry("a", 50),), rng.random((50, 2)), ratio, ("k",), "task") for _ in range(2))
     assert ours.mixed(theirs, np.zeros((1, 50)))[0, 0] == ours.values()[0, 0]
+
+
+@given(st.integers(0, 1000), st.integers(1, 1000), st.integers(0, 2))
+def test_a_percent_is_the_exact_quotient_rounded(part, whole, decimals):
+    """Neither the last bits of the share nor those of 100 times it decide a digit."""
+    exact = (Decimal(100 * part) / Decimal(whole)).quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN)
+    assert format_percent(part / whole, decimals) == f"{exact} %"
+    assert format_percent(part / whole, decimals, gap="") == f"{exact}%"
+
+
+# Options, such as the level of an interval, and errors of packages below this one are no results.
+OTHER_PERCENTS = {
+    "harness/runs/launch.py": 1,
+    "world/signature.py": 1,
+    "models/conformance/checks.py": 1,
+    "report/terminal.py": 1,
+    "report/score_display.py": 1,
+    "report/scorecard_tables.py": 1,
+}
+
+
+def test_no_page_rounds_a_share_on_its_own():
+    source = Path(hardlook.__file__).parent
+    found = {}
+    for path in source.rglob("*.py"):
+        if count := len(re.findall(r"\{[^{}]*:\.\d%\}|\{100 \* [^{}]*:\.\df\}", path.read_text(encoding="utf-8"))):
+            found[path.relative_to(source).as_posix()] = count
+    assert found == OTHER_PERCENTS

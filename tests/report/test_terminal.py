@@ -13,9 +13,11 @@ from rich.console import Console
 from hardlook.harness.benchmark import ScoreMeaning
 from hardlook.harness.scorecard import LeftOut, Reading, Score, Scorecard
 from hardlook.harness.stats.intervals import Interval
+from hardlook.report.score_display import build_card
 from hardlook.report.terminal import (
     add_range_ends,
     compute_bar_width,
+    describe_bases,
     draw_text_bar,
     draw_value_strip,
     fit_range,
@@ -220,3 +222,17 @@ def test_the_basis_and_undefined_resamples_are_printed():
     ):
         assert line in text
     assert "Left out" not in text
+
+
+@pytest.mark.parametrize(("clusters", "rough", "words"), [
+    (40, False, ""),
+    (40, True, "few of the images decide it, so that its interval is rough"),
+    (4, True, "too few images for a reliable interval"),
+])  # fmt: skip
+def test_an_interval_that_few_images_decide_is_called_rough_in_one_note(clusters, rough, words):
+    score = Score("iou", 0.9, 40, Interval(0.8, 0.95, 0.95, "jackknife", clusters, "image"), rough=rough)
+    notes = [line for line in describe_bases([score]) if "few" in line]
+    assert notes == ([f"iou: {words}"] if words else [])
+    assert build_card(score)["interval"].endswith(words or "n\xa0=\xa040")
+    assert Scorecard.from_json(Scorecard("x", "1", "m", (score,)).to_json()).scores == (score,)
+    assert ('"rough"' in Scorecard("x", "1", "m", (score,)).to_json()) is rough

@@ -220,13 +220,13 @@ def _fill_caches():
     """What most commands compute first: the scenes of the default world, a compiled kernel, the tables of WordNet."""
     import numpy as np
 
-    from hardlook.metrics.kernels.confusion import count_pairs
+    from hardlook.metrics import confusion_counts
     from hardlook.similarity.wordnet.measures import noun_information_content
     from hardlook.similarity.wordnet.nouns import load_nouns
     from hardlook.world.planted import PlantedWorld
 
     list(PlantedWorld())
-    count_pairs(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, None)
+    confusion_counts(np.zeros((256, 256), np.int32), np.zeros((256, 256), np.int32), classes=2)
     noun_information_content()
     assert load_nouns().name_rank is not None
     load_nouns().senses("dog")

@@ -12,6 +12,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -258,6 +259,8 @@ class Campaign:
                 if not crowd.thread.is_alive():
                     break
                 server.kill()
+                # At once, and not only in the end, when people may have sent again what was lost.
+                counts["lost"] += len(set(crowd.acknowledged) - list_stored_keys(path / "answers.sqlite"))
                 moment = "killed while it starts" if is_starting else "killed among answers"
                 counts += Counter({"kills": 1, "kills of server": 1, "launches": 1, "resumed": 1, moment: 1})
                 server.start()
@@ -478,17 +481,32 @@ class Crowd:
 
     def __init__(self, study, address):
         self.study, self.address = study, address
-        self.result, self.problem = None, ""
+        self.result, self.problem, self.acknowledged = None, "", []
         self.thread = threading.Thread(target=self.take_part, daemon=True)
         self.thread.start()
 
     def take_part(self):
-        from hardlook.collect.rehearsal.participants import simulate_crowd
+        from hardlook.collect.rehearsal import participants
 
+        make_answer = participants.AcknowledgedAnswer
+
+        def note(key, *rest):
+            self.acknowledged.append(key)
+            return make_answer(key, *rest)
+
+        participants.AcknowledgedAnswer = note
         try:
-            self.result = simulate_crowd(self.study, self.address, participants=PEOPLE)
+            self.result = participants.simulate_crowd(self.study, self.address, participants=PEOPLE)
         except BaseException:
             self.problem = traceback.format_exc()
+        finally:
+            participants.AcknowledgedAnswer = make_answer
+
+
+def list_stored_keys(file):
+    """The keys of the answers in a database whose server is dead."""
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        return {key for (key,) in database.execute("SELECT key FROM answers")}
 
 
 def summarise_study(study, database, crowd, out):

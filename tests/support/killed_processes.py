@@ -139,6 +139,13 @@ def plant_forgotten_unit():
     record_store.read_part = read
 
 
+def plant_dropped_batch():
+    """A batch whose worker was killed is not evaluated again."""
+    from hardlook.harness.runs.batch_queue import BatchQueue
+
+    BatchQueue.note_lost = lambda self, task, how: None
+
+
 def plant_early_acknowledgement():
     """The server acknowledges answers that it stores a moment later."""
     from hardlook.collect.store.records import Stored
@@ -155,5 +162,6 @@ def plant_early_acknowledgement():
 BUGS = {
     "torn writes": plant_torn_writes,
     "forgotten unit": plant_forgotten_unit,
+    "dropped batch": plant_dropped_batch,
     "early acknowledgement": plant_early_acknowledgement,
 }

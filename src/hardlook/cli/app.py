@@ -90,7 +90,7 @@ COMMANDS = {
         "Write the images and masks of every one-shot pair, for models that do not run in Python.",
     ),
     "join": (
-        "hardlook.cli.join:join",
+        "hardlook.cli.report:join",
         "Make one run of runs on different units, such as those of the models of four folds.",
     ),
     "verify": (

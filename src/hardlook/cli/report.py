@@ -1,6 +1,6 @@
 """`hardlook report RUN...` writes the pages of runs and an index of several; `hardlook score RUN` their scores.
 
-Both read the stored records and need no model. Where units have no record, a warning goes to standard error.
+`hardlook join RUN...` makes one run of several. All read the stored records and need no model. Where units have no record, a warning goes to standard error.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from urllib.parse import quote
 import typer
 
 from hardlook.cli import arguments
-from hardlook.cli.printing import print_output, print_scores
+from hardlook.cli.printing import print_output, print_scores, run_warnings_as_notes
 from hardlook.errors import OptionError
+from hardlook.harness.joined_runs.joining import join_runs
 from hardlook.harness.runs.folder import RunFolder, is_read_only_error, write_atomically
 from hardlook.harness.runs.record_store import write_failures
 from hardlook.harness.runs.scoring import ScoredRun, score_run
@@ -26,6 +27,8 @@ from hardlook.harness.scorecard import UnitCounts
 from hardlook.report.formatting import format_count
 from hardlook.report.index import IndexEntry, draw_preview, render_index
 from hardlook.report.run_report import write_report
+
+FINISHED_WITH_FAILURES = 3
 
 
 def report(
@@ -209,3 +212,30 @@ def describe_unanswered(counts: UnitCounts) -> str:
         return ""
     scored = f"{counts.scored} of {format_count(counts.planned, 'unit')} are scored"
     return f"{scored}: {', '.join(parts)}; the same `hardlook run` again resumes"
+
+
+def join(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN", help="Run folders; they are not changed.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder of the joined run.")],
+    new: Annotated[bool, typer.Option("--new", help="Set another run in that folder aside.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print scores.json instead of a table.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="Print every score and every slice.")] = False,
+) -> None:
+    """Make one run of runs on different units, such as those of the models of four folds.
+
+    The runs need the same benchmark, settings and model; the weights of the model may differ, and its arguments by the
+    number of the fold. The joined run has the records of all of them, is scored over all units, and can be reported,
+    compared, ranked and exported like any other. Runs with units in common or with different settings are refused.
+
+    Examples:
+      hardlook join runs/fold0 runs/fold1 runs/fold2 runs/fold3 --out runs/net
+    """
+    with run_warnings_as_notes():
+        scored = join_runs(runs, out, new=new)
+    write_report(scored)
+    print_scores(scored.scorecard, scored.benchmark, as_json=as_json, full=full)
+    if not as_json:
+        typer.echo(f"\nreport: {scored.folder.report_path}")
+    if scored.scorecard.units.failed:
+        typer.echo(f"{scored.scorecard.units.failed} units failed: {scored.folder.failures_path}", err=True)
+        raise typer.Exit(FINISHED_WITH_FAILURES)

@@ -160,7 +160,7 @@ def _run_model(
     name: str, benchmark: Benchmark, values: dict[str, Any], model_args: dict[str, str], *, alone: bool = True
 ) -> bool:
     """Run one model and return whether units failed; with `--json` only a run that is `alone` prints its scores."""
-    from hardlook.harness.runs.fold_models import launch_folds
+    from hardlook.harness.joined_runs.fold_models import launch_folds
     from hardlook.harness.runs.signals import get_exit_code
     from hardlook.report.run_report import write_report
 

@@ -18,11 +18,11 @@ from hardlook.cli.printing import print_json
 from hardlook.cli.run_flags import collect_options
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
+from hardlook.harness.joined_runs.fold_models import fill_fold, has_fold, list_model_folds
 from hardlook.harness.options import BenchmarkOptions, parse_options
 from hardlook.harness.records import Record
 from hardlook.harness.runs.batches import make_batches
 from hardlook.harness.runs.evaluation import Job, build_worker, evaluate_batch
-from hardlook.harness.runs.fold_models import fill_fold, has_fold, list_model_folds
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.launch import choose_model
 from hardlook.harness.runs.plan import list_units

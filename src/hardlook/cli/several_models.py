@@ -14,7 +14,7 @@ from rich.console import Console
 
 from hardlook.errors import HardlookError, ModelError, OptionError
 from hardlook.harness.benchmark import Benchmark
-from hardlook.harness.runs.fold_models import fill_fold
+from hardlook.harness.joined_runs.fold_models import fill_fold
 from hardlook.harness.runs.folder import RunFolder, write_atomically
 from hardlook.harness.scorecard import Scorecard, find_score, read_scores
 from hardlook.harness.sections import DotChart, Section, Table, score_dot

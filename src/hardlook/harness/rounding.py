@@ -27,3 +27,12 @@ def format_fixed(value: float, decimals: int, *, sign: bool = False, group: bool
     exact = _EXACT.create_decimal(Decimal(float(value)))
     rounded = exact.quantize(Decimal(1).scaleb(-decimals), ROUND_HALF_EVEN, Context(prec=400))
     return f"{rounded:{mark}.{decimals}f}"
+
+
+def format_percent(share: float, decimals: int = 0, gap: str = " ") -> str:
+    """The share in [0, 1] in per cent, rounded as by `format_fixed`; `gap` stands before the sign.
+
+    >>> format_percent(0.125), format_percent(0.375), format_percent(0.0725, 1), format_percent(0.5, gap="")
+    ('12 %', '38 %', '7.2 %', '50%')
+    """
+    return f"{format_fixed(100 * share, decimals)}{gap}%"

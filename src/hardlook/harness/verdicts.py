@@ -21,7 +21,7 @@ from typing import Literal
 
 import numpy as np
 
-from hardlook.harness.rounding import format_fixed
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.stats.intervals import Estimate
 from hardlook.harness.stats.ranking import holm, units_needed_for
@@ -145,7 +145,7 @@ def name_several(what: str) -> str:
 
 def _explain_missing(score: Score | Estimate) -> str:
     share = score.undefined if isinstance(score, Score) else score.undefined / max(score.resamples, 1)
-    return f", since {share:.0%} of its resamples are undefined" if share else ""
+    return f", since {format_percent(share, gap='')} of its resamples are undefined" if share else ""
 
 
 def _describe_need(needed: float, clusters: int, resampled: str) -> str:

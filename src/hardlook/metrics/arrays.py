@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,9 @@ class Tensor(Protocol):
     def cpu(self) -> Tensor:
         """The same values in the memory of the host."""
 
+    def float(self) -> Tensor:
+        """The same values in 32 bits."""
+
     def numpy(self) -> NDArray[Any]:
         """The same memory as a numpy array."""
 
@@ -27,12 +31,18 @@ Values = ArrayLike | Tensor
 def as_numpy(values: Values) -> NDArray[Any]:
     """The values as a numpy array of the same shape and type, without a copy where none is needed.
 
+    Tensors of a type that numpy does not have, such as bfloat16, become float32, which holds their values exactly.
+
     >>> as_numpy([[1, 2]]).shape
     (1, 2)
     """
-    if hasattr(values, "detach"):
-        return values.detach().cpu().numpy()
-    return np.asarray(values)
+    if not hasattr(values, "detach"):
+        return np.asarray(values)
+    tensor = values.detach().cpu()
+    try:
+        return tensor.numpy()
+    except TypeError:
+        return tensor.float().numpy()
 
 
 def integer_array(values: Values, name: str) -> NDArray[np.integer]:
@@ -79,15 +89,50 @@ def flat_row(values: NDArray[np.integer]) -> NDArray[np.integer]:
     return row
 
 
+def unique_labels(labels: Sequence[str]) -> tuple[str, ...]:
+    """The names of labels as a tuple, or an error that names one that comes twice.
+
+    >>> unique_labels(["cat", "dog", "cat"])
+    Traceback (most recent call last):
+    ...
+    ValueError: labels: expected names that differ, got 'cat' at 0 and 2
+    """
+    names = tuple(labels)
+    if len(set(names)) < len(names):
+        first: dict[str, int] = {}
+        for place, name in enumerate(names):
+            if first.setdefault(name, place) != place:
+                raise ValueError(f"labels: expected names that differ, got {name!r} at {first[name]} and {place}")
+    return names
+
+
+def pixel_counts(values: Values, name: str) -> NDArray[np.integer]:
+    """The values as an integer array, or an error where one of them is negative and so counts nothing.
+
+    >>> pixel_counts([[3, -1]], "confusion")
+    Traceback (most recent call last):
+    ...
+    ValueError: confusion[0, 1]: expected a count, got -1
+    """
+    counts = integer_array(values, name)
+    if counts.dtype.kind == "i" and counts.min(initial=0) < 0:
+        cell = np.argwhere(counts < 0)[0].tolist()
+        raise ValueError(f"{name}{cell}: expected a count, got {counts[tuple(cell)]}")
+    return counts
+
+
 # Cosines of 32-bit embeddings miss 0 and 1 by about this much; more is an error.
 ROUNDING = 1e-6
 
+# Cells of a similarity matrix that are looked at together: 32 MB of float64.
+BLOCK_CELLS = 2**22
 
-def checked_similarity(similarity: Values, classes: int) -> NDArray[np.float64]:
+
+def checked_similarity(similarity: Values, classes: int, *, symmetric: bool = False) -> NDArray[np.float64]:
     """(classes, classes) similarities in 0..1 with ones on the diagonal, or an error that names the wrong cell.
 
     Row = true label, column = label given. Values outside the range by rounding are clipped to it, so that
-    the diagonal is exactly 1.
+    the diagonal is exactly 1. With `symmetric` a matrix that is not is an error too.
 
     >>> checked_similarity([[1, 0.5], [1.5, 1]], classes=2)
     Traceback (most recent call last):
@@ -95,16 +140,42 @@ def checked_similarity(similarity: Values, classes: int) -> NDArray[np.float64]:
     ValueError: similarity[1, 0]: expected a number from 0 to 1, got 1.5
     """
     matrix = np.array(as_numpy(similarity), np.float64)
+    check_similarity(matrix, classes, symmetric=symmetric)
+    np.clip(matrix, 0, 1, out=matrix)
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+def check_similarity(matrix: NDArray[Any], classes: int, *, symmetric: bool = False) -> None:
+    """Raise an error that names the wrong cell of a similarity matrix, which is read in blocks of rows.
+
+    >>> check_similarity(np.array([[1, 0], [0, 0.5]]), 2)
+    Traceback (most recent call last):
+    ...
+    ValueError: similarity[1, 1]: expected 1, a label is like itself, got 0.5
+    """
     if matrix.shape != (classes, classes):
         raise ValueError(f"similarity: expected shape ({classes}, {classes}), got {matrix.shape}")
-    outside = ~((matrix >= -ROUNDING) & (matrix <= 1 + ROUNDING))
-    if outside.any():
-        row, column = np.argwhere(outside)[0]
-        raise ValueError(f"similarity[{row}, {column}]: expected a number from 0 to 1, got {matrix[row, column]:g}")
+    rows = max(1, BLOCK_CELLS // max(classes, 1))
+    for start in range(0, classes, rows):
+        block = np.asarray(matrix[start : start + rows])
+        outside = ~((block >= -ROUNDING) & (block <= 1 + ROUNDING))
+        if outside.any():
+            row, column = np.argwhere(outside)[0]
+            value = f"got {block[row, column]:g}"
+            raise ValueError(f"similarity[{start + row}, {column}]: expected a number from 0 to 1, {value}")
     wrong = np.flatnonzero(np.abs(matrix.diagonal() - 1) > ROUNDING)
     if wrong.size:
         k = wrong[0]
         raise ValueError(f"similarity[{k}, {k}]: expected 1, a label is like itself, got {matrix[k, k]:g}")
-    np.clip(matrix, 0, 1, out=matrix)
-    np.fill_diagonal(matrix, 1)
-    return matrix
+    for start in range(0, classes if symmetric else 0, rows):
+        block, mirrored = matrix[start : start + rows], matrix[:, start : start + rows].T
+        uneven = np.abs(block - mirrored) > ROUNDING
+        if uneven.any():
+            row, column = np.argwhere(uneven)[0]
+            row += start
+            raise ValueError(
+                f"similarity[{row}, {column}] is {matrix[row, column]:g} and similarity[{column}, {row}] is "
+                f"{matrix[column, row]:g}: expected a symmetric matrix; give asymmetric=True if it is meant "
+                "(rows are true labels, columns predicted ones)"
+            )

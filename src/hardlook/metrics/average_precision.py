@@ -114,7 +114,9 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
     image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.labels) for m in images])
     object_image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.object_classes) for m in images])
     order = np.lexsort((labels, image, -scores))
-    rank, pooled_rank = _ranks(labels, image, scores, np.array([m.federated for m in images], bool))
+    rank, pooled_rank = _ranks(labels, image, scores)
+    federated = np.repeat([m.rank is not None for m in images], [len(m.labels) for m in images]).astype(bool)
+    rank[federated] = pooled_rank[federated] = _joined([m.rank for m in images if m.rank is not None], np.int64)
     excused = [np.zeros(len(m.labels), bool) if m.excused is None else m.excused for m in images]
     return MatchTable(
         classes, labels[order], image[order], rank[order], pooled_rank[order],
@@ -143,7 +145,7 @@ class ApTable:
     def per_class(self, figure: Literal["AP", "AP50", "AR"] = "AP") -> NDArray[np.float64]:
         """(K,) AP or AR of each class over the ten thresholds, or AP at .5, all areas; NaN for one without objects."""
         if figure == "AP50":
-            return self.precision[0, _AT_50]
+            return np.asarray(self.precision[0, _AT_50])
         return np.asarray((self.precision if figure == "AP" else self.recall)[0].mean(0))
 
     def summary(self, classes: Sequence[int] | NDArray[np.int64] | None = None) -> dict[str, float]:
@@ -196,7 +198,8 @@ def make_ap_table(
 ) -> ApTable:
     """The table of `precision` and `recall` (40, labels) by setting, of as many classes as `recall_at` has."""
     classes = next(iter(recall_at.values())).shape[1]
-    return ApTable(*(values.reshape(*_SHAPE, -1)[..., :classes] for values in (precision, recall)), recall_at)
+    by_setting = [values.reshape(*_SHAPE, -1)[..., :classes] for values in (precision, recall)]
+    return ApTable(by_setting[0], by_setting[1], recall_at)
 
 
 class FewDetections:
@@ -239,19 +242,21 @@ def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]
 
 
 def _ranks(
-    labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64], federated: NDArray[np.bool_]
+    labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(N,) ranks within image and class, and within the image; equal scores by class, then in the given order.
+    """(N,) ranks within image and class, and within the image, where equal scores are ordered by class."""
+    classes = image.astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels
+    return (
+        _rank_within(classes, np.lexsort((-scores, classes))),
+        _rank_within(image, np.lexsort((labels, -scores, image))),
+    )
 
-    The limit of federated images is over all classes, with equal scores in the given order.
-    """
-    classes = np.where(federated[image], 0, labels)
-    groups = image.astype(np.int64) * (int(labels.max(initial=0)) + 1) + classes
-    orders = np.lexsort((-scores, groups)), np.lexsort((classes, -scores, image))
-    ranks = np.empty((2, len(labels)), np.int32)
-    for row, order, group in zip(ranks, orders, (groups, image), strict=True):
-        row[order] = np.arange(len(order)) - np.searchsorted(group[order], group[order])
-    return ranks[0], ranks[1]
+
+def _rank_within(groups: NDArray[Any], order: NDArray[np.intp]) -> NDArray[np.int32]:
+    """(N,) the rank, from 0, within its group, where `order` (N,) sorts by `groups` (N,) first."""
+    ranks = np.empty(len(order), np.int32)
+    ranks[order] = np.arange(len(order)) - np.searchsorted(groups[order], groups[order])
+    return ranks
 
 
 def _joined(parts: Sequence[NDArray[Any]], dtype: type) -> NDArray[Any]:

@@ -9,55 +9,219 @@ array([[1, 1, 0],
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, checked_similarity, integer_array
+from hardlook.metrics.arrays import Values, checked_similarity, integer_array, pixel_counts
 from hardlook.metrics.kernels import load_kernels
 
+Ignored = int | Literal["auto"] | None
 
-def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore: int | None = 255) -> NDArray[np.int64]:
+# Up to so many classes the counts are a table (34 MB), above it only the pairs seen.
+MAX_TABLE_CLASSES = 2048
+USUAL_IGNORED = 255
+
+
+def choose_ignored(ignore: Ignored, classes: int) -> int | None:
+    """The true label that is left out: `auto` is 255 where that is no class, else none; a class is an error.
+
+    >>> choose_ignored("auto", 150), choose_ignored("auto", 256), choose_ignored(None, 150)
+    (255, None, None)
+    >>> choose_ignored(255, 256)
+    Traceback (most recent call last):
+    ...
+    ValueError: ignore: 255 is one of the 256 classes, 0..255; give a number that is no class, or None
+    """
+    if ignore == "auto":
+        return USUAL_IGNORED if classes <= USUAL_IGNORED else None
+    if ignore is None:
+        return None
+    if 0 <= ignore < classes:
+        what = f"{ignore} is one of the {classes} classes, 0..{classes - 1}"
+        raise ValueError(f"ignore: {what}; give a number that is no class, or None")
+    return int(ignore)
+
+
+def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore: Ignored = "auto") -> NDArray[np.int64]:
     """(classes, classes + 1) counts of (true, predicted) pairs; the last column is "no such label".
 
     `truth` and `prediction` are arrays or tensors of one shape and any integer types. `truth` holds 0..classes-1 or
-    `ignore`, which drops the pixel; any prediction outside 0..classes-1 falls into the last column. A truth outside
-    its range is an error: it would vanish from every score.
+    `ignore`, which drops the pixel: by default 255, unless that is a class. Any prediction outside 0..classes-1 falls
+    into the last column. A truth outside its range is an error: it would vanish from every score.
 
     >>> confusion_counts([[0, 1]], [[1, 1]], classes=2).tolist()
     [[0, 1, 0], [0, 1, 0]]
     """
+    counts = PairCounts(classes, ignore)
+    counts.add(truth, prediction)
+    return counts.table()
+
+
+class PairCounts:
+    """Pixels of (true, predicted) pairs of `classes` labels, added up over images.
+
+    Up to 2,048 classes they are a table; above it memory grows with the pairs seen, not with the classes.
+
+    >>> counts = PairCounts(22_000)
+    >>> counts.add([[7, 7, 21_999]], [[7, 30_000, 5]])
+    >>> [values.tolist() for values in counts.pairs()]
+    [[7, 7, 21999], [7, 22000, 5], [1, 1, 1]]
+    """
+
+    def __init__(self, classes: int, ignore: Ignored = "auto") -> None:
+        self.classes, self.ignore = classes, choose_ignored(ignore, classes)
+        self.reset()
+
+    def reset(self) -> None:
+        """Delete all counts."""
+        self._table = np.zeros((self.classes + 2, self.classes + 1), np.int64) if self.is_table else None
+        self._sparse = _SparseCounts()
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the counts are kept as a table."""
+        return self.classes <= MAX_TABLE_CLASSES
+
+    def add(self, truth: Values, prediction: Values) -> None:
+        """Add the pixels of one image or batch; what is an error leaves the counts as they were."""
+        maps = _check_maps(truth, prediction)
+        limits = self.classes, self.ignore
+        if self._table is None:
+            wrong = self._sparse.add_maps(*maps, *limits)
+        else:
+            kernels = load_kernels("confusion")
+            count = kernels.count_pairs if kernels else count_pairs_numpy
+            count(*maps, *limits, self._table)
+            wrong = bool(self._table[-1].any())
+            if wrong:
+                added = np.zeros_like(self._table)
+                count(*maps, *limits, added)
+                self._table -= added
+        if wrong:
+            kept = maps[0] if self.ignore is None else maps[0][maps[0] != self.ignore]
+            label = int(kept[(kept < 0) | (kept >= self.classes)].flat[0])
+            raise ValueError(f"truth holds label {label}, outside 0..{self.classes - 1} and not ignored")
+
+    def merge(self, other: PairCounts) -> None:
+        """Add another's counts of the same classes."""
+        if self._table is not None and other._table is not None:
+            self._table += other._table
+        else:
+            self._sparse.add_cells(*other.cells())
+
+    def cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ascending cells (n,), true * (classes + 1) + predicted, where there are pixels; and their pixels (n,)."""
+        end = self.classes * (self.classes + 1)
+        if self._table is not None:
+            flat = self._table.reshape(-1)[:end]
+            cells = np.flatnonzero(flat)
+            return cells, flat[cells]
+        return self._sparse.cells()
+
+    def pairs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """True labels, predicted ones (`classes` for "no such label") and pixels of the pairs seen, (n,) each."""
+        cells, pixels = self.cells()
+        true = cells // (self.classes + 1)
+        return true, cells - true * (self.classes + 1), pixels
+
+    def table(self) -> NDArray[np.int64]:
+        """(classes, classes + 1) counts; for very many classes they may not fit into memory."""
+        if self._table is not None:
+            return self._table[: self.classes]
+        cells, pixels = self.cells()
+        table = np.zeros(self.classes * (self.classes + 1), np.int64)
+        table[cells] = pixels
+        return table.reshape(self.classes, self.classes + 1)
+
+
+def _check_maps(truth: Values, prediction: Values) -> tuple[NDArray[np.integer], NDArray[np.integer]]:
     true_labels, predicted = integer_array(truth, "truth"), integer_array(prediction, "prediction")
     if true_labels.shape != predicted.shape:
         raise ValueError(f"truth has shape {true_labels.shape}, prediction {predicted.shape}")
-    kernels = load_kernels("confusion")
-    count = kernels.count_pairs if kernels else count_pairs_numpy
-    counts: NDArray[np.int64] = count(true_labels, predicted, classes, ignore)
-    if counts[classes + 1].any():
-        kept = true_labels if ignore is None else true_labels[true_labels != ignore]
-        wrong = int(kept[(kept < 0) | (kept >= classes)].flat[0])
-        raise ValueError(f"truth holds label {wrong}, outside 0..{classes - 1} and not ignored")
-    return counts[:classes]
+    return true_labels, predicted
+
+
+class _SparseCounts:
+    """Cells and their pixels, without zeros: a hash table, or a sorted list where numba is not installed."""
+
+    def __init__(self) -> None:
+        self._kernels = load_kernels("confusion")
+        self._slots = self._kernels.make_slots() if self._kernels else (np.zeros(0, np.int64), np.zeros(0, np.int64), 0)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"cells": self.cells()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__()  # type: ignore[misc]
+        self.add_cells(*state["cells"])
+
+    def add_maps(
+        self, truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
+    ) -> bool:
+        """Add the pixels of an image; or add nothing and return True where a true label is none of the classes."""
+        if self._kernels:
+            maps = truth, prediction, classes, ignore
+            self._slots, other = self._kernels.count_pairs_sparsely(*maps, self._slots)
+            if other:
+                self._slots, _ = self._kernels.count_pairs_sparsely(*maps, self._slots, -1)
+            return bool(other)
+        cells, pixels = np.unique(encode_pairs_numpy(truth, prediction, classes, ignore), return_counts=True)
+        kept = cells < classes * (classes + 1)
+        if (cells >= (classes + 1) ** 2).any():
+            return True
+        self.add_cells(cells[kept], pixels[kept])
+        return False
+
+    def add_cells(self, cells: NDArray[np.int64], pixels: NDArray[np.int64]) -> None:
+        """Add pixels (n,) to cells (n,)."""
+        if self._kernels:
+            self._slots = self._kernels.add_cells(cells, pixels, self._slots)
+            return
+        joined, place = np.unique(np.concatenate([self._slots[0], cells]), return_inverse=True)
+        sums = np.zeros(len(joined), np.int64)
+        np.add.at(sums, place, np.concatenate([self._slots[1], pixels]))
+        self._slots = joined, sums, len(joined)
+
+    def cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Ascending cells (n,) that have pixels, and their pixels (n,)."""
+        cells, pixels, _ = self._slots
+        kept = pixels > 0
+        order = np.argsort(cells[kept])
+        return cells[kept][order], pixels[kept][order]
 
 
 def count_pairs_numpy(
-    truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
-) -> NDArray[np.int64]:
-    """(classes + 2, classes + 1) counts by numpy alone, used where numba is not installed and to test the kernel.
+    truth: NDArray[np.integer],
+    prediction: NDArray[np.integer],
+    classes: int,
+    ignore: int | None,
+    table: NDArray[np.int64],
+) -> None:
+    """Add to `table` (classes + 2, classes + 1) by numpy alone, where numba is not installed and to test the kernel.
 
     Rows are the true classes, then ignored, then any other truth; the last column is "no such label".
 
-    >>> count_pairs_numpy(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9).tolist()
+    >>> table = np.zeros((3, 2), np.int64)
+    >>> count_pairs_numpy(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9, table)
+    >>> table.tolist()
     [[1, 1], [1, 0], [0, 0]]
     """
+    cells = encode_pairs_numpy(truth, prediction, classes, ignore)
+    table += np.bincount(cells, minlength=table.size).reshape(table.shape)
+
+
+def encode_pairs_numpy(
+    truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
+) -> NDArray[np.int64]:
+    """(n,) the cell of each pixel in a table as `count_pairs_numpy` fills it."""
     rows, columns = truth.astype(np.int64), prediction.astype(np.int64)
     ignored = np.zeros(rows.shape, np.bool_) if ignore is None else rows == ignore
     rows[(rows < 0) | (rows >= classes)] = classes + 1
     rows[ignored] = classes
     columns[(columns < 0) | (columns >= classes)] = classes
-    flat = np.bincount((rows * (classes + 1) + columns).ravel(), minlength=(classes + 2) * (classes + 1))
-    return flat.reshape(classes + 2, classes + 1)
+    return (rows * (classes + 1) + columns).ravel()
 
 
 @dataclass(frozen=True)
@@ -87,7 +251,7 @@ def confusion_costs(
     >>> list(zip(costs.true.tolist(), costs.called.tolist(), costs.hard.tolist(), costs.soft.tolist()))
     [(0, 1, 4, 1.0), (1, 2, 1, 1.0), (1, 0, 3, 0.75)]
     """
-    counts = integer_array(confusion, "confusion").astype(np.int64)
+    counts = pixel_counts(confusion, "confusion").astype(np.int64)
     classes = len(counts)
     if counts.shape not in ((classes, classes), (classes, classes + 1)):
         raise ValueError(f"confusion: expected shape (K, K + 1) or (K, K), got {counts.shape}")

@@ -33,8 +33,9 @@ class ImageMatches:
     unmatched and outside, or is beyond the number of detections that count); `object_classes` (G,); `counted`
     (4, G) says whether an object counts in an area range.
 
-    Where `federated` is true, the limit on detections is over all classes of the image. `excused` (D,) marks
-    detections that are no false positives of their class, because it is not annotated exhaustively; None for none.
+    Of a federated image only the detections that count are there. `rank` (D,) is their rank from 0 among all of the
+    image, and `excused` (D,) marks those that are no false positives of their class, because it is not annotated
+    exhaustively; both are None for other images.
     """
 
     labels: NDArray[np.int16]
@@ -43,7 +44,7 @@ class ImageMatches:
     pooled: NDArray[np.int16]
     object_classes: NDArray[np.int16]
     counted: NDArray[np.bool_]
-    federated: bool = False
+    rank: NDArray[np.int64] | None = None
     excused: NDArray[np.bool_] | None = None
 
 
@@ -76,30 +77,30 @@ def match_image(
     """
     from hardlook.metrics.kernels.matching import match_greedily
 
-    detections, objects = len(found.classes), len(truth.classes)
-    overlap = compute_overlaps(found, truth, iou_type) if overlap is None else _checked(overlap, detections, objects)
+    given = (len(found.classes), len(truth.classes))
+    overlap = compute_overlaps(found, truth, iou_type) if overlap is None else _checked(overlap, *given)
     object_area, area = compute_areas(truth, iou_type), compute_areas(found, iou_type)
+    rank = excused = None
+    if truth.negative is not None and truth.not_exhaustive is not None:
+        rank, kept = _rank_verified(truth.classes, truth.negative, found, max_detections)
+        found, overlap, area = Detections(found.classes[kept], found.scores[kept]), overlap[kept], area[kept]
+        excused = np.isin(found.classes, truth.not_exhaustive)
+    detections, objects = len(found.classes), len(truth.classes)
     ignored = truth.ignore | (object_area < _LOW) | (object_area > _HIGH)
-    outside = (area < _LOW) | (area > _HIGH)
+    outside = (area < _LOW) | (area > _HIGH) | (False if excused is None else excused)
     no_trap = np.zeros(objects, bool)
     id_trap = truth.ids == 0 if released and truth.ids is not None else no_trap
     class_trap = truth.classes == category_zero if released and category_zero is not None else no_trap
     columns = np.argsort(truth.classes, kind="stable")
     shape = (len(AREA_RANGES), len(IOU_THRESHOLDS), detections)
     by_class, pooled = np.full(shape, IGNORED, np.int16), np.full(shape, IGNORED, np.int16)
-    ranked = np.lexsort((found.classes, -found.scores))
-    excused = None
-    if truth.negative is None:
-        in_classes, in_image = _by_class(found, max_detections), ranked[:max_detections]
-    else:
-        verified = _find_verified(truth, truth.negative, found, max_detections)
-        in_classes, in_image = (order[verified[order]] for order in (_by_class(found, detections), ranked))
-        excused = np.isin(found.classes, truth.not_exhaustive)
-        outside |= excused
     for matches, order, found_group, truth_group, trapped in (
-        (by_class, in_classes, found.classes.copy(), truth.classes.copy(), id_trap),
-        (pooled, in_image, np.zeros(detections, np.int64), np.zeros(objects, np.int64), id_trap | class_trap),
-    ):
+        (by_class, _by_class(found, max_detections), found.classes.copy(), truth.classes.copy(), id_trap),
+        (
+            pooled, np.lexsort((found.classes, -found.scores))[:max_detections],
+            np.zeros(detections, np.int64), np.zeros(objects, np.int64), id_trap | class_trap,
+        ),
+    ):  # fmt: skip
         # Copies, because numba compiles anew for arrays that are read-only or strided.
         match_greedily(
             overlap, order, columns, found_group, truth_group, truth.crowd.copy(),
@@ -107,7 +108,7 @@ def match_image(
         )  # fmt: skip
     return ImageMatches(
         found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored,
-        truth.negative is not None, excused,
+        rank, excused,
     )  # fmt: skip
 
 
@@ -138,11 +139,14 @@ def select_classes(
     )
 
 
-def _find_verified(truth: Objects, negative: NDArray[np.int64], found: Detections, most: int) -> NDArray[np.bool_]:
-    """(D,) whether a detection is among the best `most` of its image and its class is verified there, as in LVIS."""
-    best = np.zeros(len(found.classes), bool)
-    best[np.argsort(-found.scores, kind="stable")[:most]] = True
-    return best & np.isin(found.classes, np.concatenate([truth.classes, negative]))
+def _rank_verified(
+    present: NDArray[np.int64], negative: NDArray[np.int64], found: Detections, most: int
+) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
+    """The detections that count in a federated image, by index, and their rank: of the best `most`, the verified."""
+    rank = np.empty(len(found.classes), np.int64)
+    rank[np.argsort(-found.scores, kind="stable")] = np.arange(len(rank))
+    kept = np.flatnonzero((rank < most) & np.isin(found.classes, np.concatenate([present, negative])))
+    return rank[kept], kept
 
 
 def _by_class(found: Detections, most: int) -> NDArray[np.intp]:

@@ -18,8 +18,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import divide
-from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics.arrays import Values, divide, pixel_counts
+from hardlook.metrics.confusion import Ignored, PairCounts
 
 MeanOver = Literal["detectron2", "gt-only"]
 Counts = NDArray[np.int64] | NDArray[np.float64]
@@ -27,10 +27,27 @@ Counts = NDArray[np.int64] | NDArray[np.float64]
 
 def class_counts(confusion: NDArray[np.int64]) -> NDArray[np.int64]:
     """(..., 3, K) pixels hit, true and predicted of each class, from (..., K, K + 1) confusion counts."""
+    pixel_counts(confusion, "confusion")
     classes = confusion.shape[-2]
     square = confusion[..., :classes]
     hits = np.diagonal(square, axis1=-2, axis2=-1)
     return np.stack([hits, confusion.sum(-1), square.sum(-2)], axis=-2)
+
+
+def class_counts_of_pairs(pairs: PairCounts) -> NDArray[np.int64]:
+    """(3, K) pixels hit, true and predicted of each class, from the pairs seen.
+
+    >>> pairs = PairCounts(2)
+    >>> pairs.add([0, 0, 1], [0, 1, 9])
+    >>> class_counts_of_pairs(pairs).tolist()
+    [[1, 0], [2, 1], [1, 1]]
+    """
+    true, called, pixels = pairs.pairs()
+    counts = np.zeros((3, pairs.classes + 1), np.int64)
+    np.add.at(counts[0], true[true == called], pixels[true == called])
+    np.add.at(counts[1], true, pixels)
+    np.add.at(counts[2], called, pixels)
+    return counts[:, : pairs.classes]
 
 
 def class_iou(counts: Counts) -> NDArray[np.float64]:
@@ -74,31 +91,39 @@ def frequency_weighted_iou(counts: Counts) -> NDArray[np.float64]:
 class MeanIoU:
     """Accumulates counts over images: update, merge, compute, reset.
 
+    `ignore` is the true label of pixels that do not count: by default 255, unless that is a class.
+
     >>> metric = MeanIoU(classes=2)
     >>> metric.update(np.array([0, 1]), np.array([0, 0]))
     >>> round(metric.compute(), 3)
     0.25
     """
 
-    def __init__(self, classes: int, *, ignore: int | None = 255, mean_over: MeanOver = "detectron2") -> None:
-        self.classes, self.ignore, self.mean_over = classes, ignore, mean_over
-        self.reset()
+    def __init__(self, classes: int, *, ignore: Ignored = "auto", mean_over: MeanOver = "detectron2") -> None:
+        self.mean_over = mean_over
+        self._pairs = PairCounts(classes, ignore)
+        self.classes, self.ignore = classes, self._pairs.ignore
 
     def reset(self) -> None:
         """Delete all counts."""
-        self.confusion = np.zeros((self.classes, self.classes + 1), np.int64)
+        self._pairs.reset()
 
-    def update(self, truth: NDArray[np.integer], prediction: NDArray[np.integer]) -> None:
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """(K, K + 1) counts so far; the last column is "no such label"."""
+        return self._pairs.table()
+
+    def update(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch."""
-        self.confusion += confusion_counts(truth, prediction, classes=self.classes, ignore=self.ignore)
+        self._pairs.add(truth, prediction)
 
     def merge(self, other: MeanIoU) -> None:
         """Add another's counts; merging parts equals one pass, exactly."""
-        self.confusion += other.confusion
+        self._pairs.merge(other._pairs)
 
     def compute(self) -> float:
         """The mean IoU so far."""
-        return float(mean_iou(class_counts(self.confusion), self.mean_over))
+        return float(mean_iou(class_counts_of_pairs(self._pairs), self.mean_over))
 
 
 def _parts(counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -224,14 +224,14 @@ class WeightedPrecision:
         kinds = (
             (self._by_class, self._identity), (self._pooled, self._identity), (self._pooled, self._similarity),
         )  # fmt: skip
-        tables = [
+        vanilla, dagger, opened = (
             make_ap_table(
                 *self._precision(*kind, weights, objects),
                 {limit: part.compute_recall(weighted.multiplicity, objects) for limit, part in few.items()},
             )
             for kind, few in zip(kinds, self._few, strict=True)
-        ]
-        return OpenApResult(*tables, objects)
+        )
+        return OpenApResult(vanilla, dagger, opened, objects)
 
     def _precision(
         self, relevant: RelevantDetections, similarity: NDArray[np.float64], weights: NDArray[np.float64],

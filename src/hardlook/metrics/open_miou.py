@@ -13,19 +13,45 @@ Of `c[g, p]` pixels of class g that were predicted as p, the share S[g, p] count
 1 - S[g, p] as missed by g and as a false positive of p. These three soft counts per class take the places of pixels
 hit, true and predicted in `hardlook.metrics.mean_iou`: Open mIoU is the closed formula on soft counts. With the
 identity for S they are the closed counts, exactly.
+
+Above 2,048 classes only the pairs of labels that were seen are kept, and the similarity is read only for these: a
+matrix of any float type, such as a memory map, is not copied, and a function of two arrays of labels takes its place
+where none fits into memory.
+
+>>> vectors = np.eye(22_000, 3) + 1e-3
+>>> vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+>>> metric = OpenMeanIoU(map(str, range(22_000)), lambda true, called: (vectors[true] * vectors[called]).sum(-1))
+>>> metric.update([[0, 4, 21_999]], [[0, 5, 1]])
+>>> round(metric.compute().open.miou, 3)
+0.401
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hardlook.metrics import mean_iou as closed
-from hardlook.metrics.arrays import Values, checked_similarity, integer_array
-from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics.arrays import (
+    ROUNDING,
+    Values,
+    as_numpy,
+    check_similarity,
+    checked_similarity,
+    integer_array,
+    pixel_counts,
+    unique_labels,
+)
+from hardlook.metrics.confusion import Ignored, PairCounts
+
+Labels = NDArray[np.int64]
+PairSimilarity = Callable[[Labels, Labels], Values]
+
+# Pairs whose similarity is asked for together.
+BLOCK_PAIRS = 2**20
 
 
 @dataclass(frozen=True)
@@ -47,17 +73,26 @@ class MiouScores:
 
 @dataclass(frozen=True)
 class OpenMiouResult:
-    """The open scores, and beside them the vanilla ones, where only the right label counts."""
+    """The open scores, and beside them the vanilla ones, where only the right label counts.
+
+    `no_label` is how many of the counted `pixels` were predicted as a number that is no label: they are wrong, whatever
+    their truth. Where there are many, look at the numbering of the predictions.
+    """
 
     open: MiouScores
     vanilla: MiouScores
+    no_label: int = 0
+    pixels: int = 0
 
 
 class OpenMeanIoU:
     """Accumulates pixel counts over images: update, merge, compute, reset.
 
-    `labels` are the K names, in the order of the label ids 0..K-1. The state is integers, so partial results of
-    workers merge exactly.
+    `labels` are the K names, in the order of the label ids 0..K-1. `similarity` is (K, K), rows true and columns
+    predicted labels, or a function of two arrays (n,) of label ids that returns the similarities (n,) of these pairs.
+    A matrix that is not symmetric is an error unless `asymmetric` says that it is meant. `ignore_index` is the true
+    label of pixels that do not count: by default 255, unless that is a class; None for none. The state is integers, so
+    partial results of workers merge exactly.
 
     >>> metric = OpenMeanIoU(["cat", "dog"], [[1, 0.25], [0.25, 1]])
     >>> metric.update([[0, 1]], [[0, 0]])
@@ -67,25 +102,38 @@ class OpenMeanIoU:
 
     def __init__(
         self,
-        labels: Sequence[str],
-        similarity: Values,
-        ignore_index: int | None = 255,
+        labels: Iterable[str],
+        similarity: Values | PairSimilarity,
+        ignore_index: Ignored = "auto",
         *,
         mean_over: closed.MeanOver = "detectron2",
         seen: ArrayLike | None = None,
+        asymmetric: bool = False,
     ) -> None:
-        self.labels, self.ignore_index, self.mean_over, self.seen = tuple(labels), ignore_index, mean_over, seen
-        self.similarity = checked_similarity(similarity, len(self.labels))
-        self.reset()
+        self.labels, self.mean_over, self.seen = unique_labels(tuple(labels)), mean_over, seen
+        self._pairs = PairCounts(len(self.labels), ignore_index)
+        self.ignore_index = self._pairs.ignore
+        self.asymmetric = asymmetric
+        if callable(similarity):
+            self.similarity: NDArray[np.floating] | PairSimilarity = similarity
+        elif self._pairs.is_table:
+            self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
+        else:
+            self.similarity = as_numpy(similarity)
+            check_similarity(self.similarity, len(self.labels), symmetric=not asymmetric)
 
     def reset(self) -> None:
         """Delete all counts."""
-        self.confusion = np.zeros((len(self.labels), len(self.labels) + 1), np.int64)
+        self._pairs.reset()
+
+    @property
+    def confusion(self) -> NDArray[np.int64]:
+        """(K, K + 1) counts so far; the last column is "no such label"."""
+        return self._pairs.table()
 
     def update(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch: label ids of any integer type, one shape."""
-        classes = len(self.labels)
-        self.confusion += confusion_counts(truth, prediction, classes=classes, ignore=self.ignore_index)
+        self._pairs.add(truth, prediction)
 
     def merge(self, other: OpenMeanIoU) -> None:
         """Add another's counts; merging parts equals one pass, exactly."""
@@ -93,36 +141,50 @@ class OpenMeanIoU:
             raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
         if other.ignore_index != self.ignore_index:
             raise ValueError(f"other: expected ignore_index {self.ignore_index}, got {other.ignore_index}")
-        self.confusion += other.confusion
+        self._pairs.merge(other._pairs)
 
     def compute(self) -> OpenMiouResult:
         """The scores so far."""
-        return open_miou(self.confusion, self.similarity, mean_over=self.mean_over, seen=self.seen)
+        options = {"mean_over": self.mean_over, "seen": self.seen, "asymmetric": self.asymmetric}
+        return open_miou(self._pairs, self.similarity, **options)
 
 
 def open_miou(
-    confusion: Values,
-    similarity: Values,
+    confusion: Values | PairCounts,
+    similarity: Values | PairSimilarity,
     *,
     mean_over: closed.MeanOver = "detectron2",
     seen: ArrayLike | None = None,
+    asymmetric: bool = False,
 ) -> OpenMiouResult:
     """Open and vanilla mIoU, frequency weighted IoU, mean class accuracy and pixel accuracy.
 
-    `confusion` is (K, K + 1) pixel counts, true by predicted, the last column "no such label"; or (K, K).
-    `similarity` is (K, K), 0..1, ones on the diagonal. `seen` is a (K,) mask of the classes seen in training. A class
-    that is only predicted, and only where the truth has similarity 1 to it, is left out of the open mean.
+    `confusion` is (K, K + 1) pixel counts, true by predicted, the last column "no such label"; or (K, K); or the pairs
+    seen. `similarity` is (K, K), 0..1, ones on the diagonal, symmetric unless `asymmetric` says that it is meant not to
+    be; or, with the pairs seen, a function of two arrays of labels. `seen` is a (K,) mask of the classes seen in
+    training. A class that is only predicted, and only where the truth has similarity 1 to it, is left out of the open
+    mean.
 
     >>> result = open_miou([[3, 1], [1, 2]], [[1, 0.5], [0.5, 1]], seen=[True, False])
     >>> result.open.per_class.round(3), round(result.open.seen, 3)
     (array([0.778, 0.714]), 0.778)
     """
-    counts = integer_array(confusion, "confusion")
-    if counts.ndim != 2:
-        raise ValueError(f"confusion: expected shape (K, K + 1) or (K, K), got {counts.shape}")
+    if isinstance(confusion, PairCounts) and (callable(similarity) or not confusion.is_table):
+        soft, hard = soft_counts_of_pairs(confusion, similarity), closed.class_counts_of_pairs(confusion)
+    else:
+        counts = confusion.table() if isinstance(confusion, PairCounts) else pixel_counts(confusion, "confusion")
+        if counts.ndim != 2:
+            raise ValueError(f"confusion: expected shape (K, K + 1) or (K, K), got {counts.shape}")
+        if callable(similarity):
+            raise ValueError("similarity: expected a matrix beside a matrix of counts, got a function")
+        shared = checked_similarity(similarity, len(counts), symmetric=not asymmetric)
+        soft, hard = soft_counts(counts, shared), closed.class_counts(counts.astype(np.int64))
+    pixels = int(hard[1].sum())
     return OpenMiouResult(
-        open=miou_scores(soft_counts(counts, similarity), mean_over=mean_over, seen=seen),
-        vanilla=miou_scores(closed.class_counts(counts.astype(np.int64)), mean_over=mean_over, seen=seen),
+        open=miou_scores(soft, mean_over=mean_over, seen=seen),
+        vanilla=miou_scores(hard, mean_over=mean_over, seen=seen),
+        no_label=pixels - int(hard[2].sum()),
+        pixels=pixels,
     )
 
 
@@ -175,7 +237,7 @@ def soft_counts(confusion: Values, similarity: Values) -> NDArray[np.float64]:
            [5., 1.],
            [3., 2.]])
     """
-    counts = integer_array(confusion, "confusion")
+    counts = pixel_counts(confusion, "confusion")
     if counts.ndim < 2 or counts.shape[-1] - counts.shape[-2] not in (0, 1):
         raise ValueError(f"confusion: expected shape (..., K, K + 1) or (..., K, K), got {counts.shape}")
     classes = counts.shape[-2]
@@ -203,22 +265,74 @@ def soft_counts_by_image(
     >>> soft_counts_by_image([0, 0, 1], [0, 1, 4], [5, 2, 3], [[1, 0.5], [0.5, 1]], images=2).tolist()
     [[[6.0, 0.0], [7.0, 0.0], [6.0, 1.0]], [[0.0, 3.0], [0.0, 3.0], [0.0, 3.0]]]
     """
-    classes = len(np.asarray(similarity))
-    shared = np.zeros((classes, classes + 1))
-    shared[:, :classes] = checked_similarity(similarity, classes)
-    image, cell, pixels = (integer_array(x, n) for x, n in ((image, "image"), (cell, "cell"), (pixels, "pixels")))
+    shared = checked_similarity(similarity, len(as_numpy(similarity)))
+    classes = len(shared)
+    image, cell = integer_array(image, "image"), integer_array(cell, "cell")
+    pixels = pixel_counts(pixels, "pixels")
     _check_range(image, images, "image")
     _check_range(cell, classes * (classes + 1), "cell")
-    share = shared.ravel()[cell]
-    # Looking both labels up is faster than dividing a million times.
-    labels = np.arange(classes * (classes + 1))
+    true = cell // (classes + 1)
+    called = cell - true * (classes + 1)
+    return _sum_shares(image, true, called, pixels, _look_up(shared, true, called), (images, classes))
+
+
+def soft_counts_of_pairs(pairs: PairCounts, similarity: Values | PairSimilarity) -> NDArray[np.float64]:
+    """(3, K) soft counts as those of `soft_counts`, from the pairs seen; the similarity is read only for these.
+
+    >>> pairs = PairCounts(2)
+    >>> pairs.add([0, 0, 0, 0, 0, 1], [0, 0, 1, 1, -1, 1])
+    >>> soft_counts_of_pairs(pairs, lambda true, called: np.where(true == called, 1, 0.5)).tolist()
+    [[3.0, 1.0], [5.0, 1.0], [3.0, 2.0]]
+    """
+    true, called, pixels = pairs.pairs()
+    share = np.zeros(len(true))
+    for start in range(0, len(true), BLOCK_PAIRS):
+        block = slice(start, start + BLOCK_PAIRS)
+        share[block] = _look_up(similarity, true[block], called[block], end=pairs.classes)
+    image = np.zeros(len(true), np.int64)
+    return _sum_shares(image, true, called, pixels, share, (1, pairs.classes))[0]
+
+
+def _look_up(
+    similarity: Values | PairSimilarity, true: Labels, called: Labels, end: int | None = None
+) -> NDArray[np.float64]:
+    """(n,) similarity of the pairs, 0 where `called` is no label."""
+    matrix = None if callable(similarity) else as_numpy(similarity)
+    labelled = called < (len(matrix) if matrix is not None else end)
+    share = np.zeros(len(true))
+    one, other = true[labelled], called[labelled]
+    if callable(similarity):
+        values = np.asarray(as_numpy(similarity(one, other)), np.float64)
+        if values.shape != one.shape:
+            raise ValueError(f"similarity: expected {one.shape} numbers for as many pairs, got shape {values.shape}")
+        wrong = ~((values >= -ROUNDING) & (values <= 1 + ROUNDING)) | ((one == other) & (np.abs(values - 1) > ROUNDING))
+        if wrong.any():
+            k = int(wrong.argmax())
+            wanted = "1, a label is like itself" if one[k] == other[k] else "a number from 0 to 1"
+            raise ValueError(f"similarity of labels {one[k]} and {other[k]}: expected {wanted}, got {values[k]:g}")
+    else:
+        assert matrix is not None
+        values = matrix[one, other].astype(np.float64)
+    share[labelled] = np.where(one == other, 1.0, values.clip(0, 1))
+    return share
+
+
+def _sum_shares(
+    image: NDArray[np.integer],
+    true: NDArray[np.integer],
+    called: NDArray[np.integer],
+    pixels: NDArray[np.integer],
+    share: NDArray[np.float64],
+    shape: tuple[int, int],
+) -> NDArray[np.float64]:
+    """(images, 3, K) soft counts; `shape` is (images, K)."""
+    images, classes = shape
     slot = image.astype(np.int64) * (classes + 1)
-    true, claimed = slot + (labels // (classes + 1))[cell], slot + (labels % (classes + 1))[cell]
     slots = images * (classes + 1)
-    found = np.bincount(true, share * pixels, slots)
-    false = np.bincount(claimed, (1 - share) * pixels, slots)
+    found = np.bincount(slot + true, share * pixels, slots)
+    false = np.bincount(slot + called, (1 - share) * pixels, slots)
     # For empty input bincount returns integers, whatever the weights.
-    stack = np.stack([found, np.bincount(true, pixels, slots), found + false]).astype(np.float64, copy=False)
+    stack = np.stack([found, np.bincount(slot + true, pixels, slots), found + false]).astype(np.float64, copy=False)
     return np.moveaxis(stack.reshape(3, images, classes + 1), 0, 1)[..., :classes]
 
 

@@ -7,21 +7,40 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from typing import Literal
+
+Precision = Literal["float32", "tf32", "bfloat16"]
+"""How a GPU multiplies: all digits of float32, rounded to TF32's three digits, or in bfloat16."""
 
 
 @contextlib.contextmanager
-def exact_inference() -> Iterator[None]:
-    """No gradients, full float32, and one algorithm for a shape; what was set before is set again afterwards."""
+def exact_inference(precision: Precision = "float32") -> Iterator[None]:
+    """No gradients, and one algorithm for a shape; what was set before is set again afterwards.
+
+    With `float32` the numbers are the same alone and in a batch; the other precisions are for speed, on a GPU.
+    """
     import torch
 
     # The matrix product has a switch of its own; since torch 2.9 the older one for cuDNN lives in its flags only.
     before = torch.backends.cuda.matmul.allow_tf32
-    torch.backends.cuda.matmul.allow_tf32 = False
+    rounded = precision != "float32"
+    torch.backends.cuda.matmul.allow_tf32 = rounded
     try:
         with (
             torch.inference_mode(),
-            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False),
+            torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=rounded),
+            _autocast(precision),
         ):
             yield
     finally:
         torch.backends.cuda.matmul.allow_tf32 = before
+
+
+def _autocast(precision: Precision) -> AbstractContextManager[None]:
+    import torch
+
+    if precision != "bfloat16":
+        return contextlib.nullcontext()
+    # Weights that are converted anew at each call may be part of a CUDA graph; those of a cache may not.
+    return torch.autocast("cuda", torch.bfloat16, cache_enabled=False)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError, RunError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import DistributionChart, Example, Gallery, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import spearman
 from hardlook.metrics.click_robustness import instance_difficulty
@@ -203,7 +204,7 @@ def describe_difficulty(joined: JoinedRuns) -> list[str]:
     finite = joined.difficulty[np.isfinite(joined.difficulty)]
     words = [f"{format_count(len(joined.units), 'instance')} that all {len(joined.runs)} runs have, by {joined.who}."]
     if len(finite):
-        median = f"The median difficulty is {np.median(finite):.3f}"
+        median = f"The median difficulty is {format_fixed(float(np.median(finite)), 3)}"
         words[0] += f" {median}; the hardest is {hardest}, the easiest {easiest}."
     if lost := len(joined.difficulty) - len(finite):
         which = "it counts" if lost == 1 else "they count"
@@ -371,7 +372,10 @@ def _make_examples(joined: JoinedRuns, places: NDArray[np.int64]) -> list[Exampl
     examples = []
     for place in places:
         each = zip(joined.runs, joined.mean[:, place], joined.std[:, place], strict=True)
-        texts = (f"{run.name}: IoU {mean:.2f} with a spread of {std:.2f}" for run, mean, std in each)
+        texts = (
+            f"{run.name}: IoU {format_fixed(mean, 2)} with a spread of {format_fixed(std, 2)}"
+            for run, mean, std in each
+        )
         examples.append(Example(joined.units[place], f"{'; '.join(texts)}."))
     return examples
 

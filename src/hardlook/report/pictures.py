@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.sections import Picture
 from hardlook.report.formatting import format_count
 from hardlook.report.markup import strip_backticks
@@ -159,7 +160,7 @@ def describe_picture(picture: Picture, unit: str, *, most_labels: int, overlay: 
     """The text alternative: what the picture is, of which unit, and what is painted over it."""
     words = [f"{strip_backticks(picture.label) or 'picture'} of {unit}"]
     if overlay and picture.mask is not None:
-        words.append(f"a mask over {picture.mask.mean():.1%} of the image")
+        words.append(f"a mask over {format_percent(picture.mask.mean(), 1, gap='')} of the image")
     if overlay and picture.label_map is not None:
         words.append("labels: " + (", ".join(name for name, _ in list_legend(picture, most_labels)) or "none"))
     if overlay and picture.points:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hardlook.harness.benchmark import ScoreMeaning
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.scorecard import Score
 from hardlook.harness.verdicts import MIN_CLUSTERS
 from hardlook.report.charts.drawing import FONT, LinearScale, fit_scale, label, segment
@@ -79,7 +80,7 @@ def format_undefined(score: Score) -> str:
     """
     if not score.undefined:
         return ""
-    share = f"{100 * score.undefined:.0f} %" if score.undefined >= 0.01 else "less than 1 %"
+    share = format_percent(score.undefined) if score.undefined >= 0.01 else "less than 1 %"
     return f"{share} of the resamples are undefined"
 
 

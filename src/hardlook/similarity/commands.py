@@ -14,6 +14,7 @@ from typer.core import TyperGroup
 from hardlook.cli import arguments
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json
+from hardlook.harness.rounding import format_fixed
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -115,11 +116,17 @@ def _print_matrix(document: Mapping[str, Any]) -> None:
     console.print(Text(title, style="bold"))
     console.print(Text(document["description"], style="dim"))
     table = _create_table("", "mean", "std")
-    table.add_row("all cells, with the diagonal", f"{document['mean']:.4f}", f"{document['std']:.4f}")
-    table.add_row("pairs of different labels", *(f"{document[f'{key}_off_diagonal']:.4f}" for key in ("mean", "std")))
+    table.add_row("all cells, with the diagonal", format_fixed(document["mean"], 4), format_fixed(document["std"], 4))
+    table.add_row(
+        "pairs of different labels", *(format_fixed(document[f"{key}_off_diagonal"], 4) for key in ("mean", "std"))
+    )
     published, treated = document["published"], document["treated"]
     if published:
-        table.add_row("published, other labels (ImageNet-1k)", f"{published['mean']:.3f}", f"{published['std']:.3f}")
+        table.add_row(
+            "published, other labels (ImageNet-1k)",
+            format_fixed(published["mean"], 3),
+            format_fixed(published["std"], 3),
+        )
     console.print(table)
     if published:
         console.print(Text(f"The published figures are {published['note']}.", style="dim"))
@@ -134,7 +141,7 @@ def _print_matrix(document: Mapping[str, Any]) -> None:
         return
     console.print(Text("\nMost similar pairs", style="bold"))
     for pair in document["pairs"]:
-        console.print(Text(f"  {pair['similarity']:.4f}  {pair['first']}, {pair['second']}"))
+        console.print(Text(f"  {format_fixed(pair['similarity'], 4)}  {pair['first']}, {pair['second']}"))
 
 
 @similarity_app.command("analyse")
@@ -181,7 +188,7 @@ def analyse(
         return
     typer.echo(f"{label_set.name} ({label_set.variant}), {len(label_set)} labels; means with the diagonal")
     for name, view in analysis.views.items():
-        typer.echo(f"  {name:10} mean {view.summary.mean:.4f}  std {view.summary.std:.4f}")
+        typer.echo(f"  {name:10} mean {format_fixed(view.summary.mean, 4)}  std {format_fixed(view.summary.std, 4)}")
     for name, why in analysis.left_out.items():
         typer.echo(f"  {name:10} left out: {why}")
     typer.echo(f"\npage: {out / 'analysis.html'}")

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 import hardlook
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Block, CurveChart, HeatMap, Line, Section, Table
 from hardlook.report.page import write_study
 from hardlook.similarity.analysis import KERNEL_WIDTH, RUN_LENGTH, Analysis, list_similar_pairs, select_heat_map_rows
@@ -178,7 +179,7 @@ def _neighbours_section(analysis: Analysis) -> Section:
     for label, by_measure in analysis.neighbours.items():
         # Without the leading zero, so that six measures fit side by side.
         rows: list[list[str | int]] = [
-            [rank, *("{} {:.2f}".format(*one).replace(" 0.", " .") for one in ranked)]
+            [rank, *(f"{name} {format_fixed(value, 2).removeprefix('0')}" for name, value in ranked)]
             for rank, ranked in enumerate(zip(*by_measure.values(), strict=True), 1)
         ]
         caption = "Most similar first, with the similarity; ties in the order of the label set."
@@ -215,7 +216,8 @@ def _agreement_section(analysis: Analysis) -> Section | None:
     text = ""
     if len(pairs) > 1:
         (high, most), (low, least) = max(pairs), min(pairs)
-        text = f"{most[:1].upper()}{most[1:]} agree most ({high:.2f}), {least} least ({low:.2f})."
+        text = f"{most[:1].upper()}{most[1:]} agree most ({format_fixed(high, 2)}), "
+        text += f"{least} least ({format_fixed(low, 2)})."
     return Section("Agreement between measures", text, (heat_map, table))
 
 
@@ -237,7 +239,9 @@ def _polysemy_section(analysis: Analysis) -> Section | None:
         for case in cases[:MAX_POLYSEMY_CASES]:
             other = case.others[0]
             rank = "" if case.rank is None else f" ({case.rank} of {case.senses})"
-            nearest = "{} ({:.2f}), then {} ({:.2f})".format(*case.nearest, *other.nearest)
+            nearest = ", then ".join(
+                f"{name} ({format_fixed(value, 2)})" for name, value in (case.nearest, other.nearest)
+            )
             chosen = _format_sense(case.chosen, case.gloss, rank)
             rows.append((case.label, chosen, _format_sense(other.synset, other.gloss), other.mean_change, nearest))
         more = f" The first {MAX_POLYSEMY_CASES} of {len(cases)}." if len(cases) > MAX_POLYSEMY_CASES else ""
@@ -303,8 +307,8 @@ def _variants_section(analysis: Analysis) -> Section | None:
     missing = f" {len(variants.without)} labels without a published sense are left out." if variants.without else ""
     text = (
         f"{len(variants.differences)} labels have another sense in the variant `corrected` than in `published`. Under "
-        f"{variants.measure} this changes {variants.changed} of {variants.pairs} pairs, by {variants.mean_change:.4f} "
-        f"on average over all of them.{missing}"
+        f"{variants.measure} this changes {variants.changed} of {variants.pairs} pairs, by "
+        f"{format_fixed(variants.mean_change, 4)} on average over all of them.{missing}"
     )
     table = Table(
         "The pairs that change most",

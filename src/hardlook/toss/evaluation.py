@@ -7,7 +7,7 @@ on one-shot pairs, `SCHEMA` and `evaluate_units` are those of TOSS.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cv2
 import numpy as np
@@ -16,9 +16,14 @@ from hardlook.data import rle
 from hardlook.data.class_tokens import parse_numbered_token
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.harness.scorecard import LeftOut
 from hardlook.models.one_shot.support_voting import segment_with_supports
 from hardlook.models.roles import Mask, PairContext
+from hardlook.toss.pair_lists import EXAMPLES
 from hardlook.toss.pairs import OneShotPair
+
+if TYPE_CHECKING:
+    import polars as pl
 
 SLICES = (
     Column("tier", "int", "1 query complexity, 2 support cognizance, 3 generalisation, 0 the fixed pairs", "slice"),
@@ -44,6 +49,7 @@ COUNTS: tuple[Column, ...] = (
     Column("pixels", "int", "pixels of the query"),
     Column("listing", "text", "where the pair comes from"),
     Column("prediction", "text", "the predicted mask, run-length encoded, or empty", "picture"),
+    Column("empty_supports", "int", "supports that are to show the class and whose mask has no pixel", default=0),
 )
 NO_SALIENCY = -1
 SALIENT_COUNTS: tuple[Column, ...] = (
@@ -83,7 +89,7 @@ def make_context(pair: OneShotPair) -> PairContext:
     """What the model may know of a pair; the class is that of the support, which in L4 is not the query's."""
     settings, fold = pair.settings, int(pair.slices["fold"])
     source, support = settings.source, pair.supports[0]
-    name = source.class_of(support) if pair.content == "as it is" else None
+    name = source.class_of(support) if pair.shows_class else None
     number = parse_numbered_token(support)[0] if name and "fss" not in source.paths() else None
     return PairContext(fold if fold >= 0 else None, number, name, settings.training_classes)
 
@@ -106,7 +112,17 @@ def make_record(unit: Unit, mask: Mask, slices: Sequence[Column]) -> Record:
         "pixels": int(mask.size),
         "listing": pair.settings.listing,
         "prediction": rle.encode(mask)["counts"] if pair.settings.keep_prediction else "",
+        "empty_supports": sum(not shown.mask.any() for shown in pair.support) if pair.shows_class else 0,
     }
+
+
+def note_empty_supports(records: pl.DataFrame) -> tuple[LeftOut, ...]:
+    """A note on pairs whose support was to show the class, and whose mask has no pixel of it."""
+    units = records.filter(records["empty_supports"] > 0)["unit"].to_list()
+    why = "a support's mask has no pixel of its class, so it shows nothing; the pairs count"
+    return (
+        (LeftOut("pairs with an empty support", len(units), why, tuple(units[:EXAMPLES]), kept=True),) if units else ()
+    )
 
 
 def count_salient_pixels(pair: OneShotPair, mask: Mask) -> dict[str, Any]:

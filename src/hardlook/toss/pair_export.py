@@ -2,7 +2,7 @@
 
 | file | content |
 |---|---|
-| `pairs.csv` | one row per unit: the files of its query, supports and masks, its fold and class, and the file to answer with |
+| `pairs.csv` | by unit the files of its query, supports and masks, its fold and class, and the file to answer with |
 | `images/` | PNG, 8 bits per channel; the moved queries of L1 and the black supports of L6 too |
 | `masks/` | PNG, 255 where a support shows the class, else 0 |
 | `export.json` | the benchmark and its options |
@@ -30,6 +30,7 @@ from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.options import BenchmarkOptions, fields_that_change
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.plan import list_units
+from hardlook.harness.runs.progress import NoProgress
 from hardlook.toss.evaluation import make_context
 from hardlook.toss.pairs import OneShotPair
 
@@ -80,27 +81,15 @@ def export_pairs(
     _claim_folder(out, benchmark, options)
     images, masks = _Files(out / "images"), _Files(out / "masks")
     rows, failed = [], {}
-    progress = show_progress(len(units), 0) if show_progress else None
-    with progress or _NoBar() as bar:
+    with show_progress(len(units), 0) if show_progress else NoProgress() as progress:
         for unit in units:
             try:
                 rows.append(_write_unit(benchmark, unit, images, masks))
             except (DataError, OSError) as error:
                 failed[unit.id] = str(error)
-            bar.advance(1, 0)
+            progress.advance(1, 0)
     write_atomically(out / "pairs.csv", _format_table(rows))
     return ExportedPairs(len(rows), len(images.names), len(masks.names), failed)
-
-
-class _NoBar:
-    def __enter__(self) -> _NoBar:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        pass
-
-    def advance(self, count: int, failed: int) -> None:
-        pass
 
 
 def _claim_folder(out: Path, benchmark: Benchmark, options: BenchmarkOptions) -> None:

@@ -173,7 +173,9 @@ def _add_training_classes(opened: OpenedLists, options: OneShotOptions) -> Opene
     lists = []
     for listed in opened.lists:
         own = tested.get(listed.fold) or tuple(named.get(listed.fold, ()))
-        training = tuple(name for name in classes if name not in own) if own else None
+        # Where the folds are known, a class that none of them tests is a class of tier 3.
+        every = [name for name in classes if any(name in others for others in tested.values())] or classes
+        training = tuple(name for name in every if name not in own) if own else None
         lists.append(replace(listed, settings=replace(listed.settings, training_classes=training)))
     notes = [*_note_repeated_pairs(opened.lists), *_note_other_classes(main, tested, named)]
     return OpenedLists(tuple(lists), (*opened.left_out, *notes))

@@ -74,6 +74,11 @@ class OneShotPair:
     salient: Mask | None = field(default=None, repr=False)
     similarity: float = -2.0
 
+    @property
+    def shows_class(self) -> bool:
+        """Whether its supports have image and mask."""
+        return self.content == "as it is"
+
 
 def read_pair(pair: OneShotPair, unit: str, cache: ArrayCache) -> OneShotPair:
     """The pair with its arrays; a `DataError` names the file that cannot be read."""

@@ -82,13 +82,17 @@ class PixelSums:
 
 @dataclass(frozen=True)
 class NamedScore:
-    """A score of every resample: `values` over the pairs of the `chosen` cells, those that the score uses."""
+    """A score of every resample: `values` over the pairs of the `chosen` cells, those that the score uses.
+
+    `counted` are the cells whose pairs `n` counts, where `chosen` has the same pairs under two conditions.
+    """
 
     name: str
     slice: Mapping[str, str]
     values: Values
     chosen: Chosen
     range: Range = SHARE
+    counted: Chosen | None = None
 
 
 def sum_pixels(records: pl.DataFrame, labels: Sequence[str], *, void_ignored: bool) -> PixelSums:
@@ -138,7 +142,8 @@ def tally_scores(
     entries = []
     for score in named:
         rows = score.chosen[sums.row_cell]
-        queries, pairs = len(np.unique(sums.row_query[rows])), int(sums.row_pairs[rows].sum())
+        counted = rows if score.counted is None else score.counted[sums.row_cell]
+        queries, pairs = len(np.unique(sums.row_query[rows])), int(sums.row_pairs[counted].sum())
         classes = {} if "class" in score.slice else {"class": len(sums.values_of("class", score.chosen))}
         entry = Entry(score.name, pairs, score.slice, clusters=queries, rests_on=classes, range=score.range)
         entries.append(replace(entry, **more(score)))

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from hardlook.harness.benchmark import ScoreMeaning
-from hardlook.harness.rounding import format_fixed
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.scorecard import Score, Scorecard, find_score
 from hardlook.harness.sections import DotChart, score_dot
 from hardlook.harness.tally import DIFFERENCE, SumTally
@@ -123,8 +123,9 @@ def describe_following(scorecard: Scorecard) -> str:
         f"where the target is not salient, the masks have an mIoU of {format_fixed(salience.value, 3)} with what is "
         "salient and of "
         f"{format_fixed(truth.value, 3)} with the target (difference {_format_difference(lead)}), and cover "
-        f"{other.value:.0%} of "
-        f"what is only salient and {target.value:.0%} of what is only target (difference {_format_difference(pull)})"
+        f"{format_percent(other.value, gap='')} of "
+        f"what is only salient and {format_percent(target.value, gap='')} of what is only target "
+        f"(difference {_format_difference(pull)})"
     )
     pulled, led = judge(pull), judge(lead)
     if pulled.side == led.side == "above":

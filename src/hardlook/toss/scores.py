@@ -10,6 +10,7 @@ import numpy as np
 
 from hardlook.data.toss_pairs import L2_OR_L3
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import DIFFERENCE, SumTally
 from hardlook.metrics.one_shot import (
@@ -23,7 +24,7 @@ from hardlook.metrics.one_shot import (
     scs_paper,
     scs_released,
 )
-from hardlook.toss.evaluation import NO_SIMILARITY
+from hardlook.toss.evaluation import NO_SIMILARITY, note_empty_supports
 from hardlook.toss.options import COGNIZANCE, COMPLEXITY, FIXED, GENERAL, TossOptions
 from hardlook.toss.pair_lists import EXAMPLES
 from hardlook.toss.pixel_sums import (
@@ -131,7 +132,7 @@ def tally_records(records: pl.DataFrame, options: TossOptions) -> list[SumTally]
     def more(score: NamedScore) -> Mapping[str, Any]:
         how = f"scs={reading}" if score.name == "scs" else ""
         if similar_above is not None and score.slice.get("level") in ("L2", "L3"):
-            how = f"L2 has cosines above {similar_above:.4f}"
+            how = f"L2 has cosines above {format_fixed(similar_above, 4)}"
         return {"reading": how, "comparable": describe_comparability(score.name, score.slice, ran, options)}
 
     tallies = tally_scores(sums, name_scores, key=("toss", "bootstrap"), more=more)
@@ -372,7 +373,7 @@ def list_left_out(
         notes.append((f"folds without {name}", without, f"it needs {needed}"))
     still = {"pairs without anything to find", *(["pairs of two classes in tier 3"] if kept else [])}
     found = [(what, len(names), why, tuple(names[:EXAMPLES])) for what, names, why in notes if names]
-    return tuple(LeftOut(*note, kept=note[0] in still) for note in found)
+    return (*(LeftOut(*note, kept=note[0] in still) for note in found), *note_empty_supports(scored))
 
 
 def _find_present_splits(scored: pl.DataFrame, tier: int, void_ignored: bool) -> dict[Cell, set[str]]:

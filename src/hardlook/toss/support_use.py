@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.scorecard import Scorecard
 from hardlook.harness.stats import Estimate
 from hardlook.harness.tally import Draws, estimate_tally
@@ -78,8 +79,12 @@ def _format_share(share: Estimate) -> str:
     queries = f"{share.interval.n} {'image' if share.interval.n == 1 else 'images'}"
     if not np.isfinite(share.value):
         return f"undefined ({queries})"
-    bounds = f"{share.interval.low:.0%} to {share.interval.high:.0%}, " if share.interval.defined else ""
-    return f"{share.value:.0%} ({bounds}{queries})"
+    bounds = (
+        f"{format_percent(share.interval.low, gap='')} to {format_percent(share.interval.high, gap='')}, "
+        if share.interval.defined
+        else ""
+    )
+    return f"{format_percent(share.value, gap='')} ({bounds}{queries})"
 
 
 def judge_support_use(shares: Mapping[str, Estimate]) -> str:

@@ -19,6 +19,9 @@ WANTED = int(os.environ.get("HARDLOOK_KILLS", "0"))
 ROUND = os.environ.get("HARDLOOK_KILLS_ROUND", "")
 
 
+only_in_the_campaign = pytest.mark.skipif(not WANTED, reason="takes seconds; HARDLOOK_KILLS=1000 runs it")
+
+
 def list_wrong(played):
     return {name: played[name] for name in WRONG if played.get(name)}
 
@@ -71,12 +74,10 @@ def test_an_interrupted_campaign_goes_on_with_the_next_round(tmp_path, monkeypat
     [
         ("inline", "torn writes", "unfinished", 6),
         ("inline", "forgotten unit", "false exits", 7),
-        pytest.param(
-            "collect", "early acknowledgement", "lost", 0,
-            marks=pytest.mark.skipif(not WANTED, reason="takes seconds; HARDLOOK_KILLS=1000 runs the campaign"),
-        ),
+        pytest.param("processes", "dropped batch", "stopped", 0, marks=only_in_the_campaign),
+        pytest.param("collect", "early acknowledgement", "lost", 0, marks=only_in_the_campaign),
     ],
-)  # fmt: skip
+)
 def test_a_planted_bug_is_found(tmp_path, campaign, engine, bug, sign, number):
     """By the round of that number, where the kills come at the same moments; else by one of ten."""
     found = Campaign(tmp_path, planted=bug)

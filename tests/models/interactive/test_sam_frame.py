@@ -36,6 +36,13 @@ def test_the_image_is_normalised_and_zeros_lie_beyond_it() -> None:
     assert not square[:, 512:].any()
 
 
+@pytest.mark.parametrize("size", [(1024, 1024), (33, 1024), (57, 40), (2000, 1500)])
+def test_the_tensor_of_an_image_has_the_bits_of_the_array(size) -> None:
+    image = np.random.default_rng(3).integers(0, 256, (*size, 3), dtype=np.uint8)
+    frame = SamFrame.from_image(image)
+    assert np.array_equal(frame.prepare_tensor(image, "cpu")[0].numpy(), frame.prepare_image(image))
+
+
 def test_shrinking_averages_over_all_pixels() -> None:
     # A triangle filter as wide as the step sees both colours of a chessboard alike, away from the border.
     board = np.indices((4096, 256)).sum(0) % 2 * 255

@@ -19,7 +19,7 @@ from hardlook.errors import DataError, ModelError, OptionError
 from hardlook.models.conformance import check_model
 from hardlook.models.interactive.prompts import PromptPolicy
 from hardlook.models.interactive.sam_frame import SamFrame
-from hardlook.models.interactive.transformers_sam import Sam, SamHQ, open_sam_session, read_config, rename_tensor
+from hardlook.models.interactive.transformers_sam import Sam, SamHQ, SamNetwork, read_config, rename_tensor
 from hardlook.models.registry import build
 from hardlook.models.weights.install import get_weights_status, locate_weights
 from hardlook.networks.loading import load_state_dict
@@ -141,7 +141,7 @@ def test_batches_answer_as_single_prompts_do(folders, family, batch):
 def test_an_image_is_encoded_once(family):
     made, encodings = network(family), []
     made.vision_encoder.register_forward_hook(lambda *_: encodings.append(1))
-    session = open_sam_session(made, picture(40, 57), PromptPolicy(), batch=2)
+    session = SamNetwork(made).open(picture(40, 57), PromptPolicy(), batch=2)
     for clicks in (1, 2, 3):
         session.predict(prompts(40, 57, clicks=clicks, count=5))
     assert len(encodings) == 1
@@ -333,3 +333,11 @@ def test_names_of_a_published_file():
         if name.startswith(("prompt_encoder.", "mask_decoder."))
     }
     assert parts == wanted
+
+
+@pytest.mark.parametrize(
+    ("given", "message"), [({"precision": "tf32"}, "is for a GPU"), ({"precision": "half"}, "one of float32, tf32")]
+)
+def test_another_precision_needs_a_gpu_and_a_name(tmp_path, given, message):
+    with pytest.raises(OptionError, match=message):
+        Sam(tmp_path, **given)

@@ -269,3 +269,25 @@ def test_nothing_salient_changes_nothing_and_a_flat_image_stays_flat():
 def test_wrong_input_is_named(image, mask, share, message):
     with pytest.raises(ValueError, match=message):
         blur_salient_region(image, mask, sigma_share=share)
+
+
+def test_a_gain_counts_each_pair_once(rehearsal, shown):
+    card = rehearsal.score("planted-one-shot", {"saliency": 0.5})
+    others = sum(pairs["plain"].slices["salience"] <= 0.5 for pairs in shown.values())
+    assert {card.get(name).n for name in ("base", "sssi", "gain", "salience-gap")} == {len(shown)}
+    assert {card.get(name).n for name in ("non-salient", "non-salient-gain")} == {others}
+    assert 0 < others < len(shown)
+
+
+def test_folds_are_chosen_as_in_toss():
+    given = {"scenes": 24, "resamples": 0, "pairs_a_class": 1}
+    ids = {
+        folds: {
+            unit.id
+            for batch in InMemoryRun("bias-saliency", {**given, "folds": folds}).prepared
+            for unit in batch.units
+        }
+        for folds in ("0", "1", None)
+    }
+    assert ids["0"] | ids["1"] == ids[None] and ids["0"].isdisjoint(ids["1"])
+    assert all(name.startswith("fold1-") for name in ids["1"])

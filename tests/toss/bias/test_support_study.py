@@ -1,15 +1,21 @@
 """Support ablations: what is shown in each, what planted models find, and the scores against plain loops."""
 
+import numpy as np
 import one_shot_oracle as oracle
 import pytest
 from one_shot_folders import FIXED, one_shot_run, write_one_shot_folder
+from PIL import Image
 
+from hardlook.errors import DataError
+from hardlook.harness.options import parse_options
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.toss.bias.support_study import BIAS_SUPPORT
 
 CONDITIONS = ("correct", "other-class", "no-mask", "no-image", "other-class-no-mask")
 
 SPURIOUS = CONDITIONS[1:]
+
+SALIENCY = {"bias-saliency": {"saliency": "planted-saliency"}}
 
 
 @pytest.fixture(scope="module")
@@ -154,3 +160,55 @@ def test_images_that_cannot_be_read_are_counted_and_the_rest_is_paired(tmp_path)
     assert (note.what, note.count) == ("images", 1)
     assert note.examples[0].startswith(f"{folder.some_query}: ")
     assert units and not any(folder.some_query in unit.payload.query for unit in units)
+
+
+def test_a_drop_counts_each_pair_once(rehearsal, shown):
+    card = rehearsal.score("planted-one-shot", {"support_blind": 0.5})
+    for name in ("drop", "left"):
+        assert {card.get(name, support=condition).n for condition in SPURIOUS} == {len(shown)}
+
+
+def test_folds_are_chosen_from_lists_drawn_pairs_and_the_planted_world(tmp_path):
+    folder = write_one_shot_folder(tmp_path)
+    drawn = {"voc": folder.voc}
+    for data in (folder.data, drawn, {}):
+        given = {"data": data, "scenes": 24, "pairs_a_class": 2}
+        units = {
+            folds: {unit.id: unit.payload.query for unit in BIAS_SUPPORT.list_units(options(**given, folds=folds))}
+            for folds in (None, "1")
+        }
+        assert units["1"] == {name: query for name, query in units[None].items() if name.startswith("fold1-")}
+        assert len(units["1"]) < len(units[None])
+        assert BIAS_SUPPORT.list_folds(options(**given, folds="1")) == [1]
+        assert BIAS_SUPPORT.list_folds(options(**given))[:2] == [0, 1]
+    some = BIAS_SUPPORT.list_units(options(data=drawn, folds="0,7"))
+    assert (some.left_out[0].examples, some.left_out[0].why) == (
+        ("fold 7",),
+        "the classes of these images make folds 0 to 3",
+    )
+    with pytest.raises(DataError, match="there is no fold 7"):
+        BIAS_SUPPORT.list_units(options(data=drawn, folds="7"))
+
+
+def options(**given):
+    return parse_options(BIAS_SUPPORT.options, given)
+
+
+def test_supports_with_an_empty_mask_are_counted_and_named(tmp_path):
+    folder = write_one_shot_folder(tmp_path, folds=(0,))
+    support = folder.listed(FIXED / "split0_test.txt")[0][1]
+    path = folder.mask(support.partition("_")[2])
+    labels = np.asarray(Image.open(path)).copy()
+    labels[labels == int(support.partition("_")[0])] = 0
+    Image.fromarray(labels).save(path)
+    pairs = [row for row in folder.listed(FIXED / "split0_test.txt") if row[1] == support]
+    for benchmark, times in (("toss", 1), ("bias-saliency", 2)):
+        given = {"fixed": True} if benchmark == "toss" else {}
+        run = InMemoryRun(benchmark, {"data": folder.data, "resamples": 0, **given, **SALIENCY.get(benchmark, {})})
+        [note] = [note for note in run.score("whole-image").noted if note.what == "pairs with an empty support"]
+        assert note.count == times * len(pairs) and note.kept
+    run = InMemoryRun("bias-support", {"data": folder.data, "resamples": 0})
+    noted = {note.what: note for note in run.score("whole-image").noted}["pairs with an empty support"]
+    # Supports whose mask is taken away on purpose are not among them.
+    assert all(name.endswith(("-correct", "-other-class")) for name in noted.examples)
+    assert noted.count >= len(pairs)

@@ -51,8 +51,30 @@ Instructions = Annotated[
     typer.Option("--instructions", help="\\[LANGUAGE=]FILE added to the instructions; repeatable.", show_default=False),
 ]
 Contact = Annotated[str, typer.Option("--contact", help="Contact for questions of participants.")]
-InvitedOnly = Annotated[
-    bool, typer.Option("--invited-only", help="Only people with an invitation, see `hardlook collect invite`.")
+OpenLink = Annotated[
+    bool,
+    typer.Option(
+        "--open-link/--invited-only",
+        help="Whether anybody who has the address may join, or only people with a link of `hardlook collect invite`.",
+    ),
+]
+PlatformName = Annotated[
+    Literal["prolific", "mturk", "sona"] | None,
+    typer.Option("--platform", help="Where people come from; their ids are stored, and joining needs no invitation."),
+]
+CompletionUrl = Annotated[
+    str,
+    typer.Option(
+        "--completion-url",
+        help="Where the last page leads; {code} and ids such as {survey_code} are filled in.",
+    ),
+]
+Pay = Annotated[str, typer.Option("--pay", help="The pay, shown before the consent.")]
+Minutes = Annotated[
+    float | None, typer.Option("--minutes", min=0.1, help="Minutes of a batch, shown before the consent.")
+]
+AttentionChecks = Annotated[
+    int, typer.Option("--attention-checks", min=0, max=5, help="Tasks with a known answer, added to each batch.")
 ]
 
 
@@ -91,7 +113,12 @@ def clicks(
     consent: Consent = None,
     instructions: Instructions = None,
     contact: Contact = "",
-    invited_only: InvitedOnly = False,
+    open_link: OpenLink = False,
+    platform: PlatformName = None,
+    completion_url: CompletionUrl = "",
+    pay: Pay = "",
+    minutes: Minutes = None,
+    attention_checks: AttentionChecks = 0,
     round_: Annotated[int, typer.Option("--round", min=1, max=2, help="1: objects; 2: errors of predictions.")] = 1,
     masks: Annotated[
         list[Path] | None,
@@ -137,7 +164,12 @@ def clicks(
         devices=tuple(part.strip() for part in devices.split(",")),
         most_batches=most_batches,
         training_tasks=training,
-        open_link=not invited_only,
+        open_link=open_link,
+        platform=platform or "",
+        completion_url=completion_url,
+        pay=pay,
+        minutes=minutes,
+        attention_checks=attention_checks,
         contact=contact,
     )
     plan = ClickStudyPlan(
@@ -177,7 +209,12 @@ def review(
     consent: Consent = None,
     instructions: Instructions = None,
     contact: Contact = "",
-    invited_only: InvitedOnly = False,
+    open_link: OpenLink = False,
+    platform: PlatformName = None,
+    completion_url: CompletionUrl = "",
+    pay: Pay = "",
+    minutes: Minutes = None,
+    attention_checks: AttentionChecks = 0,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
     quiet: arguments.Quiet = False,
@@ -206,7 +243,12 @@ def review(
         batch_size=batch_size,
         most_batches=most_batches,
         training_tasks=training,
-        open_link=not invited_only,
+        open_link=open_link,
+        platform=platform or "",
+        completion_url=completion_url,
+        pay=pay,
+        minutes=minutes,
+        attention_checks=attention_checks,
         contact=contact,
     )
     paths = arguments.parse_paths(data, "--data", alone=CANDIDATES)
@@ -254,7 +296,12 @@ def ratings(
     consent: Consent = None,
     instructions: Instructions = None,
     contact: Contact = "",
-    invited_only: InvitedOnly = False,
+    open_link: OpenLink = False,
+    platform: PlatformName = None,
+    completion_url: CompletionUrl = "",
+    pay: Pay = "",
+    minutes: Minutes = None,
+    attention_checks: AttentionChecks = 0,
     seed: arguments.Seed = 0,
     as_json: arguments.Json = False,
 ) -> None:
@@ -295,7 +342,12 @@ def ratings(
         batch_size=batch_size,
         most_batches=most_batches,
         training_tasks=2,
-        open_link=not invited_only,
+        open_link=open_link,
+        platform=platform or "",
+        completion_url=completion_url,
+        pay=pay,
+        minutes=minutes,
+        attention_checks=attention_checks,
         contact=contact,
     )
     _print(summarise_study(make_rating_study(study, plan, settings)), describe_study, as_json)
@@ -317,9 +369,11 @@ def read_settings(
         return StudySettings.model_validate({**read, **values})
     except ValidationError as error:
         options = {"modes": "--mode", "devices": "--devices", "languages": "--language", "title": "--title"}
-        field = next(iter(error.errors()[0]["loc"]), "")
+        what = describe_validation_error(error)
+        field = next(iter(error.errors()[0]["loc"]), what.partition(":")[0])
         remedy = f"change {options.get(str(field), 'this option')}"
-        raise OptionError(describe_validation_error(error), remedy=remedy) from error
+        remedy = "change --completion-url" if field == "completion_url" else remedy
+        raise OptionError(what, remedy=remedy) from error
 
 
 def read_texts(given: list[str] | None, flag: str, languages: Sequence[str]) -> dict[str, str]:

@@ -318,5 +318,5 @@ def _open_stored_study(folder: Path, database: str = "") -> Iterator[tuple[Study
     study = open_study(folder)
     with Store.open(database or study.database) as store:
         # Also if the study was never served: there are no answers then, which is no error.
-        store.prepare(study.items, study.settings.devices, study.fingerprint)
+        store.prepare(study.stored_items, study.settings.devices, study.fingerprint)
         yield study, store

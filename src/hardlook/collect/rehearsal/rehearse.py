@@ -125,7 +125,7 @@ def rehearse(
         limits["per_participant"] = NO_LIMIT
     changes["limits"] = study.settings.limits.model_copy(update=limits)
     rehearsed = replace(study, settings=study.settings.model_copy(update=changes))
-    store.prepare(rehearsed.items, rehearsed.settings.devices, rehearsed.fingerprint)
+    store.prepare(rehearsed.stored_items, rehearsed.settings.devices, rehearsed.fingerprint)
     if store.participants().height:
         raise OptionError("there are participants in this database", remedy="rehearse in an empty one")
     started = time.monotonic()

@@ -20,6 +20,7 @@ from hardlook.collect.results.review_outcomes import (
     expand_counts,
 )
 from hardlook.collect.study.tasks import RatingTask
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.stats.agreement import fleiss_kappa, krippendorff_alpha
 from hardlook.report.formatting import MISSING, format_number
 
@@ -160,7 +161,7 @@ def format_agreement(claims: tuple[ReviewedClaim, ...]) -> dict[str, Any]:
     alike, pairs = count_alike_pairs(counts).sum(0)
     return {
         "claims": len(counts),
-        "percent": f"{100 * (alike / pairs):.1f} %",
+        "percent": format_percent(alike / pairs, 1),
         "fleiss": format_number(fleiss_kappa(counts), 3),
         "alpha": format_number(krippendorff_alpha(expand_counts(counts), "nominal"), 3),
     }

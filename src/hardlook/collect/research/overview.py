@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from hardlook.collect.research.requests import Pairs, Parameters
 from hardlook.collect.research.snapshot import Snapshot
 from hardlook.collect.study.folder import Study
+from hardlook.harness.rounding import format_percent
 from hardlook.report.charts.drawing import SMALL, fit_scale, label, segment, svg_drawing, y_axis
 from hardlook.report.charts.palette import ACCENT, MUTED, RULE
 from hardlook.report.formatting import format_count, format_number
@@ -67,7 +68,7 @@ def _row(mode: str, device: str, counts: NDArray[np.int64], target: int) -> dict
         "wanted": format_number(wanted, 0),
         "items": format_number(items, 0),
         "done": format_number(done, 0),
-        "percent": f"{100 * share:.0f} %",
+        "percent": format_percent(share),
         "width": round(200 * share, 1),
         "awaited": round(200 * min(pending / wanted, 1 - share), 1) if wanted else 0.0,
     }

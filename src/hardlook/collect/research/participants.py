@@ -20,6 +20,7 @@ from hardlook.collect.research.snapshot import Snapshot, select_counted
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, find_unknown_participants
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web.tokens import derive_completion_code
+from hardlook.harness.rounding import format_percent
 from hardlook.report.formatting import MISSING, format_number
 
 PARTICIPANTS_ADDRESS, ROWS_PER_PAGE = "/research/participants", 100
@@ -142,7 +143,7 @@ def format_cell(value: Any, form: str) -> str:
     if value is None:
         return MISSING
     if form == "share":
-        return f"{100 * value:.1f} %"
+        return format_percent(value, 1)
     if form == "ms":
         return f"{format_number(value, 0)} ms"
     return format_number(value, 0) if form == "count" else str(value)

@@ -18,6 +18,7 @@ from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import ClickValidator
 from hardlook.data.images import read_image
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.sections import Block, DistributionChart, Example, Gallery, Picture, Section, Table
 from hardlook.harness.verdicts import CANNOT_TELL, MIN_CLUSTERS
 from hardlook.metrics.regions import crop_around
@@ -158,9 +159,13 @@ def _describe_summary(row: Mapping[str, Any]) -> str:
         return f"no image has {MIN_SET_SIZE} clicks of both."
     ks, pl1, wd = (row[name]["value"] for name in ("ks", "pl1", "wd"))
     low, high = row["ks"]["low"], row["ks"]["high"]
-    bounds = f" ({100 * low:.0f} to {100 * high:.0f})" if low is not None and high is not None else ""
-    text = f"alike on {100 * ks:.0f} %{bounds} of {format_count(row['stems'], 'image')} by KS, "
-    text += f"PL1 {pl1:.3f}, WD {wd:.3f}."
+    bounds = (
+        f" ({format_fixed(100 * low, 0)} to {format_fixed(100 * high, 0)})"
+        if low is not None and high is not None
+        else ""
+    )
+    text = f"alike on {format_percent(ks)}{bounds} of {format_count(row['stems'], 'image')} by KS, "
+    text += f"PL1 {format_fixed(pl1, 3)}, WD {format_fixed(wd, 3)}."
     if row["stems"] < MIN_CLUSTERS:
         text += f" {CANNOT_TELL} more: a verdict needs {MIN_CLUSTERS} images."
     return text
@@ -375,7 +380,7 @@ class ClickGalleries:
             self._add_example(
                 (row["dataset"], row["full_stem"]),
                 _MISSED,
-                f"{100 * row['inside']:.0f} % of {format_count(row['pc'] + row['mobile'], 'click')} lie inside.",
+                f"{format_percent(row['inside'])} of {format_count(row['pc'] + row['mobile'], 'click')} lie inside.",
                 row["mode"],
             )
             for row in worst.head(_MAX_GALLERY_IMAGES).iter_rows(named=True)
@@ -423,5 +428,5 @@ def _select_extremes(rows: Sequence[tuple[str, PairScores]]) -> list[tuple[str, 
 
 def describe_pair(row: PairScores) -> str:
     """The result of the two-sample test on a pair of click sets, and their distances."""
-    test = f"no test ({row.why})" if row.why else f"{'alike' if row.ks else 'different'} (p {row.p:.2f})"
-    return f"{test}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}"
+    test = f"no test ({row.why})" if row.why else f"{'alike' if row.ks else 'different'} (p {format_fixed(row.p, 2)})"
+    return f"{test}; PL1 {format_fixed(row.pl1, 2)}, WD {format_fixed(row.wd, 3)}"

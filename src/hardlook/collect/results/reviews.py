@@ -38,6 +38,7 @@ from hardlook.collect.results.review_outcomes import (
 from hardlook.collect.study.folder import Study
 from hardlook.data.images import read_image
 from hardlook.errors import HardlookError, OptionError
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, HeatMap, Picture, Section, Table
 from hardlook.randomness import generator
@@ -131,9 +132,10 @@ def _describe_results(report: dict[str, Any]) -> list[str]:
         words.append("Nothing was judged by two people yet, so nothing can be said of their agreement.")
     else:
         alpha = found["alpha"]["value"]
-        chance = "undefined, since all said the same" if alpha is None else f"{alpha:.2f}"
+        chance = "undefined, since all said the same" if alpha is None else format_fixed(alpha, 2)
         words.append(
-            f"{found['percent']['value']:.0%} of pairs of reviews are alike; allowing for chance, Krippendorff's alpha "
+            f"{format_percent(found['percent']['value'], gap='')} of pairs of reviews are alike; allowing for chance, "
+            "Krippendorff's alpha "
             f"is {chance} over {format_count(found['claims'], 'claim')}."
         )
     if taken := report["images"]["of_the_study"]["count"]:

@@ -14,6 +14,7 @@ from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
 from hardlook.collect.web.tokens import derive_completion_code
 from hardlook.errors import OptionError
+from hardlook.harness.rounding import format_percent
 from hardlook.report.formatting import format_count
 
 if TYPE_CHECKING:
@@ -134,7 +135,7 @@ def describe_participant(participant: Mapping[str, Any], kind: str) -> list[str]
         + ("Nothing was left to do." if participant["finished"] else "There was more to do."),
     ]
     if kind == "clicks" and participant["inside"] is not None:
-        lines.append(f"{100 * participant['inside']:.0f} % of the clicks lie inside.")
+        lines.append(f"{format_percent(participant['inside'])} of the clicks lie inside.")
     return lines
 
 

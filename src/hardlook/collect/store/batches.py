@@ -23,25 +23,30 @@ named parameters: building them took as long as running them.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import blake2b
+from itertools import groupby
 from typing import Any, Literal
 
-from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, case, func, insert, or_, select, update
 
 from hardlook.collect.store.database import Conflict, Database
 from hardlook.collect.store.records import (
     ID,
     INVITATION,
     LANGUAGE,
+    PERSON,
     Batch,
     BatchRules,
     BatchState,
+    IsTooQuick,
     Needed,
     NewAnswer,
     Participant,
+    Practice,
     Refusal,
     Stored,
     Tally,
@@ -50,6 +55,7 @@ from hardlook.collect.store.records import (
     check_number,
     check_text,
     is_storable,
+    never_too_quick,
 )
 from hardlook.collect.store.tables import (
     ANSWERS,
@@ -59,10 +65,12 @@ from hardlook.collect.store.tables import (
     FINGERPRINT,
     ITEMS,
     PARTICIPANTS,
+    PLATFORM_IDS,
+    PRACTICE,
     PROGRESS,
     Catalogue,
 )
-from hardlook.collect.study.tasks import Item
+from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
 
 _FIND_PARTICIPANT = select(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
 _UPDATE_PARTICIPANT = update(PARTICIPANTS).where(PARTICIPANTS.c.id == bindparam("person"))
@@ -86,8 +94,22 @@ _COUNT_ALL_DEVICES = select(func.sum(_ALL_DEVICES.c.valid + _ALL_DEVICES.c.pendi
     _ALL_DEVICES.c.item == PROGRESS.c.item
 )
 
-_COUNTS = select(PROGRESS.c.item, _COUNT, _COUNT_ALL_DEVICES.scalar_subquery()).where(
-    PROGRESS.c.device == bindparam("on"), bindparam("most") > _COUNT
+_WANTED = and_(PROGRESS.c.device == bindparam("on"), bindparam("most") > _COUNT)
+_COUNTS = select(PROGRESS.c.item, _COUNT, _COUNT_ALL_DEVICES.scalar_subquery()).where(_WANTED)
+_WANTED_ITEMS = select(PROGRESS.c.item).where(_WANTED)
+_OPEN = BATCHES.c.state == "open"
+_HAS_ANSWER = select(ANSWERS.c.key).join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
+
+# Open batches that were left: not touched for long, or without an answer some time after they were handed out.
+_ABANDONED = and_(
+    _OPEN,
+    or_(
+        BATCHES.c.touched <= bindparam("touched_since"),
+        and_(
+            BATCHES.c.opened <= bindparam("opened_since"),
+            ~_HAS_ANSWER.where(ASSIGNMENTS.c.batch == BATCHES.c.id).exists(),
+        ),
+    ),
 )
 
 _REFUSED = {
@@ -121,6 +143,15 @@ _FIND_PLACE = (
 
 _FIND_STATE = select(ASSIGNMENTS.c.state).where(_THIS_TRIAL)
 
+# What tells whether a batch was answered in less time than it takes.
+_TIMED_COLUMNS = (ITEMS.c.mode, ASSIGNMENTS.c.shown, ANSWERS.c.received)
+_TIMED_ANSWERS = (
+    select(*_TIMED_COLUMNS)
+    .select_from(ASSIGNMENTS)
+    .join(ANSWERS, ANSWERS.c.assignment == ASSIGNMENTS.c.id)
+    .join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item)
+)
+
 _COUNT_SHOW = (
     update(ASSIGNMENTS)
     .where(_ASSIGNED)
@@ -134,21 +165,109 @@ _OWN_BATCH = BATCHES.c.id == select(ASSIGNMENTS.c.batch).where(_THIS_TRIAL).scal
 _TOUCH_BATCH = update(BATCHES).where(_OWN_BATCH, BATCHES.c.state == "open").values(touched=bindparam("at"))
 
 
-def join(connection: Connection, invitation: str | None, language: str, now: float) -> Participant:
-    """The participant of an invitation, a new one where there is none yet; without an invitation always a new one.
+def join(
+    connection: Connection,
+    invitation: str | None,
+    language: str,
+    now: float,
+    platform_ids: Mapping[str, str] | None = None,
+) -> Participant:
+    """The participant of an invitation or of a platform's id, a new one where there is none yet; else always a new one.
 
-    Of two that join by one invitation at once, one fails the unique constraint, is retried and finds the other.
+    `platform_ids` are a platform's parameters by name, the person's own id first. Of two that join by one invitation
+    or id at once, one fails the unique constraint, is retried and finds the other.
     """
     check_text("language", language, LANGUAGE)
     now = check_number("now", now)
     if invitation is not None:
         check_text("invitation", invitation, INVITATION)
-        row = connection.execute(select(PARTICIPANTS).where(PARTICIPANTS.c.invitation == invitation)).one_or_none()
-        if row is not None:
-            return Participant(*row)
+        if known := find_invited(connection, invitation):
+            return known
+    person = check_text("id", next(iter(platform_ids.values())), PERSON) if platform_ids else None
+    if person is not None and (known := find_person(connection, person)):
+        return known
     new = Participant(secrets.token_hex(16), invitation, language, None, now, None, now, None)
     connection.execute(insert(PARTICIPANTS), vars(new))
+    if platform_ids:
+        parameters = {name: check_text(name, value, PERSON) for name, value in platform_ids.items()}
+        row = {"participant": new.id, "person": person, "parameters": json.dumps(parameters)}
+        connection.execute(insert(PLATFORM_IDS), row)
     return new
+
+
+def find_invited(connection: Connection, invitation: str) -> Participant | None:
+    """The participant who joined by an invitation, or None."""
+    row = connection.execute(select(PARTICIPANTS).where(PARTICIPANTS.c.invitation == invitation)).one_or_none()
+    return None if row is None else Participant(*row)
+
+
+def find_person(connection: Connection, person: str) -> Participant | None:
+    """The participant who came with a platform's id, or None."""
+    if not is_storable(person, PERSON):
+        return None
+    joined = select(PARTICIPANTS).join(PLATFORM_IDS, PLATFORM_IDS.c.participant == PARTICIPANTS.c.id)
+    row = connection.execute(joined.where(PLATFORM_IDS.c.person == person)).one_or_none()
+    return None if row is None else Participant(*row)
+
+
+def find_platform_ids(connection: Connection, id: str) -> dict[str, str]:
+    """The parameters with which a platform sent a participant, by name; empty without a platform."""
+    text = connection.scalar(select(PLATFORM_IDS.c.parameters).where(PLATFORM_IDS.c.participant == id))
+    parameters: dict[str, str] = json.loads(text or "{}")
+    return parameters
+
+
+def show_practice(connection: Connection, id: str, trial: str, now: float) -> None:
+    """Note that a trial of the training round is shown."""
+    set_columns(connection, id, now)
+    own = and_(PRACTICE.c.participant == id, PRACTICE.c.trial == trial)
+    if not connection.execute(update(PRACTICE).where(own).values(shown=now)).rowcount:
+        row = {"participant": id, "trial": trial, "shown": now, "tries": 0, "passed": 0}
+        connection.execute(insert(PRACTICE), row)
+
+
+def answer_practice(connection: Connection, id: str, trial: str, passed: bool, now: float) -> None:
+    """Count an answer to a trial of the training round; once passed, it stays so."""
+    set_columns(connection, id, now)
+    own = and_(PRACTICE.c.participant == id, PRACTICE.c.trial == trial)
+    values = {"tries": PRACTICE.c.tries + 1} | ({"passed": 1} if passed else {})
+    connection.execute(update(PRACTICE).where(own).values(values))
+
+
+def list_practice(connection: Connection, id: str) -> dict[str, Practice]:
+    """What a participant did of the training round, by trial."""
+    columns = (PRACTICE.c.trial, PRACTICE.c.shown, PRACTICE.c.tries, PRACTICE.c.passed)
+    rows = connection.execute(select(*columns).where(PRACTICE.c.participant == id))
+    return {row.trial: Practice(row.trial, row.shown, row.tries, bool(row.passed)) for row in rows}
+
+
+def list_with_open_batch(connection: Connection, ids: Collection[str]) -> set[str]:
+    """Those of these participants who have an open batch."""
+    return set(connection.scalars(select(BATCHES.c.participant).where(_OPEN, BATCHES.c.participant.in_(ids))))
+
+
+def list_devices_with_work(database: Database, catalogue: Catalogue, rules: BatchRules, now: float) -> set[str]:
+    """The devices on which items still want answers and await too few; abandoned batches are returned first."""
+
+    def find(connection: Connection) -> set[str]:
+        return {device for device in catalogue.devices if _has_work(connection, catalogue, device, rules.target)}
+
+    found = database.read(find)
+    if found != catalogue.devices and return_abandoned(database, rules, now):
+        found = database.read(find)
+    return found
+
+
+def wants_answers(connection: Connection, catalogue: Catalogue, target: int) -> bool:
+    """Whether any item has fewer valid answers than its target, whoever is working on it."""
+    wanted = select(PROGRESS.c.item, PROGRESS.c.device).where(PROGRESS.c.valid < target)
+    collected = {name for name, item in catalogue.items.items() if not item.is_check}
+    return any(row.item in collected and row.device in catalogue.devices for row in connection.execute(wanted))
+
+
+def _has_work(connection: Connection, catalogue: Catalogue, device: str, target: int) -> bool:
+    items = connection.scalars(_WANTED_ITEMS, {"on": device, "most": target})
+    return any(item in catalogue.items and not catalogue.items[item].is_check for item in items)
 
 
 def find_participant(connection: Connection, id: str) -> Participant | None:
@@ -195,14 +314,31 @@ def count_work(connection: Connection, id: str) -> Tally:
     return Tally(connection.scalar(answered) or 0, counts.get("complete", 0), sum(counts.values()))
 
 
+def count_earned(connection: Connection, id: str, rules: BatchRules) -> int:
+    """The complete batches of a participant that earn a completion code."""
+    timed = connection.execute(
+        _TIMED_ANSWERS.add_columns(BATCHES.c.id, BATCHES.c.valid)
+        .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
+        .where(BATCHES.c.participant == id, BATCHES.c.state == "complete")
+        .order_by(BATCHES.c.id)
+    ).all()
+    earned = 0
+    for _, rows in groupby(timed, key=lambda row: row.id):
+        answers = list(rows)
+        counts = bool(answers[0].valid) or not rules.code_for_valid
+        earned += counts and not rules.is_too_quick((row.mode, row.shown, row.received) for row in answers)
+    return earned
+
+
 def next_batch(database: Database, catalogue: Catalogue, id: str, rules: BatchRules, now: float) -> Batch | None:
     """The open batch of a participant, or a new one, or None when nothing is left for them."""
     device, open_batch = database.read(lambda opened: (_device(opened, id, catalogue), _open_batch(opened, id)))
     if open_batch is not None and open_batch.device != device:
         # The device was changed: what was answered on the old one is judged, the rest goes to others.
-        database.write(return_batch, open_batch.id, rules.needed, now, untouched_since=now)
+        left = {"touched_since": now, "opened_since": now}
+        database.write(return_batch, open_batch.id, left, rules.needed, now, rules.is_too_quick)
     elif open_batch is None:
-        return_abandoned(database, rules.return_after, now, rules.needed)
+        return_abandoned(database, rules, now)
     return database.write(_hand_out, catalogue, id, rules, now)
 
 
@@ -241,7 +377,7 @@ def _hand_out(connection: Connection, catalogue: Catalogue, id: str, rules: Batc
         return open_batch
     done = count_work(connection, id)
     # Answers too, since a batch that was returned half done is not complete, and yet was work.
-    if done.complete < rules.most_batches and done.answered < rules.most_batches * rules.size:
+    if done.complete < rules.most_batches and done.answered < rules.most_batches * (rules.size + rules.checks):
         device = _device(connection, id, catalogue)
         claimed = _claim(connection, catalogue, id, device, rules)
         if claimed:
@@ -257,8 +393,10 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
     rows = connection.execute(_COUNTS, {"on": device, "most": rules.target}).all()
     # PostgreSQL sums integers to decimals.
     counts = [(item, here, int(everywhere)) for item, here, everywhere in rows]
-    wanted = choose_neediest(counts, catalogue.items, taken=taken, participant=id, size=rules.size)
-    _lock_progress(connection, device, wanted)
+    items = {name: item for name, item in catalogue.items.items() if not item.is_check}
+    wanted = choose_neediest(counts, items, taken=taken, participant=id, size=rules.size)
+    checks = _choose_checks(catalogue, taken, id, rules.checks) if wanted else []
+    _lock_progress(connection, device, [*wanted, *checks])
     # Checked again while writing: no item beyond its target, whatever was counted above.
     raised = connection.execute(
         update(PROGRESS)
@@ -267,7 +405,22 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
     ).rowcount
     if raised != len(wanted):
         raise Conflict
-    return wanted
+    if not checks:
+        return wanted
+    # A check may be answered any number of times.
+    own = and_(PROGRESS.c.device == device, PROGRESS.c.item.in_(checks))
+    connection.execute(update(PROGRESS).where(own).values(pending=PROGRESS.c.pending + 1))
+    return sorted([*wanted, *checks], key=lambda item: _draw(id, item))
+
+
+def _choose_checks(catalogue: Catalogue, taken: Collection[str], id: str, count: int) -> list[str]:
+    """Attention checks that the participant has not had yet, drawn by a hash of participant and check."""
+    unseen = [name for name, item in catalogue.items.items() if item.is_check and item.subject not in taken]
+    return sorted(unseen, key=lambda item: _draw(id, item))[:count]
+
+
+def _draw(participant: str, item: str) -> bytes:
+    return blake2b(f"{participant} {item}".encode(), digest_size=8).digest()
 
 
 def _write_batch(
@@ -321,15 +474,29 @@ def is_valid(insides: Sequence[int | None], *, of: int, needed: Needed) -> bool:
     return sum(clicks) >= needed(of) if clicks else bool(insides)
 
 
-def close_batch(connection: Connection, batch: str, device: str, state: BatchState, needed: Needed, now: float) -> bool:
+def close_batch(
+    connection: Connection,
+    batch: str,
+    device: str,
+    state: BatchState,
+    needed: Needed,
+    now: float,
+    is_too_quick: IsTooQuick = never_too_quick,
+) -> bool:
     """Close a batch whose row this transaction has locked; whether it is valid."""
     trials = connection.execute(
-        select(ASSIGNMENTS.c.item, ASSIGNMENTS.c.state, ANSWERS.c.inside, ANSWERS.c.near)
+        select(
+            *_TIMED_COLUMNS, ASSIGNMENTS.c.item, ASSIGNMENTS.c.state, ITEMS.c.subject, ANSWERS.c.inside, ANSWERS.c.near
+        )
+        .join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item)
         .outerjoin(ANSWERS, ANSWERS.c.assignment == ASSIGNMENTS.c.id)
         .where(ASSIGNMENTS.c.batch == batch)
     ).all()
     answered = [trial for trial in trials if trial.state == "answered"]
-    valid = is_valid([trial.inside for trial in answered], of=len(trials), needed=needed)
+    collected = [trial for trial in trials if not trial.subject.startswith(CHECK_SUBJECT)]
+    insides = [trial.inside for trial in collected if trial.state == "answered"]
+    valid = is_valid(insides, of=len(collected), needed=needed)
+    valid = valid and not is_too_quick((trial.mode, trial.shown, trial.received) for trial in answered)
     counting = [trial.item for trial in answered if valid and trial.near != 0]
     items = [trial.item for trial in trials]
     _lock_progress(connection, device, items)
@@ -346,24 +513,32 @@ def close_batch(connection: Connection, batch: str, device: str, state: BatchSta
     return valid
 
 
-def return_batch(connection: Connection, batch: str, needed: Needed, now: float, untouched_since: float) -> bool:
-    """Return an open batch unless its participant was active since; whether it was returned."""
-    stale = and_(BATCHES.c.id == batch, BATCHES.c.state == "open", BATCHES.c.touched <= untouched_since)
+def return_batch(
+    connection: Connection,
+    batch: str,
+    left: Mapping[str, float],
+    needed: Needed,
+    now: float,
+    is_too_quick: IsTooQuick = never_too_quick,
+) -> bool:
+    """Return an open batch if it is still abandoned, by the parameters `left`; whether it was returned."""
     # An update for its lock: it waits for an answer that is being stored, and then sees its time.
-    if not connection.execute(update(BATCHES).where(stale).values(touched=BATCHES.c.touched)).rowcount:
+    locking = update(BATCHES).where(BATCHES.c.id == batch, _ABANDONED).values(touched=BATCHES.c.touched)
+    if not connection.execute(locking, left).rowcount:
         return False
     device = connection.execute(select(BATCHES.c.device).where(BATCHES.c.id == batch)).scalar_one()
-    close_batch(connection, batch, device, "returned", needed, now)
+    close_batch(connection, batch, device, "returned", needed, now, is_too_quick)
     return True
 
 
-def return_abandoned(database: Database, return_after: float, now: float, needed: Needed) -> int:
-    """Return all open batches whose participant was inactive for `return_after` seconds; how many."""
-    since = check_number("now", now) - return_after
-    stale = select(BATCHES.c.id).where(BATCHES.c.state == "open", BATCHES.c.touched <= since).order_by(BATCHES.c.id)
-    batches = database.read(lambda connection: connection.scalars(stale).all())
+def return_abandoned(database: Database, rules: BatchRules, now: float) -> int:
+    """Return all open batches that were left, by the times of the rules; how many."""
+    now = check_number("now", now)
+    left = {"touched_since": now - rules.return_after, "opened_since": max(now - rules.return_unanswered, -1e300)}
+    abandoned = select(BATCHES.c.id).where(_ABANDONED).order_by(BATCHES.c.id)
+    batches = database.read(lambda connection: connection.scalars(abandoned, left).all())
     # One transaction per batch, so that no participant waits for all of them.
-    return sum(database.write(return_batch, batch, needed, now, since) for batch in batches)
+    return sum(database.write(return_batch, batch, left, rules.needed, now, rules.is_too_quick) for batch in batches)
 
 
 def _lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
@@ -396,7 +571,14 @@ def show_trial(connection: Connection, participant: str, id: str, now: float) ->
     return replace(found, shows=found.shows + 1, shown=now if found.shown is None else found.shown)
 
 
-def store_answer(connection: Connection, participant: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
+def store_answer(
+    connection: Connection,
+    participant: str,
+    new: NewAnswer,
+    needed: Needed,
+    now: float,
+    is_too_quick: IsTooQuick = never_too_quick,
+) -> Stored:
     """Store an answer, and with the last judge and close its batch; the same key and trial again is `repeated`."""
     row = answer_row(new)
     # First, as in every transaction: it locks the participant's row.
@@ -420,7 +602,7 @@ def store_answer(connection: Connection, participant: str, new: NewAnswer, neede
     answered = place.answered + 1
     if answered < place.of:
         return Stored(False, False, None, answered, place.of)
-    valid = close_batch(connection, place.batch, place.device, "complete", needed, now)
+    valid = close_batch(connection, place.batch, place.device, "complete", needed, now, is_too_quick)
     return Stored(False, True, valid, answered, place.of)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 TrialState = Literal["assigned", "answered", "returned"]
 BatchState = Literal["open", "complete", "returned"]
 Needed = Callable[[int], int]
+IsTooQuick = Callable[[Iterable[tuple[str, float | None, float]]], bool]
 
 
 class Refusal(Exception):
@@ -54,6 +55,11 @@ def seven_of_ten(clicks: int) -> int:
     [7, 4, 1]
     """
     return math.ceil(0.7 * clicks - 1e-9)
+
+
+def never_too_quick(answers: Iterable[tuple[str, float | None, float]]) -> bool:
+    """False: no batch is too quick."""
+    return False
 
 
 @dataclass(frozen=True)
@@ -96,8 +102,11 @@ class Batch:
 class BatchRules:
     """How batches are handed out.
 
-    `size` trials per batch, `target` valid answers per item and device, at most `most_batches` per participant. After
-    `return_after` seconds of inactivity a batch is returned. `needed(n)` clicks of n must lie inside.
+    `size` trials per batch and `checks` attention checks in addition, `target` valid answers per item and device, at
+    most `most_batches` per participant. After `return_after` seconds of inactivity a batch is returned, one without an
+    answer `return_unanswered` seconds after it was handed out. `needed(n)` clicks of n must lie inside.
+    `is_too_quick` judges the (mode, shown, received) of a batch's answers; a quick batch does not count and earns no
+    code. With `code_for_valid` only batches that count earn one.
     """
 
     size: int
@@ -105,6 +114,10 @@ class BatchRules:
     most_batches: int
     return_after: float
     needed: Needed = seven_of_ten
+    return_unanswered: float = math.inf
+    checks: int = 0
+    is_too_quick: IsTooQuick = never_too_quick
+    code_for_valid: bool = False
 
     @classmethod
     def of(cls, settings: StudySettings) -> BatchRules:
@@ -115,6 +128,10 @@ class BatchRules:
             settings.most_batches,
             settings.return_after_minutes * 60.0,
             settings.inside_needed,
+            settings.return_unanswered_minutes * 60.0,
+            settings.attention_checks,
+            settings.is_too_quick if settings.quick_batches == "drop" else never_too_quick,
+            settings.code_for == "valid",
         )
 
 
@@ -150,6 +167,16 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Practice:
+    """One trial of a participant's training round: when it was last shown, and how it was answered so far."""
+
+    trial: str
+    shown: float
+    tries: int
+    passed: bool
+
+
+@dataclass(frozen=True)
 class Tally:
     """Counts of one participant: answers, completed batches, batches handed out."""
 
@@ -159,7 +186,7 @@ class Tally:
 
 
 # Longest texts, in characters.
-KEY, LANGUAGE, INVITATION, DEVICE, ID = 64, 16, 64, 8, 32
+KEY, LANGUAGE, INVITATION, DEVICE, ID, PERSON = 64, 16, 64, 8, 32, 128
 _MAX_JSON_LENGTH = 10_000
 _MAX_INTEGER = 2**31 - 1
 

@@ -21,7 +21,7 @@ was ever served they are empty, with their columns.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -33,14 +33,17 @@ from hardlook.collect.store.records import (
     LANGUAGE,
     Batch,
     BatchRules,
+    IsTooQuick,
     Needed,
     NewAnswer,
     Participant,
+    Practice,
     Refusal,
     Stored,
     Tally,
     Trial,
     check_text,
+    never_too_quick,
     seven_of_ten,
 )
 from hardlook.collect.store.tables import (
@@ -50,25 +53,34 @@ from hardlook.collect.store.tables import (
     FACTS,
     ITEMS,
     PARTICIPANTS,
+    PLATFORM_IDS,
     PROGRESS,
     Catalogue,
     create_tables,
     is_prepared,
     read_catalogue,
 )
-from hardlook.collect.study.tasks import Item
+from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
 from hardlook.errors import DataError
 
 _RULES = FACTS.c.name == "rules"
+_IS_CHECK = ITEMS.c.subject.startswith(CHECK_SUBJECT, autoescape=True)
 
 _PROGRESS = (
     select(PROGRESS, ITEMS.c.task, ITEMS.c.mode, ITEMS.c.subject)
     .join(ITEMS, ITEMS.c.id == PROGRESS.c.item)
+    .where(~_IS_CHECK)
     .order_by(PROGRESS.c.item, PROGRESS.c.device)
 )
 
 _PARTICIPANTS = select(PARTICIPANTS).order_by(PARTICIPANTS.c.joined, PARTICIPANTS.c.id)
-_TRIALS = select(func.count()).where(ASSIGNMENTS.c.batch == BATCHES.c.id)
+_PLATFORM_IDS = select(PLATFORM_IDS).order_by(PLATFORM_IDS.c.participant)
+_TRIALS = (
+    select(func.count())
+    .select_from(ASSIGNMENTS)
+    .join(ITEMS, ITEMS.c.id == ASSIGNMENTS.c.item)
+    .where(ASSIGNMENTS.c.batch == BATCHES.c.id, ~_IS_CHECK)
+)
 
 _BATCHES = select(
     BATCHES,
@@ -84,13 +96,14 @@ _ANSWERS = (
         *(ANSWERS.c[name] for name in ("durations", "circumstances", "received")),
         BATCHES.c.id.label("batch"),
         *(BATCHES.c[name].label(f"batch_{name}") for name in ("number", "state", "valid")),
-        *(ASSIGNMENTS.c[name] for name in ("position", "shows")),
+        *(ASSIGNMENTS.c[name] for name in ("position", "shows", "shown")),
     )
     .join(ITEMS, ITEMS.c.id == ANSWERS.c.item)
     .join(ASSIGNMENTS, ASSIGNMENTS.c.id == ANSWERS.c.assignment)
     .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
     .order_by(ANSWERS.c.received, ANSWERS.c.key)
 )
+_COLLECTED, _CHECKS = _ANSWERS.where(~_IS_CHECK), _ANSWERS.where(_IS_CHECK)
 
 
 class Store:
@@ -129,13 +142,59 @@ class Store:
         except DataError as error:
             raise error.at(file=format_address(self._database.address)) from None
 
-    def join(self, invitation: str | None, language: str, now: float) -> Participant:
-        """A new participant, or the one who joined by this invitation before."""
-        return self._database.write(batches.join, invitation, language, now)
+    def join(
+        self, invitation: str | None, language: str, now: float, platform_ids: Mapping[str, str] | None = None
+    ) -> Participant:
+        """A new participant, or the one who joined by this invitation, or this platform's id, before."""
+        return self._database.write(batches.join, invitation, language, now, platform_ids)
 
     def participant(self, id: str) -> Participant | None:
         """The participant with an id, or None."""
         return self._database.read(batches.find_participant, id)
+
+    def invited(self, invitation: str) -> Participant | None:
+        """The participant who joined by an invitation, or None."""
+        return self._database.read(batches.find_invited, invitation)
+
+    def person(self, id: str) -> Participant | None:
+        """The participant whom a platform knows by this id, or None."""
+        return self._database.read(batches.find_person, id)
+
+    def platform_ids_of(self, id: str) -> dict[str, str]:
+        """The id parameters with which a platform sent a participant, by name."""
+        return self._database.read(batches.find_platform_ids, id)
+
+    def show_practice(self, id: str, trial: str, now: float) -> None:
+        """Note that a trial of the training round is shown."""
+        self._database.write(batches.show_practice, id, trial, now)
+
+    def answer_practice(self, id: str, trial: str, passed: bool, now: float) -> None:
+        """Count an answer to a trial of the training round."""
+        self._database.write(batches.answer_practice, id, trial, passed, now)
+
+    def practice(self, id: str) -> dict[str, Practice]:
+        """What a participant did of the training round, by trial."""
+        return self._database.read(batches.list_practice, id)
+
+    def with_open_batch(self, ids: Collection[str]) -> set[str]:
+        """Those of these participants who have an open batch."""
+        return self._database.read(batches.list_with_open_batch, ids)
+
+    def devices_with_work(self, rules: BatchRules, now: float) -> set[str]:
+        """The devices on which a new participant would get a batch."""
+        return batches.list_devices_with_work(self._database, self._load_catalogue(), rules, now)
+
+    def wants_answers(self, rules: BatchRules) -> bool:
+        """Whether answers are still wanted, be it that others are about to give them."""
+        return self._database.read(batches.wants_answers, self._load_catalogue(), rules.target)
+
+    def return_left(self, rules: BatchRules, now: float) -> int:
+        """Return the batches that were left, by the times of the rules; how many."""
+        return batches.return_abandoned(self._database, rules, now)
+
+    def count_earned(self, id: str, rules: BatchRules) -> int:
+        """The complete batches of a participant that earn a completion code."""
+        return self._database.read(batches.count_earned, id, rules)
 
     def tally(self, id: str) -> Tally:
         """How many answers and batches a participant has."""
@@ -172,16 +231,24 @@ class Store:
         """Count a show of a trial; a `Refusal` when it is answered, returned or another participant's."""
         return self._database.write(batches.show_trial, participant_id, trial_id, now)
 
-    def answer(self, participant_id: str, new: NewAnswer, needed: Needed, now: float) -> Stored:
-        """Store an answer, once; a batch is judged with its last one, `needed(n)` clicks of n inside."""
-        return self._database.write(batches.store_answer, participant_id, new, needed, now)
+    def answer(
+        self,
+        participant_id: str,
+        new: NewAnswer,
+        needed: Needed,
+        now: float,
+        is_too_quick: IsTooQuick = never_too_quick,
+    ) -> Stored:
+        """Store an answer, once; a batch is judged with its last one: `needed(n)` clicks of n inside, not too quick."""
+        return self._database.write(batches.store_answer, participant_id, new, needed, now, is_too_quick)
 
     def return_abandoned(self, return_after: float, now: float, needed: Needed = seven_of_ten) -> int:
         """Return batches whose participant was inactive for `return_after` seconds; how many."""
-        return batches.return_abandoned(self._database, return_after, now, needed)
+        rules = BatchRules(size=1, target=1, most_batches=1, return_after=return_after, needed=needed)
+        return batches.return_abandoned(self._database, rules, now)
 
     def progress(self) -> pl.DataFrame:
-        """One row per item and device: item, device, pending, valid, task, mode, subject."""
+        """One row per item and device: item, device, pending, valid, task, mode, subject; no attention checks."""
         return self._read_frame(_PROGRESS)
 
     def participants(self) -> pl.DataFrame:
@@ -191,13 +258,22 @@ class Store:
     def batches(self) -> pl.DataFrame:
         """One row per batch, by participant and number.
 
-        Columns: id, participant, number, device, state, valid, opened, touched, closed, trials, answered.
+        Columns: id, participant, number, device, state, valid, opened, touched, closed, and the numbers of trials and
+        answered ones, without attention checks.
         """
         return self._read_frame(_BATCHES, booleans=("valid",))
 
     def answers(self) -> pl.DataFrame:
-        """One row per answer with its item, trial and batch, in the order of arrival."""
-        return self._read_frame(_ANSWERS, booleans=("inside", "near", "batch_valid"))
+        """One row per answer with its item, trial and batch, in the order of arrival; no attention checks."""
+        return self._read_frame(_COLLECTED, booleans=("inside", "near", "batch_valid"))
+
+    def check_answers(self) -> pl.DataFrame:
+        """The answers to attention checks, with the columns of `answers`; `near` where a check was passed."""
+        return self._read_frame(_CHECKS, booleans=("inside", "near", "batch_valid"))
+
+    def platform_ids(self) -> pl.DataFrame:
+        """One row per participant who came from a platform: participant, person, parameters (JSON)."""
+        return self._read_frame(_PLATFORM_IDS)
 
     def rules(self) -> dict[str, Any]:
         """The rules of exclusion; empty until they are set."""

@@ -61,6 +61,28 @@ PARTICIPANTS = sa.Table(
     sa.Column("finished", sa.Float, nullable=True),
 )
 
+# The training round of each participant: when a trial was last shown, how often it was answered, whether ever rightly.
+PRACTICE = sa.Table(
+    "practice",
+    METADATA,
+    sa.Column("participant", sa.ForeignKey("participants.id"), nullable=False),
+    sa.Column("trial", sa.String(32), nullable=False),
+    sa.Column("shown", sa.Float, nullable=False),
+    sa.Column("tries", sa.Integer, nullable=False, default=0),
+    sa.Column("passed", sa.Integer, nullable=False, default=0),
+    sa.PrimaryKeyConstraint("participant", "trial"),
+)
+
+# The id parameters with which a crowdsourcing platform sent a participant; `person` is the first of them.
+PLATFORM_IDS = sa.Table(
+    "platform_ids",
+    METADATA,
+    sa.Column("participant", sa.ForeignKey("participants.id"), primary_key=True),
+    sa.Column("person", sa.String(128), unique=True, nullable=False),
+    # JSON: all parameters by name
+    sa.Column("parameters", sa.Text, nullable=False),
+)
+
 BATCHES = sa.Table(
     "batches",
     METADATA,

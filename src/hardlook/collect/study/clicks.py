@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from hardlook.collect.study.instances import ClickableInstance, Descriptions, Pl
 from hardlook.collect.study.pictures import write_picture, write_previous_mask
 from hardlook.collect.study.second_round import MAX_IOU, ErrorChoice, ErrorRegions
 from hardlook.collect.study.settings import StudySettings
-from hardlook.collect.study.tasks import ClickTask
+from hardlook.collect.study.tasks import CHECK_SUBJECT, ClickTask, count_checks
 from hardlook.data.click_names import ClickType
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances import LeftOutNote, list_instances
@@ -199,8 +199,9 @@ def make_region_study(
             remedy = "pass other data, or in a second round the --masks that belong to these data"
             raise DataError(f"there is nothing to click on ({left or 'the data has no objects'})", remedy=remedy)
         click_types = tuple(dict.fromkeys(task.click_type for task in tasks.values()))
-        all_tasks = [*tasks.values(), *write_training_tasks(path, settings, click_types)]
-        remove_stale_pictures(path, all_tasks, previous)
+        training, checks = write_training_tasks(path, settings, click_types)
+        all_tasks = [*tasks.values(), *training]
+        remove_stale_pictures(path, [*all_tasks, *checks], previous)
         if "text" in settings.modes:
             _note_ambiguous_descriptions(tasks.values(), notes)
         made = {
@@ -211,7 +212,7 @@ def make_region_study(
             **facts(),
             "counted": [asdict(note) for note in notes.summarize()],
         }
-        return make_study(path, settings, all_tasks, made=made)
+        return make_study(path, settings, all_tasks, made=made, checks=checks)
 
 
 def write_click_task(
@@ -257,10 +258,21 @@ def write_click_task(
 
 def write_training_tasks(
     path: Path, settings: StudySettings, click_types: Sequence[ClickType] = ("first",)
-) -> tuple[ClickTask, ...]:
-    """Write the training round in all display modes, ids training-0, training-1 and so on; click types alternate."""
-    numbered = zip(range(settings.training_tasks), list_training_regions(click_types), strict=False)
-    return tuple(write_click_task(path, region, settings, f"training-{i}", training=True) for i, region in numbered)
+) -> tuple[list[ClickTask], list[ClickTask]]:
+    """Write the training round, ids training-0 and so on, and the attention checks, check-0 and so on.
+
+    Both are in all display modes, and click types alternate.
+    """
+    regions = list_training_regions(click_types)
+    training = [
+        write_click_task(path, region, settings, f"training-{i}", training=True)
+        for i, region in zip(range(settings.training_tasks), regions, strict=False)
+    ]
+    checks = []
+    for i, region in zip(range(count_checks(settings)), regions, strict=False):
+        task = write_click_task(path, region, settings, f"check-{i}")
+        checks.append(replace(task, subject=f"{CHECK_SUBJECT}{i}"))
+    return training, checks
 
 
 def summarise_study(study: Study) -> dict[str, Any]:

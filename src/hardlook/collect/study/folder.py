@@ -45,6 +45,7 @@ from hardlook.harness.runs.folder import write_atomically
 from hardlook.reading import read_json, reading
 
 SETTINGS, TASKS, MADE, SECRET, ANSWERS = "study.json", "tasks.jsonl", "made.json", "secret.key", "answers.sqlite"
+CHECKS = "checks.jsonl"
 UNFINISHED = "unfinished.txt"
 MADE_SCHEMA = "hardlook.study-made/1"
 
@@ -64,23 +65,41 @@ _NEW_SECRET = (
 
 @dataclass(frozen=True)
 class Study:
-    """A study that has been read and checked; `made` is the content of `made.json`, `secret` is 32 bytes."""
+    """A study that has been read and checked; `made` is the content of `made.json`, `secret` is 32 bytes.
+
+    `checks` are the attention checks: tasks with a known answer, which are no part of the results.
+    """
 
     path: Path
     settings: StudySettings
     tasks: tuple[Task, ...]
     made: Mapping[str, Any]
     secret: bytes
+    checks: tuple[Task, ...] = ()
 
     @cached_property
     def by_id(self) -> Mapping[str, Task]:
-        """Tasks by their id."""
-        return {task.id: task for task in self.tasks}
+        """Tasks and attention checks by their id."""
+        return {task.id: task for task in (*self.tasks, *self.checks)}
 
     @cached_property
     def items(self) -> tuple[Item, ...]:
-        """All that can be handed out, in the order of tasks."""
+        """All that is collected, in the order of tasks."""
         return tuple(item for task in self.tasks for item in list_items(task, self.settings.modes))
+
+    @cached_property
+    def check_items(self) -> tuple[Item, ...]:
+        """The attention checks as they are handed out, each in one display mode, in turn."""
+        modes = self.settings.modes
+        return tuple(
+            list_items(task, modes)[number % len(modes) if isinstance(task, ClickTask) else 0]
+            for number, task in enumerate(self.checks)
+        )
+
+    @property
+    def stored_items(self) -> tuple[Item, ...]:
+        """All items that the store must know."""
+        return (*self.items, *self.check_items)
 
     @cached_property
     def training(self) -> tuple[Task, ...]:
@@ -90,7 +109,7 @@ class Study:
     @cached_property
     def fingerprint(self) -> str:
         """A hash of the tasks: answers belong to these and no others."""
-        return hash_value([format_task(task) for task in self.tasks])
+        return hash_value([format_task(task) for task in (*self.tasks, *self.checks)])
 
     @property
     def database(self) -> str:
@@ -102,8 +121,10 @@ class Study:
         return self.path / name
 
 
-def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, made: Mapping[str, Any]) -> Study:
-    """Write settings, tasks and a new secret into a folder that has its pictures already or gets them next.
+def make_study(
+    path: Path, settings: StudySettings, tasks: Sequence[Task], *, made: Mapping[str, Any], checks: Sequence[Task] = ()
+) -> Study:
+    """Write settings, tasks, attention checks and a new secret into a folder; its pictures are there or come next.
 
     `made` is what `made.json` holds besides its schema and the version. A folder that holds a study is an error:
     answers may belong to it.
@@ -116,10 +137,12 @@ def make_study(path: Path, settings: StudySettings, tasks: Sequence[Task], *, ma
     with os.fdopen(handle, "w") as stream:
         stream.write(secret.hex() + "\n")
     write_atomically(path / TASKS, "".join(format_task(task) + "\n" for task in tasks))
+    if checks:
+        write_atomically(path / CHECKS, "".join(format_task(task) + "\n" for task in checks))
     write_atomically(path / MADE, json.dumps(made, indent=2, ensure_ascii=False) + "\n")
     # Last, so that a folder with settings is a whole study.
     write_atomically(path / SETTINGS, settings.model_dump_json(by_alias=True, indent=2) + "\n")
-    return Study(path, settings, tuple(tasks), made, secret)
+    return Study(path, settings, tuple(tasks), made, secret, tuple(checks))
 
 
 def check_no_study(path: Path) -> None:
@@ -176,7 +199,11 @@ def open_study(path: Path) -> Study:
     made = _read_json(path / MADE)
     if not isinstance(made, dict):
         raise DataError("not an object", file=path / MADE, remedy=_RESTORE)
-    return Study(path, settings, _read_tasks(path / TASKS, settings), made, secret)
+    tasks = _read_tasks(path / TASKS, settings)
+    if all(task.training for task in tasks):
+        raise DataError("no task to hand out", file=path / TASKS, remedy=_REMEDY)
+    checks = _read_tasks(path / CHECKS, settings) if (path / CHECKS).exists() else ()
+    return Study(path, settings, tasks, made, secret, checks)
 
 
 def _read_json(path: Path) -> Any:
@@ -205,8 +232,6 @@ def _read_tasks(path: Path, settings: StudySettings) -> tuple[Task, ...]:
                 what = f"line {number}: {name!r} lies outside the study"
                 raise DataError(what, file=path, remedy="make the study anew")
         tasks[task.id] = task
-    if all(task.training for task in tasks.values()):
-        raise DataError("no task to hand out", file=path, remedy=_REMEDY)
     return tuple(tasks.values())
 
 
@@ -226,7 +251,7 @@ def check_complete(study: Study) -> None:
                     remedy = "remove this one from study.json, or make the study anew with --mode"
                     remedy = f"modes are chosen when a study is made: {remedy}"
                     raise DataError(what, file=study.path / SETTINGS, unit=task.id, remedy=remedy)
-    named = {name: task.id for task in study.tasks for name in list_task_files(task)}
+    named = {name: task.id for task in study.by_id.values() for name in list_task_files(task)}
     with reading(study.path / TASKS, "a task names a file that cannot exist", remedy=_RESTORE):
         missing = [name for name in named if not study.file(name).is_file()]
     if missing:

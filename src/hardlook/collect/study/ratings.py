@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from hardlook.collect.study.folder import Study, check_no_study, make_study
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import Question, StudySettings
-from hardlook.collect.study.tasks import RatingTask
+from hardlook.collect.study.tasks import CHECK_SUBJECT, RatingTask, count_checks
 from hardlook.data.left_out import LeftOutNote, LeftOutNotes
 from hardlook.errors import OptionError, RunError
 from hardlook.harness.records import Record
@@ -54,6 +54,9 @@ _BENCHMARK = "open-miou"
 
 # One pair that the shown value fits and one that it does not; no measure gave it, so none is favoured.
 _TRAINING_PAIRS = ((("apple", "pear"), 0.8), (("apple", "bridge"), 0.8))
+
+# Labels of attention checks.
+_CHECK_WORDS = ("apple", "bridge", "horse", "clock", "violin", "river", "chair")
 
 # Pictures of label maps: pixels of the larger side per pixel of outline, text size relative to it and at least.
 _SIDE_PER_OUTLINE, _TEXT_SHARE, _MIN_TEXT = 640, 1 / 24, 13
@@ -110,7 +113,7 @@ def make_rating_study(path: Path, plan: RatingPlan, settings: StudySettings) -> 
         "values": {thing.subject: dict(thing.values) for thing in things},
         "left_out": [asdict(note) for note in (*pairs.left_out, *pictures.left_out)],
     }
-    return make_study(path, settings, tasks, made=made)
+    return make_study(path, settings, tasks, made=made, checks=build_checks(settings))
 
 
 def _check_measures(plan: RatingPlan) -> None:
@@ -381,6 +384,21 @@ def build_training_tasks(count: int) -> list[RatingTask]:
         RatingTask(f"training-{row}", f"training/{row}", "pair", labels, "", value, training=True)
         for row, (labels, value) in enumerate(_TRAINING_PAIRS[:count])
     ]
+
+
+def build_checks(settings: StudySettings) -> list[RatingTask]:
+    """Attention checks: a label and itself, with the value 1, and in turn, where values are shown, 0.
+
+    >>> settings = StudySettings(kind="ratings", title="Pairs", devices=("any",), attention_checks=1, most_batches=2)
+    >>> [(task.labels, task.value) for task in build_checks(settings)]
+    [(('apple', 'apple'), 1.0), (('bridge', 'bridge'), 0.0)]
+    """
+    tasks = []
+    for index in range(count_checks(settings)):
+        word = _CHECK_WORDS[index % len(_CHECK_WORDS)]
+        value = 0.0 if settings.question == "fit" and index % 2 else 1.0
+        tasks.append(RatingTask(f"check-{index}", f"{CHECK_SUBJECT}{index}", "pair", (word, word), "", value))
+    return tasks
 
 
 def summarise_study(study: Study) -> dict[str, Any]:

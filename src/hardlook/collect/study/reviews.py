@@ -17,7 +17,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -31,7 +31,7 @@ from hardlook.collect.study.folder import (
 )
 from hardlook.collect.study.pictures import write_picture
 from hardlook.collect.study.settings import StudySettings
-from hardlook.collect.study.tasks import ReviewTask
+from hardlook.collect.study.tasks import CHECK_SUBJECT, ReviewTask, count_checks
 from hardlook.data.concept_context import ConceptContextImage, list_images
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import limit_image
@@ -102,11 +102,16 @@ def make_review_study(
         for row in rows:
             if row.name != name:
                 image, name = write_picture(path, "images", limit_image(row.read())), row.name
-            subject, task = format_subject(row.name, row.concept, row.context), f"t{len(tasks) + 1:06d}"
-            tasks.append(ReviewTask(task, subject, row.name, row.concept, row.context, image, row.split or ""))
+            subject, id = format_subject(row.name, row.concept, row.context), f"t{len(tasks) + 1:06d}"
+            tasks.append(ReviewTask(id, subject, row.name, row.concept, row.context, image, row.split or ""))
             advance(1, 0)
-        tasks += _write_training_tasks(path, settings.training_tasks)
-        remove_stale_pictures(path, tasks)
+        training = [_write_training_task(path, index) for index in range(settings.training_tasks)]
+        checks = []
+        for index in range(count_checks(settings)):
+            task = _write_training_task(path, len(training) + index)
+            checks.append(replace(task, id=f"check-{index}", subject=f"{CHECK_SUBJECT}{index}", training=False))
+        tasks += training
+        remove_stale_pictures(path, [*tasks, *checks])
         made = {
             "tasks": len(rows),
             "images": len({row.name for row in rows}),
@@ -115,7 +120,7 @@ def make_review_study(
             "seed": seed,
             "left_out": [asdict(note) for note in notes.summarize()],
         }
-        return make_study(path, settings, tasks, made=made)
+        return make_study(path, settings, tasks, made=made, checks=checks)
 
 
 def _remove_duplicates(rows: Sequence[ConceptContextImage], notes: LeftOutNotes) -> list[ConceptContextImage]:
@@ -155,15 +160,12 @@ def format_subject(name: str, concept: str, context: str) -> str:
     return json.dumps([name, concept, context], ensure_ascii=False)
 
 
-def _write_training_tasks(path: Path, count: int) -> list[ReviewTask]:
-    """Planted scenes with nothing but their subject, and claims that are clearly true or false."""
-    tasks = []
-    for index in range(count):
-        one, name = TRAINING[index % len(TRAINING)], f"training-{index}"
-        scene = describe_scene(_TRAINING_SEED, index, *one.actual, salient=True, distractors=0, size=_TRAINING_SIZE)
-        image = write_picture(path, "images", render_scene(scene).image, lossless=True)
-        tasks.append(ReviewTask(name, name, name, *one.claimed, image, training=True, answer=one.answer))
-    return tasks
+def _write_training_task(path: Path, index: int) -> ReviewTask:
+    """A planted scene with nothing but its subject, and a claim that is clearly true or false."""
+    one, name = TRAINING[index % len(TRAINING)], f"training-{index}"
+    scene = describe_scene(_TRAINING_SEED, index, *one.actual, salient=True, distractors=0, size=_TRAINING_SIZE)
+    image = write_picture(path, "images", render_scene(scene).image, lossless=True)
+    return ReviewTask(name, name, name, *one.claimed, image, training=True, answer=one.answer)
 
 
 def list_planted_claims(seed: int, scenes: int) -> list[Claim]:

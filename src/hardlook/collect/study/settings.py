@@ -10,10 +10,16 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from hardlook.collect.study.batch_times import TimedAnswer, is_too_quick
 
 SCHEMA: Literal["hardlook.study/1"] = "hardlook.study/1"
 Kind = Literal["clicks", "review", "ratings"]
@@ -21,6 +27,18 @@ DisplayMode = Literal["text", "cut-out", "shifted", "silhouette", "highlighted"]
 DISPLAY_MODES: tuple[DisplayMode, ...] = ("text", "cut-out", "shifted", "silhouette", "highlighted")
 Question = Literal["fit", "likeness"]
 ANY_DEVICE = "any"
+Platform = Literal["", "prolific", "mturk", "sona"]
+
+# The id parameters that a platform adds to its link; the first is the person's own.
+PLATFORM_PARAMETERS: Mapping[Platform, tuple[str, ...]] = MappingProxyType(
+    {
+        "": (),
+        "prolific": ("PROLIFIC_PID", "STUDY_ID", "SESSION_ID"),
+        "mturk": ("workerId", "assignmentId", "hitId"),
+        "sona": ("survey_code",),
+    }
+)
+CODE_FIELD = "code"
 Seconds = Annotated[float, Field(ge=0, le=60, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=1_000_000)]
 _LONGEST_VALUE = 60  # characters of a wrong value that an error still quotes
@@ -50,6 +68,9 @@ class Limits(_Part):
     per_participant: Count = Field(240, description="requests per minute of one participant")
     per_address: Count = Field(6000, description="requests per minute of one address; a university may share one")
     body_bytes: Count = Field(16_384, description="bytes of one request's body")
+    open_batches_per_address: Count = Field(
+        5, description="batches that people without an invitation may have open at one address at the same time"
+    )
 
 
 class StudySettings(_Part):
@@ -75,12 +96,36 @@ class StudySettings(_Part):
     return_after_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
         30.0, description="minutes of inactivity after which a batch goes back"
     )
+    return_unanswered_minutes: Annotated[float, Field(gt=0, le=100_000)] = Field(
+        5.0, description="minutes after which a batch without any answer goes back, active or not"
+    )
+    least_answer_seconds: Annotated[float, Field(ge=0, le=600, allow_inf_nan=False)] = Field(
+        0.5, description="least mean seconds of an answer over a batch, in a review or rating"
+    )
+    quick_batches: Literal["drop", "keep"] = Field(
+        "drop",
+        description="a batch done in less time than it takes: drop (it does not count and earns no code) or keep",
+    )
+    code_for: Literal["complete", "valid"] = Field(
+        "complete", description="which batches earn a completion code: complete ones, or valid ones only"
+    )
+    attention_checks: Annotated[int, Field(ge=0, le=5)] = Field(
+        0, description="tasks with a known answer that are added to each batch"
+    )
     training_tasks: Annotated[int, Field(ge=0, le=20)] = Field(3, description="tasks of the training round")
     question: Question = Field(
         "fit",
         description="ratings: fit asks how well the shown value fits, likeness shows none and asks how alike they are",
     )
-    open_link: bool = Field(True, description="whether people can join without an invitation")
+    open_link: bool = Field(False, description="whether people can join without an invitation")
+    platform: Platform = Field("", description="where participants come from: prolific, mturk, sona, or none")
+    completion_url: str = Field(
+        "", max_length=1000, description="where the last page leads; {code} and the platform's parameters are filled in"
+    )
+    pay: str = Field("", max_length=200, description="the pay, shown before the consent")
+    minutes: Annotated[float, Field(gt=0, le=10_000)] | None = Field(
+        None, description="about how many minutes a batch takes, shown before the consent"
+    )
     languages: tuple[str, ...] = Field(
         ("en", "de"), min_length=1, description="languages to choose from; first: default"
     )
@@ -99,11 +144,47 @@ class StudySettings(_Part):
             values = getattr(self, name)
             if len(set(values)) < len(values):
                 raise ValueError(f"{name} names one thing twice")
+        self._check_completion_url()
         return self
+
+    def _check_completion_url(self) -> None:
+        if not self.completion_url:
+            return
+        parts = urlsplit(self.completion_url)
+        if parts.scheme != "https" or not parts.hostname or not self.completion_url.isprintable():
+            raise ValueError("completion_url: expected an address that starts with https://")
+        known = (CODE_FIELD, *self.id_parameters)
+        unknown = set(re.findall(r"\{([^{}]*)\}", self.completion_url)) - set(known)
+        if unknown or "{" in parts.netloc:
+            fields = ", ".join(f"{{{name}}}" for name in known)
+            raise ValueError(f"completion_url: {fields} can be filled in, after the host name")
+
+    @property
+    def id_parameters(self) -> tuple[str, ...]:
+        """The parameters of the platform's link that are stored; the first is the person's own id.
+
+        >>> StudySettings(kind="clicks", title="Cups", platform="sona").id_parameters
+        ('survey_code',)
+        """
+        return PLATFORM_PARAMETERS[self.platform]
 
     def inside_needed(self, clicks: int) -> int:
         """How many clicks of a batch of `clicks` must lie inside; 7 of 10, and the same share of a shorter one."""
         return math.ceil(self.least_inside * clicks - 1e-9)
+
+    def least_seconds(self, mode: str) -> float:
+        """Seconds before an item of a display mode can be answered: the phases of a click, 0 for anything else.
+
+        >>> StudySettings(kind="clicks", title="Cups").least_seconds("text")
+        5.5
+        """
+        timings = self.timings
+        return timings.image + timings.target_of(mode) + timings.again if self.kind == "clicks" else 0.0
+
+    def is_too_quick(self, answers: Iterable[tuple[str, float | None, float]]) -> bool:
+        """Whether the answers of a batch came in less time than they take; (mode, shown, received) of each."""
+        timed = [TimedAnswer(self.least_seconds(mode), shown, received) for mode, shown, received in answers]
+        return is_too_quick(timed, 0.0 if self.kind == "clicks" else self.least_answer_seconds)
 
 
 def describe_validation_error(error: ValidationError) -> str:

@@ -10,12 +10,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass as checked_dataclass
 
 from hardlook.data.click_names import ClickType
+
+if TYPE_CHECKING:
+    from hardlook.collect.study.settings import StudySettings
 
 _STRICT = ConfigDict(extra="forbid", arbitrary_types_allowed=False)
 
@@ -82,6 +85,10 @@ class RatingTask:
 
 
 Task = ClickTask | ReviewTask | RatingTask
+
+# How the subject of an attention check begins; no image of a dataset has such a key.
+CHECK_SUBJECT = "attention-check/"
+_MOST_CHECKS = 20
 _TYPES: Mapping[str, Any] = {"clicks": ClickTask, "review": ReviewTask, "ratings": RatingTask}
 
 
@@ -93,6 +100,11 @@ class Item:
     task: str
     mode: str
     subject: str
+
+    @property
+    def is_check(self) -> bool:
+        """Whether it is an attention check."""
+        return self.subject.startswith(CHECK_SUBJECT)
 
 
 def list_items(task: Task, modes: tuple[str, ...]) -> tuple[Item, ...]:
@@ -106,6 +118,14 @@ def list_items(task: Task, modes: tuple[str, ...]) -> tuple[Item, ...]:
     if not isinstance(task, ClickTask):
         return (Item(task.id, task.id, "", task.subject),)
     return tuple(Item(f"{task.id}.{mode}", task.id, mode, task.subject) for mode in modes)
+
+
+def count_checks(settings: StudySettings) -> int:
+    """How many attention checks a study is made with: enough for every batch of a participant, 20 at most.
+
+    Somebody who does more batches gets no further checks, since no check is shown to one person twice.
+    """
+    return min(settings.attention_checks * settings.most_batches, _MOST_CHECKS)
 
 
 def format_task(task: Task) -> str:

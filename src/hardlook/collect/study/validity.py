@@ -21,11 +21,14 @@ from numpy.typing import NDArray
 from hardlook.caching import ArrayCache
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.pictures import read_mask
-from hardlook.collect.study.tasks import ClickTask
+from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, Task
 from hardlook.errors import DataError
 from hardlook.models.roles import Mask
 
 CACHE_BYTES = 128 * 2**20
+
+# Of 1 to 10: what people at least say of a value that fits, and at most of one that does not.
+_HIGH_RATING, _LOW_RATING = 8, 3
 Flags = NDArray[np.bool_]
 
 
@@ -66,6 +69,24 @@ def _is_within(mask: Mask, row: int, column: int, radius: float) -> bool:
     rows, columns = np.nonzero(square)
     squared = (rows + (top - row)) ** 2 + (columns + (left - column)) ** 2
     return bool((squared <= radius * radius).any())
+
+
+def passes_check(task: Task, value: int | None) -> bool:
+    """Whether a review or a rating of an attention check is what anybody would say who looks at it.
+
+    A review has its known answer; the two labels of a rating are alike, so that only a value of 1 fits them.
+
+    >>> from dataclasses import replace
+    >>> same = RatingTask("check-0", "attention-check/0", "pair", ("cup", "cup"), "", 1.0)
+    >>> passes_check(same, 9), passes_check(same, 2), passes_check(replace(same, value=0.0), 2)
+    (True, False, True)
+    """
+    if value is None:
+        return False
+    if isinstance(task, ReviewTask):
+        return value == task.answer
+    fits = isinstance(task, RatingTask) and task.value >= 0.5
+    return value >= _HIGH_RATING if fits else value <= _LOW_RATING
 
 
 class ClickValidator:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
-from hardlook.collect.store.records import Participant
-from hardlook.collect.study.settings import ANY_DEVICE
+from hardlook.collect.store.records import PERSON, Participant
+from hardlook.collect.study.settings import ANY_DEVICE, CODE_FIELD, Platform, StudySettings
 from hardlook.collect.web.guard import client_key
 from hardlook.collect.web.pages import render_page
 from hardlook.collect.web.refusals import RequestRefused
@@ -22,17 +24,33 @@ if TYPE_CHECKING:
 JOIN_COST = 10
 FORM = "application/x-www-form-urlencoded"
 
+PLATFORM_NAMES: Mapping[Platform, str] = {"prolific": "Prolific", "mturk": "Mechanical Turk", "sona": "SONA"}
+
+# What a platform's id looks like; a field that the platform did not fill in, such as {{%PROLIFIC_PID%}}, does not.
+_PLATFORM_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
+_MTURK_PREVIEW = "ASSIGNMENT_ID_NOT_AVAILABLE"
+
 
 def welcome(site: Site, request: Request) -> Response:
-    """The page of consent, for the open link and for invitations; redirects to the trials where a session exists."""
+    """The page of consent, for invitations, platforms and the open link; redirects to the trials with a session.
+
+    A study that needs no more answers says so here, before anybody consents and practises for nothing.
+    """
     from starlette.responses import HTMLResponse, RedirectResponse
 
     settings, token, now = site.study.settings, str(request.path_params.get("token", "")), site.clock()
     participant = find_participant(site, request)
-    if participant and _is_own_link(site, participant, token):
-        return RedirectResponse("/work", 303)
-    _check_invitation(site, token, read_invitation(site.study.secret, token, now))
     language = choose_language(site, request.query_params.get("lang", ""))
+    request.state.language = language
+    ids = read_platform_ids(settings, request.query_params)
+    if participant and _is_own_link(site, participant, token, ids):
+        return RedirectResponse("/work", 303)
+    invitation = read_invitation(site.study.secret, token, now)
+    _check_link(site, token, invitation, ids)
+    devices = list_open_devices(site, invitation, ids, now)
+    if not devices:
+        texts = {"title": settings.title, "wanted": site.store.wants_answers(site.rules), "contact": settings.contact}
+        return HTMLResponse(render_page("full.html", language, **texts))
     cookie = site.sessions.make_form_cookie(now)
     page = render_page(
         "welcome.html",
@@ -41,6 +59,12 @@ def welcome(site: Site, request: Request) -> Response:
         kind=settings.kind,
         consent=settings.consent.get(language, ""),
         contact=settings.contact,
+        only_device=next(iter(devices)) if settings.kind == "clicks" and len(devices) == 1 else "",
+        pay=settings.pay,
+        minutes=settings.minutes,
+        size=settings.batch_size + settings.attention_checks,
+        sets=settings.most_batches,
+        platform_ids=ids,
         token=token,
         csrf=site.sessions.make_form_token(cookie),
         languages=settings.languages,
@@ -64,8 +88,9 @@ def join(site: Site, request: Request, content: bytes) -> Response:
         raise RequestRefused(403, "form", "The form is too old, or cookies are not allowed. Open your link again.")
     token = fields.get("token", "")
     participant, invitation = find_participant(site, request), read_invitation(site.study.secret, token, now)
-    if participant is None or not _is_own_link(site, participant, token):
-        _check_invitation(site, token, invitation)
+    ids = read_platform_ids(site.study.settings, fields)
+    if participant is None or not _is_own_link(site, participant, token, ids):
+        _check_link(site, token, invitation, ids)
         if fields.get("agree") != "yes":
             message = "Without your consent nothing can start. Go back and tick the box."
             raise RequestRefused(422, "no-consent", message)
@@ -73,7 +98,9 @@ def join(site: Site, request: Request, content: bytes) -> Response:
         if wait:
             message = "Too many people start from this address. Please wait."
             raise RequestRefused(429, "too-many", message, wait=wait)
-        participant = site.store.join(invitation, language, now)
+        if not list_open_devices(site, invitation, ids, now):
+            raise RequestRefused(409, "full", "No more answers are needed right now. Thank you.")
+        participant = site.store.join(invitation, language, now, ids)
         if site.study.settings.kind != "clicks":
             site.store.set_device(participant.id, ANY_DEVICE, now)
     response = RedirectResponse("/work", 303)
@@ -98,15 +125,67 @@ def privacy(site: Site, request: Request) -> Response:
 
 def done(site: Site, request: Request) -> Response:
     """The last page; it shows the completion code to those who completed a batch."""
-    participant = find_participant(site, request)
+    participant, settings = find_participant(site, request), site.study.settings
     code = find_completion_code(site, participant.id) if participant else None
-    return _page(site, request, participant, "done.html", code=code)
+    ids = site.store.platform_ids_of(participant.id) if participant else {}
+    values = {"code": code, "code_for": settings.code_for, "platform": PLATFORM_NAMES.get(settings.platform, "")}
+    url = fill_completion_url(settings, code, ids) if code else ""
+    full = is_full(site, participant, site.clock())
+    return _page(site, request, participant, "done.html", completion_url=url, full=full, **values)
+
+
+def is_full(site: Site, participant: Participant | None, now: float) -> bool:
+    """Whether a new batch could be handed out to nobody, or to nobody on the participant's device."""
+    devices = site.store.devices_with_work(site.rules, now)
+    return participant.device not in devices if participant and participant.device else not devices
 
 
 def find_completion_code(site: Site, participant: str) -> str | None:
-    """The completion code of a participant who completed at least one batch."""
-    earned = site.store.tally(participant).complete > 0
+    """The completion code of a participant with at least one batch that earns it by the study's rules."""
+    earned = site.store.count_earned(participant, site.rules) > 0
     return derive_completion_code(site.study.secret, participant) if earned else None
+
+
+def fill_completion_url(settings: StudySettings, code: str, platform_ids: Mapping[str, str]) -> str:
+    """The address that the last page leads to; empty where the study has none, or lacks an id that it needs.
+
+    >>> url = "https://school.sona-systems.com/webstudy_credit.aspx?survey_code={survey_code}"
+    >>> settings = StudySettings(kind="clicks", title="Cups", platform="sona", completion_url=url)
+    >>> fill_completion_url(settings, "CODE", {"survey_code": "17"})
+    'https://school.sona-systems.com/webstudy_credit.aspx?survey_code=17'
+    >>> fill_completion_url(settings, "CODE", {})
+    ''
+    """
+    values = {CODE_FIELD: code, **platform_ids}
+    if set(re.findall(r"\{(\w+)\}", settings.completion_url)) - set(values):
+        return ""
+    return re.sub(r"\{(\w+)\}", lambda match: quote(values[match[1]], safe=""), settings.completion_url)
+
+
+def read_platform_ids(settings: StudySettings, fields: Mapping[str, str]) -> dict[str, str]:
+    """The platform's id parameters in a link or form, by name, the person's own first; empty without that one.
+
+    A value that cannot be an id is refused: the link on the platform is wrong, or it is only a preview.
+
+    >>> settings = StudySettings(kind="clicks", title="Cups", platform="prolific")
+    >>> read_platform_ids(settings, {"PROLIFIC_PID": "5f1a", "STUDY_ID": "6b", "other": "x"})
+    {'PROLIFIC_PID': '5f1a', 'STUDY_ID': '6b'}
+    """
+    given = {name: fields[name] for name in settings.id_parameters if fields.get(name)}
+    if given.get("assignmentId") == _MTURK_PREVIEW:
+        raise RequestRefused(403, "preview", "This is a preview. Accept the task on the platform first.")
+    for name, value in given.items():
+        if len(value) > PERSON or not _PLATFORM_ID.fullmatch(value):
+            raise RequestRefused(422, "platform-id", f"The platform's link has no id in its parameter {name}.")
+    return given if settings.id_parameters[:1] == tuple(given)[:1] else {}
+
+
+def list_open_devices(site: Site, invitation: str | None, platform_ids: Mapping[str, str], now: float) -> set[str]:
+    """The devices on which somebody may begin; all for those who have begun before."""
+    person = next(iter(platform_ids.values()), "")
+    if (invitation and site.store.invited(invitation)) or (person and site.store.person(person)):
+        return set(site.study.settings.devices)
+    return site.store.devices_with_work(site.rules, now)
 
 
 def _page(site: Site, request: Request, participant: Participant | None, template: str, **values: object) -> Response:
@@ -116,16 +195,22 @@ def _page(site: Site, request: Request, participant: Participant | None, templat
     return HTMLResponse(render_page(template, language, title=site.study.settings.title, **values))
 
 
-def _is_own_link(site: Site, participant: Participant, token: str) -> bool:
+def _is_own_link(site: Site, participant: Participant, token: str, platform_ids: Mapping[str, str]) -> bool:
     """Whether a participant joined by this link, expired or not; an open link is everyone's."""
-    return not token or (participant.invitation or "") == read_invitation(site.study.secret, token, now=0.0)
+    if token:
+        return (participant.invitation or "") == read_invitation(site.study.secret, token, now=0.0)
+    person = next(iter(platform_ids.values()), "")
+    return not person or person in site.store.platform_ids_of(participant.id).values()
 
 
-def _check_invitation(site: Site, token: str, invitation: str | None) -> None:
+def _check_link(site: Site, token: str, invitation: str | None, platform_ids: Mapping[str, str]) -> None:
     if token and invitation is None:
         raise RequestRefused(403, "invitation", "This link is not valid, or too old.")
-    if not token and not site.study.settings.open_link:
-        raise RequestRefused(403, "invitation-needed", "This study is for people with a link of their own.")
+    if token or platform_ids or site.study.settings.open_link:
+        return
+    if site.study.settings.platform:
+        raise RequestRefused(403, "platform-needed", "Open this study from the platform that offers it.")
+    raise RequestRefused(403, "invitation-needed", "This study is for people with a link of their own.")
 
 
 def _parse_form(request: Request, content: bytes) -> dict[str, str]:

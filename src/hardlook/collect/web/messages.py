@@ -106,7 +106,8 @@ class State(TypedDict):
     """All that a page needs to resume; `timings` in seconds, `csrf` for the header of every POST.
 
     `study` distinguishes studies on one host. `languages` are those of the study, each by its own name. `click_types`
-    are what is clicked on: first (objects), fn (missing parts), fp (parts too much).
+    are what is clicked on: first (objects), fn (missing parts), fp (parts too much). `full` is true where no more
+    answers are needed from somebody who has not begun.
     """
 
     study: str
@@ -123,6 +124,7 @@ class State(TypedDict):
     training: list[str]
     instructions: str
     progress: Progress
+    full: bool
     done: bool
     code: str | None
     texts: dict[str, str]

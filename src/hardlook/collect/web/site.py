@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
@@ -13,7 +15,7 @@ from hardlook.collect.store.records import BatchRules, Participant
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 from hardlook.collect.study.validity import ClickValidator
-from hardlook.collect.web.guard import PublicAddress, RateLimiter
+from hardlook.collect.web.guard import MAX_KEYS, PublicAddress, RateLimiter, client_key
 from hardlook.collect.web.refusals import RequestRefused
 from hardlook.collect.web.sessions import Session, Sessions, is_csrf_token, is_own_origin
 
@@ -24,6 +26,34 @@ if TYPE_CHECKING:
 
 Body = TypeVar("Body", bound=BaseModel)
 _MAX_FIELD_LENGTH = 80
+
+
+class BatchHolders:
+    """Who was handed a batch at which address, in memory alone; beyond `max_keys` the oldest address is dropped.
+
+    >>> holders = BatchHolders()
+    >>> holders.replace("10.0.0.7", {"a", "b"})
+    >>> sorted(holders.list("10.0.0.7")), sorted(holders.list("10.0.0.8"))
+    (['a', 'b'], [])
+    """
+
+    def __init__(self, max_keys: int = MAX_KEYS) -> None:
+        # Held from counting to handing out, so that two requests at once do not both take the last place.
+        self.lock = threading.Lock()
+        self._max_keys = max_keys
+        self._holders: OrderedDict[str, frozenset[str]] = OrderedDict()
+
+    def list(self, address: str) -> frozenset[str]:
+        """The participants at an address."""
+        return self._holders.get(address, frozenset())
+
+    def replace(self, address: str, participants: Collection[str]) -> None:
+        """Set the participants at an address."""
+        self._holders.pop(address, None)
+        if participants:
+            self._holders[address] = frozenset(participants)
+        while len(self._holders) > self._max_keys:
+            self._holders.popitem(last=False)
 
 
 @dataclass(frozen=True)
@@ -40,6 +70,7 @@ class Site:
     client_limiter: RateLimiter
     # Feedback pictures of the training round, by task id; cached, since drawing one takes a fifth of a second.
     feedback: dict[str, bytes] = field(default_factory=dict)
+    holders: BatchHolders = field(default_factory=BatchHolders)
 
     @cached_property
     def rules(self) -> BatchRules:
@@ -54,12 +85,16 @@ class Site:
 
 @dataclass(frozen=True)
 class Visit:
-    """A request by a participant, with its session; `now` is its time in seconds since 1970."""
+    """A request by a participant, with its session; `now` is its time in seconds since 1970.
+
+    `address` is the client's, as the rate limits count it.
+    """
 
     site: Site
     session: Session
     participant: Participant
     now: float
+    address: str
 
 
 def choose_language(site: Site, requested: str) -> str:
@@ -86,7 +121,7 @@ def read_visit(site: Site, request: Request) -> Visit:
         raise _no_session()
     # If the request is refused later, the refusal is in this language.
     request.state.language = participant.language
-    return Visit(site, session, participant, now)
+    return Visit(site, session, participant, now, client_key(request.scope, site.address))
 
 
 def check_origin(site: Site, request: Request) -> None:

@@ -10,15 +10,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from hardlook.collect.store.records import NewAnswer, Trial
+from hardlook.collect.store.records import Batch, NewAnswer
 from hardlook.collect.study.display_modes import draw_highlighted
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.pictures import encode_picture
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import ClickTask, ReviewTask, Task
-from hardlook.collect.study.validity import ClickValidator
+from hardlook.collect.study.validity import ClickValidator, passes_check
 from hardlook.collect.web import messages
-from hardlook.collect.web.joining import find_completion_code
+from hardlook.collect.web.joining import find_completion_code, is_full
 from hardlook.collect.web.messages import AnswerBody, DeviceBody, EmptyBody, LanguageBody, TrainingBody
 from hardlook.collect.web.pages import find_image_type, language_name, load_texts
 from hardlook.collect.web.refusals import RequestRefused
@@ -34,6 +34,9 @@ ShownTrial = messages.ShownClick | messages.ShownReview | messages.ShownRating
 
 # Clocks and networks are not exact: a trial reaches the page a little later than its show is noted here.
 GRACE_SECONDS = 0.25
+
+# After so many answers to a trial of the training round a participant may go on all the same, as the page says too.
+TRAINING_TRIES = 2
 
 
 def get_state(visit: Visit) -> messages.State:
@@ -60,8 +63,9 @@ def get_state(visit: Visit) -> messages.State:
             "answered": tally.answered,
             "batches": tally.complete,
             "most_batches": settings.most_batches,
-            "batch_size": settings.batch_size,
+            "batch_size": settings.batch_size + settings.attention_checks,
         },
+        "full": not tally.batches and is_full(visit.site, participant, visit.now),
         # Not `finished`: where nothing was left, batches that others return can be handed out later.
         "done": tally.complete >= settings.most_batches,
         "code": find_completion_code(visit.site, participant.id),
@@ -91,12 +95,22 @@ def set_device(visit: Visit, body: DeviceBody) -> messages.Device:
         wanted = settings.devices[0]
         name = "a computer" if wanted == "pc" else "a phone or a tablet"
         raise RequestRefused(409, f"needs-{wanted}", f"This study needs {name}. Open your link there.")
+    open_devices = visit.site.store.devices_with_work(visit.site.rules, visit.now)
+    if visit.participant.trained is None and body.device not in open_devices:
+        name = "computers" if body.device == "pc" else "phones and tablets"
+        raise RequestRefused(409, f"full-{body.device}", f"No more answers from {name} are needed right now.")
     visit.site.store.set_device(visit.participant.id, body.device, visit.now)
     return {"device": body.device}
 
 
 def end_training(visit: Visit, body: EmptyBody) -> messages.Trained:
-    """End the training round."""
+    """End the training round, once each of its trials was answered rightly, or often enough."""
+    if visit.participant.trained is None:
+        practice = visit.site.store.practice(visit.participant.id)
+        for number in range(len(visit.site.study.training)):
+            done = practice.get(f"training-{number}")
+            if done is None or not (done.passed or done.tries >= TRAINING_TRIES):
+                raise RequestRefused(409, "not-trained", "The practice comes first.")
     visit.site.store.set_trained(visit.participant.id, visit.now)
     return {"trained": True}
 
@@ -114,7 +128,7 @@ def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
         raise RequestRefused(409, "no-device", "Say first which device you use.")
     if site.study.training and participant.trained is None:
         raise RequestRefused(409, "not-trained", "The practice comes first.")
-    batch = site.store.next_batch(participant.id, site.rules, visit.now)
+    batch = _hand_out(visit)
     if batch is None:
         return {"done": True, "code": find_completion_code(site, participant.id)}
     trials: list[messages.TrialOfBatch] = [
@@ -123,11 +137,33 @@ def get_batch(visit: Visit, body: EmptyBody) -> messages.BatchReply:
     return {"done": False, "batch": {"id": batch.id, "number": batch.number, "trials": trials}}
 
 
+def _hand_out(visit: Visit) -> Batch | None:
+    """The next batch; of people without an invitation, few at one address may have one open at the same time."""
+    site, id = visit.site, visit.participant.id
+    if visit.participant.invitation is not None:
+        return site.store.next_batch(id, site.rules, visit.now)
+    limit = site.study.settings.limits.open_batches_per_address
+    with site.holders.lock:
+        known = site.holders.list(visit.address) | {id}
+        holding = site.store.with_open_batch(known)
+        if len(holding - {id}) >= limit and site.store.return_left(site.rules, visit.now):
+            holding = site.store.with_open_batch(known)
+        if len(holding - {id}) >= limit and id not in holding:
+            message = "Several people at your internet address are taking part right now. Try again in some minutes."
+            raise RequestRefused(409, "address-busy", message)
+        batch = site.store.next_batch(id, site.rules, visit.now)
+        site.holders.replace(visit.address, holding | {id} if batch else holding - {id})
+    return batch
+
+
 def show_trial(visit: Visit, body: EmptyBody, trial: str) -> ShownTrial:
     """Begin a trial: from now on its pictures are served, and it can be answered."""
     site = visit.site
     task = find_training_task(site.study, trial)
     if task is not None:
+        if visit.participant.trained is None and is_full(site, visit.participant, visit.now):
+            raise RequestRefused(409, "full", "No more answers are needed right now. Thank you.")
+        site.store.show_practice(visit.participant.id, trial, visit.now)
         return describe_trial(site.study, trial, task, choose_training_mode(site.study, task))
     shown = site.store.show(visit.participant.id, trial, visit.now)
     return describe_trial(site.study, shown.id, site.study.by_id[shown.item.task], shown.item.mode)
@@ -142,12 +178,14 @@ def store_answer(visit: Visit, body: AnswerBody) -> messages.Stored:
     task = site.study.by_id[trial.item.task]
     check_answer(site.study.settings, task, body)
     if trial.state == "assigned":
-        _check_time(visit, trial)
+        _check_time(visit, trial.shown, trial.item.mode)
     answer = NewAnswer(**body.model_dump())
     if answer.x is not None and answer.y is not None:
         verdict = site.validator.validate(task.id, answer.x, answer.y)
         answer = replace(answer, inside=verdict.inside, near=verdict.near)
-    stored = site.store.answer(participant, answer, site.rules.needed, visit.now)
+    elif trial.item.is_check:
+        answer = replace(answer, near=passes_check(task, body.value))
+    stored = site.store.answer(participant, answer, site.rules.needed, visit.now, site.rules.is_too_quick)
     if stored.batch_complete and site.store.tally(participant).complete >= site.study.settings.most_batches:
         # Nothing is left to hand out; asking for it notes the time, also when the page does not ask for more.
         site.store.next_batch(participant, site.rules, visit.now)
@@ -167,11 +205,15 @@ def check_training_answer(visit: Visit, body: TrainingBody) -> messages.Training
     if task is None:
         raise _unknown_trial()
     check_answer(site.study.settings, task, body)
+    shown = site.store.practice(visit.participant.id).get(body.trial)
+    _check_time(visit, shown and shown.shown, choose_training_mode(site.study, task))
     if not isinstance(task, ClickTask) or body.x is None or body.y is None:
         known = task.answer if isinstance(task, ReviewTask) else None
         right = known is None or body.value == known
+        site.store.answer_practice(visit.participant.id, body.trial, right, visit.now)
         return {"right": right, "inside": right, "near": right, "feedback": None}
     verdict = site.validator.validate(task.id, body.x, body.y)
+    site.store.answer_practice(visit.participant.id, body.trial, verdict.near, visit.now)
     feedback = f"/pictures/{body.trial}/feedback"
     return {"right": verdict.near, "inside": verdict.inside, "near": verdict.near, "feedback": feedback}
 
@@ -268,17 +310,12 @@ def check_answer(settings: StudySettings, task: Task, body: AnswerBody | Trainin
         raise RequestRefused(422, "field", message)
 
 
-def _check_time(visit: Visit, trial: Trial) -> None:
+def _check_time(visit: Visit, shown: float | None, mode: str) -> None:
     """Refuse an answer before the trial was shown for as long as its phases take; late answers are accepted."""
-    if trial.shown is None:
+    if shown is None:
         raise RequestRefused(409, "not-shown", "This trial was not shown yet.")
-    settings = visit.site.study.settings
-    if settings.kind != "clicks":
-        return
-    timings = settings.timings
-    planned = timings.image + timings.target_of(trial.item.mode) + timings.again
     # A clock that was set back says nothing about what was seen, and the answer would be lost.
-    if 0 <= visit.now - trial.shown < planned - GRACE_SECONDS:
+    if 0 <= visit.now - shown < visit.site.study.settings.least_seconds(mode) - GRACE_SECONDS:
         raise RequestRefused(409, "too-early", "The answer came before the picture can have been seen.")
 
 

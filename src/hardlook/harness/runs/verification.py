@@ -21,9 +21,9 @@ from typing import Any
 from hardlook.errors import DamagedFile, HardlookError, RunError
 from hardlook.fingerprints import hash_value
 from hardlook.harness.checked_json import parse_checked_json
+from hardlook.harness.joined_runs.joining import join_runs
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder, write_atomically
-from hardlook.harness.runs.joining import join_runs
 from hardlook.harness.runs.launch import RunResult, RunSettings, launch
 from hardlook.harness.runs.record_store import (
     FAILURE_COLUMNS,

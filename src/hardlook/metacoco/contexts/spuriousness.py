@@ -15,6 +15,7 @@ import numpy as np
 
 import hardlook
 from hardlook.data.concept_context import ConceptContextImage
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import Dot, DotChart, ScatterChart, Section, Spot, Table
 from hardlook.harness.stats import Estimate
@@ -136,8 +137,8 @@ def describe_spuriousness(found: Spuriousness) -> list[str]:
         paragraphs.append(
             f"The mean cosine of image and concept text, M_ce, is {format_estimate(concept.micro, 3)}; that of image "
             f"and context text, M_te, is {format_estimate(context.micro, 3)}. The text of an image's concept is the "
-            f"nearest of all concepts for {100 * concept.nearest:.0f} % of the images; that of its context is the "
-            f"nearest of all contexts for {100 * context.nearest:.0f} %."
+            f"nearest of all concepts for {format_percent(concept.nearest)} of the images; that of its context is the "
+            f"nearest of all contexts for {format_percent(context.nearest)}."
         )
     return paragraphs
 
@@ -146,8 +147,8 @@ def _describe_probes(probes: tuple[ProbeResult, ...]) -> str:
     context, concept, unseen = probes
     text = (
         f"Linear probes predict the context of {format_share(context.accuracy)} of the images (chance: "
-        f"{100 * context.chance:.0f} %) and the concept of {format_share(concept.accuracy)} (chance: "
-        f"{100 * concept.chance:.0f} %)."
+        f"{format_percent(context.chance)}) and the concept of {format_share(concept.accuracy)} (chance: "
+        f"{format_percent(concept.chance)})."
     )
     if finite_or_none(unseen.accuracy.value) is None:
         return f"{text} No concept has two contexts, so none can be tested in a context in which it was not seen."
@@ -189,10 +190,10 @@ def _build_label_table(study: LabelStudy) -> Table:
     indices = (("adjusted (0 is chance)", study.adjusted), ("normalised", study.normalised))
     return Table(
         "Concept and context as labels",
-        f"Mutual information is {study.information:.3f} nats; assigning the same contexts at random gives "
-        f"{study.chance:.3f}. Both indices divide by the mean of the two entropies; the adjusted one subtracts chance "
-        f"from both sides first. {study.empty} of {study.concepts * study.contexts} pairs hold no image. Intervals "
-        "come from random halves of the images.",
+        f"Mutual information is {format_fixed(study.information, 3)} nats; assigning the same contexts at random gives "
+        f"{format_fixed(study.chance, 3)}. Both indices divide by the mean of the two entropies; the adjusted one "
+        f"subtracts chance from both sides first. {study.empty} of {study.concepts * study.contexts} pairs hold no "
+        "image. Intervals come from random halves of the images.",
         ("index", "value", "low", "high"),
         [(name, *_list_bounds(one)) for name, one in indices],
     )

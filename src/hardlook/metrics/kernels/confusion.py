@@ -1,7 +1,9 @@
 """Counting pairs of labels at the speed of memory; imported when first called.
 
-A block of pixels becomes pair codes in a loop that the compiler turns into vector instructions. The codes are then
-read several at a time as one 64-bit word: inside a region they are all alike and cost one addition together.
+With few classes the counts are a table. A block of pixels becomes pair codes in a loop that the compiler turns into
+vector instructions. The codes are then read several at a time as one 64-bit word: inside a region they are all alike
+and cost one addition together. With many classes the counts are a hash table of the pairs seen, to which every run of equal
+pairs is added.
 """
 
 from __future__ import annotations
@@ -17,23 +19,74 @@ from hardlook.metrics.kernels.compiled import compiled
 # The codes of a block, 8 or 16 kB, stay in the first cache.
 BLOCK = 4096
 
-# A counter has 32 bits, so no more pixels than this go into one table.
-MAX_PIXELS_PER_TABLE = 2**31
+# A slot of a hash table that holds no cell; the number of slots of a new table, a power of two.
+EMPTY = -1
+SLOTS = 2**12
+
+Slots = tuple[NDArray[np.int64], NDArray[np.int64], int]
 
 
 def count_pairs(
-    truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
-) -> NDArray[np.int64]:
-    """(classes + 2, classes + 1) counts: a row for each true class, one for ignored, one for any other truth.
+    truth: NDArray[np.integer],
+    prediction: NDArray[np.integer],
+    classes: int,
+    ignore: int | None,
+    table: NDArray[np.int64],
+) -> None:
+    """Add to `table` (classes + 2, classes + 1): a row for each true class, one for ignored, one for any other truth.
 
     The last column holds predictions outside 0..classes-1. Both arrays have the same size and any integer type.
 
-    >>> count_pairs(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9).tolist()
+    >>> table = np.zeros((3, 2), np.int64)
+    >>> count_pairs(np.array([0, 0, 9]), np.array([0, 5, 0]), 1, 9, table)
+    >>> table.tolist()
     [[1, 1], [1, 0], [0, 0]]
     """
-    true_labels, predicted = _unsigned(truth), _unsigned(prediction)
     small = (classes + 2) * (classes + 1) <= 2**16
     count = _count_by_fours if small else _count_by_twos
+    true_labels, predicted, *limits = _prepare(truth, prediction, classes, ignore)
+    count(true_labels, predicted, *limits, table.reshape(-1))
+
+
+def count_pairs_sparsely(
+    truth: NDArray[np.integer],
+    prediction: NDArray[np.integer],
+    classes: int,
+    ignore: int | None,
+    slots: Slots,
+    sign: int = 1,
+) -> tuple[Slots, int]:
+    """The hash table `slots` with the pairs of one image added, a larger one where it had no room.
+
+    Cells are true * (classes + 1) + predicted, as in the table of `count_pairs`, without the rows of ignored and other
+    truth; the second value is how many pixels of the latter there are. A `sign` of -1 takes the pixels away again.
+
+    >>> maps = np.array([0, 0, 9]), np.array([0, 5, 5])
+    >>> (cells, pixels, used), other = count_pairs_sparsely(*maps, 1, 9, make_slots())
+    >>> sorted(zip(cells[cells != EMPTY].tolist(), pixels[cells != EMPTY].tolist())), used, other
+    ([(0, 1), (1, 1)], 2, 0)
+    """
+    if not truth.size:
+        return slots, 0
+    *filled, other = _count_runs(*_prepare(truth, prediction, classes, ignore), sign, *slots)
+    return tuple(filled), other  # type: ignore[return-value]
+
+
+def add_cells(cells: NDArray[np.int64], pixels: NDArray[np.int64], slots: Slots) -> Slots:
+    """The hash table `slots` with `cells` (n,) and their `pixels` (n,) added."""
+    return tuple(_add_cells(cells, pixels, *slots))  # type: ignore[return-value]
+
+
+def make_slots() -> Slots:
+    """An empty hash table: cells, their pixels, and how many slots are used."""
+    return np.full(SLOTS, EMPTY, np.int64), np.zeros(SLOTS, np.int64), 0
+
+
+def _prepare(
+    truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
+) -> tuple[Any, ...]:
+    """Both maps as unsigned rows, then what `_encode` takes after them."""
+    true_labels, predicted = _unsigned(truth), _unsigned(prediction)
     range_of = np.iinfo(truth.dtype)
     if ignore is not None and range_of.min <= ignore <= range_of.max:
         ignored, ignored_row = ignore % 2**range_of.bits, classes
@@ -42,19 +95,7 @@ def count_pairs(
     last_true = true_labels.dtype.type(min(classes - 1, range_of.max))
     last_predicted = predicted.dtype.type(min(classes - 1, np.iinfo(prediction.dtype).max))
     limits = last_true, last_predicted, true_labels.dtype.type(ignored), np.uint32(ignored_row), np.uint32(classes)
-    shape = classes + 2, classes + 1
-    if true_labels.size <= MAX_PIXELS_PER_TABLE:
-        return _table(count, true_labels, predicted, limits, shape)
-    parts = [slice(start, start + MAX_PIXELS_PER_TABLE) for start in range(0, true_labels.size, MAX_PIXELS_PER_TABLE)]
-    return sum((_table(count, true_labels[p], predicted[p], limits, shape) for p in parts), np.zeros(shape, np.int64))
-
-
-def _table(
-    count: Any, truth: NDArray[np.integer], prediction: NDArray[np.integer], limits: Any, shape: tuple[int, int]
-) -> NDArray[np.int64]:
-    table = np.zeros(shape[0] * shape[1], np.uint32)
-    count(truth, prediction, *limits, table)
-    return table.astype(np.int64).reshape(shape)
+    return true_labels, predicted, *limits
 
 
 def _unsigned(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:
@@ -83,7 +124,7 @@ def _count_by_fours(
     codes = np.empty(BLOCK, np.uint16)
     words = codes.view(np.uint64)
     first, alike = np.uint64(0xFFFF), np.uint64(0x0001_0001_0001_0001)
-    region, pending = np.uint64(0), np.uint32(0)
+    region, pending = np.uint64(0), np.int64(0)
     for start in range(0, truth.size, BLOCK):
         part = truth[start : start + BLOCK]
         _encode(part, prediction[start : start + BLOCK], last_true, last_predicted, ignored, ignored_row, k, codes)
@@ -92,12 +133,12 @@ def _count_by_fours(
             word = words[i]
             # Inside a region nothing is written: adding to one cell time after time would wait for it each time.
             if word == region:
-                pending += np.uint32(4)
+                pending += 4
                 continue
             code = word & first
             if word == code * alike:
                 table[region & first] += pending
-                region, pending = word, np.uint32(4)
+                region, pending = word, np.int64(4)
             else:
                 table[code] += 1
                 table[(word >> np.uint64(16)) & first] += 1
@@ -115,17 +156,81 @@ def _count_by_twos(
     codes = np.empty(BLOCK, np.uint32)
     words = codes.view(np.uint64)
     first = np.uint64(0xFFFF_FFFF)
+    region, pending = np.uint64(0), np.int64(0)
     for start in range(0, truth.size, BLOCK):
         part = truth[start : start + BLOCK]
         _encode(part, prediction[start : start + BLOCK], last_true, last_predicted, ignored, ignored_row, k, codes)
         whole = part.size // 2
         for i in range(whole):
             word = words[i]
+            if word == region:
+                pending += 2
+                continue
             code, other = word & first, word >> np.uint64(32)
             if code == other:
-                table[code] += 2
+                table[region & first] += pending
+                region, pending = word, np.int64(2)
             else:
                 table[code] += 1
                 table[other] += 1
         for i in range(2 * whole, part.size):
             table[np.uint64(codes[i])] += 1
+    table[region & first] += pending
+
+
+@compiled
+def _count_runs(
+    truth: Any, prediction: Any, last_true: Any, last_predicted: Any, ignored: Any, ignored_row: Any, k: Any,
+    sign: Any, cells: Any, pixels: Any, used: Any,
+) -> Any:  # fmt: skip
+    classes, other = np.int64(k), 0
+    start = 0
+    for i in range(1, truth.size + 1):
+        if i < truth.size and truth[i] == truth[start] and prediction[i] == prediction[start]:
+            continue
+        true, called, count = truth[start], prediction[start], i - start
+        start = i
+        row = np.int64(true) if true <= last_true else classes + 1
+        row = np.int64(ignored_row) if true == ignored else row
+        if row >= classes:
+            other += count if row > classes else 0
+            continue
+        column = np.int64(called) if called <= last_predicted else classes
+        used += _add(row * (classes + 1) + column, sign * count, cells, pixels)
+        if 2 * used > cells.size:
+            cells, pixels = _grow(cells, pixels)
+    return cells, pixels, used, other
+
+
+@compiled
+def _add_cells(new_cells: Any, new_pixels: Any, cells: Any, pixels: Any, used: Any) -> Any:
+    for i in range(new_cells.size):
+        used += _add(new_cells[i], new_pixels[i], cells, pixels)
+        if 2 * used > cells.size:
+            cells, pixels = _grow(cells, pixels)
+    return cells, pixels, used
+
+
+@compiled
+def _add(cell: Any, count: Any, cells: Any, pixels: Any) -> Any:
+    """Add to the slot of the cell, or to the next free one; 1 where the cell is new, else 0."""
+    last = np.uint64(cells.size - 1)
+    # Fibonacci hashing: neighbouring cells land far apart.
+    slot = (np.uint64(cell) * np.uint64(0x9E37_79B9_7F4A_7C15) >> np.uint64(20)) & last
+    while cells[slot] != cell:
+        if cells[slot] == EMPTY:
+            cells[slot] = cell
+            pixels[slot] = count
+            return 1
+        slot = (slot + np.uint64(1)) & last
+    pixels[slot] += count
+    return 0
+
+
+@compiled
+def _grow(cells: Any, pixels: Any) -> Any:
+    more_cells, more_pixels = np.full(2 * cells.size, EMPTY, np.int64), np.zeros(2 * cells.size, np.int64)
+    for slot in range(cells.size):
+        if cells[slot] != EMPTY:
+            _add(cells[slot], pixels[slot], more_cells, more_pixels)
+    return more_cells, more_pixels

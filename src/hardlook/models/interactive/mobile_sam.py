@@ -18,6 +18,7 @@ from hardlook.models.interactive.sam_session import check_device_and_batch
 from hardlook.models.roles import Clicks, Image, Prompted
 from hardlook.models.torch_inference import exact_inference
 from hardlook.models.weights.install import locate_weights
+from hardlook.networks.gpu import replace_transposed_convolutions
 from hardlook.networks.loading import load_into, load_state_dict
 from hardlook.networks.sam import INPUT_SIZE, build_mask_decoder, build_prompt_encoder
 from hardlook.networks.tiny_vit import build_tiny_vit
@@ -52,6 +53,8 @@ class MobileSam:
         self._network: Any = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
+        if device.startswith("cuda"):
+            replace_transposed_convolutions(self._network)
         self._threshold = mask_threshold
         self._batch = batch or (1 if device == "cpu" else GPU_BATCH)
         self.device = device

@@ -14,6 +14,7 @@ from hardlook.models.interactive.sam_frame import prepare_sam2_image
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
 from hardlook.models.torch_inference import exact_inference
+from hardlook.networks.gpu import replace_transposed_convolutions
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,6 +37,8 @@ class Sam2:
         self._network, self.weights_files = open_network(
             path, families=("sam2", "sam2_video"), architecture="Sam2Model", device=device
         )
+        if device.startswith("cuda"):
+            replace_transposed_convolutions(self._network.mask_decoder)
         self.device, self._batch = device, batch
         side = self._network.prompt_encoder.input_image_size
         unstable = multimask != "always" and self._network.mask_decoder.dynamic_multimask_via_stability

@@ -57,6 +57,17 @@ class SamFrame:
         square[:, :height, :width] = ((self._resize(image).astype(np.float32) - MEAN) / STD).transpose(2, 0, 1)
         return square
 
+    def prepare_tensor(self, image: Image, device: str) -> Tensor:
+        """The same as a tensor (1, 3, side, side) on a device: bytes are sent there, and floats are made there."""
+        import torch
+
+        height, width = self.scaled
+        square = torch.zeros((1, 3, self.side, self.side), dtype=torch.float32, device=device)
+        pixels = torch.from_numpy(np.array(self._resize(image))).to(device)
+        mean, deviation = (torch.from_numpy(values).to(device) for values in (MEAN, STD))
+        square[0, :, :height, :width] = ((pixels.float() - mean) / deviation).permute(2, 0, 1)
+        return square
+
     def _resize(self, image: Image) -> Image:
         if self.size == self.scaled:
             return image

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from hardlook.errors import ModelError, OptionError
 from hardlook.extras import require
 from hardlook.models.interactive.prompts import PromptGroup, PromptPolicy, answer_in_groups
 from hardlook.models.roles import Clicks, Prompted
-from hardlook.models.torch_inference import exact_inference
+from hardlook.models.torch_inference import Precision, exact_inference
 from hardlook.models.transformers_folder import check_folder, read_network
 
 if TYPE_CHECKING:
@@ -45,9 +45,13 @@ class EncodedImage(Protocol):
         """Logits (P, 1, h, w) at the image's size, (P, 1, H, W)."""
 
 
-def check_device_and_batch(device: str, batch: int) -> None:
-    """An error where there is no such GPU, or where no prompt fits into a forward pass."""
+def check_device_and_batch(device: str, batch: int, precision: Precision = "float32") -> None:
+    """An error where there is no such GPU, where no prompt fits into a forward pass, or for an unknown precision."""
     torch = require("torch", extra="torch")
+    if precision not in get_args(Precision):
+        raise OptionError(f"precision is {precision!r}", remedy=f"one of {', '.join(get_args(Precision))}")
+    if precision != "float32" and not device.startswith("cuda"):
+        raise OptionError(f"precision {precision} is for a GPU", remedy="device=cuda, or precision=float32")
     if batch < 1:
         raise OptionError(f"batch {batch} leaves no prompt to answer", remedy="batch is at least 1")
     if device.startswith("cuda") and not torch.cuda.is_available():
@@ -62,6 +66,7 @@ class SamSession:
     policy: PromptPolicy
     device: str
     batch: int
+    precision: Precision = "float32"
 
     def predict(self, prompts: Sequence[Clicks]) -> list[Prompted]:
         """One mask per prompt; prompts with the same number of clicks are answered in one forward pass."""
@@ -70,11 +75,11 @@ class SamSession:
     def _answer(self, group: PromptGroup) -> list[Prompted]:
         import torch
 
-        with exact_inference():
+        with exact_inference(self.precision):
             points = torch.from_numpy(group.scaled(*self.image.scale)).to(self.device)
             labels = torch.from_numpy(group.labels).to(self.device)
             previous = torch.stack(group.states) if group.states else None
-            logits, scores = self.image.decode(points, labels, previous, group.several)
+            logits, scores = (one.float() for one in self.image.decode(points, labels, previous, group.several))
             best = scores.argmax(dim=1)
             chosen = logits[torch.arange(len(best), device=best.device), best][:, None]
             parts = [chosen[start : start + ENLARGED_AT_ONCE] for start in range(0, len(chosen), ENLARGED_AT_ONCE)]

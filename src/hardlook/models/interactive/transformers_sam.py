@@ -28,7 +28,8 @@ from hardlook.models.interactive.prompts import Multimask, PromptPolicy
 from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.sam_session import SamSession, check_device_and_batch, decode_prompts, open_network
 from hardlook.models.roles import Image
-from hardlook.models.torch_inference import exact_inference
+from hardlook.models.torch_inference import Precision, exact_inference
+from hardlook.networks.gpu import CudaGraphs, replace_transposed_convolutions
 from hardlook.networks.loading import load_into, load_state_dict
 
 if TYPE_CHECKING:
@@ -38,17 +39,24 @@ if TYPE_CHECKING:
 class Sam:
     """SAM from `path`: a folder in transformers' layout, or a file such as sam_vit_h_4b8939.pth.
 
-    `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass.
+    `multimask` and `previous` are the prompt policy; `batch` is the most prompts in one forward pass. `precision` is
+    float32, or on a GPU tf32 or bfloat16, which are faster and round more.
     """
 
     family: ClassVar[str] = "sam"
     architecture: ClassVar[str] = "SamModel"
 
     def __init__(
-        self, path: Path, multimask: Multimask = "always", previous: bool = True, device: str = "cpu", batch: int = 64
+        self,
+        path: Path,
+        multimask: Multimask = "always",
+        previous: bool = True,
+        device: str = "cpu",
+        batch: int = 64,
+        precision: Precision = "float32",
     ) -> None:
         self._policy = PromptPolicy(multimask, previous)
-        check_device_and_batch(device, batch)
+        check_device_and_batch(device, batch, precision)
         if Path(path).expanduser().is_file():
             self._network, self.weights_files = load_checkpoint(path, self.architecture, device)
         else:
@@ -56,12 +64,15 @@ class Sam:
                 path, families=(self.family,), architecture=self.architecture, device=device
             )
         self.device, self._batch = device, batch
+        self._opener = SamNetwork(self._network, precision)
         side = self._network.prompt_encoder.input_image_size
         self.conduct = f"{self._policy.describe()}; longest side {side} pixels; a mask is where the logit is over 0."
+        if precision != "float32":
+            self.conduct += f" Computed in {precision}."
 
     def open(self, image: Image) -> SamSession:
         """Encode the image, once."""
-        return open_sam_session(self._network, image, self._policy, batch=self._batch)
+        return self._opener.open(image, self._policy, batch=self._batch)
 
 
 class SamHQ(Sam):
@@ -71,33 +82,71 @@ class SamHQ(Sam):
     architecture = "SamHQModel"
 
 
-def open_sam_session(network: Any, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
-    """A session of a SamModel or SamHQModel on the device that the network is on."""
-    import torch
+class SamNetwork:
+    """A SamModel or SamHQModel on its device, ready to open images; on a GPU its decoder is replayed as CUDA graphs."""
 
-    device = str(network.device)
-    frame = SamFrame.from_image(image, int(network.prompt_encoder.input_image_size))
-    with exact_inference():
-        output = network.vision_encoder(torch.from_numpy(frame.prepare_image(image))[None].to(device))
-        encoded = SamEncodedImage(
-            network=network,
-            frame=frame,
-            embeddings=output.last_hidden_state,
-            positions=network.get_image_wide_positional_embeddings(),
-            intermediate=getattr(output, "intermediate_embeddings", None),
-        )
-    return SamSession(encoded, policy, device, batch)
+    def __init__(self, network: Any, precision: Precision = "float32") -> None:
+        self.network, self.precision = network, precision
+        self.device = str(network.device)
+        self.positions: Tensor | None = None
+        self._graphs: CudaGraphs | None = None
+        if self.device.startswith("cuda"):
+            replace_transposed_convolutions(network.mask_decoder)
+            self._graphs = CudaGraphs(self._decode)
+
+    def open(self, image: Image, policy: PromptPolicy, *, batch: int = 64) -> SamSession:
+        """A session on the image, which is encoded once."""
+        frame = SamFrame.from_image(image, int(self.network.prompt_encoder.input_image_size))
+        with exact_inference(self.precision):
+            output = self.network.vision_encoder(frame.prepare_tensor(image, self.device))
+            if self.positions is None:
+                self.positions = self.network.get_image_wide_positional_embeddings()
+            encoded = SamEncodedImage(
+                network=self,
+                frame=frame,
+                embeddings=output.last_hidden_state,
+                intermediate=tuple(getattr(output, "intermediate_embeddings", None) or ()),
+            )
+        return SamSession(encoded, policy, self.device, batch, self.precision)
+
+    def decode(
+        self,
+        embeddings: Tensor,
+        intermediate: tuple[Tensor, ...],
+        points: Tensor,
+        labels: Tensor,
+        previous: Tensor | None,
+        several: bool,
+    ) -> tuple[Tensor, Tensor]:
+        """Logits (P, k, h, w) and predicted IoUs (P, k)."""
+        function = self._graphs or self._decode
+        logits, scores = function(several, embeddings, self.positions, points, labels, previous, *intermediate)
+        return logits, scores
+
+    def _decode(
+        self,
+        several: bool,
+        embeddings: Tensor,
+        positions: Tensor,
+        points: Tensor,
+        labels: Tensor,
+        previous: Tensor | None,
+        *intermediate: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        hq_arguments: dict[str, Any] = {}
+        if intermediate:
+            hq_arguments = {"intermediate_embeddings": list(intermediate), "hq_token_only": False}
+        return decode_prompts(self.network, embeddings, positions, points, labels, previous, several, **hq_arguments)
 
 
 @dataclass(frozen=True)
 class SamEncodedImage:
-    """An encoded image: `embeddings`, `positions` (1, C, h, w); for SAM-HQ also `intermediate` of the global layers."""
+    """An encoded image: `embeddings` (1, C, h, w); for SAM-HQ also `intermediate` of the global layers."""
 
-    network: Any
+    network: SamNetwork
     frame: SamFrame
     embeddings: Tensor
-    positions: Tensor
-    intermediate: Any
+    intermediate: tuple[Tensor, ...]
 
     @property
     def scale(self) -> tuple[float, float]:
@@ -106,12 +155,7 @@ class SamEncodedImage:
 
     def decode(self, points: Tensor, labels: Tensor, previous: Tensor | None, several: bool) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        hq_arguments: dict[str, Any] = {}
-        if self.intermediate is not None:
-            hq_arguments = {"intermediate_embeddings": self.intermediate, "hq_token_only": False}
-        return decode_prompts(
-            self.network, self.embeddings, self.positions, points, labels, previous, several, **hq_arguments
-        )
+        return self.network.decode(self.embeddings, self.intermediate, points, labels, previous, several)
 
     def prepare_state(self, logits: Tensor) -> Tensor:
         """The logits, unchanged: SAM's mask prompt is the logits of its last answer."""

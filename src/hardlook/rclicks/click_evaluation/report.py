@@ -14,6 +14,7 @@ import numpy as np
 
 from hardlook.data.object_instances import normalize_dataset_name
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed, format_percent
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.scorecard import note_to_json
 from hardlook.harness.sections import Block, DotChart, Example, Gallery, Picture, Section, Table
@@ -377,7 +378,7 @@ def device_gallery(pairs: Sequence[PairScores]) -> Gallery:
         Example(
             f"{row.dataset}/{row.full_stem}{BOTH_DEVICES}",
             f"{row.clicks} clicks on a PC and {row.other_clicks} on a mobile device: "
-            f"{_verdict(row.ks, row.p, row.why)}; PL1 {row.pl1:.2f}, WD {row.wd:.3f}.",
+            f"{_verdict(row.ks, row.p, row.why)}; PL1 {format_fixed(row.pl1, 2)}, WD {format_fixed(row.wd, 3)}.",
         )
         for row in list(dict.fromkeys([*order[:DEVICES_SHOWN], *order[-DEVICES_SHOWN:]]))
     ]
@@ -426,7 +427,7 @@ def _draw_clicks(stem: ClickedStem, label: str) -> Picture:
 
 def _example(rows: Mapping[str, Sequence[StemScores]], place: int) -> Example:
     row = next(iter(rows.values()))[place]
-    shares = ", ".join(f"{name} {100 * found[place].ks:.0f} %" for name, found in rows.items())
+    shares = ", ".join(f"{name} {format_percent(found[place].ks)}" for name, found in rows.items())
     return Example(f"{row.dataset}/{row.full_stem}", f"Draws that pass for people's clicks: {shares}.")
 
 
@@ -437,4 +438,4 @@ def _click_marks(points: Sequence[Any], positive: bool) -> list[tuple[float, flo
 def _verdict(passes: bool, p: float, why: str) -> str:
     if why:
         return "no test"
-    return f"{'alike' if passes else 'different'} (p {p:.2f})"
+    return f"{'alike' if passes else 'different'} (p {format_fixed(p, 2)})"

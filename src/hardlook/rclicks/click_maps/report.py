@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.sections import Example, Gallery, Picture, Section, Table
 from hardlook.metrics.regions import crop_around, find_innermost_pixel
@@ -171,7 +172,7 @@ def build_sections(
     pixels = int(np.count_nonzero(region.error))
     text = (
         f"Clicks go on {CLICKED_REGIONS[region.click_type]}: {pixels:,} pixels, "
-        f"{100 * pixels / region.error.size:.1f} % of the image. "
+        f"{format_percent(pixels / region.error.size, 1)} of the image. "
         "The centre is the innermost pixel, where the usual benchmark clicks."
     )
     if fallen := [one.name for one in models if one.distribution.fell_back]:
@@ -197,7 +198,9 @@ def _describe_groups(one: ShownModel) -> str:
     first, last = one.parts[0], one.parts[-1]
     if first.pixels == last.pixels == np.count_nonzero(one.distribution.chances):
         return "All pixels that may be clicked are alike, so every group has all of them; painted is the middle group."
-    return f"{first.name} may click {100 * first.share:.0f} % of the region, {last.name} {100 * last.share:.0f} %."
+    return (
+        f"{first.name} may click {format_percent(first.share)} of the region, {last.name} {format_percent(last.share)}."
+    )
 
 
 def draw_examples(region: ClickRegion, models: Sequence[ShownModel]) -> Pictures:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from hardlook.errors import HardlookError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.scorecard import note_to_json
 from hardlook.harness.sections import CurveChart, Example, Gallery, Line, Picture, Section, Table
@@ -74,8 +75,9 @@ def describe_training(result: TrainingResult, split: TrainingSplit) -> list[str]
     words = [
         f"Trained on the clicks of {who} on {format_count(len(split.training), 'stem')}, validated on "
         f"{len(split.validation)} of other images. Epoch {best.epoch} of {len(result.history)} is the best by SIM: "
-        f"{best.validation['sim']:.3f}, after {first.validation['sim']:.3f} in the first epoch; its KL is "
-        f"{best.validation['kl']:.3f} nats and its NSS {best.validation['nss']:.2f}."
+        f"{format_fixed(best.validation['sim'], 3)}, after {format_fixed(first.validation['sim'], 3)} in the first "
+        "epoch; its KL is "
+        f"{format_fixed(best.validation['kl'], 3)} nats and its NSS {format_fixed(best.validation['nss'], 2)}."
     ]
     words += describe_missing_masks(split.left_out)
     return [*words, describe_unread(split.unread, "used")] if split.unread else words

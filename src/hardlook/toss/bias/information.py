@@ -14,6 +14,7 @@ import numpy as np
 import polars as pl
 
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.sections import Dot, DotChart, Section, Table
 from hardlook.harness.stats import Estimate
 from hardlook.harness.stats.association import mutual_information, mutual_information_interval
@@ -141,8 +142,8 @@ def describe_information(study: InformationStudy, who: str) -> str:
     first = study.attributes[0]
     silent = [one.attribute for one in study.attributes if not one.above_chance]
     text = (
-        f"{who[0].upper()}{who[1:]} finds {100 * study.success:.0f} % of {study.rows} classes in images with an IoU "
-        f"above .5. {first.attribute.capitalize()} has the most information about which: "
+        f"{who[0].upper()}{who[1:]} finds {format_percent(study.success)} of {study.rows} classes in images with an "
+        f"IoU above .5. {first.attribute.capitalize()} has the most information about which: "
         f"{format_estimate(first.information, 3)} nats."
     )
     if len(silent) == len(study.attributes):

@@ -33,7 +33,14 @@ from hardlook.harness.tally import DIFFERENCE, SHARE, SumTally
 from hardlook.metrics.mask_attributes import mask_iou
 from hardlook.models.roles import Image, Mask
 from hardlook.randomness import generator
-from hardlook.toss.evaluation import COUNTS, SALIENT_COUNTS, count_salient_pixels, make_record, predict_masks
+from hardlook.toss.evaluation import (
+    COUNTS,
+    SALIENT_COUNTS,
+    count_salient_pixels,
+    make_record,
+    note_empty_supports,
+    predict_masks,
+)
 from hardlook.toss.galleries import add_pair_iou, describe_pair, draw_pair
 from hardlook.toss.options import AuxiliaryModel, shared_readings
 from hardlook.toss.pair_lists import EXAMPLES, StudyOptions, list_pair_sources, list_study_folds, open_study_lists
@@ -233,9 +240,10 @@ def tally_records(records: pl.DataFrame, options: BiasSaliencyOptions) -> list[S
             ("non-salient-gain", "non-salient-sssi", "non-salient"),
             ("salience-gap", "salient", "non-salient"),
         ):
-            scores.append(
-                NamedScore(name, {}, means[first] - means[second], chosen[first] | chosen[second], DIFFERENCE)
-            )
+            # A gain is of the same pairs as they are and blurred, a gap of different pairs.
+            counted = None if name == "salience-gap" else chosen[second]
+            both = chosen[first] | chosen[second]
+            scores.append(NamedScore(name, {}, means[first] - means[second], both, DIFFERENCE, counted))
         for name in ("base", "sssi"):
             scores += score_folds(name, sums, totals, chosen[name], {})
             scores += score_classes(name, sums, totals, chosen[name], {})
@@ -272,7 +280,7 @@ def _list_left_out(marked: pl.DataFrame) -> tuple[LeftOut, ...]:
     if undefined:
         why = "neither target nor saliency mask has a pixel; they count as not salient"
         notes.append(LeftOut("targets without a salience", len(undefined), why, tuple(undefined[:EXAMPLES])))
-    return tuple(notes)
+    return (*notes, *note_empty_supports(marked))
 
 
 def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Section]:

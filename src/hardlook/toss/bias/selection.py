@@ -16,6 +16,7 @@ import numpy as np
 
 from hardlook.data.class_masks import ClassMaskSource
 from hardlook.errors import DataError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.sections import DistributionChart, Dot, DotChart, Example, Gallery, Picture, Section, Table
@@ -188,7 +189,7 @@ def build_remedies_section(remedy: str) -> Section:
         for key, name in REMEDY_NAMES.items()
     ]
     gains = ", ".join(
-        f"{method} {100 * values['none'].mean:.2f} to {100 * values[remedy].mean:.2f}"
+        f"{method} {format_fixed(100 * values['none'].mean, 2)} to {format_fixed(100 * values[remedy].mean, 2)}"
         for method, values in published.items()
     )
     caption = (
@@ -339,7 +340,10 @@ def _build_gallery(title: str, rows: list[Coverage]) -> Gallery:
         title,
         "Left what the saliency model finds, right the training classes.",
         [
-            Example(row.image, f"K = {row.share:.2f}: {row.covered} of {row.salient} salient pixels are labelled.")
+            Example(
+                row.image,
+                f"K = {format_fixed(row.share, 2)}: {row.covered} of {row.salient} salient pixels are labelled.",
+            )
             for row in rows
         ],
     )

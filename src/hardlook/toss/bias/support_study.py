@@ -16,13 +16,14 @@ from hardlook.caching import ArrayCache
 from hardlook.data.toss_pairs import Pair
 from hardlook.harness.benchmark import Benchmark, BenchmarkCard, Dial, ScoreMeaning, Unit, UnitList
 from hardlook.harness.records import Column, Record, RecordSchema
+from hardlook.harness.rounding import format_percent
 from hardlook.harness.scorecard import LeftOut, Scorecard
 from hardlook.harness.sections import Dot, DotChart, Section, score_dot
 from hardlook.harness.tally import DIFFERENCE, SumTally
 from hardlook.harness.verdicts import judge
 from hardlook.metrics.one_shot import class_iou
 from hardlook.randomness import generator
-from hardlook.toss.evaluation import COUNTS, make_record, predict_masks
+from hardlook.toss.evaluation import COUNTS, make_record, note_empty_supports, predict_masks
 from hardlook.toss.galleries import add_pair_iou, build_gallery, describe_pair, draw_unit
 from hardlook.toss.options import shared_readings
 from hardlook.toss.pair_lists import (
@@ -136,7 +137,8 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> Sequence[Record]:
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: StudyOptions) -> Scorecard:
     """Every score with its interval over query images."""
-    return Scorecard(card.name, card.version, "", tuple(score_tallies(tally_records(records, options), options)))
+    scores = tuple(score_tallies(tally_records(records, options), options))
+    return Scorecard(card.name, card.version, "", scores, left_out=note_empty_supports(records))
 
 
 def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally]:
@@ -150,9 +152,10 @@ def tally_records(records: pl.DataFrame, options: StudyOptions) -> list[SumTally
         right = means.get(CORRECT.name)
         for name, values in means.items():
             if right is not None and name != CORRECT.name:
-                both, at = chosen[CORRECT.name] | chosen[name], {"support": name}
-                scores.append(NamedScore("drop", at, right - values, both, DIFFERENCE))
-                scores.append(NamedScore("left", at, class_iou(values, right), both, (0.0, math.inf)))
+                counted, at = chosen[CORRECT.name], {"support": name}
+                both = counted | chosen[name]
+                scores.append(NamedScore("drop", at, right - values, both, DIFFERENCE, counted))
+                scores.append(NamedScore("left", at, class_iou(values, right), both, (0.0, math.inf), counted))
         for name, cells in chosen.items():
             at = {"support": name}
             scores.append(NamedScore("pair-iou", at, pair_iou(totals, cells), cells))
@@ -204,8 +207,12 @@ def _describe_support_use(scorecard: Scorecard) -> str:
     parts = []
     for one in SPURIOUS:
         if score := left.get(one.name):
-            span = f" ({score.interval.low:.0%} to {score.interval.high:.0%})" if score.interval else ""
-            parts.append(f"{score.value:.0%}{span} with {one.description}")
+            span = (
+                f" ({format_percent(score.interval.low, gap='')} to {format_percent(score.interval.high, gap='')})"
+                if score.interval
+                else ""
+            )
+            parts.append(f"{format_percent(score.value, gap='')}{span} with {one.description}")
     found, kept = ([judge(score, limit) for score in left.values()] for limit in (FOLLOWED_BELOW, IGNORED_ABOVE))
     if all(one.side == "above" for one in kept):
         meaning = "The model all but ignores its support: it segments what it would segment anyway."

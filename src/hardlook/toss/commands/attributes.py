@@ -9,6 +9,7 @@ import typer
 
 from hardlook.cli import arguments
 from hardlook.cli.printing import print_json
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.runs.folder import write_atomically
 from hardlook.harness.runs.progress import open_progress
 from hardlook.toss.commands.inputs import build_model, exit_after_failures, parse_paths
@@ -74,7 +75,7 @@ def attributes(
 def _print(document: dict[str, Any], out: Path) -> None:
     typer.echo(f"{document['masks']} masks, {document['found_before']} of them measured before")
     for name, one in document["attributes"].items():
-        mean = "not measured" if one["mean"] is None else f"mean {one['mean']:.4f}"
+        mean = "not measured" if one["mean"] is None else f"mean {format_fixed(one['mean'], 4)}"
         typer.echo(f"  {name:15} {mean}")
     if shared := document["published"]:
         typer.echo(f"\n{shared['rows']} of them are in the published table")
@@ -87,4 +88,4 @@ def _print(document: dict[str, Any], out: Path) -> None:
 
 
 def _format(value: float | None) -> str:
-    return "undefined" if value is None else f"{value:.3f}"
+    return "undefined" if value is None else format_fixed(value, 3)

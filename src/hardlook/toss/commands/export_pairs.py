@@ -32,7 +32,7 @@ _UNUSED_IN_TOSS = {"saliency", "saliency_args", "encoder", "encoder_args"}
 
 
 def export_pairs(context: typer.Context) -> None:
-    """Write the images and masks of every pair, so that a model outside of Python can answer."""
+    """Write the images and masks of every one-shot pair, for models that do not run in Python."""
     words = list(context.args)
     name = words.pop(0) if words and not words[0].startswith("-") else BENCHMARKS[0]
     if name not in BENCHMARKS:
@@ -68,10 +68,10 @@ def build_command(benchmark: Benchmark) -> Any:
     typed.__signature__ = inspect.Signature([*shared, *own])
     typed.__annotations__ = {parameter.name: parameter.annotation for parameter in (*shared, *own)}
     command.__doc__ = (
-        "Write the images and masks of every pair, so that a model outside of Python can answer.\n\n"
+        "Write the images and masks of every one-shot pair, for models that do not run in Python.\n\n"
         "pairs.csv names the files of every unit. Write each answer as a PNG mask, 0 and 255, with the name in the "
         "column `answer`, and score the folder with `hardlook run ... --pred`.\n\n"
-        "Examples\n--------\n"
+        "Examples:\n\n"
         "  hardlook export pairs --data pairs=TOSS --data voc=VOC2012 --folds 0-3 --out pairs\n\n"
         "  hardlook export pairs bias-support --data voc=VOC2012 --out pairs"
     )

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.errors import HardlookError
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import (
     Block,
     DistributionChart,
@@ -157,7 +158,7 @@ def build_extremes_section(rows: Sequence[AttributeRow]) -> Section:
                 # One per class: many masks share the lowest value, and one class must not fill the gallery.
                 first: dict[str, Example] = {}
                 for value, token, class_name in ordered:
-                    caption = f"{class_name}: {ATTRIBUTES[column]} {value:.2f}"
+                    caption = f"{class_name}: {ATTRIBUTES[column]} {format_fixed(value, 2)}"
                     first.setdefault(class_name, Example(token, caption))
                 examples = list(first.values())[:_MAX_EXAMPLES]
                 title = f"{word} {ATTRIBUTES[column]}"

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hardlook.data.toss_pairs import LEVELS
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.sections import Block, DistributionChart, HeatMap, Section, Table
 from hardlook.toss.tiers.attribute_report import (
     build_distributions,
@@ -135,7 +136,8 @@ def _build_level_section(report: BuiltReport) -> Section:
     blocks: list[Block] = [HeatMap("Pairs per level", caption, list(levels), LEVELS, counts, "class", "level", 0)]
     if report.cosines:
         groups = [("all classes", [v for own in report.cosines.values() for v in own]), *report.cosines.items()]
-        caption = f"Cosine of the two images of same-class pairs. Above the mean, {mean:.3f}, a pair is similar (L2)."
+        caption = "Cosine of the two images of same-class pairs. "
+        caption += f"Above the mean, {format_fixed(mean, 3)}, a pair is similar (L2)."
         blocks.append(DistributionChart("Similarity of same-class pairs", caption, groups, "cosine"))
     return Section("Tier 2: the levels", "From the query itself as support down to no support at all.", blocks)
 

@@ -9,7 +9,7 @@ import { emptied, keep, refusals, takeUp } from "./queue.js";
 import { choose, hideBar, setPausable, showBar, waiting } from "./screens.js";
 import { performTask, Stopped } from "./tasks.js";
 import { train } from "./training.js";
-import { say, setWords } from "./words.js";
+import { say, setTouch, setWords } from "./words.js";
 
 // A set whose tasks are refused so often in a row has something wrong that asking again does not mend.
 const PATIENCE = 3;
@@ -19,10 +19,11 @@ async function run() {
   setWords(study.texts);
   document.documentElement.lang = say("language.code");
   study.progress.answered += takeUp(study.study);
-  if (study.done) return finish();
+  if (study.done || study.full) return finish();
   offerLanguages(study);
   if (study.kind === "clicks") await settleDevice(study);
-  study.touch = study.device === "mobile";
+  study.touch = study.device === "mobile" || (study.device === "any" && matchMedia("(pointer: coarse)").matches);
+  setTouch(study.touch);
   const fresh = await prepare(study);
   await workThroughSets(study, fresh);
   return finish();

@@ -9,7 +9,7 @@ const ERRORS = ["fn", "fp"];
 
 export function instruct(study) {
   const { kind } = study;
-  const lines = [say(`welcome.${kind}`)];
+  const lines = [say(kind === "clicks" ? "instructions.clicks.lead" : `welcome.${kind}`)];
   const between = [];
   if (kind === "clicks") {
     between.push(element("ol", { className: "how" }, ...STEPS.map((step) => element("li", {}, say(`instructions.clicks.${step}`)))));
@@ -20,7 +20,7 @@ export function instruct(study) {
     if (paragraph.trim()) between.push(element("p", { className: "own" }, paragraph.trim()));
   }
   between.push(element("p", {}, say("instructions.pause")));
-  between.push(element("p", { className: "keys" }, say(`instructions.${kind}.keys`)));
+  if (!study.touch) between.push(element("p", { className: "keys" }, say(`instructions.${kind}.keys`)));
   const practice = study.training.length && !study.trained;
   if (practice) between.push(element("p", {}, say(`training.text.${study.kind}`)));
   const begin = say(practice ? "training.start" : "instructions.begin");

@@ -7,15 +7,15 @@ import { say } from "./words.js";
 const PHASES = ["image", "target", "again", "click"];
 const SIGNS = { fn: "+", fp: "\u2212" };
 
-// Builds the stage of a task with its decoded pictures and puts it on the screen; `touch` chooses tap over click.
-export function setStage(task, pictures, touch) {
+// Builds the stage of a task with its decoded pictures and puts it on the screen.
+export function setStage(task, pictures) {
   const target = pictures.target ?? element("p", {}, task.description);
   pictures.image.className = "picture";
   target.className = pictures.target ? "target" : "target description";
   const stage = element("div", { className: "stage" }, pictures.image, target);
   const words = element("p", { className: "phase", role: "status" });
   const hint = element("p", { className: "hint", role: "status" });
-  const steps = PHASES.map((phase) => step(phase, touch));
+  const steps = PHASES.map((phase) => element("li", {}, say(`phase.short.${phase}`)));
   const foot = element("div", { className: "foot" }, element("ol", { className: "steps" }, ...steps), words, hint);
   foot.firstChild.setAttribute("aria-hidden", "true");
   if (task.click_type in SIGNS) foot.prepend(kindOf(task.click_type));
@@ -30,7 +30,7 @@ export function setStage(task, pictures, touch) {
     // Sets what is seen and said in a phase.
     enter(phase) {
       trial.dataset.phase = phase;
-      words.textContent = phaseWords(phase, task.click_type, touch);
+      words.textContent = phaseWords(phase, task.click_type);
       steps.forEach((one, number) => one.classList.toggle("now", PHASES[number] === phase));
     },
     // Nothing is seen any more: the attempt is over, and the next one begins in a moment.
@@ -52,21 +52,13 @@ function place(stage, { width, height }) {
   }
 }
 
-function step(phase, touch) {
-  const key = `phase.short.${phase}`;
-  return element("li", {}, say(phase === "click" && touch ? `${key}.touch` : key));
-}
-
 function kindOf(type) {
   const sign = element("b", {}, SIGNS[type]);
   sign.setAttribute("aria-hidden", "true");
   return element("p", { className: "kind" }, sign, say(`kind.${type}`));
 }
 
-function phaseWords(phase, type, touch) {
-  const error = type in SIGNS ? `.${type}` : "";
-  if (phase === "target") return say(`phase.target${error}`);
-  if (phase === "click") return say(`phase.click${error}${touch ? ".touch" : ""}`);
-  if (phase === "again") return say(`phase.again${touch ? ".touch" : ""}`);
-  return say(`phase.${phase}`);
+function phaseWords(phase, type) {
+  const error = type in SIGNS && ["target", "click"].includes(phase) ? `.${type}` : "";
+  return say(`phase.${phase}${error}`);
 }

@@ -1,4 +1,4 @@
-// The training round: tasks as they will come, and a word on how it went. Nothing of it is stored.
+// The training round: tasks as they will come, and a word on how it went; only tries are counted.
 
 import { post } from "./api.js";
 import { persist } from "./persistence.js";

@@ -18,8 +18,8 @@ export async function loadClickPictures(task) {
 
 // One attempt at a task; what it resolves to is the answer, what disturbs it is thrown. `timings` are in seconds.
 // `counts.early` goes up with every click before its time, whether or not the attempt is finished.
-export async function attemptClick(task, pictures, { timings, touch }, signal, counts) {
-  const view = setStage(task, pictures, touch);
+export async function attemptClick(task, pictures, { timings }, signal, counts) {
+  const view = setStage(task, pictures);
   const listening = new AbortController();
   let opened = Infinity;
   view.hint(counts.note);

@@ -27,10 +27,10 @@ from hardlook import fingerprints
 from hardlook.errors import ChangedRun, HardlookError, OptionError, RunError, RunWarning
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.checked_json import format_checked_json
+from hardlook.harness.joined_runs.merged_settings import check_same_settings, merge_models, merge_options, merge_parts
 from hardlook.harness.options import fields_that_change, parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RUN_SCHEMA, RunFolder, make_folder, suggest_repair, write_atomically
-from hardlook.harness.runs.merged_settings import check_same_settings, merge_models, merge_options, merge_parts
 from hardlook.harness.runs.plan import list_units
 from hardlook.harness.runs.record_store import (
     FAILURE_COLUMNS,

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.errors import OptionError
-from hardlook.harness.registry import find_benchmark
-from hardlook.harness.runs.merged_settings import (
+from hardlook.harness.joined_runs.merged_settings import (
     FOLD,
     check_same_settings,
     find_fold_template,
@@ -18,6 +17,7 @@ from hardlook.harness.runs.merged_settings import (
     merge_options,
     merge_parts,
 )
+from hardlook.harness.registry import find_benchmark
 
 TEXTS = st.text(st.characters(exclude_characters="0123456789{}"), max_size=6)
 

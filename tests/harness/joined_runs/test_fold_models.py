@@ -14,9 +14,9 @@ from small_runs import all_records
 from split_runs import scores_without_checksum
 
 from hardlook.errors import ChangedRun, OptionError
-from hardlook.harness.runs.fold_models import fill_fold, has_fold, launch_folds
+from hardlook.harness.joined_runs.fold_models import fill_fold, has_fold, launch_folds
+from hardlook.harness.joined_runs.joining import join_runs
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.joining import join_runs
 from hardlook.harness.runs.launch import RunSettings, launch
 from hardlook.harness.runs.rerun_command import build_rerun_command
 from hardlook.harness.runs.scoring import score_run

@@ -12,9 +12,9 @@ from small_runs import all_records, small_run
 from split_runs import edit_manifest, scores_without_checksum, split_run
 
 from hardlook.errors import ChangedRun, OptionError, RunError, RunWarning
+from hardlook.harness.joined_runs.joining import join_runs, merge_notes
 from hardlook.harness.registry import BUILT_IN, STUDIES, find_benchmark
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.joining import join_runs, merge_notes
 from hardlook.harness.runs.launch import launch
 from hardlook.harness.runs.record_store import list_parts, write_part
 from hardlook.harness.runs.scoring import score_run

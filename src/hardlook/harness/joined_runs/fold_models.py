@@ -16,12 +16,12 @@ from typing import Any
 
 from hardlook.errors import OptionError
 from hardlook.harness.benchmark import Benchmark
+from hardlook.harness.joined_runs.joining import check_target, join_runs
+from hardlook.harness.joined_runs.merged_settings import FOLD
 from hardlook.harness.options import parse_options
 from hardlook.harness.registry import find_benchmark
 from hardlook.harness.runs.folder import RunFolder
-from hardlook.harness.runs.joining import check_target, join_runs
 from hardlook.harness.runs.launch import RunProgress, RunResult, RunSettings, launch
-from hardlook.harness.runs.merged_settings import FOLD
 
 
 def launch_folds(

@@ -1,0 +1,117 @@
+"""Networks on a GPU without waiting: transposed convolutions as matrix products, and calls replayed as CUDA graphs.
+
+Both give the results of the plain network up to the last bits of float32.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+
+def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
+    """A transposed convolution whose kernel is its stride, as one matrix product; cuDNN takes many times as long.
+
+    >>> import torch
+    >>> plain = torch.nn.ConvTranspose2d(3, 2, 2, 2)
+    >>> image = torch.rand(1, 3, 4, 5)
+    >>> bool(torch.allclose(build_upscaling(plain)(image), plain(image), atol=1e-6))
+    True
+    """
+    from torch import nn
+    from torch.nn.functional import linear
+
+    channels, filters, rows, columns = convolution.weight.shape
+
+    class Upscaling(nn.Module):
+        """Every pixel becomes a block of the kernel's size."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            product = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
+            self.register_buffer("product", product.contiguous())
+            bias = convolution.bias
+            self.register_buffer("bias", None if bias is None else bias.detach().repeat(rows * columns))
+
+        def forward(self, image: Tensor) -> Tensor:
+            """Map (N, channels, H, W) to (N, filters, H * rows, W * columns)."""
+            count, _, height, width = image.shape
+            blocks: Any = linear(image.permute(0, 2, 3, 1), self.product, self.bias)
+            blocks = blocks.view(count, height, width, rows, columns, filters).permute(0, 5, 1, 3, 2, 4)
+            return blocks.reshape(count, filters, height * rows, width * columns)
+
+    return Upscaling()
+
+
+def replace_transposed_convolutions(network: nn.Module) -> int:
+    """Put `build_upscaling` in place of every transposed convolution that allows it; return how many there were."""
+    from torch import nn
+
+    replaced = 0
+    for module in list(network.modules()):
+        for name, child in list(module.named_children()):
+            if isinstance(child, nn.ConvTranspose2d) and _is_block_upscaling(child):
+                setattr(module, name, build_upscaling(child))
+                replaced += 1
+    return replaced
+
+
+def _is_block_upscaling(layer: nn.ConvTranspose2d) -> bool:
+    zero, one = (0, 0), (1, 1)
+    whole = layer.groups == 1 and tuple(layer.dilation) == one
+    return (
+        whole
+        and tuple(layer.kernel_size) == tuple(layer.stride)
+        and tuple(layer.padding) == zero
+        and tuple(layer.output_padding) == zero
+    )
+
+
+class CudaGraphs:
+    """A function of CUDA tensors, replayed as one CUDA graph per combination of shapes.
+
+    A network of many small steps spends more time on launching them than on computing. The first `warm_ups` calls with
+    the same `key` and shapes run as usual, the next one is recorded, and all later ones are replayed: the same kernels
+    on the same shapes, so the same bits. At most `most` graphs are kept; they share their memory.
+    """
+
+    def __init__(self, function: Callable[..., tuple[Tensor, ...]], *, warm_ups: int = 2, most: int = 64) -> None:
+        self._function, self._warm_ups, self._most = function, warm_ups, most
+        self._uses: dict[Hashable, int] = {}
+        self._graphs: OrderedDict[Hashable, tuple[Any, list[Tensor | None], tuple[Tensor, ...]]] = OrderedDict()
+        self._pool: Any = None
+
+    def __call__(self, key: Hashable, *inputs: Tensor | None) -> tuple[Tensor, ...]:
+        """The function of `key` and the inputs; an input may be None."""
+        shapes = tuple(None if one is None else (tuple(one.shape), one.dtype) for one in inputs)
+        place = (key, shapes)
+        if place not in self._graphs:
+            self._uses[place] = self._uses.get(place, 0) + 1
+            if self._uses[place] <= self._warm_ups:
+                return self._function(key, *inputs)
+            self._record(place, key, inputs)
+        self._graphs.move_to_end(place)
+        graph, static, results = self._graphs[place]
+        for target, one in zip(static, inputs, strict=True):
+            if target is not None and one is not None:
+                target.copy_(one)
+        graph.replay()
+        return tuple(result.clone() for result in results)
+
+    def _record(self, place: Hashable, key: Hashable, inputs: tuple[Tensor | None, ...]) -> None:
+        import torch
+
+        if self._pool is None:
+            self._pool = torch.cuda.graph_pool_handle()
+        static = [None if one is None else one.clone() for one in inputs]
+        graph: Any = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, pool=self._pool):
+            results = self._function(key, *static)
+        self._graphs[place] = graph, static, results
+        while len(self._graphs) > self._most:
+            self._graphs.popitem(last=False)
