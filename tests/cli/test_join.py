@@ -26,7 +26,7 @@ def test_joined_runs_are_scored_reported_and_printed(hardlook, whole, tmp_path):
     parts = split_run(whole, tmp_path)
     answer = hardlook("join", *parts, "--out", tmp_path / "joined")
     assert answer.code == 0 and "4 scored" in answer.out and str(tmp_path / "joined" / "report.html") in answer.out
-    assert (tmp_path / "joined" / "report.html").is_file()
+    assert f"Joined from 2 runs: {parts[0]}, {parts[1]}." in (tmp_path / "joined" / "report.html").read_text()
     assert scores_without_checksum(tmp_path / "joined") == scores_without_checksum(whole)
     again = hardlook("join", *parts, "--out", tmp_path / "joined", "--json")
     assert json.loads(again.out)["units"]["scored"] == 4

@@ -123,8 +123,9 @@ QUICK = {
 SLOW = {
     "attributes", "bias information", "bias negatives", "bias select", "build study-encoders", "build study-saliency",
     "build study-weights", "build toss", "clicks difficulty", "clicks evaluate", "clicks show", "clicks train",
-    "compare", "join", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
+    "compare", "data contexts-from-voc", "data inspect", "data plant-contexts", "data spuriousness", "leaderboard",
     "collect init review", "collect serve", "serve", "similarity analyse", "similarity make", "weights install",
+    "join",
 }  # fmt: skip
 
 

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from hardlook.metrics.arrays import checked_similarity
+from hardlook.metrics import arrays
+from hardlook.metrics.arrays import as_numpy, check_similarity, checked_similarity, pixel_counts, unique_labels
 
 
 def test_rounding_is_put_on_the_edge_of_the_range():
@@ -31,3 +32,47 @@ def test_the_matrix_given_stays_as_it_was():
 def test_what_is_wrong_is_named(matrix, words):
     with pytest.raises(ValueError, match=words):
         checked_similarity(matrix, 2)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 100])
+@pytest.mark.parametrize("size", [1, 5, 7])
+def test_blocks_of_rows_find_every_wrong_cell(monkeypatch, rows, size):
+    monkeypatch.setattr(arrays, "BLOCK_CELLS", rows * size)
+    check_similarity(np.eye(size), size, symmetric=True)
+    for row, column in np.ndindex(size, size):
+        matrix = np.eye(size)
+        matrix[row, column] = -1
+        with pytest.raises(ValueError, match=rf"similarity\[{row}, {column}\]: expected a number from 0 to 1, got -1"):
+            check_similarity(matrix, size)
+
+
+def test_a_matrix_that_is_not_symmetric_is_named_unless_it_is_meant():
+    matrix = np.eye(3)
+    matrix[1, 2], matrix[2, 1] = 0.5, 0.25
+    words = r"similarity\[1, 2\] is 0.5 and similarity\[2, 1\] is 0.25: expected a symmetric .* asymmetric=True"
+    with pytest.raises(ValueError, match=words):
+        checked_similarity(matrix, 3, symmetric=True)
+    assert checked_similarity(matrix, 3)[2, 1] == 0.25
+    matrix[2, 1] = 0.5 + 1e-8
+    checked_similarity(matrix, 3, symmetric=True)
+
+
+def test_bfloat16_keeps_its_values():
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([0.1, 0.5, 300.0], dtype=torch.bfloat16, requires_grad=True)
+    assert as_numpy(tensor).tolist() == tensor.tolist()
+    assert checked_similarity(torch.eye(2, dtype=torch.bfloat16), 2).tolist() == [[1, 0], [0, 1]]
+
+
+def test_names_that_come_twice_are_an_error():
+    assert unique_labels(["a", "b"]) == ("a", "b")
+    with pytest.raises(ValueError, match="got 'b' at 1 and 3"):
+        unique_labels(["a", "b", "c", "b", "a"])
+
+
+def test_counts_are_whole_and_not_negative():
+    assert pixel_counts(np.array([0, 255], np.uint8), "pixels").tolist() == [0, 255]
+    with pytest.raises(ValueError, match=r"pixels\[1\]: expected a count, got -1"):
+        pixel_counts([4, -1, -2], "pixels")
+    with pytest.raises(ValueError, match="pixels: expected integers, got float64"):
+        pixel_counts([1.5], "pixels")

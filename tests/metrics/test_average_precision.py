@@ -227,3 +227,15 @@ def test_figures_of_each_class_average_to_the_summary():
     for kind, summary in result.summary().items():
         for figure in ("AP", "AP50", "AR"):
             assert np.nanmean(getattr(result, kind).per_class(figure)) == pytest.approx(summary[figure], abs=1e-12)
+
+
+def test_lvis_rules_hold_within_a_set_of_classes():
+    truth, results = lvis_scene(13, images=8, classes=5, most=9)
+    metric = accumulated(truth, results, np.eye(5), "bbox", max_detections=300, class_sets={"some": [0, 2, 4]})
+    # Vanilla matches within classes, so that leaving others out changes nothing.
+    alone, among_others = (metric.compute(name).vanilla.precision[..., [0, 2, 4]] for name in ("some", ""))
+    np.testing.assert_array_equal(alone, among_others)
+    for image in truth["images"]:
+        del image["neg_category_ids"], image["not_exhaustive_category_ids"]
+    coco = accumulated(truth, results, np.eye(5), "bbox").compute().vanilla.precision[..., [0, 2, 4]]
+    assert not np.allclose(alone, coco, equal_nan=True)

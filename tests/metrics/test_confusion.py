@@ -1,11 +1,14 @@
+import pickle
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix
 
-from hardlook.metrics.confusion import confusion_costs, confusion_counts, count_pairs_numpy
-from hardlook.metrics.kernels import confusion as kernel
+from hardlook.metrics import confusion as module
+from hardlook.metrics.confusion import PairCounts, choose_ignored, confusion_costs, confusion_counts, count_pairs_numpy
 from hardlook.metrics.kernels.confusion import count_pairs
 from hardlook.metrics.mean_iou import class_counts
 from hardlook.metrics.open_miou import soft_counts
@@ -44,25 +47,12 @@ def test_kernel_equals_plain_numpy(types, classes, ignore):
         np.repeat(draw, rng.integers(1, 6, draw.size))[:9001].astype(dtype)
         for draw, dtype in zip(draws, types, strict=True)
     )
-    fast, plain = (count(truth, prediction, classes, ignore) for count in (count_pairs, count_pairs_numpy))
-    assert fast.dtype == plain.dtype == np.int64
+    fast, plain = np.zeros((2, classes + 2, classes + 1), np.int64)
+    for _ in range(2):  # both add to what is there
+        count_pairs(truth, prediction, classes, ignore, fast)
+        count_pairs_numpy(truth, prediction, classes, ignore, plain)
     assert (fast == plain).all()
-    assert fast.sum() == truth.size
-
-
-def test_no_counter_is_ever_full():
-    assert kernel.MAX_PIXELS_PER_TABLE <= np.iinfo(np.uint32).max
-
-
-@pytest.mark.parametrize("pixels", [299, 300, 301, 601])
-def test_parts_of_a_large_image_add_up(monkeypatch, pixels):
-    truth, prediction = np.random.default_rng(pixels).integers(-1, 4, (2, pixels))
-    whole = count_pairs(truth, prediction, 3, 0)
-    monkeypatch.setattr(kernel, "MAX_PIXELS_PER_TABLE", 300)
-    in_parts = count_pairs(truth, prediction, 3, 0)
-    assert in_parts.dtype == np.int64
-    assert (in_parts == whole).all()
-    assert in_parts.sum() == pixels
+    assert fast.sum() == 2 * truth.size
 
 
 def test_the_plain_version_equals_a_loop():
@@ -71,7 +61,9 @@ def test_the_plain_version_equals_a_loop():
     for true, called in zip(truth, prediction, strict=True):
         row = 3 if true == 9 else true if 0 <= true < 3 else 4
         expected[row, called if 0 <= called < 3 else 3] += 1
-    assert (count_pairs_numpy(np.array(truth), np.array(prediction), 3, 9) == expected).all()
+    table = np.zeros((5, 4), int)
+    count_pairs_numpy(np.array(truth), np.array(prediction), 3, 9, table)
+    assert (table == expected).all()
 
 
 def test_parts_of_an_image_and_read_only_arrays_are_counted_alike():
@@ -110,6 +102,86 @@ def test_shapes_must_agree():
 def test_probabilities_are_not_labels():
     with pytest.raises(ValueError, match="prediction: expected integers, got float64"):
         confusion_counts(np.zeros(2, int), np.array([0.2, 0.8]), classes=2)
+
+
+@pytest.mark.parametrize("classes", [255, 256, 300, 2048, 2049, 22_000])
+def test_by_default_no_class_is_ignored(classes):
+    # 255 is the number of a class from 256 classes on.
+    last = min(255, classes - 1)
+    counts = PairCounts(classes)
+    counts.add([0, last, last], [0, last, 0])
+    assert counts.pairs()[2].sum() == 3
+    if classes == 255:
+        counts.add([255], [0])
+        assert counts.pairs()[2].sum() == 3
+    else:
+        with pytest.raises(ValueError, match=f"ignore: 255 is one of the {classes} classes"):
+            PairCounts(classes, 255)
+
+
+def test_ignoring_a_class_is_an_error_with_a_way_out():
+    with pytest.raises(ValueError, match=r"ignore: 0 is one of the 3 classes, 0\.\.2; give a number that is no class"):
+        confusion_counts([0], [0], classes=3, ignore=0)
+    assert choose_ignored(-1, 3) == -1
+
+
+@pytest.mark.parametrize("numba", [True, False])
+@given(seed=st.integers(0, 2**32 - 1), classes=st.integers(1, 300), ignore=st.sampled_from(["auto", None, -1, 70_000]))
+def test_the_pairs_seen_are_the_cells_of_the_table(numba, seed, classes, ignore):
+    rng = np.random.default_rng(seed)
+    images = []
+    for _ in range(3):
+        pixels = int(rng.integers(0, 3000))
+        truth = np.repeat(rng.integers(0, classes, pixels), rng.integers(1, 5, pixels))[:pixels]
+        chosen = choose_ignored(ignore, classes)
+        if chosen is not None:
+            truth = np.where(rng.random(pixels) < 0.1, chosen, truth)
+        images.append((truth, rng.integers(-2, classes + 2, pixels)))
+    with pytest.MonkeyPatch.context() as patch:
+        dense = PairCounts(classes, ignore)
+        patch.setattr(module, "MAX_TABLE_CLASSES", 0)
+        if not numba:
+            patch.setattr(module, "load_kernels", lambda name: None)
+        sparse, other = PairCounts(classes, ignore), PairCounts(classes, ignore)
+        for index, maps in enumerate(images):
+            dense.add(*maps)
+            (other if index == 1 else sparse).add(*maps)
+        sparse.merge(pickle.loads(pickle.dumps(other)))
+        assert not sparse.is_table
+        assert (sparse.table() == dense.table()).all()
+        for one, same in zip(sparse.pairs(), dense.pairs(), strict=True):
+            assert one.tolist() == same.tolist()
+
+
+@pytest.mark.parametrize("limit", [0, 2048])
+@pytest.mark.parametrize("numba", [True, False])
+def test_a_wrong_image_leaves_the_counts_as_they_were(monkeypatch, limit, numba):
+    monkeypatch.setattr(module, "MAX_TABLE_CLASSES", limit)
+    if not numba:
+        monkeypatch.setattr(module, "load_kernels", lambda name: None)
+    counts = PairCounts(3)
+    counts.add([0, 1, 2], [0, 0, 9])
+    before = counts.table().tolist()
+    with pytest.raises(ValueError, match=r"truth holds label 7, outside 0\.\.2"):
+        counts.add([0, 7, 1], [0, 0, 1])
+    assert counts.table().tolist() == before
+    counts.add([255, 2], [0, 2])
+    assert counts.pairs()[2].tolist() == [1, 1, 1, 1]
+
+
+def test_memory_grows_with_the_pairs_and_not_with_the_classes():
+    counts = PairCounts(100_000)
+    tracemalloc.start()
+    counts.add(np.arange(10_000) * 10, np.arange(10_000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert len(counts.pairs()[0]) == 10_000
+    assert peak < 4e6
+
+
+def test_negative_counts_are_named():
+    with pytest.raises(ValueError, match=r"confusion\[1, 0\]: expected a count, got -3"):
+        confusion_costs([[1, 0], [-3, 1]], np.eye(2))
 
 
 SIMILARITY = np.array([[1, 0.9, 0.1], [0.9, 1, 0.2], [0.1, 0.2, 1]])

@@ -1,11 +1,16 @@
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from hardlook.metrics.confusion import confusion_counts
-from hardlook.metrics.mean_iou import class_counts, class_iou, mean_iou
+from hardlook.metrics.mean_iou import MeanIoU, class_counts, class_iou, mean_iou
 from hardlook.metrics.open_miou import OpenMeanIoU, harmonic_mean, open_miou, soft_counts, soft_counts_by_image
+
+# The package exports the function of the same name.
+open_miou_module = sys.modules["hardlook.metrics.open_miou"]
 
 # The worked checks of the open metrics' specification.
 SIMILARITY_A = np.array([[1, 0.5, 0.25], [0.5, 1, 0.2], [0.25, 0.2, 1]])
@@ -28,8 +33,9 @@ def draw(seed, classes, pixels=200):
     return truth, prediction, similarity, rng
 
 
-def scored(truth, prediction, similarity, **options):
-    return open_miou(confusion_counts(truth, prediction, classes=len(similarity)), similarity, **options)
+def scored(truth, prediction, similarity, ignore="auto", **options):
+    counts = confusion_counts(truth, prediction, classes=len(similarity), ignore=ignore)
+    return open_miou(counts, similarity, **options)
 
 
 def means(scores):
@@ -249,3 +255,107 @@ def test_no_records_are_no_pixels():
 def test_a_matrix_of_another_shape_is_named():
     with pytest.raises(ValueError, match=r"confusion: expected shape .* got \(2, 4\)"):
         soft_counts(np.zeros((2, 4), int), np.eye(2))
+
+
+@pytest.mark.parametrize("build", [lambda k: OpenMeanIoU(map(str, range(k)), np.eye(k)), MeanIoU])
+def test_class_255_counts_where_there_are_more_classes(build):
+    metric = build(300)
+    metric.update([255, 255, 0], [255, 0, 0])
+    assert metric.confusion[255, 255] == metric.confusion[255, 0] == 1
+    with pytest.raises(ValueError, match="255 is one of the 256 classes"):
+        OpenMeanIoU(map(str, range(256)), np.eye(256), ignore_index=255)
+    with pytest.raises(ValueError, match="0 is one of the 3 classes"):
+        MeanIoU(3, ignore=0)
+
+
+def test_predictions_that_are_no_label_are_counted():
+    metric = OpenMeanIoU(["a", "b"], np.eye(2))
+    metric.update([0, 0, 1, 1, 255], [0, 2, 1, -1, 9])
+    result = metric.compute()
+    assert (result.no_label, result.pixels) == (2, 4)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.sampled_from(["function", "float32", "memmap"]))
+def test_many_classes_score_as_few_do(seed, classes, given):
+    truth, prediction, similarity, rng = draw(seed, classes)
+    seen = rng.random(classes) < 0.5
+    labels = [str(k) for k in range(classes)]
+    small = OpenMeanIoU(labels, similarity, seen=seen)
+    small.update(truth, prediction)
+    stored = similarity.astype(np.float32) if given == "float32" else similarity
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("hardlook.metrics.confusion.MAX_TABLE_CLASSES", 0)
+        source = (lambda true, called: stored[true, called]) if given == "function" else stored
+        large = OpenMeanIoU(labels, source, seen=seen)
+        large.update(truth, prediction)
+        assert not large._pairs.is_table
+        one, other = small.compute(), large.compute()
+    for kind in ("open", "vanilla"):
+        few, many = getattr(one, kind), getattr(other, kind)
+        assert means(many) == pytest.approx(means(few), abs=1e-7, nan_ok=True)
+        assert many.per_class == pytest.approx(few.per_class, abs=1e-7, nan_ok=True)
+    assert (one.no_label, one.pixels) == (other.no_label, other.pixels)
+
+
+def test_twenty_two_thousand_classes_with_vectors_in_place_of_a_matrix():
+    rng = np.random.default_rng(0)
+    vectors = rng.random((22_000, 8), np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    truth = np.repeat(rng.integers(0, 22_000, 300), 9)
+    prediction = np.where(rng.random(truth.shape) < 0.5, truth, rng.integers(0, 22_000, truth.shape))
+    labels = [str(k) for k in range(22_000)]
+
+    def similarity(true, called):
+        assert len(true) <= 7
+        return np.einsum("nd,nd->n", vectors[true], vectors[called])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_miou_module, "BLOCK_PAIRS", 7)
+        metric = OpenMeanIoU(labels, similarity)
+        metric.update(truth, prediction)
+        result = metric.compute()
+    used, places = np.unique([truth, prediction], return_inverse=True)
+    matrix = np.where(np.eye(len(used)), 1, vectors[used] @ vectors[used].T).clip(0, 1)
+    expected = scored(*places.reshape(2, -1), matrix, ignore=None)
+    assert result.open.miou == pytest.approx(expected.open.miou, abs=1e-6)
+    assert result.vanilla.miou == pytest.approx(expected.vanilla.miou)
+    assert result.open.per_class[used] == pytest.approx(expected.open.per_class, abs=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "words"),
+    [
+        (lambda true, called: np.full(len(true), 1.5), "similarity of labels 0 and 0: expected 1, .* got 1.5"),
+        (
+            lambda true, called: np.where(true == called, 1, -0.5),
+            "labels 0 and 1: expected a number from 0 to 1, got -0.5",
+        ),
+        (lambda true, called: np.where(true == called, 0.5, 0), "labels 0 and 0: expected 1, a label is like itself"),
+        (lambda true, called: 1.0, "expected .* numbers for as many pairs"),
+    ],
+)
+def test_what_a_function_returns_is_checked(similarity, words):
+    metric = OpenMeanIoU(["a", "b"], similarity)
+    metric.update([0, 0, 1, 1], [0, 1, 1, 7])
+    with pytest.raises(ValueError, match=words):
+        metric.compute()
+
+
+def test_bad_arguments_get_a_sentence():
+    uneven = [[1, 0.5], [0.25, 1]]
+    for build in (
+        lambda **o: OpenMeanIoU(["a", "b"], uneven, **o),
+        lambda **o: open_miou(np.eye(2, dtype=int), uneven, **o),
+    ):
+        with pytest.raises(ValueError, match="expected a symmetric matrix"):
+            build()
+        build(asymmetric=True)
+    with pytest.raises(ValueError, match="labels: expected names that differ, got 'a' at 0 and 1"):
+        OpenMeanIoU(["a", "a"], np.eye(2))
+    for work in (lambda: open_miou([[1, -1], [0, 1]], np.eye(2)), lambda: soft_counts([[1, -1], [0, 1]], np.eye(2))):
+        with pytest.raises(ValueError, match=r"confusion\[0, 1\]: expected a count, got -1"):
+            work()
+    with pytest.raises(ValueError, match="expected a count, got -2"):
+        class_counts(np.array([[1, -2], [0, 1]]))
+    with pytest.raises(ValueError, match="expected a matrix beside a matrix of counts, got a function"):
+        open_miou(np.eye(2, dtype=int), lambda true, called: true)

@@ -290,7 +290,7 @@ class Campaign:
             timings = {"image": 0, "target": 0, "target_text": 0, "again": 0}
             change_settings(
                 folder, timings=timings, limits=limits, devices=["pc"], batch_size=4, most_batches=1000,
-                target_answers=PEOPLE,
+                target_answers=PEOPLE, open_link=True, least_answer_seconds=0,
             )  # fmt: skip
             study, database = open_study(folder), f"sqlite:///{folder.parent}/answers.sqlite"
             server = Server(study.path, database)

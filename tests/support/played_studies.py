@@ -73,6 +73,7 @@ def marked_region(number, size=(160, 120), click_type="first"):
 def make_click_study(folder, count=3, size=(160, 120), click_types=("first",), training=0, **chosen):
     """A study of marked discs, `count` of them to hand out and `training` to practise on; with its marks."""
     fields = {"kind": "clicks", "title": "Discs", "modes": ("cut-out",), "timings": QUICK, "batch_size": count}
+    fields |= {"open_link": True}
     settings = StudySettings.model_validate(fields | {"training_tasks": training} | chosen)
     tasks, marks = [], {}
     for number in range(count * 2 + training):
@@ -86,6 +87,7 @@ def make_click_study(folder, count=3, size=(160, 120), click_types=("first",), t
 def make_review_study(folder, count=3, **chosen):
     """A study that asks whether pictures show a disc."""
     fields = {"kind": "review", "title": "Reviewed", "devices": ("any",), "batch_size": count, "training_tasks": 0}
+    fields |= {"open_link": True, "least_answer_seconds": 0.0}
     settings = StudySettings.model_validate(fields | chosen)
     tasks = []
     for number in range(count):
@@ -97,6 +99,7 @@ def make_review_study(folder, count=3, **chosen):
 def make_rating_study(folder, count=3, question="fit", **chosen):
     """A study that asks about pairs of labels, and about one picture."""
     fields = {"kind": "ratings", "title": "Rated", "devices": ("any",), "batch_size": count, "training_tasks": 0}
+    fields |= {"open_link": True, "least_answer_seconds": 0.0}
     settings = StudySettings.model_validate(fields | {"question": question} | chosen)
     image = write_picture(folder, "images", marked_region(0)[0].image)
     tasks = [RatingTask("t000000", "picture/a", "picture", ("disc, box", "ball", "box"), "path", 0.4, image)]
@@ -120,7 +123,7 @@ class StudyServer:
         """Serve the study from now on."""
         clock = Clock()
         with Store.open(study.database) as store:
-            store.prepare(study.items, study.settings.devices, study.fingerprint)
+            store.prepare(study.stored_items, study.settings.devices, study.fingerprint)
             self._app = make_app(study, store, research_key="a key for the tests", clock=clock)
             yield Served(self.address, study, store, clock, marks or {})
 

@@ -45,7 +45,7 @@ class StudyApp:
         self.study, self.now = study, 1_000_000.0
         self.database = database
         self.store = Store.open(database)
-        self.store.prepare(study.items, study.settings.devices, study.fingerprint)
+        self.store.prepare(study.stored_items, study.settings.devices, study.fingerprint)
         self.app = make_app(study, self.store, research_key=KEY, clock=lambda: self.now, **options)
 
     def close(self):
@@ -66,7 +66,7 @@ class StudyApp:
         assert visitor.join().status == 303
         if self.study.settings.kind == "clicks":
             assert visitor.post("/api/device", {"device": device, "pointer": "mouse"}).status == 200
-        assert visitor.post("/api/trained", {}).status == 200
+        visitor.practise()
         return visitor
 
 
@@ -148,6 +148,17 @@ class Visitor:
             self.csrf = self.get("/api/state").json["csrf"]
         return reply
 
+    def practise(self):
+        """Answer each trial of the training round twice, after which one may go on, right or not."""
+        clicks = self.study_app.study.settings.kind == "clicks"
+        for trial in self.get("/api/state").json["training"]:
+            for _ in range(2):
+                assert self.show(trial).status == 200
+                self.study_app.now += 6 if clicks else 0
+                answer = {"x": 0.0, "y": 0.0} if clicks else {"value": 1}
+                assert self.post("/api/training", {"trial": trial, **answer}).status == 200
+        assert self.post("/api/trained", {}).status == 200
+
     def batch(self):
         return self.post("/api/batch", {}).json
 
@@ -159,7 +170,7 @@ class Visitor:
         return self.post("/api/answers", body)
 
 
-HIDDEN = re.compile(r'<input type="hidden" name="([a-z]+)" value="([^"]*)"')
+HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 
 
 def session_cookie(visitor):

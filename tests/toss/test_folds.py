@@ -12,6 +12,7 @@ from hardlook.errors import OptionError
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.toss.folds import choose_fixed_set, describe_unknown_class, find_tested_classes, list_folds
 from hardlook.toss.options import TossOptions
+from hardlook.toss.published import PairsRun, describe_comparability
 
 
 def test_pascal_5i_and_coco_20i_test_the_classes_that_their_definitions_name(tmp_path):
@@ -78,6 +79,19 @@ def test_gs_is_the_mean_over_the_models_of_the_mean_over_classes():
         assert card.get("gs", fold=str(fold)).value == pytest.approx(by_hand[fold])
     assert card.get("iou", tier="3", **{"class": "b"}).value == pytest.approx(np.mean([0.4, 0.5, 0.6, 0.7]))
     assert "one model ran" not in card.get("gs").comparable
+
+
+@pytest.mark.parametrize(
+    ("folds", "where", "words"),
+    [
+        ((0, 1, 2, 3), {}, "comparable with the published table"),
+        ((0, 1), {"fold": "1"}, "comparable with the published table"),
+        ((0, 1), {}, "not comparable: the paper means over folds 0 to 3"),
+        ((-1,), {}, "not comparable: the paper means over four folds' models, and one model ran"),
+    ],
+)
+def test_gs_is_comparable_where_the_models_of_all_folds_ran(folds, where, words):
+    assert describe_comparability("gs", where, PairsRun("", {3: folds}), TossOptions()).startswith(words)
 
 
 def test_unknown_classes_have_a_sentence():

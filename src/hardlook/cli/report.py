@@ -1,6 +1,7 @@
 """`hardlook report RUN...` writes the pages of runs and an index of several; `hardlook score RUN` their scores.
 
-`hardlook join RUN...` makes one run of several. All read the stored records and need no model. Where units have no record, a warning goes to standard error.
+`hardlook join RUN...` makes one run of several. All read the stored records and need no model. Where units have no
+record, a warning goes to standard error.
 """
 
 from __future__ import annotations

@@ -90,6 +90,7 @@ class LeftOut:
     """Something that did not enter a score: how many, why, and a few names.
 
     If `kept`, it did enter and there is something to know about it, such as clicks that were moved into their image.
+    A `warning` is about a likely mistake: the terminal prints it in full.
     """
 
     what: str
@@ -97,12 +98,12 @@ class LeftOut:
     why: str
     examples: tuple[str, ...] = ()
     kept: bool = False
+    warning: bool = False
 
 
 def note_to_json(note: LeftOut) -> dict[str, Any]:
-    """A note as JSON; `kept` is written only where it is true."""
-    row = asdict(note)
-    return row if row["kept"] else {key: value for key, value in row.items() if key != "kept"}
+    """A note as JSON; `kept` and `warning` are written only where they are true."""
+    return {key: value for key, value in asdict(note).items() if key not in ("kept", "warning") or value}
 
 
 @dataclass(frozen=True)

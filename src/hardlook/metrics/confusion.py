@@ -62,7 +62,7 @@ def confusion_counts(truth: Values, prediction: Values, *, classes: int, ignore:
 class PairCounts:
     """Pixels of (true, predicted) pairs of `classes` labels, added up over images.
 
-    Up to 2,048 classes they are a table; above it memory grows with the pairs seen, not with the classes.
+    Up to 2,048 classes they are a table (`is_table`); above it memory grows with the pairs seen, not with the classes.
 
     >>> counts = PairCounts(22_000)
     >>> counts.add([[7, 7, 21_999]], [[7, 30_000, 5]])
@@ -72,17 +72,13 @@ class PairCounts:
 
     def __init__(self, classes: int, ignore: Ignored = "auto") -> None:
         self.classes, self.ignore = classes, choose_ignored(ignore, classes)
+        self.is_table = classes <= MAX_TABLE_CLASSES
         self.reset()
 
     def reset(self) -> None:
         """Delete all counts."""
         self._table = np.zeros((self.classes + 2, self.classes + 1), np.int64) if self.is_table else None
         self._sparse = _SparseCounts()
-
-    @property
-    def is_table(self) -> bool:
-        """Whether the counts are kept as a table."""
-        return self.classes <= MAX_TABLE_CLASSES
 
     def add(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch; what is an error leaves the counts as they were."""
@@ -104,12 +100,16 @@ class PairCounts:
             label = int(kept[(kept < 0) | (kept >= self.classes)].flat[0])
             raise ValueError(f"truth holds label {label}, outside 0..{self.classes - 1} and not ignored")
 
+    def add_cells(self, cells: NDArray[np.int64], pixels: NDArray[np.int64]) -> None:
+        """Add `pixels` (n,) to `cells` (n,), true * (classes + 1) + predicted."""
+        if self._table is not None:
+            np.add.at(self._table.reshape(-1), cells, pixels)
+        else:
+            self._sparse.add_cells(cells, pixels)
+
     def merge(self, other: PairCounts) -> None:
         """Add another's counts of the same classes."""
-        if self._table is not None and other._table is not None:
-            self._table += other._table
-        else:
-            self._sparse.add_cells(*other.cells())
+        self.add_cells(*other.cells())
 
     def cells(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Ascending cells (n,), true * (classes + 1) + predicted, where there are pixels; and their pixels (n,)."""
@@ -241,9 +241,13 @@ class ConfusionCosts:
 
 
 def confusion_costs(
-    confusion: Values, similarity: Values, *, by: Literal["soft", "hard"] = "soft", most: int | None = None
+    confusion: Values | PairCounts,
+    similarity: Values,
+    *,
+    by: Literal["soft", "hard"] = "soft",
+    most: int | None = None,
 ) -> ConfusionCosts:
-    """The confusions of a (K, K + 1) or (K, K) confusion matrix, highest cost first; at most `most` of them.
+    """The confusions of (K, K + 1) or (K, K) counts, or of pairs seen, highest cost first; at most `most` of them.
 
     Pairs without a pixel are left out. Equal costs are ordered by the other cost, then by label.
 
@@ -251,15 +255,22 @@ def confusion_costs(
     >>> list(zip(costs.true.tolist(), costs.called.tolist(), costs.hard.tolist(), costs.soft.tolist()))
     [(0, 1, 4, 1.0), (1, 2, 1, 1.0), (1, 0, 3, 0.75)]
     """
-    counts = pixel_counts(confusion, "confusion").astype(np.int64)
-    classes = len(counts)
-    if counts.shape not in ((classes, classes), (classes, classes + 1)):
-        raise ValueError(f"confusion: expected shape (K, K + 1) or (K, K), got {counts.shape}")
-    unlike = np.ones(counts.shape)
-    unlike[:, :classes] -= checked_similarity(similarity, classes)
-    true, called = np.nonzero(np.where(np.eye(*counts.shape, dtype=bool), 0, counts))
-    hard = counts[true, called]
-    soft = hard * unlike[true, called]
+    if isinstance(confusion, PairCounts):
+        classes = confusion.classes
+        true, called, hard = confusion.pairs()
+    else:
+        counts = pixel_counts(confusion, "confusion").astype(np.int64)
+        classes = len(counts)
+        if counts.shape not in ((classes, classes), (classes, classes + 1)):
+            raise ValueError(f"confusion: expected shape (K, K + 1) or (K, K), got {counts.shape}")
+        true, called = np.nonzero(counts)
+        hard = counts[true, called]
+    wrong = true != called
+    true, called, hard = true[wrong], called[wrong], hard[wrong]
+    shared, labelled = checked_similarity(similarity, classes), called < classes
+    unlike = np.ones(len(true))
+    unlike[labelled] -= shared[true[labelled], called[labelled]]
+    soft = hard * unlike
     first, second = (soft, hard) if by == "soft" else (hard, soft)
     order = np.lexsort((called, true, -second, -first))[:most]
     return ConfusionCosts(true[order], called[order], hard[order], soft[order])

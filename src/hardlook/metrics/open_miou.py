@@ -18,12 +18,11 @@ Above 2,048 classes only the pairs of labels that were seen are kept, and the si
 matrix of any float type, such as a memory map, is not copied, and a function of two arrays of labels takes its place
 where none fits into memory.
 
->>> vectors = np.eye(22_000, 3) + 1e-3
->>> vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
->>> metric = OpenMeanIoU(map(str, range(22_000)), lambda true, called: (vectors[true] * vectors[called]).sum(-1))
+>>> labels = [f"label {number}" for number in range(22_000)]
+>>> metric = OpenMeanIoU(labels, lambda true, called: np.where(true == called, 1, 0.5))
 >>> metric.update([[0, 4, 21_999]], [[0, 5, 1]])
->>> round(metric.compute().open.miou, 3)
-0.401
+>>> metric.compute().open.miou
+0.4
 """
 
 from __future__ import annotations

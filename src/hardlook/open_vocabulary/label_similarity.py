@@ -50,7 +50,8 @@ def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -
     except DataError as error:
         if options.labels:
             raise
-        remedy = f"name the label set that has the senses with --labels (coco80 for COCO); else {error.remedy}"
+        known = "coco80 for COCO, its own json for LVIS"
+        remedy = f"name the label set that has the senses with --labels ({known}); else {error.remedy}"
         raise DataError(error.what, file=error.file, remedy=remedy) from None
     doubtful = _note_doubtful_senses(names, sets, own_data=bool(options.data or options.gt))
     return LabelSimilarity(result.matrix, (*_note_treatments(result.treated), *doubtful))

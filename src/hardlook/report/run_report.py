@@ -104,7 +104,7 @@ def list_model_marks(name: str) -> tuple[str, ...]:
 
 def _describe_run(scored: ScoredRun) -> str:
     card, counts = scored.benchmark.card, scored.scorecard.units
-    model = scored.manifest["model"]
+    model, parts = scored.manifest["model"], scored.manifest.get("joined")
     settings = ", ".join(
         f"{name}={value}" for name, value in (model["args"] if model else {}).items() if value not in (None, "")
     )
@@ -112,6 +112,7 @@ def _describe_run(scored: ScoredRun) -> str:
     return (
         f"{card.summary} {format_number(counts.scored, 0)} of {format_count(counts.planned, 'unit')} were scored, "
         f"{format_number(counts.failed, 0)} failed."
+        + (f" Joined from {len(parts)} runs: {', '.join(row['folder'] for row in parts)}." if parts else "")
         + (f" The model's settings: {settings}." if settings else "")
         + (f" Its marks: {marks}." if marks else "")
         + (f" Source: {card.citation}" if card.citation else "")

@@ -25,8 +25,9 @@ SCRIPT = "<script>alert('x')</script>\"'&"
 @pytest.fixture(scope="session")
 def clicks_study(tmp_path_factory):
     settings = StudySettings(
-        kind="clicks", title=f"Cups {SCRIPT}", modes=("cut-out", "silhouette"), batch_size=3, training_tasks=1
-    )
+        kind="clicks", title=f"Cups {SCRIPT}", modes=("cut-out", "silhouette"), batch_size=3, training_tasks=1,
+        open_link=True,
+    )  # fmt: skip
     folder = tmp_path_factory.mktemp("clicks") / "study"
     return make_click_study(folder, list_planted_instances(PlantedWorld(seed=0, count=6)), settings)
 
@@ -37,14 +38,16 @@ def review_study(tmp_path_factory):
     names = [write_picture(folder, "images", np.full((8, 9, 3), shade, np.uint8)) for shade in range(4)]
     tasks = [ReviewTask(f"t{n}", f"s{n}", f"{n}.jpg", SCRIPT, "snow", name) for n, name in enumerate(names[:3])]
     tasks.append(ReviewTask("practice", "p", "p.jpg", "cat", "snow", names[3], training=True, answer=0))
-    settings = StudySettings(kind="review", title="Cats", devices=("any",), batch_size=2, target_answers=2)
+    fields = {"devices": ("any",), "batch_size": 2, "target_answers": 2, "open_link": True, "least_answer_seconds": 0}
+    settings = StudySettings(kind="review", title="Cats", **fields)
     return make_study(folder, settings, tasks, made={"of": "a test"})
 
 
 @pytest.fixture(scope="session")
 def ratings_study(tmp_path_factory):
     tasks = [RatingTask(f"t{n}", f"pair/{n}", "pair", ("cat", SCRIPT), "path", 0.25) for n in range(3)]
-    settings = StudySettings(kind="ratings", title="Alike", devices=("any",), batch_size=2, target_answers=2)
+    fields = {"devices": ("any",), "batch_size": 2, "target_answers": 2, "open_link": True, "least_answer_seconds": 0}
+    settings = StudySettings(kind="ratings", title="Alike", **fields)
     return make_study(tmp_path_factory.mktemp("ratings") / "study", settings, tasks, made={"of": "a test"})
 
 

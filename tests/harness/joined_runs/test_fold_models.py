@@ -130,5 +130,7 @@ def test_what_cannot_run_per_fold_says_so(done, tmp_path):
     more = {"out": tmp_path / "taken", "model": MODEL, "model_args": {"weights": done[1]}, "given": given}
     with pytest.raises(ChangedRun, match="the folder holds a run"):
         launch_folds("toss", **more)
+    with pytest.raises(OptionError, match="--new with --shard"):
+        launch_folds("toss", **more, settings=RunSettings(new=True, shard=(1, 2)))
     launch_folds("toss", **more, settings=RunSettings(new=True))
     assert (tmp_path / "taken.old-1" / "run.json").is_file()

@@ -122,7 +122,8 @@ def test_the_parts_say_what_the_records_depend_on():
     assert merged == {
         "threads": 1,
         "batch size": 8,
-        "data x": ["a", "b"],
+        "data x": "a",
+        "data x-2": "b",
         "option folds": None,
         "units": "all",
         "joined": [run["answers"]["fingerprint"] for run in runs],

@@ -185,6 +185,8 @@ def serve(
             print_output(json.dumps({"address": address, "researchers": research, "listening": local}))
         else:
             alone = "" if opened.settings.open_link else f"  (by invitation: hardlook collect invite {study})"
+            if (ids := opened.settings.id_parameters) and not opened.settings.open_link:
+                alone = f"?{ids[0]}=...  (the platform fills in the id; others by hardlook collect invite {study})"
             typer.echo(f"participants  {address}{alone}\nresearchers   {research}\n(Ctrl-C to stop)")
         serve_app(app, listening, address if open_browser else "")
 
@@ -199,8 +201,8 @@ def invite(
 ) -> None:
     """Make invitation links, one per line, each for one participant.
 
-    A link opened twice is the same participant. Nothing is stored before a person joins. Set `open_link` to false in
-    the study's study.json, so that only people with a link can join.
+    A link opened twice is the same participant. Nothing is stored before a person joins. Only people with a link can
+    join, unless the study has an open link or a platform.
 
     Examples:
       hardlook collect invite study --count 50 --base-url https://study.example.org
@@ -245,6 +247,39 @@ def status(
         typer.echo("\n".join(lines))
 
 
+@app.command("payments")
+def payments(
+    study: StudyFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The csv file to write; payments.csv in the study folder if omitted.")
+    ] = None,
+    rules: Annotated[
+        Path | None, typer.Option("--rules", help="JSON of exclusion rules, in place of those set on the dashboard.")
+    ] = None,
+    database: Database = "",
+) -> None:
+    """Write one row per participant with platform ids, completion code, duration and validity, to pay by.
+
+    It links people's ids to the numbers in the export, so keep it to yourself.
+
+    Examples:
+      hardlook collect payments study
+
+      hardlook collect payments study --out to-pay.csv --rules rules.json
+    """
+    require("sqlalchemy", extra="web")
+    from hardlook.collect.results.exclusion_rules import read_rules
+    from hardlook.collect.results.payments import build_payments, describe_payments
+    from hardlook.harness.runs.folder import write_atomically
+
+    out = out or study / "payments.csv"
+    chosen = read_rules(rules) if rules else None
+    with _open_stored_study(study, database) as (opened, store):
+        table = build_payments(opened, store, chosen)
+    write_atomically(out, table.write_csv())
+    typer.echo(f"{describe_payments(table)}: {out}")
+
+
 @app.command("export")
 def export(
     study: StudyFolder,
@@ -271,7 +306,8 @@ def export(
     """Write the collected answers: clicks.csv in RClicks' columns, reviews or ratings, and a quality report.
 
     Validity is computed from the masks. Rules are least_inside, least_reaction_ms, most_early_share, most_late_ms,
-    most_dropped_batches, least_answers and participants; an empty object excludes no participant.
+    most_dropped_batches, most_quick_batches, most_failed_checks, most_pointer_conflicts, least_answers and
+    participants; an empty object excludes no participant.
 
     Examples:
       hardlook collect export study

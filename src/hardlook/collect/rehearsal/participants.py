@@ -127,6 +127,10 @@ async def _report_progress(people: Sequence[SimulatedParticipant], on_answers: C
         await asyncio.sleep(0.2)
 
 
+class _StudyFull(Exception):
+    """The server says that no more answers are needed."""
+
+
 @dataclass
 class SimulatedParticipant:
     """One participant; about `thinking` seconds pass before each answer, in addition to the phases of the study."""
@@ -144,7 +148,10 @@ class SimulatedParticipant:
 
     async def take_part(self, batches: int | None = None) -> None:
         """Answer `batches` batches, or all that there are if None."""
-        await self._join()
+        try:
+            await self._join()
+        except _StudyFull:
+            return
         done = 0
         while batches is None or done < batches:
             answer = (await self._post("/api/batch", {})).json()
@@ -159,11 +166,16 @@ class SimulatedParticipant:
     async def _join(self) -> None:
         page = await self._request("GET", "/")
         found = _CSRF.search(page.text)
-        if page.status_code != 200 or found is None:
+        if page.status_code != 200:
             raise RunError(f"the first page has no form to join: status {page.status_code}")
+        if found is None:
+            raise _StudyFull
         form = {"token": "", "csrf": unescape(found[1]), "agree": "yes", "language": "en"}
         # Browsers send the origin of a form.
-        await self._request("POST", "/join", data=form, headers={"Origin": str(self.client.base_url).rstrip("/")})
+        origin = str(self.client.base_url).rstrip("/")
+        joined = await self._request("POST", "/join", data=form, headers={"Origin": origin})
+        if joined.status_code == 409:
+            raise _StudyFull
         state = (await self._request("GET", "/api/state")).json()
         if "csrf" not in state:
             raise RunError(f"participant {self.number} could not join: {state.get('message', state)}")
@@ -172,7 +184,20 @@ class SimulatedParticipant:
             pointer = "mouse" if self.device == "pc" else "touch"
             await self._post("/api/device", {"device": self.device, "pointer": pointer})
         if not state["trained"]:
+            for trial in state["training"]:
+                await self._practise(trial)
             await self._post("/api/trained", {})
+
+    async def _practise(self, trial: str) -> None:
+        """Answer a trial of the training round until it is right, or twice, as the page asks for."""
+        task = self.finder.find_training(trial)
+        for attempt in range(2):
+            shown = (await self._post(f"/api/trials/{trial}/show", {})).json()
+            await asyncio.sleep(sum(self._phases(shown.get("mode", "")).values()))
+            answer = self.answers.answer(self.number + attempt, task)
+            verdict = await self._post("/api/training", {"trial": trial, **answer})
+            if verdict.json()["right"]:
+                return
 
     async def _answer(self, trial: str) -> None:
         """Start the trial, fetch its pictures, wait as long as the study says, and answer."""
@@ -218,6 +243,8 @@ class SimulatedParticipant:
 
     async def _post(self, address: str, body: Mapping[str, Any], may_fail: tuple[int, ...] = ()) -> Response:
         response = await self._request("POST", address, json=body, headers=self._headers)
+        if response.status_code == 409 and response.json()["error"].startswith("full"):
+            raise _StudyFull
         if response.status_code >= 400 and response.status_code not in may_fail:
             raise RunError(f"{address}: {response.status_code} {response.text[:200]}")
         return response
@@ -293,7 +320,7 @@ class TaskFinder:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._tasks: dict[tuple[str, ...], list[Task]] = {}
-        for task in study.tasks:
+        for task in (*study.tasks, *study.checks):
             if not task.training:
                 for key in self._keys(task):
                     self._tasks.setdefault(key, []).append(task)
@@ -304,6 +331,10 @@ class TaskFinder:
         if not found:
             raise DataError("the server showed a picture that no task has", unit=str(shown.get("id", "")))
         return tuple(found)
+
+    def find_training(self, trial: str) -> Task:
+        """The task of a trial of the training round."""
+        return self._study.training[int(trial.removeprefix("training-"))]
 
     def _keys(self, task: Task) -> list[tuple[str, ...]]:
         image = self._study.file(task.image).read_bytes() if task.image else None

@@ -56,7 +56,8 @@ class AnswerAudit:
 
 def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: int) -> AnswerAudit:
     """Compare `sent` answers with the store; `target` is the number of valid answers wanted per item and device."""
-    rows = store.answers()
+    collected = store.answers()
+    rows = pl.concat([collected, store.check_answers()])
     stored = {row["key"]: row for row in rows.iter_rows(named=True)}
     lost = sum(answer.key not in stored for answer in sent)
     kept = [(answer, stored[answer.key]) for answer in sent if answer.key in stored]
@@ -66,8 +67,8 @@ def audit_answers(store: Store, sent: Sequence[AcknowledgedAnswer], *, target: i
     )
     doubled = (rows.height - rows["key"].n_unique()) + (rows.height - rows["assignment"].n_unique())
     twice = rows.height - rows.select("participant", "subject").n_unique()
-    counted = rows.filter(pl.col("batch_valid") == 1)
-    if rows["near"].null_count() < rows.height:
+    counted = collected.filter(pl.col("batch_valid") == 1)
+    if collected["near"].null_count() < collected.height:
         counted = counted.filter(pl.col("near") == 1)
     valid = {(item, device): n for item, device, n in counted.group_by("item", "device").len().iter_rows()}
     progress = store.progress().select("item", "device", "valid").iter_rows()
@@ -116,12 +117,14 @@ def rehearse(
     Each of the `participants` answers up to `batches` batches (None: until none is left), thinks for about `thinking`
     seconds before an answer, and clicks by the click model `clicks`, or, in a share `careless` of the answers,
     anywhere. Without `real_time` the phases take no time and requests are not limited. All participants share one
-    address, so requests per address are never limited. `on_answers` is called with the number of answers so far.
+    address, so requests and open batches per address are never limited. `on_answers` is called with the number of
+    answers so far.
     """
     changes: dict[str, Any] = {"open_link": True}
-    limits = {"per_address": NO_LIMIT}
+    limits = {"per_address": NO_LIMIT, "open_batches_per_address": NO_LIMIT}
     if not real_time:
         changes["timings"] = NO_WAITING
+        changes["least_answer_seconds"] = 0.0
         limits["per_participant"] = NO_LIMIT
     changes["limits"] = study.settings.limits.model_copy(update=limits)
     rehearsed = replace(study, settings=study.settings.model_copy(update=changes))

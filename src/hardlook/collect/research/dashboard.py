@@ -77,6 +77,7 @@ def list_research_routes(
         *routes,
         Route("/research/pictures/{task}/{size}", endpoints.protect(lambda request: _serve_picture(board, request))),
         Route("/research/export/files.zip", endpoints.protect(lambda request: _serve_archive(board))),
+        Route("/research/payments.csv", endpoints.protect(lambda request: _serve_payments(board))),
         Route("/research/rules", endpoints.form(board.save_rules, redirect=True), methods=["POST"]),
         Route("/research/export", endpoints.form(board.start_export, redirect=True), methods=["POST"]),
         Route("/research/links", endpoints.form(board.make_links), methods=["POST"]),
@@ -326,6 +327,17 @@ def _serve_archive(board: Dashboard) -> Response:
     headers = {"content-disposition": disposition, "content-length": str(stream.seek(0, 2))}
     stream.seek(0)
     return StreamingResponse(_read_chunks(stream), media_type="application/zip", headers=headers)
+
+
+def _serve_payments(board: Dashboard) -> Response:
+    from starlette.responses import Response
+
+    from hardlook.collect.results.payments import build_payments
+
+    table = build_payments(board.study, board.store).write_csv()
+    return Response(
+        table, media_type="text/csv", headers={"content-disposition": 'attachment; filename="payments.csv"'}
+    )
 
 
 def _read_chunks(stream: BinaryIO) -> Iterator[bytes]:

@@ -32,7 +32,7 @@ NUMBERS = tuple(name for name in ExclusionRules.model_fields if name != "partici
 # Long enough for a hundred ids and short enough for an address.
 MAX_NAMES_LENGTH = 3300
 MAX_LISTED = 500
-_RULES_OF_ANY_KIND = ("least_reaction_ms", "least_answers")
+_RULES_OF_ANY_KIND = ("least_reaction_ms", "least_answers", "most_quick_batches", "most_failed_checks")
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,7 @@ class Column:
 COLUMNS = (
     Column("number", "participant", "the participant's number in every file"),
     Column("device", "device", "the device that the participant confirmed", "text"),
+    Column("pointer_conflicts", "other pointer", "answers by touch on a computer, or by mouse on a phone"),
     Column("answers", "answers", "answers that were stored"),
     Column("inside", "inside", "share of clicks inside the region", "share"),
     Column("near", "valid place", "share of clicks inside or within the click radius", "share"),
@@ -58,11 +59,13 @@ COLUMNS = (
     Column("valid_batches", "valid", "batches that count"),
     Column("dropped_batches", "dropped", "complete batches that do not count"),
     Column("given_up_batches", "given up", "batches that were left unfinished and returned"),
+    Column("quick_batches", "too quick", "batches that were done in less time than they take"),
+    Column("failed_checks", "failed checks", "attention checks that were answered wrongly"),
     Column("hidden", "out of sight", "times that the page was hidden"),
     Column("reshown", "shown again", "answers whose pictures were requested more than once"),
 )
 
-_CLICK_COLUMNS = frozenset({"inside", "near", "early", "late_ms", "device"})
+_CLICK_COLUMNS = frozenset({"inside", "near", "early", "late_ms", "device", "pointer_conflicts"})
 
 
 def list_columns(kind: str) -> tuple[Column, ...]:
@@ -161,6 +164,9 @@ def flagging_rules(settings: StudySettings) -> ExclusionRules:
         most_early_share=MAX_EARLY_SHARE,
         most_late_ms=MAX_LATENESS_MS,
         most_dropped_batches=MAX_DROPPED_BATCHES,
+        most_quick_batches=0,
+        most_failed_checks=0,
+        most_pointer_conflicts=0.0,
     )
 
 

@@ -3,7 +3,8 @@
 Reading two hundred thousand answers takes seconds. So a snapshot is kept for a while, longer the longer it took to
 read; a page waits only briefly for a new one, and else shows the last one with its time.
 
-A click counts when its batch does and it lies inside the region or near it; a verdict or a rating always does.
+A click counts when its batch does and it lies inside the region or near it; a verdict or a rating does unless its
+batch was dropped.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ class Snapshots:
     def _read(self, now: float) -> Snapshot:
         answers, progress = self.store.answers(), self.store.progress()
         participants, batches = self.store.participants(), self.store.batches()
-        quality = measure_participants(self.study, answers, batches, participants)
+        quality = measure_participants(self.study, answers, batches, participants, self.store.check_answers())
         return Snapshot(self.study, now, progress, participants, batches, answers, quality)
 
 
@@ -107,7 +108,8 @@ def select_counted(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.
     [True, False, False]
     """
     hit = pl.col("near").fill_null(False) & _in_valid_batch()
-    return answers.select((pl.col("x").is_null() | hit) & _not_excluded(excluded)).to_series()
+    said = pl.col("x").is_null() & pl.col("batch_valid").fill_null(True)
+    return answers.select((said | hit) & _not_excluded(excluded)).to_series()
 
 
 def select_valid_batches(answers: pl.DataFrame, excluded: Collection[str] = ()) -> pl.Series:

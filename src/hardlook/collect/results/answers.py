@@ -22,6 +22,8 @@ from hardlook.errors import DataError
 if TYPE_CHECKING:
     from polars.expr.whenthen import ChainedThen
 
+    from hardlook.collect.study.settings import StudySettings
+
 PHASES = ("image", "target", "again")
 
 DURATIONS = (*PHASES, "frame", "longest_frame")
@@ -48,6 +50,23 @@ def _unpack_json(answers: pl.DataFrame, name: str, kind: pl.Struct) -> pl.DataFr
         raise DataError(f"{name} of an answer are not JSON: {error}", remedy="restore the database") from error
 
 
+def find_quick_batches(settings: StudySettings, answers: pl.DataFrame) -> list[str]:
+    """Ids of the batches whose answers came in less time than they take, whatever the study does with them."""
+    grouped = answers.group_by("batch", maintain_order=True).agg("mode", "shown", "received")
+    return [batch for batch, *columns in grouped.iter_rows() if settings.is_too_quick(zip(*columns, strict=True))]
+
+
+def list_dropped_batches(settings: StudySettings, answers: pl.DataFrame) -> list[str]:
+    """Ids of the batches that do not count since they were too quick; none where the study keeps them."""
+    return find_quick_batches(settings, answers) if settings.quick_batches == "drop" else []
+
+
+# A finger on a computer, or a mouse on a phone; a pen belongs to either.
+POINTER_CONFLICT = ((pl.col("device") == "pc") & (pl.col("pointer") == "touch")) | (
+    (pl.col("device") == "mobile") & (pl.col("pointer") == "mouse")
+)
+
+
 VALID, EXCLUDED, OPEN, INVALID = "valid", "excluded by rule", "batch not complete", "batch invalid"
 
 OUTSIDE, OTHER_MODE = "outside", "of another display mode"
@@ -59,7 +78,7 @@ BATCH_CLASSES = (VALID, INVALID, OPEN, EXCLUDED)
 CLASS_MEANINGS = {
     VALID: "inside the region or within the click radius of it, in a batch that counts",
     OUTSIDE: "beyond the click radius, in a batch that counts",
-    INVALID: "too few clicks of the batch lie inside",
+    INVALID: "too few clicks of the batch lie inside, or it was done in less time than it takes",
     OPEN: "the batch is still open, or was returned before enough clicks lay inside",
     EXCLUDED: "a rule of exclusion leaves the participant out",
     OTHER_MODE: "valid, but in another display mode than the requested one",

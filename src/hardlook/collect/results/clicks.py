@@ -20,6 +20,7 @@ from hardlook.collect.results.answers import (
     BATCH_CLASSES,
     DURATIONS,
     EXCLUDED,
+    POINTER_CONFLICT,
     SCREEN,
     VALID,
     classify_answers,
@@ -175,7 +176,8 @@ def collect_clicks(
     rules_from = NO_RULES if not chosen.active_rules() else FROM_STORE if rules is None else FROM_FILE
     # In this order: answers must be read before batches.
     validated = revalidate_answers(study, store.answers(), store.batches(), advance)
-    quality = measure_participants(study, validated.answers, validated.batches, store.participants())
+    people, checks = store.participants(), store.check_answers()
+    quality = measure_participants(study, validated.answers, validated.batches, people, checks)
     return CollectedClicks(study, validated, quality, chosen, rules_from, mode, all_clicks, wd)
 
 
@@ -235,6 +237,7 @@ def list_all_clicks(
         *(pl.col(name).alias(f"{name}_ms") for name in DURATIONS),
         *("pointer", *SCREEN, "hidden", "restarts"),
         (pl.col("received") - first).alias("after_s"),
+        POINTER_CONFLICT.fill_null(False).alias("pointer_conflict"),
     )
 
 

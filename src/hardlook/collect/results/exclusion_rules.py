@@ -34,6 +34,9 @@ _RULES = (
     ("most_early_share", "early_share", "share of answers with an early click", "above"),
     ("most_late_ms", "late_ms", "median lateness in ms", "above"),
     ("most_dropped_batches", "dropped_batches", "dropped batches", "above"),
+    ("most_quick_batches", "quick_batches", "batches done in less time than they take", "above"),
+    ("most_failed_checks", "failed_checks", "failed attention checks", "above"),
+    ("most_pointer_conflicts", "pointer_conflict_share", "share of answers by a pointer of another device", "above"),
 )
 
 
@@ -50,6 +53,13 @@ class ExclusionRules(BaseModel):
         None, description="most median deviation of measured phases from the plan, in milliseconds"
     )
     most_dropped_batches: Count | None = Field(None, description="most complete batches that were not valid")
+    most_quick_batches: Count | None = Field(
+        None, description="most batches that were done in less time than they take"
+    )
+    most_failed_checks: Count | None = Field(None, description="most attention checks that were failed")
+    most_pointer_conflicts: Share | None = Field(
+        None, description="most share of answers by touch on a computer, or by mouse on a phone"
+    )
     least_answers: Count | None = Field(None, description="least answers of a participant")
     participants: tuple[Annotated[str, Field(max_length=64)], ...] = Field(
         (), max_length=100_000, description="participants by name: a number of the quality report, or an id"
@@ -69,7 +79,7 @@ def find_excluded(quality: pl.DataFrame, rules: ExclusionRules) -> dict[str, str
     for row in quality.iter_rows(named=True):
         reasons = ["named"] if {row["participant"], str(row["number"])} & set(rules.participants) else []
         for name, column, words, wrong in _RULES:
-            limit, value = getattr(rules, name), row[column]
+            limit, value = getattr(rules, name), row.get(column)
             if limit is not None and value is not None and (value < limit if wrong == "below" else value > limit):
                 reasons.append(f"{words} {value:.4g}, {wrong} {limit:.4g}")
         if reasons:

@@ -6,30 +6,42 @@ The inputs are the data frames of a store, or of `revalidate_answers`, which com
 >>> from hardlook.collect.study.settings import StudySettings
 >>> study = Study(Path("study"), StudySettings(kind="clicks", title="Cups"), (), {}, bytes(32))
 >>> answers = pl.DataFrame({"participant": ["a"], "device": ["pc"], "mode": ["text"], "inside": [True], "near": [True],
-...     "reaction_ms": [800.0], "early": [0], "shows": [1], "durations": ['{"image": 1507}'], "circumstances": ["{}"]})
->>> batches = pl.DataFrame({"participant": ["a"], "state": ["complete"], "valid": [True]})
+...     "reaction_ms": [800.0], "early": [0], "shows": [1], "durations": ['{"image": 1507}'],
+...     "circumstances": ['{"pointer": "touch"}'], "batch": ["b"], "shown": [0.0], "received": [6.0]})
+>>> batches = pl.DataFrame({"id": ["b"], "participant": ["a"], "state": ["complete"], "valid": [True]})
 >>> people = pl.DataFrame({"id": ["a", "b"], "device": ["pc", None], "joined": [1.0, 2.0], "finished": [None, None]})
->>> names = ("number", "answers", "inside", "late_ms", "valid_batches")
+>>> names = ("number", "answers", "inside", "late_ms", "valid_batches", "pointer_conflicts")
 >>> measure_participants(study, answers, batches, people).select(names).rows()
-[(1, 1, 1.0, 7.0, 1), (2, 0, None, None, 0)]
+[(1, 1, 1.0, 7.0, 1, 1), (2, 0, None, None, 0, 0)]
 """
 
 from __future__ import annotations
 
 import polars as pl
 
-from hardlook.collect.results.answers import PHASES, unpack_circumstances, unpack_durations
+from hardlook.collect.results.answers import (
+    PHASES,
+    POINTER_CONFLICT,
+    find_quick_batches,
+    unpack_circumstances,
+    unpack_durations,
+)
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.tasks import ClickTask
 
 _COUNTS = (
-    *("answers", "early", "hidden", "restarts", "reshown"),
-    *("batches", "valid_batches", "dropped_batches", "given_up_batches", "open_batches"),
+    *("answers", "early", "hidden", "restarts", "reshown", "pointer_conflicts"),
+    *("batches", "valid_batches", "dropped_batches", "given_up_batches", "open_batches", "quick_batches"),
+    *("checks", "failed_checks"),
 )
 
 
 def measure_participants(
-    study: Study, answers: pl.DataFrame, batches: pl.DataFrame, participants: pl.DataFrame
+    study: Study,
+    answers: pl.DataFrame,
+    batches: pl.DataFrame,
+    participants: pl.DataFrame,
+    checks: pl.DataFrame | None = None,
 ) -> pl.DataFrame:
     """One row per participant, in the order of joining; null where there is no data.
 
@@ -37,10 +49,13 @@ def measure_participants(
     `reaction_ms` their median; `early` counts clicks made too early, `early_share` is the share of answers that had
     one; `late_ms` is the median, over phases of all answers, of how far the measured duration lies from the planned
     one; `hidden` counts how often the page was hidden, `reshown` the answers whose pictures were requested more
-    than once. `dropped_batches` are complete and not valid, `given_up_batches` were returned.
+    than once. `dropped_batches` are complete and not valid, `given_up_batches` were returned. `pointer_conflicts`
+    counts answers by touch on a computer or by mouse on a phone; `quick_batches` those that were closed in less time
+    than they take; `failed_checks` attention checks (the frame `checks`) that were answered wrongly.
     """
     answered = (
         unpack_circumstances(answers)
+        .with_columns(POINTER_CONFLICT.fill_null(False).alias("conflict"))
         .group_by("participant")
         .agg(
             pl.len().alias("answers"),
@@ -52,8 +67,11 @@ def measure_participants(
             pl.col("hidden").sum(),
             pl.col("restarts").sum(),
             (pl.col("shows") > 1).sum().alias("reshown"),
+            pl.col("conflict").sum().alias("pointer_conflicts"),
+            pl.col("conflict").mean().alias("pointer_conflict_share"),
         )
     )
+    quick = pl.col("id").is_in(find_quick_batches(study.settings, answers)) & (pl.col("state") != "open")
     late = measure_lateness(study, answers).group_by("participant").agg(pl.col("late_ms").abs().median())
     state, valid = pl.col("state"), pl.col("valid").fill_null(False)
     counted = batches.group_by("participant").agg(
@@ -62,10 +80,13 @@ def measure_participants(
         ((state == "complete") & ~valid).sum().alias("dropped_batches"),
         (state == "returned").sum().alias("given_up_batches"),
         (state == "open").sum().alias("open_batches"),
+        quick.sum().alias("quick_batches"),
     )
+    checked = (answers.clear() if checks is None else checks).group_by("participant")
+    failed = checked.agg(pl.len().alias("checks"), (~pl.col("near").fill_null(False)).sum().alias("failed_checks"))
     joined = participants.sort("joined", "id").with_row_index("number", 1)
     table = joined.select("number", pl.col("id").alias("participant"), "device", "finished")
-    for part in (answered, counted, late):
+    for part in (answered, counted, late, failed):
         table = table.join(part, on="participant", how="left", maintain_order="left")
     return table.with_columns(
         pl.col("finished").is_not_null(), *(pl.col(name).fill_null(0).cast(pl.Int64) for name in _COUNTS)

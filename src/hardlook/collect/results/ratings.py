@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hardlook import __version__
+from hardlook.collect.results.answers import list_dropped_batches
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.results.rating_scores import SCALE, MeasureDifference, RatingScores, score_fit, score_likeness
@@ -96,17 +97,19 @@ def collect_ratings(study: Study, store: Store, rules: ExclusionRules | None = N
     """Read the ratings, leave out those of excluded participants, and score the rest."""
     answers, people = store.answers(), store.participants()
     chosen = rules if rules is not None else parse_rules(store.rules())
-    quality = measure_participants(study, answers, store.batches(), people)
+    quality = measure_participants(study, answers, store.batches(), people, store.check_answers())
     excluded = find_excluded(quality, chosen)
     tasks = [task for task in study.tasks if isinstance(task, RatingTask) and not task.training]
     items = _list_items(tasks)
-    ratings = _list_ratings(items, answers, quality)
+    dropped = answers["batch"].is_in(list_dropped_batches(study.settings, answers))
+    ratings = _list_ratings(items, answers.filter(~dropped), quality)
     invalid = ~ratings["rating"].is_in(SCALE).fill_null(False)
     barred = ratings["participant"].is_in(list(excluded)) & ~invalid
     counted = ratings.filter(~invalid & ~barred)
     notes = [
         ("ratings", int(barred.sum()), "a rule of exclusion leaves their participants out", sorted(excluded.values())),
         ("answers", int(invalid.sum()), "they are no rating from 1 to 10", []),
+        ("answers", int(dropped.sum()), "their batches were done in less time than they take", []),
     ]
     return CollectedRatings(
         study,

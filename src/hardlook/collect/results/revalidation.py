@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from hardlook.collect.results.answers import list_dropped_batches
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.validity import ClickValidator, classify_points
 from hardlook.errors import DataError, HardlookError
@@ -36,7 +37,7 @@ def revalidate_answers(
 
     `answers` must be read from the store before `batches`. `inside`, `near`, `batch_valid` and a batch's `valid` are
     replaced. A batch is valid with `inside_needed` clicks inside, of the tasks that were handed out, also when it was
-    returned before its end; an open one has no validity.
+    returned before its end, unless it was done in less time than it takes; an open one has no validity.
     """
     stored = _reopen_newer_batches(answers, batches)
     _check_answers(study, answers)
@@ -72,7 +73,8 @@ def _validate_batches(study: Study, validated: pl.DataFrame, batches: pl.DataFra
     counted = batches.join(inside, left_on="id", right_on="batch", how="left", maintain_order="left")
     sizes = {size: study.settings.inside_needed(size) for size in counted["trials"].drop_nulls().unique()}
     needed = pl.col("trials").replace_strict(sizes, default=None, return_dtype=pl.Int64)
-    valid = (pl.col("hits").fill_null(0) >= needed) & (pl.col("trials") > 0)
+    dropped = pl.col("id").is_in(list_dropped_batches(study.settings, validated))
+    valid = (pl.col("hits").fill_null(0) >= needed) & (pl.col("trials") > 0) & ~dropped
     closed = pl.when(pl.col("state") != "open").then(valid).otherwise(None)
     return counted.with_columns(closed.cast(pl.Boolean).alias("valid")).drop("hits")
 

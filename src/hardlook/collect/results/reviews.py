@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 import hardlook
+from hardlook.collect.results.answers import list_dropped_batches
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.results.review_outcomes import (
@@ -66,9 +67,10 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
     rules = parse_rules(store.rules()) if rules is None else rules
     # Answers first, so that all their participants are in the frame that is read later.
     answers, batches, people = store.answers(), store.batches(), store.participants()
-    quality = measure_participants(study, answers, batches, people)
+    quality = measure_participants(study, answers, batches, people, store.check_answers())
     excluded = find_excluded(quality, rules)
-    yes_or_no = answers.filter(pl.col("value").is_in([0, 1]))
+    slow_enough = answers.filter(~pl.col("batch").is_in(list_dropped_batches(study.settings, answers)))
+    yes_or_no = slow_enough.filter(pl.col("value").is_in([0, 1]))
     counting = yes_or_no.filter(~pl.col("participant").is_in(list(excluded)))
     claims = count_reviews(study, counting)
     by_outcome = {name: [one for one in claims if one.outcome == name] for name in OUTCOMES}
@@ -95,7 +97,8 @@ def export_review(study: Study, store: Store, out: Path, rules: ExclusionRules |
         "excluded": [{"participant": numbers[name], "reason": reason} for name, reason in excluded.items()],
         "left_out": {
             "answers_of_excluded_participants": len(yes_or_no) - len(counting),
-            "answers_neither_yes_nor_no": len(answers) - len(yes_or_no),
+            "answers_neither_yes_nor_no": len(slow_enough) - len(yes_or_no),
+            "answers_of_quick_batches": len(answers) - len(slow_enough),
         },
         "agreement": measure_agreement(claims, counting),
         "images": {
@@ -200,6 +203,8 @@ def _describe_excluded(report: Mapping[str, Any]) -> str:
     words = [f"Reviewer {one['participant']} is left out: {one['reason']}." for one in report["excluded"]]
     if odd := report["left_out"]["answers_neither_yes_nor_no"]:
         words.append(f"{format_count(odd, 'answer')} were neither yes nor no, and are left out.")
+    if quick := report["left_out"]["answers_of_quick_batches"]:
+        words.append(f"{format_count(quick, 'answer')} came in less time than they take, and are left out.")
     return "\n\n".join(words)
 
 

@@ -73,7 +73,8 @@ def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
 def find_participant_by_code(study: Study, store: Store, code: str) -> dict[str, Any]:
     """The number and the quality of the participant with a completion code; blanks, hyphens and case do not matter."""
     wanted = "".join(letter for letter in code.upper() if letter.isalnum()).encode()
-    people = measure_participants(study, store.answers(), store.batches(), store.participants())
+    frames = (store.answers(), store.batches(), store.participants(), store.check_answers())
+    people = measure_participants(study, *frames)
     for row in people.iter_rows(named=True):
         own = derive_completion_code(study.secret, row["participant"])
         if hmac.compare_digest(own.encode(), wanted):

@@ -320,6 +320,7 @@ def count_earned(connection: Connection, id: str, rules: BatchRules) -> int:
         _TIMED_ANSWERS.add_columns(BATCHES.c.id, BATCHES.c.valid)
         .join(BATCHES, BATCHES.c.id == ASSIGNMENTS.c.batch)
         .where(BATCHES.c.participant == id, BATCHES.c.state == "complete")
+        .where(~ITEMS.c.subject.startswith(CHECK_SUBJECT, autoescape=True))
         .order_by(BATCHES.c.id)
     ).all()
     earned = 0
@@ -496,7 +497,8 @@ def close_batch(
     collected = [trial for trial in trials if not trial.subject.startswith(CHECK_SUBJECT)]
     insides = [trial.inside for trial in collected if trial.state == "answered"]
     valid = is_valid(insides, of=len(collected), needed=needed)
-    valid = valid and not is_too_quick((trial.mode, trial.shown, trial.received) for trial in answered)
+    timed = [(trial.mode, trial.shown, trial.received) for trial in collected if trial.state == "answered"]
+    valid = valid and not is_too_quick(timed)
     counting = [trial.item for trial in answered if valid and trial.near != 0]
     items = [trial.item for trial in trials]
     _lock_progress(connection, device, items)

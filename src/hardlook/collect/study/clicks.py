@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -199,8 +200,8 @@ def make_region_study(
             remedy = "pass other data, or in a second round the --masks that belong to these data"
             raise DataError(f"there is nothing to click on ({left or 'the data has no objects'})", remedy=remedy)
         click_types = tuple(dict.fromkeys(task.click_type for task in tasks.values()))
-        training, checks = write_training_tasks(path, settings, click_types)
-        all_tasks = [*tasks.values(), *training]
+        checks = write_checks(path, settings, click_types)
+        all_tasks = [*tasks.values(), *write_training_tasks(path, settings, click_types)]
         remove_stale_pictures(path, [*all_tasks, *checks], previous)
         if "text" in settings.modes:
             _note_ambiguous_descriptions(tasks.values(), notes)
@@ -258,21 +259,20 @@ def write_click_task(
 
 def write_training_tasks(
     path: Path, settings: StudySettings, click_types: Sequence[ClickType] = ("first",)
-) -> tuple[list[ClickTask], list[ClickTask]]:
-    """Write the training round, ids training-0 and so on, and the attention checks, check-0 and so on.
+) -> tuple[ClickTask, ...]:
+    """Write the training round in all display modes, ids training-0, training-1 and so on; click types alternate."""
+    numbered = zip(range(settings.training_tasks), list_training_regions(click_types), strict=False)
+    return tuple(write_click_task(path, region, settings, f"training-{i}", training=True) for i, region in numbered)
 
-    Both are in all display modes, and click types alternate.
-    """
-    regions = list_training_regions(click_types)
-    training = [
-        write_click_task(path, region, settings, f"training-{i}", training=True)
-        for i, region in zip(range(settings.training_tasks), regions, strict=False)
-    ]
+
+def write_checks(path: Path, settings: StudySettings, click_types: Sequence[ClickType]) -> list[ClickTask]:
+    """Write the attention checks, ids check-0, check-1 and so on: more of what the training round shows."""
+    start, count = settings.training_tasks, count_checks(settings)
     checks = []
-    for i, region in zip(range(count_checks(settings)), regions, strict=False):
+    for i, region in enumerate(islice(list_training_regions(click_types), start, start + count)):
         task = write_click_task(path, region, settings, f"check-{i}")
         checks.append(replace(task, subject=f"{CHECK_SUBJECT}{i}"))
-    return training, checks
+    return checks
 
 
 def summarise_study(study: Study) -> dict[str, Any]:

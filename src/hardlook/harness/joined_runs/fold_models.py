@@ -41,6 +41,8 @@ def launch_folds(
     if len(folds) == 1:
         own = fill_fold(args, folds[0])
         return launch(benchmark, out=out, model_args=own, given=given, settings=settings, **more)
+    if settings.new and settings.shard is not None:
+        raise OptionError("--new with --shard would set the other shards' work aside", remedy="use a new --out")
     target = RunFolder(out)
     check_target(target, new=settings.new)
     parts = [target.parts_path / f"fold{fold}" for fold in folds]

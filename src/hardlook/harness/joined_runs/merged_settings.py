@@ -97,6 +97,9 @@ def merge_parts(
         values = [parts[name] for parts in every if name in parts]
         distinct = [value for place, value in enumerate(values) if value not in values[:place]]
         merged[name] = distinct[0] if len(distinct) == 1 or name == "batch size" else distinct
+        if name.startswith("data "):
+            merged[name] = distinct[0]
+            merged |= {f"{name}-{number}": value for number, value in enumerate(distinct[1:], 2)}
         if name.startswith("option "):
             merged[name] = options.get(name.removeprefix("option "))
         elif model is not None and name.removeprefix("model ") in ("args", "weights", "source") and len(distinct) > 1:
@@ -149,7 +152,8 @@ def _compare_models(manifests: Sequence[Manifest], other: Manifest) -> Iterator[
     one, two = manifests[0]["model"], other["model"]
     if one is None or two is None:
         if one is not two:
-            yield "--model", *(model["name"] if model else "stored predictions" for model in (one, two))
+            first_name, other_name = (model["name"] if model else "stored predictions" for model in (one, two))
+            yield "--model", first_name, other_name
         return
     if one["name"] != two["name"]:
         yield "--model", one["name"], two["name"]
@@ -186,8 +190,8 @@ def _compare_parts(benchmark: Benchmark, first: Manifest, other: Manifest) -> It
 
 def _list_run_folds(manifests: Sequence[Manifest]) -> list[int | None]:
     """The fold of each run that has one; None for the others."""
-    folds = [manifest["options"].get("folds") or () for manifest in manifests]
-    return [int(own[0]) if len(own) == 1 else None for own in folds]
+    every: list[list[int]] = [list(manifest["options"].get("folds") or []) for manifest in manifests]
+    return [int(folds[0]) if len(folds) == 1 else None for folds in every]
 
 
 def _find_model_code(manifest: Manifest) -> str:

@@ -2,8 +2,8 @@
 
 With few classes the counts are a table. A block of pixels becomes pair codes in a loop that the compiler turns into
 vector instructions. The codes are then read several at a time as one 64-bit word: inside a region they are all alike
-and cost one addition together. With many classes the counts are a hash table of the pairs seen, to which every run of equal
-pairs is added.
+and cost one addition together. With many classes the counts are a hash table of the pairs seen, to which every run of
+equal pairs is added.
 """
 
 from __future__ import annotations
