@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -26,7 +26,7 @@ from hardlook.models.interactive.sam_frame import SamFrame
 from hardlook.models.interactive.sam_session import SamSession, decode_prompts
 from hardlook.models.interactive.transformers_sam import SamNetwork
 from hardlook.models.roles import Clicks, Prompted
-from hardlook.models.torch_inference import exact_inference
+from hardlook.models.torch_inference import Precision, exact_inference
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ LONGEST = 120.0
 """Seconds that the loop may take; beyond it a few clicks are measured and the rest is extrapolated."""
 TARGET = 300
 PASSES = 5
-PRECISIONS = ("float32", "tf32", "bfloat16")
+PRECISIONS = get_args(Precision)
 POLICY = PromptPolicy("always", previous=True)
 HUGE = {
     "hidden_size": 1280,

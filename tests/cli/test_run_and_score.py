@@ -80,7 +80,7 @@ def test_shards_from_the_command_line(hardlook, tmp_path):
         ((*RUN, "--out", "x", "--batch-size", "0"), "a whole number from 1, or auto"),
         ((*RUN, "--out", "x", "--reading", "mean-over=all"), "there is no such reading"),
         ((*RUN, "--out", "x", "--data", "voc=nowhere", "--model", "planted-segmenter"), "no VOC devkit here"),
-        ((*RUN, "--out", "x", "--data", "voc=nowhere"), "give --model; `hardlook models --role semantic-segmenter` lists"),
+        ((*RUN, "--out", "x", "--data", "voc=nowhere"), "give --model; `hardlook models --role semantic-"),
         ((*RUN, "--out", "x", "--pred", "p", "--gt", "g", "--model", "planted-segmenter"), "both given"),
         (("score", "nowhere"), "there is no run here"),
         ((*RUN, "--out", "x", "--reading", "nosuch=1"), "closed-miou has no such reading"),

@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
+from hardlook import metrics
 from hardlook.metrics.detection import Detections, Objects
+from hardlook.metrics.panoptic import Segments
 
 
 def test_empty_lists_are_no_objects_and_no_detections():
@@ -22,8 +24,36 @@ def test_no_masks_keep_the_size_of_their_image():
         (lambda: Objects([], boxes=[0, 0, 2, 2]), r"boxes: expected shape \(0, 4\), got \(4,\)"),
         (lambda: Objects([[0, 1]]), r"classes: expected shape \(any\), got \(1, 2\)"),
         (lambda: Detections([0], []), r"scores: expected shape \(1\), got \(0,\)"),
+        (lambda: Objects([0.5]), "classes: expected integers, got float64"),
+        (lambda: Detections([1.0], [0.5]), "classes: expected integers, got float64"),
+        (lambda: Objects([1], ids=[0.5]), "ids: expected integers, got float64"),
+        (lambda: Detections([0, 0], [0.5, np.inf]), "scores: expected finite numbers, got inf at detection 1"),
+        (lambda: Detections([0], [-np.inf]), "scores: expected finite numbers, got -inf at detection 0"),
+        (lambda: Objects([0, 1], boxes=[[0, 0, 1, 1], [5, 5, -2, 4]]), r"boxes\[1\]: .* got \[5.0, 5.0, -2.0, 4.0\]"),
+        (lambda: Detections([0], [0.5], boxes=[[0, 0, 1, -1]]), r"boxes\[0\]: .* sides that are not negative"),
+        (
+            lambda: Detections([0], [0.5], boxes=[[np.nan, 0, 1, 1]]),
+            r"boxes\[0\]: expected x, y, width, height, finite",
+        ),
+        (
+            lambda: Detections([0], [0.5], boxes=[[np.inf, 0, 1, 1]]),
+            r"boxes\[0\]: expected x, y, width, height, finite",
+        ),
+        (lambda: Objects([0], area=[-3]), r"area\[0\]: expected pixels, got -3"),
+        (lambda: Objects([0], area=[np.nan]), r"area\[0\]: expected pixels, got nan"),
     ],
 )
 def test_what_is_missing_or_too_much_is_named(make, words):
     with pytest.raises(ValueError, match=words):
         make()
+
+
+def test_tensors_of_sixteen_bits_are_taken_as_they_are():
+    torch = pytest.importorskip("torch")
+    boxes = torch.tensor([[0, 0, 10, 8.5]], dtype=torch.bfloat16)
+    found = Detections(torch.tensor([3]), torch.tensor([0.75], dtype=torch.bfloat16), boxes=boxes)
+    assert (found.scores.tolist(), found.boxes.tolist()) == ([0.75], [[0, 0, 10, 8.5]])
+
+
+def test_they_are_names_of_the_package():
+    assert (metrics.Objects, metrics.Detections, metrics.Segments) == (Objects, Detections, Segments)

@@ -123,9 +123,15 @@ def test_tensors_are_taken_as_they_are():
 
 def test_a_matrix_is_read_as_row_true_and_column_given():
     matrix = np.array([[1, 0.75], [0.25, 1]])
-    metric = OpenAP(["one", "two"], matrix, iou_type="bbox")
+    with pytest.raises(ValueError, match=r"similarity\[0, 1\] is 0.75 and .* is 0.25: expected a symmetric matrix"):
+        OpenAP(["one", "two"], matrix, iou_type="bbox")
+    metric = OpenAP(["one", "two"], matrix, iou_type="bbox", asymmetric=True)
     metric.update(Objects([0], boxes=[A]), Detections([1], [0.9], boxes=[A]))
     assert metric.compute().open.recall[0, 0, 0] == 0.75
+    with pytest.raises(ValueError, match="expected a symmetric matrix"):
+        open_average_precision(metric.table(), matrix)
+    with pytest.raises(ValueError, match="labels: expected names that differ, got 'one' at 0 and 1"):
+        OpenAP(["one", "one"], np.eye(2))
 
 
 def test_pairs_of_labels_are_counted():

@@ -41,7 +41,7 @@ def test_the_order_of_images_and_the_names_of_classes_change_nothing(seed):
     moved = {**truth, "annotations": [{**a, "image_id": int(ids[a["image_id"] - 1])} for a in truth["annotations"]]}
     assert_same_scores(result, accumulated(moved, renamed, matrix, "bbox").compute())
     places = rng.permutation(4)
-    metric = OpenAP(["class"] * 4, matrix[np.ix_(np.argsort(places), np.argsort(places))], iou_type="bbox")
+    metric = OpenAP(["a", "b", "c", "d"], matrix[np.ix_(np.argsort(places), np.argsort(places))], iou_type="bbox")
     for image in range(1, 5):
         objects, found = image_arrays(truth, results, image)
         metric.update(
@@ -92,7 +92,7 @@ def test_merging_parts_equals_one_pass_in_any_order(seed, parts):
 def test_a_resample_equals_scoring_copies_of_images(seed, drawn):
     truth, results = scene(seed, ties=False)
     matrix = similarity(seed, 4)
-    copies = OpenAP(["class"] * 4, matrix, iou_type="bbox")
+    copies = OpenAP(["a", "b", "c", "d"], matrix, iou_type="bbox")
     for image in drawn:
         copies.update(*image_arrays(truth, results, image + 1))
     resample = accumulated(truth, results, matrix, "bbox").table().resampled(drawn)

@@ -234,6 +234,22 @@ MATCHES = match_segments(IMAGE, Segments([1, 2, 3], [0, 1, 2]), IMAGE, Segments(
 SIMILARITY = np.array([[1, 0.4, 0.4], [0.4, 1, 0.9], [0.4, 0.9, 1]])
 
 
+def test_bad_arguments_get_a_sentence():
+    uneven = [[1, 0.5], [0.25, 1]]
+    with pytest.raises(ValueError, match="expected a symmetric matrix; give asymmetric=True"):
+        OpenPQ(["a", "b"], uneven, [True, True])
+    metric = OpenPQ(["a", "b"], uneven, [True, True], asymmetric=True)
+    image = np.array([[1, 1]])
+    metric.update(image, Segments([1], [1]), image, Segments([1], [0]))
+    assert metric.compute().open.pq[1] == pytest.approx(0.25 / (0.25 + 0.75 / 2))
+    with pytest.raises(ValueError, match="expected a symmetric matrix"):
+        open_pq(metric.matches, uneven, [True, True])
+    with pytest.raises(ValueError, match="labels: expected names that differ"):
+        OpenPQ(["a", "a"], np.eye(2), [True, True])
+    with pytest.raises(ValueError, match="true segments, classes: expected integers, got float64"):
+        metric.update(image, Segments([1], [0.5]), image, Segments([1], [0]))
+
+
 def test_between_things_and_stuff_nothing_is_forgiven():
     costs = segment_costs(MATCHES, SIMILARITY, [True, True, False])
     assert list(zip(costs.true, costs.called, costs.hard, strict=True)) == [(1, 2, 1), (0, 1, 1)]

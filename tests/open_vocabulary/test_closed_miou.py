@@ -11,7 +11,7 @@ from hardlook.harness.runs.evaluation import evaluate_batch
 from hardlook.harness.runs.in_memory import InMemoryRun
 from hardlook.metrics.mean_iou import class_counts
 from hardlook.models.registry import build
-from hardlook.open_vocabulary.miou.evaluation import count_pixels, sum_confusion
+from hardlook.open_vocabulary.miou.evaluation import count_pixels, sum_pairs
 from hardlook.world.planted import PlantedWorld
 from hardlook.world.vocabulary import LABELS
 
@@ -54,7 +54,7 @@ def test_contexts_are_scored_by_their_own_images(rehearsal):
 
 def test_the_sums_of_records_are_the_confusion(rehearsal):
     records = rehearsal.records("planted-segmenter", {"sibling": 0.5})
-    assert (count_pixels(records).sum(0) == class_counts(sum_confusion(records))).all()
+    assert (count_pixels(records).sum(0) == class_counts(sum_pairs(records).table())).all()
 
 
 def test_the_order_of_records_changes_nothing(rehearsal):

@@ -62,3 +62,32 @@ def test_doubtful_senses_are_counted(tmp_path):
         ("borrowed senses", ("bottle",)),
         ("names with two senses", ("crane",)),
     }
+
+
+def test_names_of_the_data_that_are_all_cocos_have_cocos_senses(tmp_path):
+    names = list(load_label_set("coco80").names)[:30]
+    data, given = SimilarityOptions(gt=tmp_path), SimilarityOptions(gt=tmp_path, labels="coco80")
+    found, expected = (compute_label_similarity(names, options) for options in (data, given))
+    assert (found.matrix == expected.matrix).all()
+    (note,) = (note for note in found.notes if note.what == "labels with the senses of coco80")
+    assert note.kept and note.count == 30 and "no --labels" in note.why
+    assert all("coco80" not in one.what for one in expected.notes)
+    compared = compute_compared_similarities(names, data)
+    assert (compared["wup"] == compute_compared_similarities(names, given)["wup"]).all()
+    # Panoptic data has stuff as well.
+    stuff = [*load_label_set("coco133").names]
+    assert compute_label_similarity(stuff, data).matrix.shape == (133, 133)
+
+
+def test_names_that_no_shipped_set_has_together_are_those_of_the_data(tmp_path):
+    names = [*load_label_set("coco80").names, "glorp"]
+    with pytest.raises(HardlookError, match=r"of 81 labels of the data \(no --labels\) have no sense") as caught:
+        compute_label_similarity(names, SimilarityOptions(gt=tmp_path))
+    assert "--labels" in caught.value.remedy
+    with pytest.raises(HardlookError, match="labels of planted-world"):
+        compute_label_similarity(["glorp"], SimilarityOptions())
+
+
+def test_senses_that_were_borrowed_before_stay_as_they_were(tmp_path):
+    notes = compute_label_similarity(["cat", "dog", "bottle"], SimilarityOptions(gt=tmp_path)).notes
+    assert [note.what for note in notes] == ["borrowed senses"]

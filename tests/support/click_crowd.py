@@ -72,9 +72,9 @@ def take_part(study, store, person, rng, now=1000.0):
             break
         last = number == person.batches - 1 and person.leaves_after is not None
         for trial in batch.trials[: person.leaves_after] if last else batch.trials:
-            now += 5.0
+            now += 7.0
             for _ in range(person.shows):
-                store.show(who, trial.id, now)
+                store.show(who, trial.id, now - 6.0)
             task = study.by_id[trial.item.task]
             x, y = aimed(study, task, rng, person.part, trial.position in person.missed)
             validity = validator.validate(task.id, x, y)

@@ -232,7 +232,7 @@ def study_visitors():
         if name == "clicks":
             visitor.post("/api/device", {"device": "pc", "pointer": "mouse"})
         training = visitor.get("/api/state").json["training"]
-        visitor.post("/api/trained", {})
+        visitor.practise()
         trials = [one["id"] for one in visitor.batch()["batch"]["trials"]]
         visitor.show(trials[0])
         visitor.show(trials[1])

@@ -286,7 +286,8 @@ class Campaign:
 
             folder = Path(tempfile.mkdtemp(prefix="study-", dir=self.folder)) / "study"
             init("clicks", folder, "--scenes", 12, "--training", 0, "--quiet")
-            limits = {"per_participant": 1_000_000, "per_address": 1_000_000}
+            names = ("per_participant", "per_address", "open_batches_per_address")
+            limits = dict.fromkeys(names, 1_000_000)
             timings = {"image": 0, "target": 0, "target_text": 0, "again": 0}
             change_settings(
                 folder, timings=timings, limits=limits, devices=["pc"], batch_size=4, most_batches=1000,
@@ -504,8 +505,10 @@ class Crowd:
 
 
 def list_stored_keys(file):
-    """The keys of the answers in a database whose server is dead."""
+    """The keys of the answers in a database whose server is dead; none where it died before it had made the tables."""
     with contextlib.closing(sqlite3.connect(file)) as database:
+        if not database.execute("SELECT 1 FROM sqlite_master WHERE name = 'answers'").fetchall():
+            return set()
         return {key for (key,) in database.execute("SELECT key FROM answers")}
 
 

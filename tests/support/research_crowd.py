@@ -62,7 +62,7 @@ def open_store(study):
 
 
 def take_part(study, store, person, now):
-    """Let a person do their batches, five seconds an answer; the id."""
+    """Let a person do their batches, six seconds an answer; the id."""
     validator, rules, plan = ClickValidator(study), BatchRules.of(study.settings), study.settings.timings
     who, done = store.join(None, "en", now).id, 0
     store.set_device(who, person.device, now)
@@ -73,7 +73,7 @@ def take_part(study, store, person, now):
             break
         leaving = person.leaves if number == person.batches - 1 else None
         for trial in batch.trials[:leaving]:
-            now += 5.0
+            now += 6.0
             x, y = place(int(trial.item.task[1:]) - 1, person.ways[done % len(person.ways)], done)
             done += 1
             verdict = validator.validate(trial.item.task, x, y)
@@ -88,9 +88,9 @@ def take_part(study, store, person, now):
                 early=person.early,
                 reaction_ms=person.reaction,
                 durations={name: 1000 * seconds + person.late for name, seconds in phases.items()},
-                circumstances={"pointer": "mouse", "hidden": 0},
+                circumstances={"pointer": "touch" if person.device == "mobile" else "mouse", "hidden": 0},
             )
-            store.show(who, trial.id, now - 4)
+            store.show(who, trial.id, now - 5.5)
             store.answer(who, answer, study.settings.inside_needed, now)
     return who
 

@@ -20,10 +20,10 @@ class WrongType:
 
 
 class NoArray:
-    """Lists of lists."""
+    """Words in place of masks."""
 
     def segment_queries(self, queries, supports):
-        return [np.zeros(query.shape[:2], bool).tolist() for query in queries]
+        return ["a mask" for query in queries]
 
 
 class TooFew:

@@ -70,7 +70,7 @@ def test_a_stored_map_of_scores_or_labels_is_no_mask(whole, tmp_path):
     [
         ("WrongShape", r"mask: expected shape \(H, W\) = \(120, 160\), got \(119, 160\)"),
         ("WrongType", "mask: expected bool, got float32"),
-        ("NoArray", "mask: expected a numpy array, got list"),
+        ("NoArray", "mask: expected a numpy array, got str"),
         ("TooFew", "expected 1 answers for 1 pairs, got 0"),
     ],
 )

@@ -43,16 +43,16 @@ def test_the_folds_of_a_run_are_those_given_or_those_of_its_lists(tmp_path, give
     assert choose_fixed_set(data["pairs"], coco=True) == "pascal5i"
 
 
-PAIRS = [("1_apple_1", "1_apple_2"), ("2_pear_1", "2_pear_2"), ("1_apple_3", "1_apple_1")]
+PAIRS = [("1_apple_1", "1_apple_2"), ("1_apple_3", "1_apple_1"), ("1_apple_4", "1_apple_5"), ("1_apple_5", "1_apple_2")]
 
 
 def test_the_models_of_all_folds_answer_the_same_pairs_of_tier_3(tmp_path):
-    data = write_general_folder(tmp_path, PAIRS, scenes=60)
+    data = write_general_folder(tmp_path, PAIRS, scenes=120)
     given = {"data": data, "tiers": "3", "folds": "0,2", "resamples": 0}
     run = InMemoryRun("toss", {**given, "per_fold": True, "shots": "1,2"})
     records = run.records("empty")
     assert sorted(records.filter(records["shots"] == 1)["unit"]) == sorted(
-        f"tier3-fold{fold}-{line:05d}" for fold in (0, 2) for line in (1, 2, 3)
+        f"tier3-fold{fold}-{line:05d}" for fold in (0, 2) for line in (1, 2, 3, 4)
     )
     supports = {fold: records.filter(records["fold"] == fold).sort("unit")["support"].to_list() for fold in (0, 2)}
     assert supports[0] == supports[2]

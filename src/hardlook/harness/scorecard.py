@@ -173,7 +173,8 @@ class Scorecard:
 
     def to_json(self) -> str:
         """The text of `scores.json`; undefined values are null."""
-        document = {"schema": SCHEMA, **asdict(self), "left_out": [note_to_json(note) for note in self.left_out]}
+        notes = {name: [note_to_json(note) for note in getattr(self, name)] for name in ("left_out", "noted")}
+        document = {"schema": SCHEMA, **asdict(self), **notes}
         if not self.noted:
             del document["noted"]
         for row in document["scores"]:

@@ -9,17 +9,23 @@ Each metric is a pure function; the class beside it only accumulates (update, me
 
 from __future__ import annotations
 
-from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics.confusion import PairCounts, confusion_counts
+from hardlook.metrics.detection import Detections, Objects
 from hardlook.metrics.mean_iou import MeanIoU
 from hardlook.metrics.open_ap import OpenAP, open_average_precision
 from hardlook.metrics.open_miou import OpenMeanIoU, open_miou
 from hardlook.metrics.open_pq import OpenPQ, open_pq
+from hardlook.metrics.panoptic import Segments
 
 __all__ = [
+    "Detections",
     "MeanIoU",
+    "Objects",
     "OpenAP",
     "OpenMeanIoU",
     "OpenPQ",
+    "PairCounts",
+    "Segments",
     "confusion_counts",
     "open_average_precision",
     "open_miou",

@@ -19,7 +19,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy
+from hardlook.metrics.arrays import Values, as_numpy, integer_array
 
 IouType = Literal["segm", "bbox"]
 
@@ -60,14 +60,14 @@ class Objects:
         n = len(self.classes)
         crowds = np.zeros(n, bool) if crowd is None else _shaped(crowd, np.bool_, "crowd", (n,))
         ignored = crowds if ignore is None else crowds | _shaped(ignore, np.bool_, "ignore", (n,))
-        _set(self, crowd=crowds, ignore=ignored, ids=_shaped(ids, np.int64, "ids", (n,)))
+        _set(self, crowd=crowds, ignore=ignored, ids=_whole(ids, "ids", (n,)))
         if negative is None and not_exhaustive is not None:
             raise ValueError("not_exhaustive: expected negative beside it, [] where no class is known to be absent")
         partial = () if not_exhaustive is None and negative is not None else not_exhaustive
         _set(
             self,
-            negative=_shaped(negative, np.int64, "negative", (None,)),
-            not_exhaustive=_shaped(partial, np.int64, "not_exhaustive", (None,)),
+            negative=_whole(negative, "negative", (None,)),
+            not_exhaustive=_whole(partial, "not_exhaustive", (None,)),
         )
 
 
@@ -78,7 +78,7 @@ class Detections:
     >>> Detections([0], [float("nan")])
     Traceback (most recent call last):
     ...
-    ValueError: scores: expected numbers, got NaN at detection 0
+    ValueError: scores: expected finite numbers, got nan at detection 0
     """
 
     classes: NDArray[np.int64]
@@ -93,9 +93,9 @@ class Detections:
     ) -> None:  # fmt: skip
         _set_regions(self, classes, boxes, masks, area)
         _set(self, scores=_shaped(scores, np.float64, "scores", (len(self.classes),)))
-        odd = np.isnan(self.scores)
-        if odd.any():
-            raise ValueError(f"scores: expected numbers, got NaN at detection {int(odd.argmax())}")
+        if not np.isfinite(self.scores).all():
+            k = int((~np.isfinite(self.scores)).argmax())
+            raise ValueError(f"scores: expected finite numbers, got {self.scores[k]:g} at detection {k}")
 
 
 def compute_areas(shapes: Objects | Detections, iou_type: IouType) -> NDArray[np.float64]:
@@ -171,15 +171,24 @@ def _set(record: object, **values: object) -> None:
 def _set_regions(
     record: object, classes: Values, boxes: Values | None, masks: Values | None, area: Values | None
 ) -> None:
-    indices = _shaped(classes, np.int64, "classes", (None,))
+    indices = _whole(classes, "classes", (None,))
     n = len(indices)
-    _set(
-        record,
-        classes=indices,
-        boxes=_shaped(boxes, np.float64, "boxes", (n, 4)),
-        masks=_shaped(masks, np.bool_, "masks", (n, None, None)),
-        area=_shaped(area, np.float64, "area", (n,)),
-    )
+    corners, pixels = _shaped(boxes, np.float64, "boxes", (n, 4)), _shaped(area, np.float64, "area", (n,))
+    # One comparison finds NaN, too; the infinite come out as NaN times 0.
+    if n and corners is not None and not (corners[:, 2:].min() >= 0 and (corners * 0 == 0).all()):
+        k = int((~((corners[:, 2:] >= 0).all(1) & np.isfinite(corners).all(1))).argmax())
+        wanted = "x, y, width, height, finite and with sides that are not negative"
+        raise ValueError(f"boxes[{k}]: expected {wanted}, got {corners[k].tolist()}")
+    if n and pixels is not None and not pixels.min() >= 0:
+        k = int((~(pixels >= 0)).argmax())
+        raise ValueError(f"area[{k}]: expected pixels, got {pixels[k]:g}")
+    masked = _shaped(masks, np.bool_, "masks", (n, None, None))
+    _set(record, classes=indices, boxes=corners, masks=masked, area=pixels)
+
+
+def _whole(values: Values | None, name: str, shape: tuple[int | None, ...]) -> Any:
+    """The values as an array of whole numbers of this shape; None for None."""
+    return None if values is None else _shaped(integer_array(values, name), np.int64, name, shape)
 
 
 def _shaped(values: Values | None, dtype: Any, name: str, shape: tuple[int | None, ...]) -> Any:

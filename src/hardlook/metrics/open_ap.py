@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, checked_similarity
+from hardlook.metrics.arrays import Values, as_numpy, checked_similarity, unique_labels
 from hardlook.metrics.average_precision import (
     RECALL_LEVELS,
     RECALL_LIMITS,
@@ -63,38 +63,42 @@ class OpenApResult:
         return {kind: table.summary(classes) for kind, table in kinds.items()}
 
 
-def open_average_precision(matches: MatchTable, similarity: Values) -> OpenApResult:
+def open_average_precision(matches: MatchTable, similarity: Values, *, asymmetric: bool = False) -> OpenApResult:
     """All three kinds of AP from a table of matches (or a resample of it) under a similarity (K, K).
+
+    The similarity is symmetric, unless `asymmetric` says that it is meant not to be: rows are true labels.
 
     >>> image = match_image(Objects([1], area=[9]), Detections([1], [0.9], area=[9]), overlap=[[1.0]])
     >>> result = open_average_precision(build_match_table([image], classes=2), np.eye(2))
     >>> result.open.per_class()
     array([nan,  1.])
     """
+    shared = checked_similarity(similarity, matches.classes, symmetric=not asymmetric)
     return OpenApResult(
-        vanilla_precision(matches), soft_precision(matches), soft_precision(matches, similarity), matches.objects()
+        vanilla_precision(matches), soft_precision(matches), soft_precision(matches, shared), matches.objects()
     )
 
 
 class OpenAP:
     """Accumulates the matches of images: update, merge, compute, reset.
 
-    `labels` name the classes in the order of their category ids; `similarity` is (K, K). `class_sets` maps a name to
-    class indices, for the constrained score: objects and detections of other classes are left out before matching.
-    `released` reads matches as the released code does (see `match_image`); `category_ids` (K,) tells it which class
-    has id 0, by default the first. Equal scores of two images are ordered by the images' keys, so give `image` to
-    `update` where parts are merged; without keys, by the order of the updates. For LVIS give `max_detections=300`, and
-    `negative` and `not_exhaustive` to every `Objects`: vanilla AP is then LVIS's AP.
+    `labels` name the classes in the order of their category ids; `similarity` is (K, K), symmetric unless `asymmetric`
+    says that it is meant not to be (rows are true labels). `class_sets` maps a name to class indices, for the
+    constrained score: objects and detections of other classes are left out before matching. `released` reads matches as
+    the released code does (see `match_image`); `category_ids` (K,) tells it which class has id 0, by default the first.
+    Equal scores of two images are ordered by the images' keys, so give `image` to `update` where parts are merged;
+    without keys, by the order of the updates. For LVIS give `max_detections=300`, and `negative` and `not_exhaustive`
+    to every `Objects`: vanilla AP is then LVIS's AP.
     """
 
     def __init__(
         self, labels: Sequence[str], similarity: Values, *, iou_type: IouType = "segm",
         class_sets: Mapping[str, Sequence[int]] | None = None, max_detections: int = 100,
-        released: bool = False, category_ids: Sequence[int] | None = None,
+        released: bool = False, category_ids: Sequence[int] | None = None, asymmetric: bool = False,
     ) -> None:  # fmt: skip
-        self.labels, self.iou_type = tuple(labels), iou_type
-        self.max_detections, self.released = max_detections, released
-        self.similarity = checked_similarity(similarity, len(self.labels))
+        self.labels, self.iou_type = unique_labels(labels), iou_type
+        self.max_detections, self.released, self.asymmetric = max_detections, released, asymmetric
+        self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
         ids = list(range(len(self.labels)) if category_ids is None else category_ids)
         if ids != sorted(set(ids)) or len(ids) != len(self.labels):
             raise ValueError(f"category_ids: expected {len(self.labels)} ascending ids, got {ids[:10]}")
@@ -153,7 +157,7 @@ class OpenAP:
 
     def compute(self, class_set: str = "") -> OpenApResult:
         """The scores so far, or the constrained scores of one class set."""
-        return open_average_precision(self.table(class_set), self.similarity)
+        return open_average_precision(self.table(class_set), self.similarity, asymmetric=self.asymmetric)
 
     def _matched(self, truth: Objects, found: Detections, overlap: NDArray[np.float64]) -> ImageMatches:
         return match_image(

@@ -28,7 +28,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, checked_similarity
+from hardlook.metrics.arrays import Values, as_numpy, checked_similarity, unique_labels
 from hardlook.metrics.confusion import ConfusionCosts, confusion_costs
 from hardlook.metrics.panoptic import Crowds, SegmentMatches, Segments, join_matches, match_segments
 
@@ -71,7 +71,8 @@ class OpenPqResult:
 class OpenPQ:
     """Accumulates matches over images: update, merge, compute, reset.
 
-    `labels` are the K names, in the order of the classes 0..K-1; `things` says which of them are things.
+    `labels` are the K names, in the order of the classes 0..K-1; `things` says which of them are things. A similarity
+    that is not symmetric is an error unless `asymmetric` says that it is meant: rows are true labels.
 
     >>> metric = OpenPQ(["sky"], [[1]], things=[False])
     >>> metric.update([[4, 4]], Segments([4], [0]), [[1, 1]], Segments([1], [0]))
@@ -87,9 +88,10 @@ class OpenPQ:
         *,
         known: ArrayLike | None = None,
         crowds: Crowds = "last",
+        asymmetric: bool = False,
     ) -> None:
-        self.labels, self.known, self.crowds = tuple(labels), known, crowds
-        self.similarity = checked_similarity(similarity, len(self.labels))
+        self.labels, self.known, self.crowds, self.asymmetric = unique_labels(labels), known, crowds, asymmetric
+        self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
         self.things = as_numpy(things).astype(np.bool_)
         if self.things.shape != (len(self.labels),):
             raise ValueError(f"things: expected shape ({len(self.labels)},), got {self.things.shape}")
@@ -120,15 +122,21 @@ class OpenPQ:
 
     def compute(self) -> OpenPqResult:
         """The scores so far."""
-        return open_pq(self.matches, self.similarity, self.things, known=self.known)
+        return open_pq(self.matches, self.similarity, self.things, known=self.known, asymmetric=self.asymmetric)
 
 
 def open_pq(
-    matches: SegmentMatches, similarity: Values, things: Values, *, known: ArrayLike | None = None
+    matches: SegmentMatches,
+    similarity: Values,
+    things: Values,
+    *,
+    known: ArrayLike | None = None,
+    asymmetric: bool = False,
 ) -> OpenPqResult:
     """Open and vanilla PQ, SQ and RQ of matched segments: all, things, stuff, known and unknown classes, each class.
 
-    `similarity` is (K, K), 0..1, ones on the diagonal; `things` and `known` are (K,) masks.
+    `similarity` is (K, K), 0..1, ones on the diagonal, symmetric unless `asymmetric` says that it is meant not to be;
+    `things` and `known` are (K,) masks.
 
     >>> image = np.array([[1, 1, 1]])
     >>> matches = match_segments(image, Segments([1], [0]), image, Segments([1], [1]))
@@ -136,8 +144,9 @@ def open_pq(
     0.375
     """
     mask = as_numpy(things).astype(np.bool_)
+    shared = checked_similarity(similarity, len(mask), symmetric=not asymmetric)
     return OpenPqResult(
-        open=panoptic_scores(quality_sums(matches, similarity, mask), mask, known=known),
+        open=panoptic_scores(quality_sums(matches, shared, mask), mask, known=known),
         vanilla=panoptic_scores(quality_sums(matches, np.eye(len(mask)), mask), mask, known=known),
     )
 

@@ -30,6 +30,9 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
     class Upscaling(nn.Module):
         """Every pixel becomes a block of the kernel's size."""
 
+        product: Tensor
+        bias: Tensor | None
+
         def __init__(self) -> None:
             super().__init__()
             product = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
@@ -40,7 +43,7 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
         def forward(self, image: Tensor) -> Tensor:
             """Map (N, channels, H, W) to (N, filters, H * rows, W * columns)."""
             count, _, height, width = image.shape
-            blocks: Any = linear(image.permute(0, 2, 3, 1), self.product, self.bias)
+            blocks = linear(image.permute(0, 2, 3, 1), self.product, self.bias)
             blocks = blocks.view(count, height, width, rows, columns, filters).permute(0, 5, 1, 3, 2, 4)
             return blocks.reshape(count, filters, height * rows, width * columns)
 

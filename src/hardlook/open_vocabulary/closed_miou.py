@@ -20,7 +20,7 @@ from hardlook.harness.scorecard import Score, Scorecard
 from hardlook.harness.sections import DistributionChart, DotChart, HeatMap, Section, Table, score_dot
 from hardlook.harness.tally import Entry, SumTally, score_tally, with_ranges
 from hardlook.harness.verdicts import describe_kind
-from hardlook.metrics.mean_iou import class_iou
+from hardlook.metrics.mean_iou import class_counts_of_pairs, class_iou
 from hardlook.open_vocabulary.cards import DATA_LICENCE, misname_half
 from hardlook.open_vocabulary.miou.evaluation import (
     NO_LABEL,
@@ -28,14 +28,21 @@ from hardlook.open_vocabulary.miou.evaluation import (
     count_pixels,
     make_record,
     predict_maps,
-    sum_confusion,
+    sum_pairs,
 )
 from hardlook.open_vocabulary.miou.options import SemanticOptions, mean_over, mean_over_reading
 from hardlook.open_vocabulary.miou.report import describe_unit, draw_unit
-from hardlook.open_vocabulary.miou.scores import VANILLA, count_basis, note_empty_images, overall_scores, per_image_miou
+from hardlook.open_vocabulary.miou.scores import (
+    VANILLA,
+    count_basis,
+    note_empty_images,
+    note_numbering,
+    overall_scores,
+    per_image_miou,
+)
 from hardlook.open_vocabulary.miou.units import list_sources, list_units, prepare_unit
 from hardlook.open_vocabulary.record_columns import read_label_names
-from hardlook.open_vocabulary.sections import find_scores, find_scores_by_class
+from hardlook.open_vocabulary.sections import add_warnings, find_scores, find_scores_by_class
 from hardlook.open_vocabulary.vocabulary import check_same_truth, map_to_closed_labels, relabel_map
 
 if TYPE_CHECKING:
@@ -62,7 +69,8 @@ def evaluate_units(units: Sequence[Unit], model: Any) -> list[Record]:
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: ClosedMiouOptions) -> Scorecard:
     """Every score with its interval over images."""
     scores = [score for tally in tally_records(records, options) for score in score_tally(tally, options)]
-    return Scorecard(card.name, card.version, "", tuple(scores), left_out=note_empty_images(records))
+    notes = (*note_empty_images(records), *note_numbering(records, options))
+    return Scorecard(card.name, card.version, "", tuple(scores), left_out=notes)
 
 
 def tally_records(records: pl.DataFrame, options: ClosedMiouOptions) -> list[SumTally]:
@@ -129,7 +137,8 @@ def _build_classes(scorecard: Scorecard) -> Section:
         axis="IoU",
         references=(("mIoU", scorecard.get("miou").value),),
     )
-    return Section("Classes", describe_kind(scorecard, ranked, "IoU of a class", ("class",)), (chart,))
+    text = add_warnings(describe_kind(scorecard, ranked, "IoU of a class", ("class",)), scorecard)
+    return Section("Classes", text, (chart,))
 
 
 def _build_contexts(scorecard: Scorecard) -> Section | None:
@@ -178,11 +187,11 @@ def _explain_lower_contexts(ranked: Sequence[Score], whole: float) -> str:
 
 
 def _build_confusions(records: pl.DataFrame) -> Section | None:
-    names, counts = [*read_label_names(records), NO_LABEL], sum_confusion(records)
-    truth = counts.sum(1)
+    names, pairs = [*read_label_names(records), NO_LABEL], sum_pairs(records)
+    truth = class_counts_of_pairs(pairs)[1]
     wrong = [
-        (names[row], names[column], int(counts[row, column]), counts[row, column] / truth[row])
-        for row, column in zip(*np.nonzero(counts), strict=True)
+        (names[row], names[column], int(pixels), pixels / truth[row])
+        for row, column, pixels in zip(*pairs.pairs(), strict=True)
         if row != column
     ]
     if not wrong:

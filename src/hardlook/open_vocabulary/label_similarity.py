@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from hardlook.errors import DataError, HardlookError, OptionError
 from hardlook.harness.scorecard import LeftOut
 from hardlook.open_vocabulary.options import SimilarityOptions
-from hardlook.similarity.label_sets import load_label_set
-from hardlook.similarity.labels import Label, LabelSet
+from hardlook.similarity.label_sets import list_label_sets, load_label_set
+from hardlook.similarity.labels import VOID_NAMES, Label, LabelSet, normalise_name
 from hardlook.similarity.matrix_files import read_matrix
 from hardlook.similarity.measures import compute_similarity, find_measure
 from hardlook.world.vocabulary import LABELS
@@ -38,9 +38,13 @@ class LabelSimilarity:
 
 
 def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -> LabelSimilarity:
-    """The similarity of names, looked up in `options.labels`, the predictions' labels, the planted world and VOC."""
-    sets = _load_sets(options)
-    found = find_labels(names, sets)
+    """The similarity of names, looked up in `options.labels`, the predictions' labels, the planted world and VOC.
+
+    Without `options.labels`, names of the data that the planted world and VOC do not have are looked up in the smallest
+    shipped label set that has all names, such as coco80 for COCO's json.
+    """
+    sets = _load_sets(options, names)
+    found = _name_data(find_labels(names, sets), options)
     if options.similarity is not None:
         return LabelSimilarity(read_matrix(options.similarity, found).values, ())
     try:
@@ -53,7 +57,10 @@ def compute_label_similarity(names: Sequence[str], options: SimilarityOptions) -
         known = "coco80 for COCO, its own json for LVIS"
         remedy = f"name the label set that has the senses with --labels ({known}); else {error.remedy}"
         raise DataError(error.what, file=error.file, remedy=remedy) from None
-    doubtful = _note_doubtful_senses(names, sets, own_data=bool(options.data or options.gt))
+    doubtful = _note_doubtful_senses(names, sets, own_data=_has_data(options))
+    if shipped := _find_shipped_set(options, names):
+        why = f"no --labels: all names of the data are labels of {shipped.name}"
+        doubtful.append(LeftOut(f"labels with the senses of {shipped.name}", len(names), why, kept=True))
     return LabelSimilarity(result.matrix, (*_note_treatments(result.treated), *doubtful))
 
 
@@ -90,7 +97,7 @@ def compute_used_similarity(
 
 def compute_compared_similarities(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.float64]]:
     """The matrices of `--compare`; beside a matrix from a file, measures that do not know all labels are left out."""
-    found = find_labels(names, _load_sets(options))
+    found = _name_data(find_labels(names, _load_sets(options, names)), options)
     matrices = {}
     for name in options.compare:
         try:
@@ -113,7 +120,7 @@ def find_labels(names: Sequence[str], sets: Sequence[LabelSet]) -> LabelSet:
 
 def find_kinds(names: Sequence[str], options: SimilarityOptions) -> dict[str, NDArray[np.bool_]]:
     """Masks (K,) of things and of stuff, those that are not empty; labels of unknown kind are in neither."""
-    found = find_labels(names, _load_sets(options))
+    found = find_labels(names, _load_sets(options, names))
     kinds = {"things": True, "stuff": False}
     masks = {kind: np.array([label.isthing is wanted for label in found], np.bool_) for kind, wanted in kinds.items()}
     return {kind: mask for kind, mask in masks.items() if mask.any()}
@@ -131,8 +138,36 @@ def _fallback_sets() -> tuple[LabelSet, ...]:
     return WORLD, load_label_set("voc20")
 
 
-def _load_sets(options: SimilarityOptions) -> list[LabelSet]:
-    return [load_label_set(name, options.variant) for name in (options.labels, options.pred_labels) if name]
+def _load_sets(options: SimilarityOptions, names: Sequence[str]) -> list[LabelSet]:
+    given = [load_label_set(name, options.variant) for name in (options.labels, options.pred_labels) if name]
+    shipped = _find_shipped_set(options, names)
+    return [shipped, *given] if shipped else given
+
+
+def _find_shipped_set(options: SimilarityOptions, names: Sequence[str]) -> LabelSet | None:
+    """The smallest shipped set with all names of data without `--labels`, where the usual sets lack one of them."""
+    if options.labels or not _has_data(options):
+        return None
+    given = [load_label_set(options.pred_labels, options.variant)] if options.pred_labels else []
+    if all(any(find_label(one, name) for one in (*given, *_fallback_sets())) for name in names):
+        return None
+    wanted = {normalise_name(name) for name in names if not any(find_label(one, name) for one in given)} - VOID_NAMES
+    for shipped in sorted(list_label_sets(), key=lambda one: one.size):
+        labels = load_label_set(shipped.name, options.variant if options.variant in shipped.variants else "corrected")
+        if wanted <= {normalise_name(name) for name in labels.names}:
+            return labels
+    return None
+
+
+def _has_data(options: SimilarityOptions) -> bool:
+    return bool(options.data or options.gt)
+
+
+def _name_data(labels: LabelSet, options: SimilarityOptions) -> LabelSet:
+    """The labels under a name that an error can use: without `--labels` they are the categories of the data."""
+    if options.labels or options.pred_labels or not _has_data(options):
+        return labels
+    return replace(labels, name="the data", variant="no --labels")
 
 
 def _note_treatments(treated: Sequence[tuple[str, str]]) -> tuple[LeftOut, ...]:

@@ -44,6 +44,18 @@ def format_gain(scorecard: Scorecard) -> str:
     return f"{format_fixed(gain.value, 3)}{bounds}"
 
 
+def add_warnings(text: str, scorecard: Scorecard) -> str:
+    """The text of the first section, after what warns of a likely mistake.
+
+    >>> from hardlook.harness.scorecard import LeftOut
+    >>> note = LeftOut("predicted numbers look off by one", 9, "check --numbering", kept=True, warning=True)
+    >>> add_warnings("All is well.", Scorecard("open-miou", "1", "", left_out=(note,)))
+    'Predicted numbers look off by one: check --numbering. All is well.'
+    """
+    warnings = [f"{note.what[:1].upper()}{note.what[1:]}: {note.why}." for note in scorecard.noted if note.warning]
+    return " ".join([*warnings, text])
+
+
 def describe_misnamed(confusions: Counter[str]) -> list[str]:
     """Part of a sentence: how many objects have a wrong label, and the most frequent confusion; empty if none has.
 

@@ -136,7 +136,10 @@ def _print_all_slices(
 
 def _print_fine_print(scorecard: Scorecard, first: Sequence[Score], console: Console, *, full: bool) -> None:
     texts = dict.fromkeys(score.comparable for score in (scorecard.headline if full else first))
-    lines = [f"Beside the paper: {text}" for text in texts if text]
+    warnings = [note for note in scorecard.noted if note.warning]
+    noted = [note for note in scorecard.noted if not note.warning]
+    lines = [f"Warning: {note.what}: {note.why}" for note in warnings]
+    lines += [f"Beside the paper: {text}" for text in texts if text]
     if scorecard.left_out and full:
         lines += [f"Left out: {item.count} {item.what}: {item.why}" for item in scorecard.left_out]
     elif scorecard.left_out:
@@ -144,9 +147,9 @@ def _print_fine_print(scorecard: Scorecard, first: Sequence[Score], console: Con
             "Left out: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in scorecard.left_out)
         )
     if full:
-        lines += [f"Noted: {item.count} {item.what}: {item.why}" for item in scorecard.noted]
-    elif scorecard.noted:
-        lines.append("Noted: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in scorecard.noted))
+        lines += [f"Noted: {item.count} {item.what}: {item.why}" for item in noted]
+    elif noted:
+        lines.append("Noted: " + "; ".join(f"{format_number(item.count, 0)} {item.what}" for item in noted))
     changed = {
         reading.name: f"{reading.name}={reading.value}"
         + (f" (default {reading.default})" if reading.default not in ("", reading.value) else "")

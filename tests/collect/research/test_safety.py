@@ -17,7 +17,7 @@ IMAGE = "<img src=x onerror=window.hacked=1>"
 
 PAGES = ("", "/participants", "/images", "/images/t000001", "/rules", "/export", "/links")
 
-FILES = ("/pictures/t000001/whole", "/pictures/t000001/small", "/export/files.zip")
+FILES = ("/pictures/t000001/whole", "/pictures/t000001/small", "/export/files.zip", "/payments.csv")
 
 FORMS = ("/rules", "/export", "/links")
 

@@ -36,6 +36,7 @@ def test_a_study_of_clicks_from_consent_to_code(study_app):
     assert {shown["image"], shown["target"]} == {"/pictures/training-0/image", "/pictures/training-0/target"}
     task = study_app.study.training[0]
     x, y = middle_of(study_app.study, task)
+    study_app.now += PHASES
     right = visitor.post("/api/training", {"trial": "training-0", "x": x, "y": y}).json
     assert right == {"right": True, "inside": True, "near": True, "feedback": "/pictures/training-0/feedback"}
     wrong = visitor.post("/api/training", {"trial": "training-0", "x": 0.0, "y": 0.0}).json
@@ -88,6 +89,7 @@ def test_a_review(make_study_app, review_study):
     visitor = study_app.visitor()
     visitor.join()
     assert visitor.get("/api/state").json["device"] == "any"
+    visitor.show("training-0")
     wrong, right = (visitor.post("/api/training", {"trial": "training-0", "value": value}).json for value in (1, 0))
     assert not wrong["right"] and right["right"]
     visitor.post("/api/trained", {})
@@ -181,6 +183,10 @@ def test_a_device_that_the_study_does_not_want(make_study_app, clicks_study):
 
 def test_a_pause_keeps_the_batch(study_app):
     visitor, other = study_app.participant(), study_app.participant()
+    first = visitor.batch()["batch"]["trials"][0]["id"]
+    visitor.show(first)
+    study_app.now += PHASES
+    assert visitor.answer(first, x=1.0, y=1.0).status == 200
     batch = visitor.batch()["batch"]
     study_app.now += 1700
     assert visitor.post("/api/pause", {}).json == {"paused": True}

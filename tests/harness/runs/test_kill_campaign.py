@@ -1,6 +1,7 @@
 """Runs and served studies that are killed at random moments equal undisturbed ones, and none says it is done before.
 
-The suite kills a handful. `HARDLOOK_KILLS=1000` kills a thousand times; with `HARDLOOK_KILLS_KEEP` a folder keeps a
+The suite kills a handful here, Ray's nodes in `test_ray_nodes.py`, and the server of a study in
+`tests/collect/test_kills.py`. `HARDLOOK_KILLS=1000` kills a thousand times; with `HARDLOOK_KILLS_KEEP` a folder keeps a
 journal, and the same command goes on where an earlier one was interrupted. `HARDLOOK_KILLS_ROUND=17` repeats one round.
 """
 
@@ -34,7 +35,7 @@ def campaign(tmp_path_factory):
 
 
 @pytest.mark.skipif(bool(WANTED or ROUND), reason="the campaign runs instead")
-@pytest.mark.parametrize("engine", ["inline", "processes", "collect"])
+@pytest.mark.parametrize("engine", ["inline", "processes"])
 def test_a_few_kills_lose_and_change_nothing(campaign, engine):
     played = campaign.play(0, [engine], kills=2)
     assert not list_wrong(played), played

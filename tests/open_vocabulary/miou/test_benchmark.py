@@ -65,13 +65,13 @@ def rehearsal():
 
 def test_scores_equal_the_metric_on_the_whole_confusion(rehearsal):
     from hardlook.open_vocabulary.label_similarity import compute_label_similarity
-    from hardlook.open_vocabulary.miou.evaluation import sum_confusion
+    from hardlook.open_vocabulary.miou.evaluation import sum_pairs
     from hardlook.open_vocabulary.record_columns import read_label_names
 
     records = rehearsal.records("planted-segmenter", {"sibling": 0.4, "stranger": 0.2})
     scorecard = rehearsal.benchmark.score(records, rehearsal.options)
     matrix = compute_label_similarity(read_label_names(records), rehearsal.options).matrix
-    result = open_miou(sum_confusion(records), matrix)
+    result = open_miou(sum_pairs(records).table(), matrix)
     assert scorecard.get("open-miou").value == pytest.approx(result.open.miou)
     assert scorecard.get("miou").value == pytest.approx(result.vanilla.miou)
     assert scorecard.get("open-gain").value == pytest.approx(result.open.miou - result.vanilla.miou)

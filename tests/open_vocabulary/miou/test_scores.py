@@ -1,16 +1,22 @@
 """Single images are scored as runs of one image."""
 
+import io
 import json
+from contextlib import redirect_stdout
 
 import numpy as np
 import polars as pl
 import pytest
+from rich.console import Console
 from two_vocabularies import spoken_records
 
 from hardlook.harness.registry import find_benchmark
+from hardlook.harness.runs.launch import launch
 from hardlook.open_vocabulary.miou import scores
+from hardlook.report.terminal import print_scorecard
 
-BENCHMARK = find_benchmark("open-miou")
+BENCHMARKS = {name: find_benchmark(name) for name in ("open-miou", "closed-miou")}
+BENCHMARK = BENCHMARKS["open-miou"]
 
 OPTIONS = BENCHMARK.options(resamples=0, compare=())
 
@@ -58,3 +64,93 @@ def test_two_class_sets_have_a_harmonic_mean_and_other_numbers_of_sets_have_none
         if count == 2:
             expected = 2 / (1 / found["animals"] + 1 / found["vehicles"])
             assert found["harmonic mean"] == pytest.approx(expected)
+
+
+LABELS = 30
+
+
+def write_maps(folder, *, added, labels=LABELS, images=4, wrong=0.2):
+    """True maps with the numbers 0 to `labels` - 1; predictions, four fifths right, with `added` to every number."""
+    rng = np.random.default_rng(3)
+    for name in ("gt", "pred"):
+        (folder / name).mkdir()
+    for image in range(images):
+        truth = np.repeat(rng.integers(0, labels, (16, 8)), 4, axis=1)
+        predicted = np.where(rng.random(truth.shape) < wrong, rng.integers(0, labels, truth.shape), truth)
+        np.save(folder / "gt" / f"{image}.npy", truth)
+        np.save(folder / "pred" / f"{image}.npy", predicted + added)
+    (folder / "labels.csv").write_text("id,name\n" + "".join(f"{k},label {k}\n" for k in range(labels)))
+    return {"gt": folder / "gt", "pred": folder / "pred", "labels": str(folder / "labels.csv"), "resamples": 0}
+
+
+@pytest.mark.parametrize("name", ["open-miou", "closed-miou"])
+@pytest.mark.parametrize(
+    ("added", "numbering", "hint"),
+    [(0, None, ""), (1, None, "lower"), (-1, None, "higher"), (1, "one-based", ""), (2, "one-based", "lower")],
+)
+def test_predictions_numbered_off_by_one_are_warned_of(tmp_path, name, added, numbering, hint):
+    given = write_maps(tmp_path, added=added)
+    given |= {"unknown": "zero"} if name == "open-miou" else {}
+    done = launch(name, out=tmp_path / "run", given={**given, "pred_numbering": numbering})
+    card = done.scored.scorecard
+    assert card.units.failed == 0
+    warnings = [note for note in card.noted if note.warning]
+    with redirect_stdout(io.StringIO()) as output:
+        print_scorecard(card, Console(width=300, file=output))
+    printed = output.getvalue()
+    page = " ".join(section.text for section in BENCHMARKS[name].report(done.scored.records, card))
+    if not hint:
+        assert card.get("miou").value > 0.6
+        assert not warnings
+        assert "off by one" not in printed + page
+        return
+    assert card.get("miou").value < 0.05
+    (warning,) = warnings
+    assert f"with every predicted label one {hint}: check --numbering and --pred-numbering" in warning.why
+    assert float(warning.why.split("and 0")[1].split()[0]) > 0.6
+    assert "Warning: predicted numbers look off by one: the mIoU is 0.0" in printed
+    assert "--numbering and --pred-numbering" in printed
+    assert page.startswith("Predicted numbers look off by one: the mIoU is 0.0")
+    # The numbers of the last label, or of none, are no label.
+    unknown = [note for note in card.noted if note.what == "pixels predicted as a number that is no label"]
+    wrong = [(np.load(tmp_path / "pred" / f"{i}.npy") == LABELS + (numbering is not None)).sum() for i in range(4)]
+    if added > 0:
+        assert [note.count for note in unknown] == [sum(wrong)]
+        assert unknown[0].examples == (str(LABELS + (numbering is not None)),)
+        assert "--pred-numbering" in unknown[0].why
+    else:
+        assert not unknown  # -1 says no label
+
+
+def test_a_shift_must_double_the_score_and_raise_it_by_a_tenth(tmp_path):
+    card = launch("closed-miou", out=tmp_path / "run", given=write_maps(tmp_path, added=1, wrong=0.93)).scored.scorecard
+    assert card.get("miou").value < 0.05
+    assert not [note for note in card.noted if note.warning]
+
+
+def test_records_without_the_columns_of_unknown_numbers_are_read(tmp_path):
+    done = launch("closed-miou", out=tmp_path / "run", given=write_maps(tmp_path, added=0))
+    assert done.scored.records["unknown_pixels"].to_list() == [[]] * 4
+    rows = [{k: v for k, v in row.items() if "unknown" not in k} for row in done.scored.records.to_dicts()]
+    earlier = BENCHMARKS["closed-miou"].schema.frame({**row, "prediction": b""} for row in rows)
+    assert BENCHMARKS["closed-miou"].score(earlier, done.scored.options).noted == ()
+
+
+def test_very_many_labels_are_scored_by_those_that_occur(tmp_path, monkeypatch):
+    given = write_maps(tmp_path, added=0, labels=60) | {"unknown": "zero", "ignore": 65535}
+    few = launch("open-miou", out=tmp_path / "few", given=given).scored
+    monkeypatch.setattr("hardlook.metrics.confusion.MAX_TABLE_CLASSES", 50)
+    monkeypatch.setattr("hardlook.open_vocabulary.miou.evaluation.MAX_TABLE_CLASSES", 50)
+    monkeypatch.setattr("hardlook.open_vocabulary.miou.units.MAX_TABLE_CLASSES", 50)
+    (tmp_path / "labels.csv").write_text("id,name\n" + "".join(f"{k},label {k}\n" for k in range(3000)))
+    many = launch("open-miou", out=tmp_path / "many", given=given).scored
+    assert many.records["labels"][0] == 3000
+    for name in ("miou", "open-miou", "pixel-accuracy", "open-fw-iou"):
+        one, other = few.scorecard.get(name), many.scorecard.get(name)
+        assert other.value == pytest.approx(one.value, abs=1e-12)
+    one, other = (run.scorecard.get("iou", **{"class": "label 7"}) for run in (few, many))
+    assert one.value == other.value
+    qualities = [BENCHMARK.qualities(run.records, run.options)["image-open-miou"].to_numpy() for run in (few, many)]
+    assert qualities[1] == pytest.approx(qualities[0], abs=1e-12)
+    joint = BENCHMARK.merge_vocabularies([many.records, many.records])
+    assert joint[0]["labels"][0] < 100

@@ -1,5 +1,4 @@
 import json
-import re
 
 import numpy as np
 import pytest
@@ -131,20 +130,14 @@ def test_predictions_have_their_own_numbers_and_nothing_of_them_is_ignored(tmp_p
         ([20, -1], {"pred_labels": "voc20"}, [20]),
     ],
 )
-def test_numbers_of_predictions_that_are_no_label_are_named(tmp_path, stored, options, unknown):
-    for folder, numbers in (("gt", [0] * len(stored)), ("pred", stored)):
+def test_numbers_of_predictions_that_are_no_label_are_counted(tmp_path, stored, options, unknown):
+    for folder, numbers in (("gt", [0] * 2 * len(stored)), ("pred", stored * 2)):
         (tmp_path / folder).mkdir()
         np.save(tmp_path / folder / "a.npy", np.array([numbers]))
     (unit,) = list_units(OpenMiouOptions(gt=tmp_path / "gt", pred=tmp_path / "pred", labels="ade150", **options))
-    if not unknown:
-        assert prepare_unit(unit).payload.predicted_map.shape == (1, len(stored))
-        return
-    with pytest.raises(
-        DataError, match=re.escape(f"the prediction holds numbers {unknown} that are none of its")
-    ) as caught:
-        prepare_unit(unit)
-    assert caught.value.unit == "a" and caught.value.file.endswith("pred/a.npy")
-    assert "--pred-numbering" in caught.value.remedy
+    content = prepare_unit(unit).payload
+    assert content.unknown_numbers == dict.fromkeys(unknown, 2)
+    assert (content.predicted_map[0][: len(stored)][np.isin(stored, unknown)] == -1).all()
 
 
 def write_detectron2(folder, *, images=3, numbers=(0, 1, 2)):

@@ -119,7 +119,7 @@ class SamNetwork:
         several: bool,
     ) -> tuple[Tensor, Tensor]:
         """Logits (P, k, h, w) and predicted IoUs (P, k)."""
-        function = self._graphs or self._decode
+        function: Any = self._graphs or self._decode
         logits, scores = function(several, embeddings, self.positions, points, labels, previous, *intermediate)
         return logits, scores
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import Unit
 from hardlook.harness.records import Column, Record, RecordSchema
-from hardlook.metrics.confusion import confusion_counts
+from hardlook.metrics.confusion import MAX_TABLE_CLASSES, PairCounts
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import LabelMap
 from hardlook.open_vocabulary.miou.units import LabelledImage
@@ -36,6 +36,8 @@ SCHEMA = RecordSchema(
         Column("pixels", "ints", "how many pixels each cell has"),
         Column("ignored", "int", "pixels that the truth leaves out"),
         Column("names", "text", "the labels, separated by line breaks"),
+        Column("unknown_numbers", "ints", "numbers of the stored prediction that are no label", default=[]),
+        Column("unknown_pixels", "ints", "how many pixels each of these numbers has", default=[]),
         Column("prediction", "bytes", "the predicted map as PNG, or empty", "picture"),
     )
 )
@@ -64,17 +66,20 @@ def make_record(unit: Unit, prediction: LabelMap, names: tuple[str, ...]) -> Rec
     content: LabelledImage = unit.payload
     truth = content.truth_map
     assert truth is not None
-    counts = confusion_counts(truth, prediction, classes=len(names), ignore=-1).ravel()
-    cells = np.flatnonzero(counts)
+    counts = PairCounts(len(names), ignore=-1)
+    counts.add(truth, prediction)
+    cells, pixels = counts.cells()
     return {
         "unit": unit.id,
         "context": content.context,
         "truth": str(content.truth_path or unit.id),
         "labels": len(names),
         "cells": cells.tolist(),
-        "pixels": counts[cells].tolist(),
+        "pixels": pixels.tolist(),
         "ignored": int((truth < 0).sum()),
         "names": "\n".join(names),
+        "unknown_numbers": list(content.unknown_numbers),
+        "unknown_pixels": list(content.unknown_numbers.values()),
         "prediction": encode_label_map(prediction) if content.keep_prediction else b"",
     }
 
@@ -108,12 +113,12 @@ def read_cells(records: pl.DataFrame) -> Cells:
     return Cells(image, cells, pixels, len(records), int(records["labels"][0]))
 
 
-def sum_confusion(records: pl.DataFrame) -> NDArray[np.int64]:
-    """(K, K + 1) counts summed over the records."""
+def sum_pairs(records: pl.DataFrame) -> PairCounts:
+    """The counts of all pairs of labels, summed over the records."""
     cells = read_cells(records)
-    flat = np.zeros(cells.labels * (cells.labels + 1), np.int64)
-    np.add.at(flat, cells.cell, cells.pixels)
-    return flat.reshape(cells.labels, cells.labels + 1)
+    pairs = PairCounts(cells.labels, ignore=None)
+    pairs.add_cells(cells.cell, cells.pixels)
+    return pairs
 
 
 def count_pixels(records: pl.DataFrame) -> NDArray[np.int64]:
@@ -134,16 +139,47 @@ def merge_vocabularies(runs: Sequence[pl.DataFrame]) -> list[pl.DataFrame]:
     Counts of every image and class stay equal to the last bit; means over classes can differ in the last digit, since
     floats are then added with other zeros between them.
     """
-    import polars as pl
-
     truth_counts = [int(read_cells(records).true.max(initial=-1)) + 1 for records in runs]
     names, tables = join_run_labels([read_label_names(records) for records in runs], truth_counts)
+    if len(names) > MAX_TABLE_CLASSES:
+        used = np.zeros(len(names), np.bool_)
+        for records, table in zip(runs, tables, strict=True):
+            used[table[_find_used(records)]] = True
+        names, tables = _keep(names, tables, used)
+    return [_relabel(records, table, names) for records, table in zip(runs, tables, strict=True)]
+
+
+def keep_used_labels(records: pl.DataFrame) -> pl.DataFrame:
+    """The records in a vocabulary without the labels that occur nowhere, where there are more than 2,048 labels."""
+    names = read_label_names(records)
+    if len(names) <= MAX_TABLE_CLASSES:
+        return records
+    used = np.zeros(len(names), np.bool_)
+    used[_find_used(records)] = True
+    kept, (table,) = _keep(names, [np.arange(len(names))], used)
+    return _relabel(records, table, kept)
+
+
+def _find_used(records: pl.DataFrame) -> NDArray[np.int64]:
+    cells = read_cells(records)
+    used = np.union1d(cells.true, cells.predicted)
+    return used[used < cells.labels]
+
+
+def _keep(
+    names: Sequence[str], tables: Sequence[NDArray[np.int64]], used: NDArray[np.bool_]
+) -> tuple[tuple[str, ...], list[NDArray[np.int64]]]:
+    """The names that are used, and the tables of places among them."""
+    places = np.cumsum(used) - 1
+    return tuple(name for name, kept in zip(names, used.tolist(), strict=True) if kept), [places[t] for t in tables]
+
+
+def _relabel(records: pl.DataFrame, table: NDArray[np.int64], names: Sequence[str]) -> pl.DataFrame:
+    """The records without pictures, label k as `table[k]`, an index into `names`."""
+    import polars as pl
+
+    old, new = len(table) + 1, len(names) + 1
+    predicted = np.append(table, len(names))  # the last entry is "no label"
+    cells = relabel_column(records["cells"], lambda cell: table[cell // old] * new + predicted[cell % old])
     shared = [pl.lit("\n".join(names)).alias("names"), pl.lit(len(names), pl.Int64).alias("labels")]
-
-    def relabel(records: pl.DataFrame, table: NDArray[np.int64]) -> pl.DataFrame:
-        old, new = len(table) + 1, len(names) + 1
-        predicted = np.append(table, len(names))  # the last entry is "no label"
-        cells = relabel_column(records["cells"], lambda cell: table[cell // old] * new + predicted[cell % old])
-        return records.drop("prediction", strict=False).with_columns(cells, *shared)
-
-    return [relabel(records, table) for records, table in zip(runs, tables, strict=True)]
+    return records.drop("prediction", strict=False).with_columns(cells, *shared)

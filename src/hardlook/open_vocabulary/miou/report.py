@@ -17,6 +17,7 @@ from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, read_cells
 from hardlook.open_vocabulary.miou.units import LabelledImage, prepare_unit
 from hardlook.open_vocabulary.record_columns import blank_image, decode_label_map, read_label_names
 from hardlook.open_vocabulary.sections import (
+    add_warnings,
     build_class_chart,
     build_confusions_section,
     build_measures_section,
@@ -99,7 +100,7 @@ def _build_headline(scorecard: Scorecard) -> Section:
         f"Similarity adds {format_gain(scorecard)} of mIoU: from {format_fixed(scorecard.get('miou').value, 3)} to "
         f"{format_fixed(scorecard.get('open-miou').value, 3)}. Similarity does not explain the remaining errors."
     )
-    return Section("Gain from similarity", text, (chart,))
+    return Section("Gain from similarity", add_warnings(text, scorecard), (chart,))
 
 
 def _build_classes(scorecard: Scorecard) -> Section:

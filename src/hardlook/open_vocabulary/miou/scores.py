@@ -9,10 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.harness.benchmark import BenchmarkCard, ScoreMeaning
+from hardlook.harness.rounding import format_fixed
 from hardlook.harness.scorecard import LeftOut, Score, Scorecard
 from hardlook.harness.tally import DIFFERENCE, Entry, SoftTally, score_tally, with_ranges
 from hardlook.metrics import mean_iou as metric
-from hardlook.metrics.confusion import confusion_costs
+from hardlook.metrics.confusion import PairCounts, confusion_costs
 from hardlook.metrics.open_miou import harmonic_mean, soft_counts, soft_counts_by_image
 from hardlook.open_vocabulary.class_sets import load_class_sets
 from hardlook.open_vocabulary.label_similarity import (
@@ -21,10 +22,18 @@ from hardlook.open_vocabulary.label_similarity import (
     compute_used_similarity,
     find_kinds,
 )
-from hardlook.open_vocabulary.miou.evaluation import NO_LABEL, count_pixels, read_cells, sum_confusion
-from hardlook.open_vocabulary.miou.options import OpenMiouOptions, mean_over
+from hardlook.open_vocabulary.miou.evaluation import (
+    NO_LABEL,
+    count_pixels,
+    keep_used_labels,
+    read_cells,
+    sum_pairs,
+)
+from hardlook.open_vocabulary.miou.options import OpenMiouOptions, SemanticOptions, mean_over
 from hardlook.open_vocabulary.published import add_comparability
-from hardlook.open_vocabulary.record_columns import read_label_names
+from hardlook.open_vocabulary.record_columns import flatten_column, read_label_names
+from hardlook.open_vocabulary.vocabulary import join_labels
+from hardlook.similarity.label_sets import load_label_set
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,6 +43,8 @@ MAX_CONFUSIONS = 25
 RANGES = {"open-gain": DIFFERENCE}
 # Counts of images at a time, images x labels: a bound on memory.
 MAX_COUNTS = 2**20
+# What labels one higher or lower must add to the mIoU to be worth a warning; it must also more than double.
+MIN_SHIFT_GAIN = 0.1
 
 Matrix = NDArray[np.float64]
 Groups = list[tuple[dict[str, str], NDArray[np.bool_]]]
@@ -63,6 +74,8 @@ SCORES = (
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouOptions) -> Scorecard:
     """Every score with its interval over images, and the most costly confusions."""
+    warnings = note_numbering(records, options)
+    records = keep_used_labels(records)
     names = read_label_names(records)
     similarity = compute_label_similarity(names, options)
     scores = [
@@ -70,7 +83,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
         for tally in _tally_contexts(records, similarity.matrix, names, options)
         for score in score_tally(tally, options)
     ]
-    confusion = sum_confusion(records)
+    confusion = sum_pairs(records)
     for measure, matrix in compute_compared_similarities(names, options).items():
         value = float(metric.mean_iou(soft_counts(confusion, matrix), mean_over(options)))
         scores.append(Score("open-miou", value, len(records), slice={"measure": measure}))
@@ -79,7 +92,7 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: OpenMiouO
         where = {"true": names[true], "called": [*names, NO_LABEL][called]}
         scores.append(Score("confused-pixels", float(count), len(records), slice=where))
         scores.append(Score("unforgiven-pixels", float(cost), len(records), slice=where))
-    notes = (*note_empty_images(records), *similarity.notes)
+    notes = (*note_empty_images(records), *warnings, *similarity.notes)
     return add_comparability(Scorecard(card.name, card.version, "", tuple(scores), left_out=notes), options)
 
 
@@ -101,6 +114,50 @@ def note_empty_images(records: pl.DataFrame) -> tuple[LeftOut, ...]:
     return (note,) if empty else ()
 
 
+def note_numbering(records: pl.DataFrame, options: SemanticOptions) -> tuple[LeftOut, ...]:
+    """What speaks against the numbering of the predictions: numbers that are no label, and labels off by one."""
+    notes = []
+    numbers, pixels = flatten_column(records["unknown_numbers"]), flatten_column(records["unknown_pixels"])
+    if len(numbers):
+        images = int((records["unknown_numbers"].list.len() > 0).sum())
+        distinct = sorted(set(numbers.tolist()))
+        why = (
+            f"{len(distinct)} numbers in {images} of {len(records)} images are no label, and so wrong: check "
+            "--pred-labels, --labels, --numbering and --pred-numbering"
+        )
+        shown = tuple(map(str, distinct[:5]))
+        what = "pixels predicted as a number that is no label"
+        notes.append(LeftOut(what, int(pixels.sum()), why, shown, kept=True))
+    if (options.data or options.gt) and (hint := _find_off_by_one(records, options)):
+        notes.append(LeftOut("predicted numbers look off by one", len(records), hint, kept=True, warning=True))
+    return tuple(notes)
+
+
+def _find_off_by_one(records: pl.DataFrame, options: SemanticOptions) -> str:
+    """A sentence where all predictions one higher or lower would more than double the mIoU and raise it by .1."""
+    pairs, names = sum_pairs(records), read_label_names(records)
+    predicted = load_label_set(options.pred_labels).names if getattr(options, "pred_labels", None) else names
+    _, places = join_labels(names, predicted)
+    counts = metric.class_counts_of_pairs(pairs)
+    score, over = float(metric.mean_iou(counts, mean_over(options))), mean_over(options)
+    shifted = {}
+    for shift, word in ((-1, "lower"), (1, "higher")):
+        # The last entry is "no label", and so is what a shift moves out of the list.
+        table = np.full(pairs.classes + 1, pairs.classes)
+        table[places[1:] if shift < 0 else places[:-1]] = places[:-1] if shift < 0 else places[1:]
+        true, called, pixels = pairs.pairs()
+        moved = PairCounts(pairs.classes, ignore=None)
+        moved.add_cells(true * (pairs.classes + 1) + table[called], pixels)
+        shifted[word] = float(metric.mean_iou(metric.class_counts_of_pairs(moved), over))
+    word = max(shifted, key=shifted.__getitem__)
+    if not (shifted[word] > 2 * score and shifted[word] - score >= MIN_SHIFT_GAIN):
+        return ""
+    return (
+        f"the mIoU is {format_fixed(score, 3)}, and {format_fixed(shifted[word], 3)} with every predicted label one "
+        f"{word}: check --numbering and --pred-numbering, or the order of the model's labels"
+    )
+
+
 def tally_records(records: pl.DataFrame, options: OpenMiouOptions) -> list[SoftTally]:
     """The counts of all images, hard and soft, then of those of each context; labels may be those of several runs."""
     return _tally_contexts(records, _compute_run_similarity(records, options), read_label_names(records), options)
@@ -110,6 +167,7 @@ def compute_unit_qualities(records: pl.DataFrame, options: OpenMiouOptions) -> p
     """`unit`, `image-open-miou`, `image-miou` and their difference `image-gain`, over the true classes of an image."""
     import polars as pl
 
+    records = keep_used_labels(records)
     opened, vanilla = per_image_open_miou(records, _compute_run_similarity(records, options)), per_image_miou(records)
     columns = {"image-open-miou": opened, "image-miou": vanilla, "image-gain": opened - vanilla}
     return pl.DataFrame({"unit": records["unit"], **columns})

@@ -18,6 +18,7 @@ from hardlook.data.label_maps import read_label_map
 from hardlook.data.voc import open_devkit
 from hardlook.errors import DataError, OptionError
 from hardlook.harness.benchmark import Unit
+from hardlook.metrics.confusion import MAX_TABLE_CLASSES
 from hardlook.models.roles import Image, LabelMap
 from hardlook.open_vocabulary.label_similarity import compute_label_similarity
 from hardlook.open_vocabulary.miou.options import Numbering, OpenMiouOptions, SemanticOptions
@@ -39,7 +40,8 @@ class LabelledImage:
     `truth_map` (H, W) int32 holds indices into `labels`, -1 where a pixel is ignored; `predicted_map` holds indices
     into `predicted_labels`, for stored predictions. `numbers` and `predicted_numbers` are what the files write for
     each label, `ignored_numbers` what the truth's files write for ignored pixels, `unlabelled_numbers` what stored
-    predictions write for no label.
+    predictions write for no label. `unknown_numbers` are any other numbers of the stored prediction that are no label,
+    with their pixels.
     """
 
     labels: tuple[str, ...]
@@ -58,6 +60,7 @@ class LabelledImage:
     image: Image | None = field(default=None, repr=False)
     truth_map: LabelMap | None = field(default=None, repr=False)
     predicted_map: LabelMap | None = field(default=None, repr=False)
+    unknown_numbers: Mapping[int, int] = field(default_factory=dict)
 
 
 def list_sources(options: SemanticOptions) -> Mapping[str, Path | str]:
@@ -75,7 +78,9 @@ def list_units(options: SemanticOptions) -> Sequence[Unit]:
     predicted = load_label_set(options.pred_labels) if options.pred_labels else None
     units = _list_images(options, predicted)
     names, _ = join_labels(units[0].payload.labels, predicted.names if predicted else ()) if units else ((), None)
-    compute_label_similarity(names, options)
+    # In parts, because only labels without a sense matter here, and the matrix of very many labels is large.
+    for start in range(0, len(names), MAX_TABLE_CLASSES):
+        compute_label_similarity(names[start : start + MAX_TABLE_CLASSES], options)
     return units
 
 
@@ -90,26 +95,21 @@ def prepare_unit(unit: Unit) -> Unit:
     assert content.truth_path is not None
     truth_map, unknown = _to_indices(read_label_map(content.truth_path), content.numbers, content.ignored_numbers)
     if unknown:
-        what = f"the truth holds numbers {unknown[:5]} that are none of the {len(content.labels)} labels"
+        what = f"the truth holds numbers {sorted(unknown)[:5]} that are none of the {len(content.labels)} labels"
         remedy = "choose other --labels or --numbering, or set --ignore to the number that means no label"
         raise DataError(what, file=content.truth_path, unit=unit.id, remedy=remedy)
     image_path = find_image(content.image_folder, unit.id) if content.image_folder else None
     image = read_image(image_path) if image_path else None
-    predicted = None
+    predicted, unknown = None, {}
     if content.predicted_path:
         stored = _read_stored(content, content.predicted_path, unit.id)
-        # No label is a prediction all the same, and a wrong one; any other number that is no label is a mistake.
+        # A number that is no label is a prediction all the same, and a wrong one.
         predicted, unknown = _to_indices(stored, content.predicted_numbers, content.unlabelled_numbers)
-        if unknown:
-            labels = len(content.predicted_labels)
-            what = f"the prediction holds numbers {unknown[:5]} that are none of its {labels} labels"
-            written = " or ".join(map(str, content.unlabelled_numbers))
-            remedy = f"choose other --pred-labels, --labels or --pred-numbering; no label is written as {written}"
-            raise DataError(what, file=content.predicted_path, unit=unit.id, remedy=remedy)
     remedy = "resize label maps by nearest neighbour to their image, outside hardlook"
     for what, array, path in (("image", image, image_path), ("prediction", predicted, content.predicted_path)):
         check_size(what, array, "its truth", truth_map.shape, file=path, unit=unit.id, remedy=remedy)
-    return replace(unit, payload=replace(content, image=image, truth_map=truth_map, predicted_map=predicted))
+    content = replace(content, image=image, truth_map=truth_map, predicted_map=predicted, unknown_numbers=unknown)
+    return replace(unit, payload=content)
 
 
 def _list_images(options: SemanticOptions, predicted: LabelSet | None) -> list[Unit]:
@@ -239,11 +239,12 @@ def _list_ignored_numbers(options: SemanticOptions, names: Sequence[str], number
     return (options.ignore, 0) if options.numbering == "one-based" else (options.ignore,)
 
 
-def _to_indices(stored: LabelMap, numbers: Sequence[int], ignored: Sequence[int]) -> tuple[LabelMap, list[int]]:
-    """A stored map as indices from 0, -1 for ignored and unknown numbers; and the unknown numbers."""
+def _to_indices(stored: LabelMap, numbers: Sequence[int], ignored: Sequence[int]) -> tuple[LabelMap, dict[int, int]]:
+    """A stored map as indices from 0, -1 for ignored and unknown numbers; and the unknown numbers with their pixels."""
     ids = np.array(numbers, np.int64)
     order = np.argsort(ids)
     places = np.clip(np.searchsorted(ids[order], stored), 0, len(ids) - 1)
     known = ids[order][places] == stored
-    unknown = np.unique(stored[~known & ~np.isin(stored, ignored)]).tolist()
-    return np.where(known, order[places], -1).astype(np.int32), unknown
+    unknown, pixels = np.unique(stored[~known & ~np.isin(stored, ignored)], return_counts=True)
+    indices = np.where(known, order[places], -1).astype(np.int32)
+    return indices, dict(zip(unknown.tolist(), pixels.tolist(), strict=True))

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from hardlook.cli.arguments import build_flags, collect_options
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json
 from hardlook.cli.run import RAW_ARGUMENTS
-from hardlook.cli.run_flags import build_flags, collect_options
 from hardlook.errors import OptionError
 from hardlook.harness.benchmark import Benchmark
 from hardlook.harness.options import fields_that_change, parse_options

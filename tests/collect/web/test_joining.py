@@ -1,0 +1,176 @@
+"""Before the first task: full studies, platforms and their ids, what the welcome page says, the way back."""
+
+import json
+
+import pytest
+
+from hardlook.collect.results.payments import build_payments
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.web.tokens import derive_completion_code, make_invitation_links
+
+PHASES = 1.5 + 2.0 + 1.5
+PERSON = "5f1a2b3c4d5e6f7a8b9c0d1e"
+
+
+def do_batch(study_app, visitor, value=None):
+    """Take a batch and answer all of it at the speed of the page."""
+    for trial in visitor.batch()["batch"]["trials"]:
+        visitor.show(trial["id"])
+        study_app.now += PHASES + 0.5
+        answer = {"x": 1.0, "y": 1.0} if value is None else {"value": value}
+        assert visitor.answer(trial["id"], **answer).status == 200
+
+
+@pytest.fixture
+def small(make_study_app, clicks_study):
+    """One batch of clicks is wanted on each device, and no more."""
+    return make_study_app(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6, least_inside=0.01)
+
+
+def test_a_full_study_says_so_before_consent(make_study_app, review_study):
+    app = make_study_app(review_study, batch_size=3, target_answers=1)
+    late = app.visitor()
+    assert 'name="agree"' in late.get("/").text
+    do_batch(app, app.participant(), value=1)
+    page = app.visitor().get("/")
+    assert page.status == 200 and 'name="agree"' not in page.text
+    assert "has all the answers that it needs" in page.text
+    assert "alle Antworten" in app.visitor().get("/?lang=de").text
+    # Who had the form open already is told as well, and is no participant.
+    before = app.store.participants().height
+    fields = {"agree": "yes", "token": "", "csrf": late.get("/privacy").text and form_token(late)}
+    refused = late.form("/join", fields)
+    assert refused.status == 409 and app.store.participants().height == before
+
+
+def form_token(visitor):
+    from hardlook.collect.web.sessions import Sessions
+
+    sessions = Sessions(visitor.study_app.study.secret)
+    return sessions.make_form_token(visitor.cookies[sessions.form_name])
+
+
+def test_work_that_others_hold_is_said_to_be_free_later(make_study_app, review_study):
+    app = make_study_app(review_study, batch_size=3, target_answers=1)
+    app.participant().batch()
+    assert "being worked on right now" in app.visitor().get("/").text
+    app.now += 301
+    assert 'name="agree"' in app.visitor().get("/").text
+
+
+def test_who_has_begun_is_not_turned_away(make_study_app, review_study):
+    app = make_study_app(review_study, batch_size=3, target_answers=1)
+    [link] = make_invitation_links(app.study.secret, "http://x", count=1, expires=app.now + 1e6)
+    link, visitor = link.removeprefix("http://x"), app.visitor()
+    visitor.join(link)
+    visitor.practise()
+    do_batch(app, visitor, value=1)
+    # Another browser, to see the code once more.
+    again = app.visitor()
+    assert again.join(link).status == 303
+    assert again.get("/api/state").json["code"]
+
+
+def test_the_device_that_is_still_wanted(small):
+    do_batch(small, small.participant("pc"))
+    page = small.visitor().get("/")
+    assert "a phone or a tablet is needed" in page.text
+    visitor = small.visitor()
+    visitor.join()
+    refused = visitor.post("/api/device", {"device": "pc"})
+    assert (refused.status, refused.error) == (409, "full-pc")
+    assert visitor.post("/api/device", {"device": "mobile"}).status == 200
+    do_batch(small, small.participant("mobile"))
+    # The study became full before the practice began: there is none.
+    assert visitor.get("/api/state").json["full"]
+    assert visitor.show("training-0").error == "full"
+
+
+def test_pay_and_duration_are_said_before_consent(make_study_app, clicks_study):
+    app = make_study_app(clicks_study, pay="2.50 <GBP> a set", minutes=1.5, most_batches=4, attention_checks=1)
+    page = app.visitor().get("/").text
+    terms = page[: page.index('name="agree"')]
+    assert "Pay: 2.50 &lt;GBP&gt; a set" in terms
+    assert "A set of 4 tasks takes about 1.5 minutes." in terms and "up to 4 sets" in terms
+    assert "Bezahlung: 2.50" in app.visitor().get("/?lang=de").text
+    plain = make_study_app(clicks_study, most_batches=1).visitor().get("/").text
+    assert "Pay:" not in plain and "minutes" not in plain and "You do one set." in plain
+
+
+PLATFORMS = {
+    "prolific": ({"PROLIFIC_PID": PERSON, "STUDY_ID": "s1", "SESSION_ID": "x9"}, "https://app.prolific.com/submissions/complete?cc=C123"),
+    "mturk": ({"workerId": "A1WORKER", "assignmentId": "3ASSIGN", "hitId": "3HIT"}, "https://mturk.example/done?a={assignmentId}&c={code}"),
+    "sona": ({"survey_code": "4711"}, "https://lab.sona-systems.com/webstudy_credit.aspx?experiment_id=1&survey_code={survey_code}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_platform_ids_are_stored_returned_and_exported(make_study_app, ratings_study, platform):
+    ids, url = PLATFORMS[platform]
+    app = make_study_app(ratings_study, open_link=False, platform=platform, completion_url=url)
+    query = "&".join(f"{name}={value}" for name, value in ids.items())
+    visitor = app.visitor()
+    assert f"?lang=de&amp;{query}".replace("&", "&amp;").replace("amp;amp;", "amp;") in visitor.get(f"/?{query}").text
+    assert visitor.join(f"/?{query}").status == 303
+    [row] = app.store.platform_ids().iter_rows(named=True)
+    assert json.loads(row["parameters"]) == ids
+    assert 'id="finish"' not in visitor.get("/done").text
+    do_batch(app, visitor, value=5)
+    code = derive_completion_code(app.study.secret, row["participant"])
+    page = visitor.get("/done").text
+    filled = url.replace("{code}", code)
+    for name, value in ids.items():
+        filled = filled.replace(f"{{{name}}}", value)
+    assert f'href="{filled.replace("&", "&amp;")}"' in page and code in page
+    [paid] = build_payments(app.study, app.store).iter_rows(named=True)
+    assert {name: paid[name] for name in ids} == ids
+    assert (paid["code"], paid["valid"], paid["valid_batches"], paid["answers"]) == (code, True, 1, 2)
+    assert paid["minutes"] == pytest.approx(11 / 60, abs=0.01) == paid["batch_minutes"]
+
+
+def test_one_id_is_one_participant_and_other_ids_are_others(make_study_app, clicks_study):
+    app = make_study_app(clicks_study, open_link=False, platform="prolific")
+    first = app.visitor()
+    for visitor in (first, app.visitor()):
+        assert visitor.join(f"/?PROLIFIC_PID={PERSON}").status == 303
+    assert app.store.participants().height == 1
+    # Two people at one computer: the cookie is the first one's, the id is not.
+    assert first.join("/?PROLIFIC_PID=another").status == 303
+    assert app.store.participants().height == 2
+    assert first.get("/?PROLIFIC_PID=another").headers["location"] == "/work"
+    assert first.get("/").headers["location"] == "/work"
+
+
+@pytest.mark.parametrize(
+    ("platform", "query", "code"),
+    [
+        ("prolific", "", "platform-needed"),
+        ("prolific", "STUDY_ID=s1", "platform-needed"),
+        ("prolific", "workerId=A1", "platform-needed"),
+        ("prolific", "PROLIFIC_PID={{%25PROLIFIC_PID%25}}", "platform-id"),
+        ("prolific", f"PROLIFIC_PID={'a' * 129}", "platform-id"),
+        ("prolific", f"PROLIFIC_PID={PERSON}&STUDY_ID=%3Cscript%3E", "platform-id"),
+        ("sona", "survey_code=%25SURVEY_CODE%25", "platform-id"),
+        ("sona", "survey_code==HYPERLINK()", "platform-id"),
+        ("mturk", "workerId=A1&assignmentId=ASSIGNMENT_ID_NOT_AVAILABLE", "preview"),
+    ],
+)
+def test_links_that_name_nobody_are_refused(make_study_app, clicks_study, platform, query, code):
+    from hardlook.collect.web.pages import load_texts
+
+    app = make_study_app(clicks_study, open_link=False, platform=platform)
+    reply = app.visitor().get(f"/?{query}")
+    assert reply.status in (403, 422) and load_texts("en")[f"refused.{code}"].replace("'", "&#39;") in reply.text
+    assert app.store.participants().height == 0
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://app.prolific.com/?cc=1", "javascript:alert(1)", "//evil", "https://",
+        "https://a.example/?x={other}", "https://{code}.example/", "https://a.example/{survey_code}",
+    ],
+)  # fmt: skip
+def test_a_completion_url_must_be_one(url):
+    with pytest.raises(ValueError, match="completion_url"):
+        StudySettings(kind="clicks", title="T", platform="prolific", completion_url=url)
