@@ -348,3 +348,11 @@ def test_cells_and_arrays_count_the_same(
     texts = [row.path.read_text() for row in dataset.rows]
     same = np.equal.outer(table.content, table.content)
     assert np.array_equal(same, np.equal.outer(np.array(texts), np.array(texts)))
+
+
+@pytest.mark.parametrize(("concept", "context"), [("cat\ndog", "snow"), ("cat", "deep\r\nsnow")])
+def test_a_line_break_in_a_name_is_an_error(tmp_path, concept, context):
+    (tmp_path / "manifest.csv").write_text(f'path,concept,context\na.png,"{concept}","{context}"\n', newline="")
+    with pytest.raises(DataError, match="a line break in the name") as caught:
+        list_images(tmp_path)
+    assert caught.value.unit == "a.png"

@@ -117,3 +117,12 @@ def test_find_image_tries_suffixes_and_lists_them(tmp_path: Path) -> None:
 def test_real_jpegs_equal_pillow(shared_data: Path) -> None:
     for path in sorted((shared_data / "data" / "coco100" / "images").iterdir())[:20]:
         assert np.array_equal(read_image(path), np.asarray(PIL.Image.open(path).convert("RGB")))
+
+
+def test_two_files_of_one_stem_are_an_error_that_names_both(tmp_path: Path) -> None:
+    for name in ("a.png", "a.jpg", "b.PNG"):
+        PIL.Image.new("RGB", (2, 2)).save(tmp_path / name)
+    with pytest.raises(DataError, match=r"two images are called 'a': a\.jpg and a\.png") as caught:
+        find_image(tmp_path, "a")
+    assert "keep one" in str(caught.value.remedy)
+    assert find_image(tmp_path, "b").name == "b.PNG"

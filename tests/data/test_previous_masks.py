@@ -86,3 +86,13 @@ def test_what_jpeg_leaves_around_an_edge_is_not_the_mask(tmp_path: Path) -> None
     # The file does have such noise: pixels that are not 0 around the object.
     assert (np.asarray(PIL.Image.open(path))[~truth] > 0).any()
     assert np.array_equal(PreviousMasks(tmp_path).read("a_mivos_fn", (24, 24)), truth)
+
+
+def test_two_masks_of_one_stem_are_an_error_that_names_both(tmp_path: Path) -> None:
+    _save(tmp_path / "a_mivos_fp.png", [[0, 0, 255]])
+    for name in ("a_mivos_fp.png", "a_mivos_fp.bmp"):
+        _save(tmp_path / "GrabCut" / name, [[255, 0, 0]])
+    masks = PreviousMasks(tmp_path)
+    with pytest.raises(DataError, match=r"a_mivos_fp\.png and a_mivos_fp\.bmp"):
+        masks.read("a_mivos_fp", dataset="grabcut")
+    assert masks.read("a_mivos_fp").tolist() == [[False, False, True]]

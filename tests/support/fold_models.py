@@ -23,5 +23,3 @@ def write_weights(folder, folds=(0, 1)):
     for fold in folds:
         (folder / f"fold{fold}.pth").write_text(str(fold))
     return str(folder / "fold{fold}.pth")
-
-

@@ -8,6 +8,9 @@ import re
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes, urlencode
 
+import cv2
+import numpy as np
+
 from hardlook.collect.store.store import Store
 from hardlook.collect.web.app import make_app
 
@@ -59,6 +62,14 @@ class StudyApp:
 
     def visitor(self, **options):
         return Visitor(self, **options)
+
+    def right_click(self, trial):
+        """A point inside of the region of a trial, whoever has it."""
+        for who in self.store.participants()["id"]:
+            if found := self.store.trial(who, trial):
+                x, y = middle_of(self.study, self.study.by_id[found.item.task])
+                return {"x": x, "y": y}
+        raise AssertionError(f"nobody has the trial {trial}")
 
     def participant(self, device="pc", **options):
         """A visitor who has joined, and in a study of clicks chosen a device and done the training."""
@@ -165,6 +176,16 @@ class Visitor:
     def show(self, trial):
         return self.post(f"/api/trials/{trial}/show", {})
 
+    def do_batch(self, seconds=5.5, value=None):
+        """Take a batch and answer all of it, rightly in a study of clicks, one task after another; the last reply."""
+        app, reply = self.study_app, None
+        for trial in self.batch()["batch"]["trials"]:
+            self.show(trial["id"])
+            app.now += seconds
+            reply = self.answer(trial["id"], **(app.right_click(trial["id"]) if value is None else {"value": value}))
+            assert reply.status == 200
+        return reply
+
     def answer(self, trial, **fields):
         body = {"key": f"key-{trial}", "trial": trial, **fields}
         return self.post("/api/answers", body)
@@ -176,3 +197,12 @@ HIDDEN = re.compile(r'<input type="hidden" name="(\w+)" value="([^"]*)"')
 def session_cookie(visitor):
     """Name and value of a visitor's session cookie."""
     return next((name, value) for name, value in visitor.cookies.items() if "session" in name)
+
+
+def middle_of(study, task):
+    """A point well inside of a task's mask, (x, y)."""
+    mask = cv2.imread(str(study.file(task.mask)), cv2.IMREAD_GRAYSCALE) > 0
+    distance = cv2.distanceTransform(np.pad(mask.astype(np.uint8), 1), cv2.DIST_L2, 5)[1:-1, 1:-1]
+    row, column = np.unravel_index(distance.argmax(), mask.shape)
+    assert mask[row, column]
+    return float(column) + 0.25, float(row) + 0.75

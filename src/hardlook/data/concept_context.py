@@ -210,6 +210,11 @@ def list_images(source: Path | str, *, split: str | None = None) -> tuple[Concep
     if not rows:
         remedy = "arrange images as [split/]concept/context/image or write a manifest"
         raise DataError("no image here", file=source, remedy=remedy)
+    for row in rows:
+        # Records and tables list names line by line.
+        if broken := next((name for name in (row.concept, row.context) if len(name.splitlines()) > 1), None):
+            remedy = "rename the folder, or correct the manifest"
+            raise DataError(f"a line break in the name {broken!r}", file=source, unit=row.name, remedy=remedy)
     return ConceptContextDataset(source, rows).of_split(split)
 
 

@@ -98,15 +98,36 @@ def _has_whole_chunks(png: bytes) -> bool:
 
 
 def find_image(folder: Path | str, stem: str) -> Path:
-    """The image file `stem` with any image suffix in `folder`; a `DataError` lists the suffixes."""
+    """The image file `stem` with any image suffix in `folder`; two are a `DataError`, and none is one."""
     folder = Path(folder)
-    for suffix in (*SUFFIXES, *(suffix.upper() for suffix in SUFFIXES)):
-        path = folder / f"{stem}{suffix}"
-        if is_file(path):
-            return path
+    if path := find_optional_image(folder, stem):
+        return path
     what = f"no image {stem!r}" if folder.is_dir() else "the folder of images does not exist"
     remedy = f"tried {', '.join(SUFFIXES)} (and upper case); check the dataset's path and that it is unpacked"
     raise DataError(what, file=folder, unit=stem, remedy=remedy)
+
+
+def find_optional_image(folder: Path, stem: str) -> Path | None:
+    """The image file `stem` with any image suffix in `folder`, None without one; two are a `DataError`."""
+    names = (folder / f"{stem}{suffix}" for suffix in (*SUFFIXES, *(suffix.upper() for suffix in SUFFIXES)))
+    return _choose_only([path for path in names if is_file(path)])
+
+
+def index_images(folder: Path) -> dict[str, Path]:
+    """All image files of a folder by stem, sorted; two of one stem are a `DataError`."""
+    paths: dict[str, list[Path]] = {}
+    for path in sorted(path for path in folder.iterdir() if is_image_name(path)):
+        paths.setdefault(path.stem, []).append(path)
+    return {stem: path for stem in sorted(paths) if (path := _choose_only(paths[stem]))}
+
+
+def _choose_only(paths: list[Path]) -> Path | None:
+    first, *others = paths or [None]
+    # Where file names have no case, a.png and a.PNG are one file.
+    if first and (second := next((path for path in others if path and not path.samefile(first)), None)):
+        what = f"two images are called {first.stem!r}: {first.name} and {second.name}"
+        raise DataError(what, file=first.parent, unit=first.stem, remedy="keep one of them, or rename one")
+    return first
 
 
 def is_file(path: Path) -> bool:

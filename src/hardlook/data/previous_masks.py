@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.click_names import normalize_dataset_name
-from hardlook.data.images import find_image
+from hardlook.data.images import find_image, find_optional_image
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.object_instances.instance import MAX_SIDE, limit_mask, limit_size
 from hardlook.errors import DataError
@@ -64,11 +64,7 @@ class PreviousMasks:
 
         If `size` is that of an image limited to 2048 pixels, a mask of the stored size is resized to it.
         """
-        own = self._folder_of(dataset)
-        try:
-            path = find_image(own, full_stem)
-        except DataError:
-            path = find_image(self.folder, full_stem)
+        path = find_optional_image(self._folder_of(dataset), full_stem) or find_image(self.folder, full_stem)
         try:
             stored = read_label_map(path)
         except DataError as error:

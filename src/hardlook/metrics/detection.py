@@ -174,8 +174,7 @@ def _set_regions(
     indices = _whole(classes, "classes", (None,))
     n = len(indices)
     corners, pixels = _shaped(boxes, np.float64, "boxes", (n, 4)), _shaped(area, np.float64, "area", (n,))
-    # One comparison finds NaN, too; the infinite come out as NaN times 0.
-    if n and corners is not None and not (corners[:, 2:].min() >= 0 and (corners * 0 == 0).all()):
+    if n and corners is not None and not (np.isfinite(corners).all() and corners[:, 2:].min() >= 0):
         k = int((~((corners[:, 2:] >= 0).all(1) & np.isfinite(corners).all(1))).argmax())
         wanted = "x, y, width, height, finite and with sides that are not negative"
         raise ValueError(f"boxes[{k}]: expected {wanted}, got {corners[k].tolist()}")

@@ -274,7 +274,7 @@ def train(
     )
     from hardlook.rclicks.training.report import write_training
     from hardlook.rclicks.training.settings import TrainingSettings
-    from hardlook.rclicks.training.state import HISTORY, read_history
+    from hardlook.rclicks.training.state import LAST, read_progress
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
     from hardlook.rclicks.user_clicks.readings import TRAINING, choose_readings
 
@@ -315,7 +315,7 @@ def train(
     check_same_settings(out, given)
     write_atomically(out / SETTINGS_FILE, dump_json(given))
     with open_progress(quiet) as start:
-        advance = start(epochs, len(read_history(out / HISTORY)))
+        advance = start(epochs, read_progress(out / LAST).epoch)
         result = train_network(
             parts.training,
             parts.validation,

@@ -1,21 +1,11 @@
 """The whole way by HTTP: consent, device, training, batches, the code; nothing on it says what is right."""
 
-import cv2
-import numpy as np
 import pytest
+from web_visitors import middle_of
 
 from hardlook.collect.web.tokens import derive_completion_code, make_invitation_links
 
 PHASES = 1.5 + 2.0 + 1.5
-
-
-def middle_of(study, task):
-    """A point well inside of a task's mask, (x, y)."""
-    mask = cv2.imread(str(study.file(task.mask)), cv2.IMREAD_GRAYSCALE) > 0
-    distance = cv2.distanceTransform(np.pad(mask.astype(np.uint8), 1), cv2.DIST_L2, 5)[1:-1, 1:-1]
-    row, column = np.unravel_index(distance.argmax(), mask.shape)
-    assert mask[row, column]
-    return float(column) + 0.25, float(row) + 0.75
 
 
 def test_a_study_of_clicks_from_consent_to_code(study_app):

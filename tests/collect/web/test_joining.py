@@ -8,30 +8,20 @@ from hardlook.collect.results.payments import build_payments
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web.tokens import derive_completion_code, make_invitation_links
 
-PHASES = 1.5 + 2.0 + 1.5
 PERSON = "5f1a2b3c4d5e6f7a8b9c0d1e"
-
-
-def do_batch(study_app, visitor, value=None):
-    """Take a batch and answer all of it at the speed of the page."""
-    for trial in visitor.batch()["batch"]["trials"]:
-        visitor.show(trial["id"])
-        study_app.now += PHASES + 0.5
-        answer = {"x": 1.0, "y": 1.0} if value is None else {"value": value}
-        assert visitor.answer(trial["id"], **answer).status == 200
 
 
 @pytest.fixture
 def small(make_study_app, clicks_study):
     """One batch of clicks is wanted on each device, and no more."""
-    return make_study_app(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6, least_inside=0.01)
+    return make_study_app(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6)
 
 
 def test_a_full_study_says_so_before_consent(make_study_app, review_study):
     app = make_study_app(review_study, batch_size=3, target_answers=1)
     late = app.visitor()
     assert 'name="agree"' in late.get("/").text
-    do_batch(app, app.participant(), value=1)
+    app.participant().do_batch(value=1)
     page = app.visitor().get("/")
     assert page.status == 200 and 'name="agree"' not in page.text
     assert "has all the answers that it needs" in page.text
@@ -64,7 +54,7 @@ def test_who_has_begun_is_not_turned_away(make_study_app, review_study):
     link, visitor = link.removeprefix("http://x"), app.visitor()
     visitor.join(link)
     visitor.practise()
-    do_batch(app, visitor, value=1)
+    visitor.do_batch(value=1)
     # Another browser, to see the code once more.
     again = app.visitor()
     assert again.join(link).status == 303
@@ -72,7 +62,7 @@ def test_who_has_begun_is_not_turned_away(make_study_app, review_study):
 
 
 def test_the_device_that_is_still_wanted(small):
-    do_batch(small, small.participant("pc"))
+    small.participant("pc").do_batch()
     page = small.visitor().get("/")
     assert "a phone or a tablet is needed" in page.text
     visitor = small.visitor()
@@ -80,7 +70,7 @@ def test_the_device_that_is_still_wanted(small):
     refused = visitor.post("/api/device", {"device": "pc"})
     assert (refused.status, refused.error) == (409, "full-pc")
     assert visitor.post("/api/device", {"device": "mobile"}).status == 200
-    do_batch(small, small.participant("mobile"))
+    small.participant("mobile").do_batch()
     # The study became full before the practice began: there is none.
     assert visitor.get("/api/state").json["full"]
     assert visitor.show("training-0").error == "full"
@@ -115,7 +105,7 @@ def test_platform_ids_are_stored_returned_and_exported(make_study_app, ratings_s
     [row] = app.store.platform_ids().iter_rows(named=True)
     assert json.loads(row["parameters"]) == ids
     assert 'id="finish"' not in visitor.get("/done").text
-    do_batch(app, visitor, value=5)
+    visitor.do_batch(value=5)
     code = derive_completion_code(app.study.secret, row["participant"])
     page = visitor.get("/done").text
     filled = url.replace("{code}", code)

@@ -5,10 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from web_visitors import StudyApp, session_cookie
+from web_visitors import StudyApp, middle_of, session_cookie
 
+from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded
+from hardlook.collect.results.quality import measure_participants
+from hardlook.collect.study.clicks import make_click_study
 from hardlook.collect.study.display_modes import draw_highlighted
+from hardlook.collect.study.folder import open_study
+from hardlook.collect.study.instances import list_planted_instances
+from hardlook.collect.study.ratings import RatingPlan, make_rating_study
+from hardlook.collect.study.reviews import make_review_study
+from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.web import trials
+from hardlook.collect.web.tokens import make_invitation_links
+from hardlook.world.planted import PlantedWorld
 
 PHASES = 1.5 + 2.0 + 1.5
 
@@ -321,3 +331,196 @@ def test_studies_have_marks_of_their_own(study_app, make_study_app, review_study
         assert session_cookie(visitor)[0].endswith(f"_{marks[-1]}")
     assert len(set(marks)) == 2
     assert visitor.get("/api/state").json["click_types"] == []
+
+
+def test_a_program_that_skips_the_practice_gets_no_batch(study_app):
+    visitor = study_app.visitor()
+    visitor.join()
+    visitor.post("/api/device", {"device": "pc"})
+    assert visitor.post("/api/trained", {}).error == "not-trained"
+    assert visitor.post("/api/training", {"trial": "training-0", "x": 1.0, "y": 1.0}).error == "not-shown"
+    visitor.show("training-0")
+    study_app.now += PHASES - 0.26
+    assert visitor.post("/api/training", {"trial": "training-0", "x": 1.0, "y": 1.0}).error == "too-early"
+    study_app.now += 0.02
+    assert visitor.post("/api/training", {"trial": "training-0", "x": 0.0, "y": 0.0}).status == 200
+    # One wrong answer: the page asks for another, and so does the server.
+    assert visitor.post("/api/trained", {}).error == "not-trained"
+    assert visitor.batch()["error"] == "not-trained"
+    task = study_app.study.training[0]
+    x, y = middle_of(study_app.study, task)
+    assert visitor.post("/api/training", {"trial": "training-0", "x": x, "y": y}).json["right"]
+    assert visitor.post("/api/trained", {}).json == {"trained": True}
+    assert not visitor.batch()["done"]
+
+
+def test_joining_alone_takes_no_work_from_others(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, modes=("cut-out",), target_answers=1, batch_size=3, devices=("pc",))
+    for _ in range(18):
+        assert study_app.visitor(client="10.0.0.9").join().status == 303
+    assert len(study_app.participant(client="10.0.0.7").batch()["batch"]["trials"]) == 3
+
+
+def test_few_batches_are_open_at_one_address(make_study_app, clicks_study):
+    limits = clicks_study.settings.limits.model_copy(update={"open_batches_per_address": 2})
+    study_app = make_study_app(clicks_study, limits=limits)
+    first, second, third = (study_app.participant(client="10.0.0.9") for _ in range(3))
+    assert not first.batch()["done"] and not second.batch()["done"]
+    refused = third.post("/api/batch", {})
+    assert (refused.status, refused.error) == (409, "address-busy")
+    # Whoever has one keeps it; other addresses, and people with an invitation, are not concerned.
+    assert first.batch() == first.batch()
+    assert not study_app.participant(client="10.0.0.8").batch()["done"]
+    [link] = make_invitation_links(study_app.study.secret, "http://x", count=1, expires=study_app.now + 1e6)
+    invited = study_app.visitor(client="10.0.0.9")
+    invited.join(link.removeprefix("http://x"))
+    invited.post("/api/device", {"device": "pc"})
+    invited.practise()
+    assert not invited.batch()["done"]
+    # One that is done makes room, and so does one that was never begun, soon.
+    first.do_batch()
+    assert not third.batch()["done"]
+    fourth = study_app.participant(client="10.0.0.9")
+    assert fourth.post("/api/batch", {}).error == "address-busy"
+    study_app.now += 301
+    assert not fourth.batch()["done"]
+
+
+def test_a_batch_without_an_answer_goes_back_soon_and_one_with_an_answer_late(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, modes=("cut-out",), target_answers=1, batch_size=6, devices=("pc",))
+    idle, other, third = (study_app.participant(client=f"10.0.0.{n}") for n in range(3))
+    trials = idle.batch()["batch"]["trials"]
+    assert other.batch()["done"]
+    study_app.now += 299
+    idle.post("/api/pause", {})
+    assert other.batch()["done"]
+    study_app.now += 2
+    # Being active is not enough: nothing was answered.
+    idle.post("/api/pause", {})
+    taken = other.batch()["batch"]["trials"]
+    assert len(taken) == 6 and idle.show(trials[0]["id"]).error == "returned"
+    other.show(taken[0]["id"])
+    study_app.now += PHASES
+    other.answer(taken[0]["id"], x=1.0, y=1.0)
+    study_app.now += 1790
+    assert third.batch()["done"]
+    study_app.now += 11
+    assert len(third.batch()["batch"]["trials"]) == 6
+
+
+def rush(study_app, visitor, seconds):
+    """Have all trials of a batch shown at once, wait, and answer all of them rightly."""
+    trials = [trial["id"] for trial in visitor.batch()["batch"]["trials"]]
+    for trial in trials:
+        visitor.show(trial)
+    study_app.now += seconds
+    for trial in trials:
+        assert visitor.answer(trial, **study_app.right_click(trial)).status == 200
+
+
+def test_a_batch_that_is_rushed_earns_no_code_and_does_not_count(study_app):
+    visitor = study_app.participant()
+    rush(study_app, visitor, 5.3)
+    assert visitor.get("/api/state").json["code"] is None
+    assert "no completion code" in visitor.get("/done").text
+    assert study_app.store.batches()["valid"].to_list() == [False]
+    assert study_app.store.progress()["valid"].sum() == 0
+    # Three times the phases are three clicks' time.
+    rush(study_app, visitor, 3 * PHASES)
+    assert visitor.get("/api/state").json["code"] and study_app.store.batches()["valid"].to_list() == [False, True]
+
+
+def test_a_study_may_keep_rushed_batches(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, quick_batches="keep")
+    visitor = study_app.participant()
+    rush(study_app, visitor, 5.3)
+    assert visitor.get("/api/state").json["code"] and study_app.store.batches()["valid"].to_list() == [True]
+
+
+def test_a_study_may_give_codes_for_valid_batches_only(make_study_app, clicks_study):
+    study_app = make_study_app(clicks_study, code_for="valid")
+    visitor = study_app.participant()
+    for trial in visitor.batch()["batch"]["trials"]:
+        visitor.show(trial["id"])
+        study_app.now += PHASES
+        visitor.answer(trial["id"], x=0.0, y=0.0)
+    assert visitor.get("/api/state").json["code"] is None
+    assert "must be right, too" in visitor.get("/done").text
+    visitor.do_batch()
+    assert visitor.get("/api/state").json["code"]
+
+
+def test_reviews_in_no_time_earn_no_code(make_study_app, review_study):
+    study_app = make_study_app(review_study, least_answer_seconds=0.5)
+    quick, slow = study_app.participant(), study_app.participant()
+    quick.do_batch(seconds=0.3, value=1)
+    slow.do_batch(seconds=0.6, value=1)
+    assert quick.get("/api/state").json["code"] is None and slow.get("/api/state").json["code"]
+    assert study_app.store.batches()["valid"].sum() == 1
+    # What does not count is collected again.
+    assert study_app.store.progress()["valid"].sum() == 2
+
+
+@pytest.fixture(scope="module")
+def checked_study(tmp_path_factory):
+    settings = StudySettings(
+        kind="clicks", title="Cups", modes=("cut-out", "silhouette"), batch_size=2, training_tasks=0, most_batches=3,
+        attention_checks=1, open_link=True,
+    )  # fmt: skip
+    folder = tmp_path_factory.mktemp("checked") / "study"
+    return make_click_study(folder, list_planted_instances(PlantedWorld(seed=0, count=4)), settings)
+
+
+def test_attention_checks_come_with_every_batch_and_are_no_result(make_study_app, checked_study):
+    study_app = make_study_app(checked_study)
+    assert open_study(checked_study.path).checks == checked_study.checks and len(checked_study.checks) == 3
+    good, bad = study_app.participant(), study_app.participant()
+    seen = []
+    for _ in range(2):
+        batch = good.batch()["batch"]["trials"]
+        found = [study_app.store.trial(study_app.store.participants()["id"][0], one["id"]).item for one in batch]
+        assert [one.is_check for one in found].count(True) == 1 and len(found) == 3
+        seen += [one.subject for one in found]
+        good.do_batch()
+    assert len(set(seen)) == 6
+    for trial in bad.batch()["batch"]["trials"]:
+        item = study_app.store.trial(study_app.store.participants()["id"][1], trial["id"]).item
+        bad.show(trial["id"])
+        study_app.now += PHASES
+        click = {"x": 0.0, "y": 0.0} if item.is_check else study_app.right_click(trial["id"])
+        assert bad.answer(trial["id"], **click).status == 200
+    assert study_app.store.answers().height == 6 and study_app.store.check_answers().height == 3
+    # A failed check is not one of the clicks that a batch is judged by.
+    assert study_app.store.batches().select("trials", "answered", "valid").unique().rows() == [(2, 2, True)]
+    assert study_app.store.progress()["item"].n_unique() == len(checked_study.items)
+    frames = (study_app.store.answers(), study_app.store.batches(), study_app.store.participants())
+    people = measure_participants(checked_study, *frames, study_app.store.check_answers())
+    assert people.select("answers", "checks", "failed_checks").rows() == [(4, 2, 0), (2, 1, 1)]
+    assert find_excluded(people, ExclusionRules(most_failed_checks=0)).keys() == {people["participant"][1]}
+
+
+@pytest.mark.parametrize(("make", "right", "wrong"), [("review", "answer", "other"), ("ratings", 10, 2)])
+def test_attention_checks_of_questions(make_study_app, tmp_path, make, right, wrong):
+    settings = StudySettings(
+        kind=make, title="T", devices=("any",), batch_size=2, training_tasks=0, attention_checks=1, most_batches=1,
+        open_link=True, least_answer_seconds=0,
+    )  # fmt: skip
+    if make == "review":
+        study = make_review_study(tmp_path / "study", None, settings, scenes=4)
+    else:
+        study = make_rating_study(tmp_path / "study", RatingPlan(measures=("path",), pairs=4), settings)
+    study_app = make_study_app(study)
+    for passes in (True, False):
+        study_app.now += 1
+        visitor = study_app.participant()
+        who = study_app.store.participants()["id"][-1]
+        for trial in visitor.batch()["batch"]["trials"]:
+            item = study_app.store.trial(who, trial["id"]).item
+            known = getattr(study.by_id[item.task], "answer", None)
+            value = {"answer": known, "other": 1 - (known or 0)}.get(
+                right if passes else wrong, right if passes else wrong
+            )
+            visitor.show(trial["id"])
+            assert visitor.answer(trial["id"], value=value if item.is_check else 1).status == 200
+    assert study_app.store.check_answers()["near"].to_list() == [True, False]
+    assert study_app.store.answers().height == 4

@@ -92,6 +92,16 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         list_instances({"davis": tmp_path}).instances[0].read_target()
 
 
+@pytest.mark.parametrize("folder", ["img", "gt"])
+def test_two_files_of_one_stem_are_an_error_that_names_both(tmp_path: Path, folder: str) -> None:
+    for name in ("img/ok0.png", "gt/ok0.png", "img/ok1.png", "gt/ok1.png", f"{folder}/ok0.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        _save(tmp_path / name, np.full((4, 4, 3), 255, np.uint8))
+    with pytest.raises(DataError, match=r"two images are called 'ok0': ok0\.jpg and ok0\.png") as caught:
+        list_instances({"davis": tmp_path})
+    assert Path(str(caught.value.file)).name == folder
+
+
 @pytest.mark.real
 def test_real_grabcut(shared_data: Path) -> None:
     instances = list_objects(shared_data / "data" / "GrabCut")

@@ -36,12 +36,12 @@ def test_laws(counts, contexts, correlation, seed, split_by):
     for split, concept in {(one.split, one.concept) for one in plan}:
         dealt = [cells[split, concept, context] for context in CONTEXTS[:contexts]]
         total = sum(dealt)
-        if split == "train":
+        if split == "train" and contexts > 1 and correlation * contexts > 1:
+            # One context has just the share that was asked for, and the others are even.
             favoured = round(correlation * total)
-            assert max(dealt) - favoured <= -(-(total - favoured) // contexts)
-            rest = sorted(dealt)[:-1]
-            assert not rest or max(rest) - min(rest) <= 1
-            assert max(dealt) >= favoured
+            assert favoured in dealt
+            dealt.remove(favoured)
+            assert max(dealt) - min(dealt) <= 1
         else:
             assert max(dealt) - min(dealt) <= 1
     if split_by == "concept":
@@ -55,6 +55,14 @@ def test_shares_of_concepts_are_the_papers():
     plan = plan_contexts(folders_of([3] * 100), CONTEXTS, correlation=0.5, seed=0)
     by = {split: {one.concept for one in plan if one.split == split} for split in ("train", "test", "val")}
     assert {split: len(held) for split, held in by.items()} == {"train": 64, "test": 20, "val": 16}
+
+
+def test_the_correlation_is_the_share_of_the_favourite():
+    plan = plan_contexts(folders_of([50] * 4), CONTEXTS, correlation=0.8, seed=0, split_by="image")
+    train = Counter((one.concept, one.context) for one in plan if one.split == "train")
+    for concept in ("c0", "c1", "c2", "c3"):
+        shares = sorted(train[concept, context] / 32 for context in CONTEXTS)
+        assert shares[-1] == pytest.approx(0.8, abs=1 / 64) and shares[-2] < 0.1
 
 
 def test_favourites_are_spread_and_the_dial_moves_no_concept():

@@ -68,6 +68,22 @@ def test_a_killed_training_goes_on_as_if_nothing_had_happened(hardlook, tmp_path
     assert checkpoints[0] == checkpoints[1]
 
 
+def test_progress_of_a_training_killed_between_history_and_state(hardlook, tmp_path, monkeypatch):
+    words = ("clicks", "train", "--scenes", 5, "--epochs", 2, *SMALL[:-1], "--json", "--out", tmp_path / "out")
+    save_state = loop.save_state
+
+    def killed(*args):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(loop, "save_state", killed)
+    assert hardlook(*words).code == 130
+    assert len((tmp_path / "out" / "history.jsonl").read_text().splitlines()) == 1
+    monkeypatch.setattr(loop, "save_state", save_state)
+    resumed = hardlook(*words)
+    assert [row["epoch"] for row in json.loads(resumed.out)["history"]] == [1, 2]
+    assert resumed.err.startswith("2/2 units, 0 failed") and resumed.err.endswith(" 0 s left\n")
+
+
 def test_people_are_learnt_from_by_image(hardlook, tmp_path, clicked):
     (tmp_path / "stems.txt").write_text("000001\n000004\n")
     files = (

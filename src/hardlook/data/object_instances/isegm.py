@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hardlook import fingerprints
-from hardlook.data.images import find_image, is_image_name, open_with_pillow
+from hardlook.data.images import index_images, open_with_pillow
 from hardlook.data.label_maps import read_label_map
 from hardlook.data.left_out import LeftOutNotes
 from hardlook.data.object_instances.instance import MAX_SIDE, ObjectInstance, Target
@@ -109,23 +109,21 @@ def list_objects(folder: Path | str, layout: Layout | None = None) -> tuple[Inte
     if layout is None:
         known = ", ".join(f"{a.images} + {a.masks}" for a in expected)
         raise DataError("no interactive dataset here", file=folder, remedy=f"two folders are expected: {known}")
-    masks = {path.stem: path for path in sorted((folder / layout.masks).iterdir()) if is_image_name(path)}
-    images = {path.stem for path in (folder / layout.images).iterdir() if is_image_name(path)}
-    if unpaired := sorted(masks.keys() ^ images):
+    masks, images = index_images(folder / layout.masks), index_images(folder / layout.images)
+    if unpaired := sorted(masks.keys() ^ images.keys()):
         names = ", ".join(unpaired[:5]) + (", ..." if len(unpaired) > 5 else "")
         what = f"{len(unpaired)} stems have an image or a mask but not both: {names}"
         raise DataError(what, file=folder, remedy="unpack both folders of the dataset completely")
     if not masks:
         raise DataError("the folders are empty", file=folder, remedy="unpack the dataset")
     found = []
-    for stem, mask in sorted(masks.items()):
-        image = find_image(folder / layout.images, stem)
+    for stem, mask in masks.items():
         objects: dict[str, int | None] = {"": None}
         if layout.rule == "integers":
             objects = {str(label): area for label, area in count_object_pixels(read_label_map(mask)).items()}
         if not objects:
             raise DataError("the mask is empty", file=mask, unit=stem, remedy="leave image and mask out")
-        found += [InteractiveObject(stem, name, image, mask, layout.rule, area) for name, area in objects.items()]
+        found += [InteractiveObject(stem, name, images[stem], mask, layout.rule, area) for name, area in objects.items()]
     return tuple(found)
 
 

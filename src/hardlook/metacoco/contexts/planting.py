@@ -1,8 +1,8 @@
 """Planting contexts: a dataset of class folders written again as `split/concept/context/image` and `manifest.csv`.
 
 Which image gets which context is planned first, with a chosen correlation of context and concept. Counts are exact, not
-drawn: a training concept of n images has round(correlation x n) of them in its favourite context; the rest is spread
-evenly over all contexts, as are all images of test and validation concepts.
+drawn: a training concept of n images has round(correlation x n) of them in its favourite context, and the rest is
+spread evenly over the others. A correlation below the even share, and test and validation concepts: all contexts alike.
 
 The settings are written first (`contexts.json`), each image whole, the manifest last: a folder without one is
 unfinished, and the same call resumes it. The same seed gives the same bytes.
@@ -42,6 +42,7 @@ SplitBy = Literal["concept", "image"]
 SHARES = {"train": 0.64, "test": 0.20, "val": 0.16}  # as the paper splits its 100 concepts
 RECORD, MANIFEST = "contexts.json", "manifest.csv"
 QUALITY = 95  # of JPEG
+PLAN_VERSION = 2  # of the rule that gives images their contexts
 
 
 @dataclass(frozen=True)
@@ -162,11 +163,15 @@ def plan_contexts(
             kept = round(SHARES["train"] * len(order))
             parts = {"train": order[:kept], "test": order[kept:]}
         for split, part in parts.items():
-            favoured = round(correlation * len(part)) if split == "train" else 0
+            favourite = favourites[concept]
             # Each context as often as any other or once more; which come once more is drawn.
             turns = generator(seed, "planting", "contexts", concept, split).permutation(len(contexts))
-            others = [contexts[turns[i % len(turns)]] for i in range(len(part) - favoured)]
-            for source, context in zip(part, [favourites[concept]] * favoured + others, strict=True):
+            rest, favoured = [contexts[turn] for turn in turns], 0
+            if split == "train" and correlation * len(contexts) > 1:
+                favoured = round(correlation * len(part)) if len(contexts) > 1 else len(part)
+                rest = [context for context in rest if context != favourite]
+            others = [rest[i % len(rest)] for i in range(len(part) - favoured)]
+            for source, context in zip(part, [favourite] * favoured + others, strict=True):
                 target = f"{split}/{concept}/{context}/{numbers[source]:06d}"
                 planned.append(PlannedImage(source, concept, context, split, target))
     return tuple(sorted(planned, key=lambda one: one.target))
@@ -229,6 +234,7 @@ def _reserve_folder(out: Path, source: Path, masks: Path | None, options: Planti
     record = {
         "made": "planted contexts",
         "looks": VERSION,
+        "plan": PLAN_VERSION,
         "planting": {**asdict(options), "contexts": list(options.contexts)},
         "source": fingerprints.hash_data(source, without=out),
         "masks": fingerprints.hash_data(masks, without=out) if masks else "",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 BEST, LAST, HISTORY = NAME, "last.safetensors", "history.jsonl"
 HEADER = "hardlook-clickability-training"
 MOMENTS = ("step", "exp_avg", "exp_avg_sq")
+_NO_STATE = "the file does not hold the state of a training"
 _REMEDY = "train in another folder, or delete this one to start again"
 
 
@@ -56,9 +57,17 @@ def save_state(
     write_tensors(path, tensors, {HEADER: json.dumps({"reached": vars(reached), "identity": dict(identity)})})
 
 
+def read_progress(path: Path) -> TrainingProgress:
+    """How far the saved state is; nothing done without a file. The history may be an epoch ahead of a killed run."""
+    if not path.is_file():
+        return TrainingProgress()
+    with reading(path, _NO_STATE, remedy=_REMEDY):
+        return TrainingProgress(**json.loads(read_header(path)[HEADER])["reached"])
+
+
 def load_state(path: Path, network: nn.Module, optimizer: Optimizer, identity: Mapping[str, Any]) -> TrainingProgress:
     """Put the saved state into network and optimizer; an error where the file is of another training."""
-    with reading(path, "the file does not hold the state of a training", remedy=_REMEDY):
+    with reading(path, _NO_STATE, remedy=_REMEDY):
         header = json.loads(read_header(path).get(HEADER, "{}"))
         before, now = header.get("identity", {}), json.loads(json.dumps(dict(identity)))
         changed = sorted(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
