@@ -47,6 +47,7 @@ PARTS = (
     "collect/results",
 )
 NO_TESTS = 5  # pytest found no test
+LEFT_OUT: set[str] = set()  # names of test files
 HEAVY = ("numpy", "scipy.stats", "polars", "numba", "cv2", "PIL.Image", "pydantic", "pytest", "hotcoco")
 
 
@@ -139,7 +140,7 @@ def tests_of(path: str) -> list[str]:
             name = str(other.relative_to(SOURCE))
             if name != path and other.name != "__init__.py" and module in imports_of(other):
                 found |= set(tests_of(name))
-    return sorted(found, key=lambda one: (one != str(own), one))
+    return sorted((one for one in found if Path(one).name not in LEFT_OUT), key=lambda one: (one != str(own), one))
 
 
 def module_of(path: str) -> str:
@@ -221,8 +222,13 @@ def main() -> None:
     parser.add_argument("--only", default="", help="only files whose path starts with this")
     parser.add_argument("--timeout", type=float, default=240.0, help="seconds for the tests of one mutant")
     parser.add_argument("--again", type=Path, help="only the mutants that survived in this file")
+    parser.add_argument(
+        "--leave-out", nargs="*", default=[], metavar="TEST_FILE", help="names of test files not to run"
+    )
+    parser.add_argument("--unchecked", action="store_true", help="do not run the tests without any change first")
     parser.add_argument("--out", type=Path, default=Path("mutants.csv"))
     given = parser.parse_args()
+    LEFT_OUT.update(given.leave_out)
     files = [
         one for part in PARTS for one in ([SOURCE / part] if part.endswith(".py") else (SOURCE / part).rglob("*.py"))
     ]
@@ -246,7 +252,11 @@ def main() -> None:
         # Every test file once, however many modules it tests.
         tested = {str(source / "hardlook" / one.path) for one in mutants}
         tested |= {test for one in mutants for test in tests_of(one.path)}
-        broken = [one for one in sorted(tested) if exit_code_of_tests([one], source, given.timeout) != 0]
+        broken = (
+            []
+            if given.unchecked
+            else [one for one in sorted(tested) if exit_code_of_tests([one], source, given.timeout) != 0]
+        )
         if broken:
             sys.exit(f"tests fail without any change: {', '.join(broken)}")
         counts: dict[str, int] = defaultdict(int)

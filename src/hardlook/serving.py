@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
+import signal
 import socket
 import threading
 import time
@@ -27,6 +28,8 @@ from typing import TYPE_CHECKING, Any
 from hardlook.errors import OptionError, RunError
 
 if TYPE_CHECKING:
+    from asyncio import Protocol, TimerHandle, Transport
+
     from jinja2 import Environment
     from uvicorn import Server
 
@@ -50,6 +53,12 @@ ISOLATION_HEADERS = (
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 ALL_INTERFACES = frozenset({"0.0.0.0", "::"})
+
+# How long the head of a request may take to arrive.
+HEAD_TIMEOUT_SECONDS = 10.0
+
+# Addresses of documentation (RFC 5737, RFC 3849): no packet is sent there, only the way there is looked up.
+_ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 # Strict, since addresses are made from this header.
 _HOST = re.compile(r"(?:\[(?P<number>[0-9a-f]*:[0-9a-f:.]*)\]|(?P<name>[^:\[\]/?#@\s]*))(?::[0-9]{1,5})?")
@@ -135,34 +144,73 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def server_url(host: str, listening: socket.socket) -> str:
-    """The address to type into a browser.
+    """The address to type into a browser; of a server on all interfaces, the one that this machine has in its network.
 
     >>> with socket.create_server(("127.0.0.1", 0)) as listening:
     ...     server_url("127.0.0.1", listening).startswith("http://127.0.0.1:")
     True
     """
+    if host in ALL_INTERFACES:
+        host = _find_own_address(listening)
     shown = f"[{host}]" if ":" in host else host
     return f"http://{shown}:{listening.getsockname()[1]}/"
 
 
+def _find_own_address(listening: socket.socket) -> str:
+    """An address at which others reach a socket that listens on all interfaces; the loopback one without a network."""
+    families = [listening.family]
+    if listening.family == socket.AF_INET6 and not listening.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY):
+        families.append(socket.AF_INET)
+    for family in families:
+        with socket.socket(family, socket.SOCK_DGRAM) as probe:
+            try:
+                probe.connect((_ELSEWHERE[family], 9))
+            except OSError:
+                continue
+            return str(probe.getsockname()[0])
+    return "127.0.0.1" if socket.AF_INET in families else "::1"
+
+
 def serve(app: Application, listening: socket.socket, to_open: str = "") -> None:
-    """Serve until stopped; `to_open` is an address to open in a browser."""
+    """Serve until stopped; `to_open` is an address to open in a browser.
+
+    SIGTERM and SIGHUP end the requests under way, then raise `SystemExit`, so that callers can close what they opened.
+    """
     import webbrowser
 
     if to_open:
         threading.Timer(0.5, webbrowser.open, [to_open]).start()
-    make_server(app).run(sockets=[listening])
+    server = make_server(app)
+    received: list[int] = []
+
+    def stop(number: int, frame: object) -> None:
+        received.append(number)
+        server.should_exit = True
+
+    # uvicorn has a handler for SIGTERM while it serves, then sends the signal again to the one that was there before.
+    names = ("SIGTERM", "SIGHUP")
+    numbers = [number for name in names if (number := getattr(signal, name, None)) is not None]
+    before = {number: signal.getsignal(number) for number in numbers}
+    ours = [number for number in numbers if before[number] is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, stop)
+    try:
+        server.run(sockets=[listening])
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+    if received:
+        raise SystemExit(128 + received[0])
 
 
-def make_server(app: Application) -> Server:
-    """A uvicorn server that has not been started."""
+def make_server(app: Application, *, head_timeout: float = HEAD_TIMEOUT_SECONDS) -> Server:
+    """A uvicorn server that has not been started; it hangs up where a request's head takes `head_timeout` seconds."""
     from hardlook.extras import require
 
     uvicorn = require("uvicorn", extra="web")
     config = uvicorn.Config(
         app,
-        # The only one of uvicorn's parsers that limits the size of a request's head.
-        http="h11",
+        http=_make_protocol(head_timeout),
         # Bytes that are no HTTP are not worth a line of log each.
         log_level="error",
         access_log=False,
@@ -177,11 +225,48 @@ def make_server(app: Application) -> Server:
     return server
 
 
+def _make_protocol(head_timeout: float) -> type[Protocol]:
+    """Uvicorn's HTTP on h11, the only one of its parsers that limits the size of a head, with a limit on its time."""
+    import h11
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class TimedH11Protocol(H11Protocol):
+        head_timer: TimerHandle | None = None
+
+        def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self.time_head()
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            self.time_head()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            self.stop_timer()
+
+        def time_head(self) -> None:
+            """Start the timer with the first byte of a head, not again with the next; stop it with the last."""
+            if self.conn.their_state is not h11.IDLE:
+                self.stop_timer()
+            elif self.head_timer is None:
+                self.head_timer = self.loop.call_later(head_timeout, self.transport.close)
+
+        def stop_timer(self) -> None:
+            if self.head_timer is not None:
+                self.head_timer.cancel()
+                self.head_timer = None
+
+    return TimedH11Protocol
+
+
 @contextmanager
-def serve_in_background(app: Application, *, host: str = "127.0.0.1", port: int = 0) -> Iterator[str]:
+def serve_in_background(
+    app: Application, *, host: str = "127.0.0.1", port: int = 0, head_timeout: float = HEAD_TIMEOUT_SECONDS
+) -> Iterator[str]:
     """Serve `app` in a thread; gives the address, and stops the server at the end."""
     listening = listen(host, port)
-    server = make_server(app)
+    server = make_server(app, head_timeout=head_timeout)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
     thread.start()
     try:

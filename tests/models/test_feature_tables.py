@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hardlook.errors import DataError, ModelError
-from hardlook.models.feature_tables import ROWS_PER_FLUSH, build_feature_table, open_feature_table
+from hardlook.models.feature_tables import GPU_BATCH, ROWS_PER_FLUSH, build_feature_table, open_feature_table
 from hardlook.models.registry import register
 from hardlook.models.roles import Features
 
@@ -157,38 +157,74 @@ def test_a_table_with_maps_serves_vectors(tmp_path):
 
 
 @pytest.mark.parametrize("maps", [(False, True), (True, False), (True, True), (False, False)])
-def test_each_content_is_encoded_once_over_lists_that_overlap_with_maps_or_without(tmp_path, maps):
+def test_what_a_table_holds_no_other_table_asks_for(tmp_path, maps):
     lists = [[Path(f"{number}.png") for number in numbers] for numbers in ((1, 2, 3), (5, 3, 2, 5), (5, 1), (9, 1, 2))]
+    with_vectors, with_maps, asked = set(), set(), 0
     for number, paths in enumerate(lists):
-        found = table(tmp_path, maps=maps[number % 2], paths=paths)
+        wants_maps = maps[number % 2]
+        found = table(tmp_path, maps=wants_maps, paths=paths)
+        asked += len({*paths} - (with_maps if wants_maps else with_vectors))
+        with_vectors |= {*paths}
+        with_maps |= {*paths} if wants_maps else set()
+        assert len(ASKED) == asked
         expected = [TableEncoder().encode([read(path)]) for path in paths]
         del ASKED[-len(paths) :]
         assert np.array_equal(found.vectors, [one.vectors[0] for one in expected])
-        assert not maps[number % 2] or np.array_equal(found.maps, [one.maps[0] for one in expected])
-        assert len(ASKED) == len({path for known in lists[: number + 1] for path in known})
+        assert not wants_maps or np.array_equal(found.maps, [one.maps[0] for one in expected])
 
 
-def test_all_lists_in_both_ways_ask_for_a_content_once(tmp_path):
-    for maps in (False, True):
-        for paths in (PATHS[:2], PATHS[1:], PATHS):
-            table(tmp_path, maps=maps, paths=paths)
-    assert len(ASKED) == len(set(PATHS))
-
-
-@pytest.mark.parametrize("fault", ["no maps", "grows", "infinite maps"])
-def test_maps_that_nobody_asked_for_and_that_do_not_fit_are_left_out(tmp_path, fault):
+@pytest.mark.parametrize("fault", ["", "no maps", "grows", "infinite maps"])
+def test_only_what_was_asked_for_is_kept(tmp_path, fault):
     found = table(tmp_path, maps=False, args={"fault": fault})
     assert len(ASKED) == 4
     assert np.array_equal(found.vectors, [TableEncoder().encode([read(path)]).vectors[0] for path in PATHS])
     assert not list(tmp_path.glob("*/*/maps.npy"))
 
 
-def test_large_maps_are_kept_on_request_only(tmp_path, monkeypatch):
-    monkeypatch.setattr("hardlook.models.feature_tables.MAX_UNREQUESTED_BYTES", 100)
-    table(tmp_path, maps=False)
-    assert not list(tmp_path.glob("*/*/maps.npy"))
-    assert table(tmp_path, maps=True).maps.shape == (6, 3, 2, 2)
-    assert len(ASKED) == 8
+@register("test-gpu-encoder", role="encoder")
+class GpuEncoder(TableEncoder):
+    """Says that it is on a GPU, and refuses images whose first pixel is in `refused`, or batches above `most`."""
+
+    device = "cuda"
+
+    def __init__(self, most: int = 1000, refused: str = "") -> None:
+        super().__init__()
+        self.most, self.refused = most, refused
+
+    def encode(self, images):
+        features = super().encode(images)
+        if len(images) > self.most:
+            raise MemoryError("too many at once")
+        if self.refused and any(str(image[0, 0, 0]) == self.refused for image in images):
+            raise RuntimeError("out of paint")
+        return features
+
+
+def gpu_table(folder, count, **args):
+    paths = [Path(f"{number}.png") for number in range(count)]
+    names = [path.stem for path in paths]
+    return build_feature_table("test-gpu-encoder", args, paths, names, maps=True, read=read, folder=folder)
+
+
+def test_on_a_gpu_images_pass_in_batches_of_one_size(tmp_path):
+    found = gpu_table(tmp_path, 2 * GPU_BATCH + 5)
+    assert ASKED == [GPU_BATCH] * 3
+    alone = [TableEncoder().encode([read(Path(f"{number}.png"))]) for number in range(len(found.vectors))]
+    assert np.array_equal(found.vectors, [one.vectors[0] for one in alone])
+    assert np.array_equal(found.maps, [one.maps[0] for one in alone])
+
+
+def test_a_batch_that_does_not_fit_is_encoded_image_by_image(tmp_path):
+    found = gpu_table(tmp_path, 3, most=1)
+    assert np.array_equal(found.vectors[2], TableEncoder().encode([read(Path("2.png"))]).vectors[0])
+
+
+def test_of_a_batch_that_fails_the_image_is_named_and_those_before_are_kept(tmp_path):
+    refused = str(read(Path("70.png"))[0, 0, 0])
+    first = next(number for number in range(100) if str(read(Path(f"{number}.png"))[0, 0, 0]) == refused)
+    with pytest.raises(ModelError, match="RuntimeError: out of paint") as caught:
+        gpu_table(tmp_path, 100, refused=refused)
+    assert caught.value.file == f"{first}.png"
 
 
 @pytest.mark.parametrize(("fault", "words"), [("refuses", "too dark"), ("breaks", "RuntimeError: out of paint")])

@@ -82,6 +82,27 @@ def test_order_company_and_batches_change_nothing(records):
         assert as_frame(alone).select(records.columns).equals(records)
 
 
+def test_the_first_of_several_draws_is_the_draw_of_a_run_without_the_option(records):
+    model = Counting()
+    drawn = as_frame(RCLICKS.evaluate(units_of(draws=3, halves=True), model)).to_dicts()
+    groups = [f"G{number}" for number in range(1, 11)]
+    names = [*groups, "lower", "upper"]
+    assert drawn[0]["courses"].split(",") == ["base", *names, *(f"{name}#{draw}" for draw in (2, 3) for name in names)]
+    for several, alone in zip(drawn, records.to_dicts(), strict=True):
+        for name in ("x", "y", "positive", "intersection", "union"):
+            values = np.reshape(several[name], (37, -1))
+            assert values[:11].ravel().tolist() == alone[name]
+        x, y = (np.reshape(several[name], (37, -1)) for name in ("x", "y"))
+        pairs = [(x[course], y[course]) for course in range(37)]
+        # Each group's first clicks of three draws: by chance one pixel twice, not all over the groups.
+        assert any(pairs[course][0][0] != pairs[course + 12][0][0] for course in range(1, 11))
+        assert any(pairs[course + 12][0][0] != pairs[course + 24][0][0] for course in range(1, 11))
+        for name in ("people", "user_intersection", "opened", "pixels"):
+            assert several[name] == alone[name]
+    # No forward pass holds prompts of two draws, whose number could change the last bits of a network's masks.
+    assert max(size for size in model.batches if size != 24) == 13
+
+
 def test_every_click_lies_on_what_is_wrong(rehearsal):
     """First clicks are on the object and positive; later ones never twice on a pixel."""
     instances = {unit.id: unit.payload.instance for batch in rehearsal.prepared for unit in batch.units}

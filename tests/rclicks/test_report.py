@@ -144,3 +144,19 @@ def test_the_centre_rule_has_one_name_in_all_charts_of_groups(ran):
     curves, dots, heat = section.blocks
     assert "centre" in [line.name for line in curves.lines]
     assert dots.rows[0].label == heat.rows[0] == "centre" and "base" not in heat.rows
+
+
+def test_draws_have_their_scores_and_their_spread_beside_that_of_groups():
+    options = {"scenes": 4, "rounds": 4, "draws": 3, "groups": 4, "resamples": 0, "user_clicks": "none"}
+    rehearsal = InMemoryRun("rclicks", options)
+    records = rehearsal.records("disc", {"fragility": 0.8})
+    card = RCLICKS.score(records, rehearsal.options)
+    (section,) = [one for one in RCLICKS.report(records, card) if one.title == "What is chance"]
+    by_draw, spreads = section.blocks
+    assert [row[0] for row in by_draw.rows] == ["1", "2", "3", "spread"]
+    noc = [row[1] for row in by_draw.rows]
+    assert noc[3] == pytest.approx(np.std(noc[:3], ddof=1))
+    assert np.mean(noc[:3]) == pytest.approx(card.get("noc90").value)
+    row = next(row for row in spreads.rows if row[1] == "IoU-AuC")
+    assert row[2:] == (card.get("auc-std").value, card.get("auc-draw-std").value)
+    assert RCLICKS.caption(records.to_dicts()[0]).endswith("in the first of 3 draws.")

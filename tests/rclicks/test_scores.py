@@ -1,5 +1,6 @@
 """Scores of RClicks against the specification's worked example and a literal reading of its formulas."""
 
+import statistics
 from types import SimpleNamespace
 
 import click_records
@@ -257,3 +258,58 @@ def test_scores_of_a_few_peoples_instances_are_not_called_comparable():
     assert card.get("base-iou1").comparable.startswith("comparable")
     assert card.get("nof-std").reading == "nof=released"
     assert card.get("nof-std").comparable.startswith("comparable")
+
+
+def several_draws(count, instances=5, groups=4, rounds=6):
+    """Random records of so many draws, and for each draw the records that it would have alone."""
+    rng = np.random.default_rng(count)
+    names = [f"G{number}" for number in range(1, groups + 1)]
+    joined, alone = [], [[] for _ in range(count)]
+    for number in range(instances):
+        base, *courses = np.sort(rng.integers(30, 101, (1 + count * groups, rounds)), axis=1).tolist()
+        given = {"dataset": ("grabcut", "davis")[number % 2], "size": ("small", "large")[number % 2]}
+        later = [f"{name}#{draw}" for draw in range(2, count + 1) for name in names]
+        joined.append(record(f"{number}", base, courses, courses=("base", *names, *later), **given))
+        for draw, records in enumerate(alone):
+            records.append(record(f"{number}", base, courses[draw * groups : (draw + 1) * groups], **given))
+    return joined, alone
+
+
+def test_scores_of_several_draws_are_the_means_of_their_scores():
+    joined, alone = several_draws(3)
+    card, cards = card_of(joined, draws=3), [card_of(records) for records in alone]
+    for score in cards[0].scores:
+        if score.name == "nsr1" or score.slice.get("group"):
+            continue
+        values = [other.get(score.name, **score.slice).value for other in cards]
+        assert card.get(score.name, **score.slice).value == pytest.approx(np.mean(values), abs=1e-9), score
+    for group in ("G1", "G4"):
+        values = [other.get("auc", group=group).value for other in cards]
+        assert card.get("auc", group=group).value == pytest.approx(np.mean(values), abs=1e-9)
+    for number, other in enumerate(cards, 1):
+        for name in ("noc90", "dsb", "dgr", "nsr", "nof", "auc"):
+            assert card.get(name, draw=str(number)).value == pytest.approx(other.get(name).value, abs=1e-9)
+
+
+def test_the_spread_between_draws_by_hand():
+    joined, _ = several_draws(3)
+    card = card_of(joined, draws=3)
+    one = [row for row in joined if row["dataset"] == "davis"]
+    spread, first, failed = [], [], []
+    for row in one:
+        ious = np.reshape(row["intersection"], (13, 6))[1:].reshape(3, 4, 6)
+        clicks = [[next((n for n, iou in enumerate(course, 1) if iou >= 90), 6) for course in draw] for draw in ious]
+        spread += [statistics.stdev(draw[group] for draw in clicks) for group in range(4)]
+        first += [statistics.stdev(draw[group][0] for draw in ious.tolist()) for group in range(4)]
+        failed.append([[n == 6 for n in draw] for draw in clicks])
+    counts = np.sum(failed, axis=0)  # draws by groups
+    between = statistics.mean(statistics.stdev(counts[:, group].tolist()) for group in range(4))
+    assert card.get("noc90-draw-std", dataset="davis").value == pytest.approx(statistics.mean(spread))
+    assert card.get("sample-iou1-draw-std", dataset="davis").value == pytest.approx(statistics.mean(first))
+    assert card.get("nof-draw-std", dataset="davis").value == pytest.approx(between)
+    assert card.get("auc-draw-std", dataset="davis").value > 0
+
+
+def test_a_run_of_one_draw_has_no_scores_of_draws():
+    card = card_of(WORKED)
+    assert not [score for score in card.scores if "draw" in score.name or "draw" in score.slice]

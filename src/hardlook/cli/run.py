@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hardlook.cli.arguments import collect_options, parse_batch_size, parse_pairs, parse_shard, shared_flags
+from hardlook.cli.arguments import (
+    collect_options,
+    parse_batch_size,
+    parse_pairs,
+    parse_paths,
+    parse_shard,
+    shared_flags,
+)
 from hardlook.cli.help_pages import App, HelpCommand
 from hardlook.cli.printing import print_json, print_output, print_scores, run_warnings_as_notes
 
@@ -122,6 +129,7 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
     given = parse_pairs(values["model_arg"], "--model-arg")
     given.update({key: str(values[key]) for key in ("weights", "device") if values[key] is not None})
     arguments = split_model_arguments(models or [benchmark.card.default_model], given)
+    values = _pass_device_to_encoder(benchmark, values, arguments)
     if values["unit"]:
         failed = evaluate_named_units(name, benchmark, values, arguments)
     elif len(models) > 1:
@@ -131,6 +139,27 @@ def execute_run(name: str, benchmark: Benchmark, values: dict[str, Any]) -> None
         failed = _run_model(name, benchmark, values, next(iter(arguments.values())))
     if failed:
         raise typer.Exit(FINISHED_WITH_FAILURES)
+
+
+def _pass_device_to_encoder(
+    benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]
+) -> dict[str, Any]:
+    """The values with `--device` for the encoder of learners on features; a learner that takes no device gets none."""
+    from hardlook.models.registry import find, takes_argument
+
+    role, device = benchmark.card.role, values["device"]
+    if device is None or "encoder_args" not in benchmark.options.model_fields:
+        return values
+    options = benchmark.options(data=parse_paths(values["data"], "--data", alone="root"), encoder=values["encoder"])
+    encoder: str = options.encoder_name()  # type: ignore[attr-defined]
+    with_encoder = [name for name in arguments if getattr(find(name, role).factory(), "accepts", "") != "images"]
+    for name in with_encoder:
+        if not takes_argument(name, role, "device") and takes_argument(encoder, "encoder", "device"):
+            arguments[name].pop("device", None)
+    given = values["encoder_args"] or ""
+    if not with_encoder or "device=" in given or not takes_argument(encoder, "encoder", "device"):
+        return values
+    return {**values, "encoder_args": f"{given},device={device}".strip(",")}
 
 
 def _run_models(name: str, benchmark: Benchmark, values: dict[str, Any], arguments: dict[str, dict[str, str]]) -> bool:

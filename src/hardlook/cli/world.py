@@ -29,7 +29,8 @@ def make(
     width: Annotated[int, typer.Option("--width", min=64, help="Pixels.")] = 160,
     height: Annotated[int, typer.Option("--height", min=48, help="Pixels.")] = 120,
     correlation: Annotated[
-        float, typer.Option("--correlation", min=0, max=1, help="Share of scenes that are moved to their concept's favourite context.")
+        float,
+        typer.Option("--correlation", min=0, max=1, help="Share of scenes moved to their concept's favourite context."),
     ] = 0.0,
     image_format: Annotated[
         str, typer.Option("--image-format", help="png, or jpg (which planted models cannot read).")

@@ -23,9 +23,14 @@ from hardlook.errors import OptionError
 Changes = Literal["units", "answers", "scores"]
 
 
-def option(default: Any, description: str, *, changes: Changes, **limits: Any) -> Any:
-    """A field with its default, its description and what it changes; `limits` are pydantic's (ge, le...)."""
-    return Field(default, description=description, json_schema_extra={"changes": changes}, **limits)
+def option(default: Any, description: str, *, changes: Changes, added: bool = False, **limits: Any) -> Any:
+    """A field with its default, its description and what it changes; `limits` are pydantic's (ge, le...).
+
+    `added` marks an option that is newer than its benchmark: at its default it is not part of a run's fingerprint, so
+    that earlier runs can be resumed.
+    """
+    extra: dict[str, Any] = {"changes": changes, **({"added": True} if added else {})}
+    return Field(default, description=description, json_schema_extra=extra, **limits)
 
 
 class BenchmarkOptions(BaseModel):
@@ -46,6 +51,13 @@ def fields_that_change(options: type[BenchmarkOptions], what: Changes) -> set[st
     """Names of the fields that change units, answers or scores."""
     extras = {name: field.json_schema_extra for name, field in options.model_fields.items()}
     return {name for name, extra in extras.items() if isinstance(extra, dict) and extra.get("changes") == what}
+
+
+def is_unset_addition(options: BenchmarkOptions, name: str) -> bool:
+    """Whether the field is an added one that has its default."""
+    field = type(options).model_fields[name]
+    extra = field.json_schema_extra
+    return isinstance(extra, dict) and bool(extra.get("added")) and getattr(options, name) == field.default
 
 
 def parse_options(

@@ -114,7 +114,7 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
     image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.labels) for m in images])
     object_image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.object_classes) for m in images])
     order = np.lexsort((labels, image, -scores))
-    rank, pooled_rank = _ranks(labels, image, scores)
+    rank, pooled_rank = rank_detections(labels, image, scores)[1]
     federated = np.repeat([m.rank is not None for m in images], [len(m.labels) for m in images]).astype(bool)
     rank[federated] = pooled_rank[federated] = _joined([m.rank for m in images if m.rank is not None], np.int64)
     excused = [np.zeros(len(m.labels), bool) if m.excused is None else m.excused for m in images]
@@ -241,15 +241,16 @@ def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]
     return np.concatenate(found or [np.zeros((N_SETTINGS, 0), np.int16)], axis=1)
 
 
-def _ranks(
-    labels: NDArray[np.int16], image: NDArray[np.int32], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """(N,) ranks within image and class, and within the image, where equal scores are ordered by class."""
+def rank_detections(
+    labels: NDArray[np.integer], image: NDArray[np.int32], scores: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """(2, N) orders and (2, N) ranks: by score within image and class, and within the image, equal scores by class.
+
+    Both orders have the detections of one image after those of the image before.
+    """
     classes = image.astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels
-    return (
-        _rank_within(classes, np.lexsort((-scores, classes))),
-        _rank_within(image, np.lexsort((labels, -scores, image))),
-    )
+    orders = np.stack([np.lexsort((-scores, classes)), np.lexsort((labels, -scores, image))])
+    return orders, np.stack([_rank_within(classes, orders[0]), _rank_within(image, orders[1])])
 
 
 def _rank_within(groups: NDArray[Any], order: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -70,6 +70,17 @@ class Objects:
             not_exhaustive=_whole(partial, "not_exhaustive", (None,)),
         )
 
+    def without_regions(self, area: NDArray[np.float64]) -> Objects:
+        """A copy without boxes and masks, of this `area` (n,)."""
+        copy = object.__new__(Objects)
+        copy.__dict__.update(
+            classes=self.classes.copy(), boxes=None, masks=None, area=area, crowd=self.crowd.copy(),
+            ignore=self.ignore.copy(), ids=None if self.ids is None else self.ids.copy(),
+            negative=None if self.negative is None else self.negative.copy(),
+            not_exhaustive=None if self.not_exhaustive is None else self.not_exhaustive.copy(),
+        )  # fmt: skip
+        return copy
+
 
 @dataclass(frozen=True, eq=False, init=False)
 class Detections:

@@ -21,7 +21,7 @@ from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, co
 
 IOU_THRESHOLDS = np.linspace(0.5, 0.95, 10)
 AREA_RANGES = {"all": (0.0, 1e10), "small": (0.0, 32.0**2), "medium": (32.0**2, 96.0**2), "large": (96.0**2, 1e10)}
-_LOW, _HIGH = np.array(list(AREA_RANGES.values())).T[:, :, None]
+AREA_LOW, AREA_HIGH = np.array(list(AREA_RANGES.values())).T[:, :, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +78,7 @@ def match_image(
     from hardlook.metrics.kernels.matching import match_greedily
 
     given = (len(found.classes), len(truth.classes))
-    overlap = compute_overlaps(found, truth, iou_type) if overlap is None else _checked(overlap, *given)
+    overlap = compute_overlaps(found, truth, iou_type) if overlap is None else check_overlap(overlap, *given)
     object_area, area = compute_areas(truth, iou_type), compute_areas(found, iou_type)
     rank = excused = None
     if truth.negative is not None and truth.not_exhaustive is not None:
@@ -86,8 +86,8 @@ def match_image(
         found, overlap, area = Detections(found.classes[kept], found.scores[kept]), overlap[kept], area[kept]
         excused = np.isin(found.classes, truth.not_exhaustive)
     detections, objects = len(found.classes), len(truth.classes)
-    ignored = truth.ignore | (object_area < _LOW) | (object_area > _HIGH)
-    outside = (area < _LOW) | (area > _HIGH) | (False if excused is None else excused)
+    ignored = truth.ignore | (object_area < AREA_LOW) | (object_area > AREA_HIGH)
+    outside = (area < AREA_LOW) | (area > AREA_HIGH) | (False if excused is None else excused)
     no_trap = np.zeros(objects, bool)
     id_trap = truth.ids == 0 if released and truth.ids is not None else no_trap
     class_trap = truth.classes == category_zero if released and category_zero is not None else no_trap
@@ -158,7 +158,8 @@ def _by_class(found: Detections, most: int) -> NDArray[np.intp]:
     return order[rank < most]
 
 
-def _checked(overlap: Values, detections: int, objects: int) -> NDArray[np.float64]:
+def check_overlap(overlap: Values, detections: int, objects: int) -> NDArray[np.float64]:
+    """A copy of an overlap that was given, (detections, objects) numbers from 0 on; else an error."""
     given = np.array(as_numpy(overlap), np.float64, order="C")
     given = given.reshape(detections, objects) if given.size == detections * objects == 0 else given
     if given.shape != (detections, objects):

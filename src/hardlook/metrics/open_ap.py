@@ -25,11 +25,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hardlook.metrics.arrays import Values, as_numpy, checked_similarity, unique_labels
+from hardlook.metrics.arrays import Values, checked_similarity, unique_labels
 from hardlook.metrics.average_precision import (
     RECALL_LEVELS,
     RECALL_LIMITS,
@@ -42,8 +43,9 @@ from hardlook.metrics.average_precision import (
     soft_precision,
     vanilla_precision,
 )
-from hardlook.metrics.detection import UNMATCHED, Detections, IouType, Objects, compute_areas, compute_overlaps
-from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, ImageMatches, match_image, select_classes
+from hardlook.metrics.detection import UNMATCHED, Detections, IouType, Objects
+from hardlook.metrics.detection_batches import ImageArrays, keep_image, match_at_once
+from hardlook.metrics.detection_matching import AREA_RANGES, IOU_THRESHOLDS, match_image, select_classes
 
 ImageKey = int | str
 
@@ -110,7 +112,7 @@ class OpenAP:
 
     def reset(self) -> None:
         """Delete all images."""
-        self._images: dict[ImageKey, dict[str, ImageMatches]] = {}
+        self._images: dict[ImageKey, ImageArrays] = {}
 
     def update(
         self, truth: Objects, found: Detections, *, image: ImageKey | None = None, overlap: Values | None = None
@@ -120,23 +122,13 @@ class OpenAP:
         if key in self._images:
             raise ValueError(f"image {key!r} was already added; give each image its own key")
         for name, classes in (("objects", truth.classes), ("detections", found.classes)):
-            if len(classes) and not 0 <= classes.min() <= classes.max() < len(self.labels):
+            # As unsigned numbers the negative are above all others: one pass finds both.
+            if len(classes) and classes.view(np.uint64).max() >= len(self.labels):
                 raise ValueError(
                     f"{name} of image {key!r}: expected classes 0..{len(self.labels) - 1}, "
                     f"got {classes.min()} to {classes.max()}"
                 )
-        given = None if overlap is None else np.asarray(as_numpy(overlap), np.float64)
-        shared = compute_overlaps(found, truth, self.iou_type) if given is None else given
-        self._images[key] = {"": self._matched(truth, found, shared)}
-        if len(self._kept) > 1:
-            truth_area = compute_areas(truth, self.iou_type)
-            sized = Objects(
-                truth.classes, area=truth_area, crowd=truth.crowd, ignore=truth.ignore, ids=truth.ids,
-                negative=truth.negative, not_exhaustive=truth.not_exhaustive,
-            )  # fmt: skip
-            scored = Detections(found.classes, found.scores, area=compute_areas(found, self.iou_type))
-            for name, kept in list(self._kept.items())[1:]:
-                self._images[key][name] = self._matched(*select_classes(sized, scored, shared, kept))
+        self._images[key] = keep_image(truth, found, self.iou_type, overlap)
 
     def merge(self, other: OpenAP) -> None:
         """Add another's images; merging parts equals one pass, exactly, where images have keys."""
@@ -153,17 +145,21 @@ class OpenAP:
     def table(self, class_set: str = "") -> MatchTable:
         """All matches, or those among the classes of one set, in one table to score, resample or count pairs of."""
         keys = sorted(self._images, key=lambda key: (isinstance(key, str), key))
-        return build_match_table([self._images[key][class_set] for key in keys], len(self.labels))
+        images, classes = [self._images[key] for key in keys], len(self.labels)
+        options: dict[str, Any] = {
+            "max_detections": self.max_detections, "released": self.released, "category_zero": self._category_zero,
+        }  # fmt: skip
+        if images and not class_set and all(image.truth.negative is None for image in images):
+            return match_at_once(images, classes, **options)
+        parts = [(image.truth, image.detections(), image.compute_overlap()) for image in images]
+        kept = self._kept[class_set]
+        few = parts if kept.all() else [select_classes(*part, kept) for part in parts]
+        matched = [match_image(truth, found, overlap=overlap, **options) for truth, found, overlap in few]
+        return build_match_table(matched, classes)
 
     def compute(self, class_set: str = "") -> OpenApResult:
         """The scores so far, or the constrained scores of one class set."""
         return open_average_precision(self.table(class_set), self.similarity, asymmetric=self.asymmetric)
-
-    def _matched(self, truth: Objects, found: Detections, overlap: NDArray[np.float64]) -> ImageMatches:
-        return match_image(
-            truth, found, iou_type=self.iou_type, overlap=overlap, max_detections=self.max_detections,
-            released=self.released, category_zero=self._category_zero,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

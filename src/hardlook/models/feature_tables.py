@@ -1,9 +1,9 @@
 """The features of a whole list of images: every image encoded once, then read by any process from the disk.
 
 A table belongs to one encoder (its identity), one list of contents and the choice whether maps are kept. What other
-tables of the same encoder hold is copied, not encoded again. Maps are kept even where only vectors are requested, as
-long as they are of one shape and small (`MAX_UNREQUESTED_BYTES`), so that a learner on maps need not encode again.
-Images pass the encoder one at a time, so the bits of a row depend on its image alone.
+tables of the same encoder hold is copied, not encoded again. On the processor images pass the encoder one at a time, so
+the bits of a row depend on its image alone. On a GPU they pass in batches of one size, the last one filled up, while
+threads read the next images.
 
 >>> import tempfile
 >>> from hardlook.world.planted import PlantedWorld
@@ -35,9 +35,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import shutil
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,7 +57,7 @@ from hardlook.models.roles import Encoder, Features, Image
 
 COMPLETE, CONTENTS = "complete.json", "contents.json"
 ROWS_PER_FLUSH = 64
-MAX_UNREQUESTED_BYTES = 4 << 30
+GPU_BATCH, BATCHES_AHEAD = 64, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,25 +95,44 @@ def build_feature_table(
     folder: Path | None = None,
     show_progress: Callable[[int, int], Any] | None = None,
 ) -> FeatureTable:
+    """The features of `images` by the encoder of that name; see `encode_table`."""
+    encoder = build(encoder_name, "encoder", encoder_args)
+    identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
+    return encode_table(
+        encoder, identity, images, content, maps=maps, read=read, folder=folder, show_progress=show_progress
+    )
+
+
+def encode_table(
+    encoder: Encoder,
+    identity: str,
+    images: Sequence[Path],
+    content: Sequence[str],
+    *,
+    maps: bool,
+    read: Callable[[Path], Image],
+    folder: Path | None = None,
+    show_progress: Callable[[int, int], Any] | None = None,
+) -> FeatureTable:
     """The features of `images`, in their order, encoded now where they are not on disk.
 
-    `content` names the content of each file (a hash): equal names are encoded once. `read` makes an image of a path.
-    `folder` holds all tables (default: `default_tables_folder`). `show_progress(total, done)` gives a context
-    manager with `advance(units, failed)`; total counts different contents.
+    `identity` is the encoder's fingerprint (`models.identity`). `content` names the content of each file (a hash):
+    equal names are encoded once. `read` makes an image of a path. `folder` holds all tables (default:
+    `default_tables_folder`). `show_progress(total, done)` gives a context manager with `advance(units, failed)`;
+    total counts different contents.
     """
     if not images or len(images) != len(content):
         raise DataError(f"expected images with one content each, got {len(images)} images and {len(content)} contents")
-    encoder = build(encoder_name, "encoder", encoder_args)
-    identity = identify(encoder, name=encoder_name, role="encoder", args=encoder_args).fingerprint()
     home = (folder or default_tables_folder()) / identity
     places = {kept: home / fingerprints.hash_value([list(content), kept]) for kept in (False, True)}
-    if (found := _find_complete(places, maps)) is None:
+    if (complete := _find_complete(places, maps)) is None:
         # One process per encoder, not per table: of two lists that overlap the second finds what the first encoded.
         with lock_folder(home):
-            if (found := _find_complete(places, maps)) is None:
+            if (complete := _find_complete(places, maps)) is None:
+                complete = places[maps]
                 paths = dict(zip(reversed(content), reversed(images), strict=True))
-                found = _TableBuilder(encoder, paths, read, content, maps, show_progress).build(places)
-    return open_feature_table(found, maps)
+                _fill_table(complete, content, _BatchEncoder(encoder, paths, read, maps), show_progress)
+    return open_feature_table(complete, maps)
 
 
 def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
@@ -121,114 +141,116 @@ def _find_complete(places: Mapping[bool, Path], maps: bool) -> Path | None:
     return next((places[kept] for kept in wanted if open_rows(places[kept], _names(kept)) is not None), None)
 
 
-class _UnrequestedMaps(Exception):
-    """Maps that were not requested cannot be kept."""
+def _fill_table(
+    place: Path, content: Sequence[str], encoder: _BatchEncoder, show_progress: Callable[[int, int], Any] | None
+) -> None:
+    """Write every row of `content` that is missing: copied from other tables, else encoded."""
+    writer = RowWriter(place, content, _names(encoder.maps))
+    rows: dict[str, list[int]] = {}
+    for row, name in enumerate(content):
+        rows.setdefault(name, []).append(row)
+    stored = StoredRows(place.parent, writer.names)
+    wanted = dict.fromkeys(content[row] for row in writer.missing)
+    fresh = [name for name in wanted if name not in stored]
 
+    def put(name: str, values: Mapping[str, NDArray[np.float32]]) -> None:
+        _check_shapes(values, writer, encoder.paths[name])
+        writer.put(rows[name], values)
 
-class _TableBuilder:
-    """Fills a table with the images of `content`, whose files are `paths`; `requested`: whether maps must be kept."""
-
-    def __init__(
-        self,
-        encoder: Encoder,
-        paths: Mapping[str, Path],
-        read: Callable[[Path], Image],
-        content: Sequence[str],
-        requested: bool,
-        show_progress: Callable[[int, int], Any] | None,
-    ) -> None:
-        self.encoder, self.paths, self.read, self.content = encoder, paths, read, content
-        self.requested, self.show_progress = requested, show_progress
-        self._last: tuple[str, Features] | None = None
-
-    def build(self, places: Mapping[bool, Path]) -> Path:
-        """The folder of the table, with maps or without."""
-        if not self.requested:
-            home = places[True].parent
-            with_maps, alone = StoredRows(home, _names(True)), StoredRows(home, _names(False))
-            known = [name for name in self.content if name in alone]
-            # Maps are kept where something has to be encoded, and every row that is known has its map.
-            if len(known) == len(self.content) or any(name not in with_maps for name in known):
-                return self._fill(places[False], kept=False)
+    with show_progress(len(rows), len(rows) - len(fresh)) if show_progress else nullcontext() as progress:
         try:
-            return self._fill(places[True], kept=True)
-        except _UnrequestedMaps:
-            found = self._fill(places[False], kept=False)
-        shutil.rmtree(places[True], ignore_errors=True)
-        return found
+            # Copies first: they are safe on the disk before anything takes long.
+            for name in wanted:
+                if (values := stored.get(name)) is not None:
+                    put(name, values)
+            for name, values in encoder.encode(fresh):
+                put(name, values)
+                if progress is not None:
+                    progress.advance(1, 0)
+        finally:
+            writer.flush()
+    writer.finish()
 
-    def _fill(self, place: Path, kept: bool) -> Path:
-        writer = RowWriter(place, self.content, _names(kept))
-        twins: dict[str, list[int]] = {}
-        for row, name in enumerate(self.content):
-            twins.setdefault(name, []).append(row)
-        known = StoredRows(place.parent, writer.names)
-        wanted = dict.fromkeys(self.content[row] for row in writer.missing)
-        done = len(twins) - sum(name not in known for name in wanted)
-        with self.show_progress(len(twins), done) if self.show_progress else nullcontext() as progress:
-            try:
-                # Copies first: they are safe on the disk before anything takes long.
-                for name in sorted(wanted, key=lambda name: name not in known):
-                    values = known.get(name) or self._encode_row(name, kept)
-                    self._check_row(values, writer, self.paths[name])
-                    writer.put(twins[name], values)
-                    if progress is not None and name not in known:
-                        progress.advance(1, 0)
-            finally:
-                writer.flush()
-        writer.finish()
-        return place
 
-    def _encode_row(self, name: str, kept: bool) -> dict[str, NDArray[np.float32]]:
-        features = self._encode(name)
-        values = {"vectors": np.asarray(features.vectors, np.float32).reshape(-1)}
-        if kept and features.maps is not None:
-            values["maps"] = np.asarray(features.maps[0], np.float32)
-        elif kept and self.requested:
-            remedy = "choose an encoder with feature maps, or learners that work on vectors"
-            raise ModelError("the encoder gives no feature maps", file=self.paths[name], remedy=remedy)
-        elif kept:
-            raise _UnrequestedMaps
-        return values
+def _check_shapes(values: Mapping[str, NDArray[np.float32]], writer: RowWriter, path: Path) -> None:
+    for kind, value in values.items():
+        if writer.shapes and value.shape != writer.shapes[kind]:
+            what = f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here"
+            remedy = "choose an encoder, or a size of its input, that gives all images maps of one shape"
+            raise ModelError(what, file=path, remedy=remedy)
 
-    def _encode(self, name: str) -> Features:
-        # The last answer is kept, for a second try without maps.
-        if self._last is None or self._last[0] != name:
-            path = self.paths[name]
-            try:
-                image = self.read(path)
-                self._last = name, self._check_features(self.encoder.encode([image]), image)
-            except HardlookError as error:
-                raise error.at(file=path) from error
-            except (Exception, SystemExit) as error:  # outside code may raise anything; the image tells where
-                raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path) from error
-        return self._last[1]
 
-    def _check_features(self, features: Features, image: Image) -> Features:
+class _BatchEncoder:
+    """Encodes the images of contents, whose files are `paths`; with `maps`, every row has its map."""
+
+    def __init__(self, encoder: Encoder, paths: Mapping[str, Path], read: Callable[[Path], Image], maps: bool) -> None:
+        self.encoder, self.paths, self.read, self.maps = encoder, paths, read, maps
+        on_gpu = str(getattr(encoder, "device", "cpu")).startswith("cuda")
+        self.batch, self.readers = (GPU_BATCH, os.cpu_count() or 1) if on_gpu else (1, 0)
+
+    def encode(self, names: Sequence[str]) -> Iterator[tuple[str, dict[str, NDArray[np.float32]]]]:
+        """The row of each content, in their order."""
+        batches = [names[start : start + self.batch] for start in range(0, len(names), self.batch)]
+        if not self.readers:
+            for batch in batches:
+                yield from zip(batch, self._encode_batch(batch, [self._read(name) for name in batch]), strict=True)
+            return
+        with ThreadPoolExecutor(self.readers, "read image") as pool:
+            ahead: deque[list[Future[Image]]] = deque()
+            waiting = iter(batches)
+            for batch in batches:
+                while len(ahead) < BATCHES_AHEAD and (following := next(waiting, None)) is not None:
+                    ahead.append([pool.submit(self._read, name) for name in following])
+                images = [one.result() for one in ahead.popleft()]
+                yield from zip(batch, self._encode_batch(batch, images), strict=True)
+
+    def _read(self, name: str) -> Image:
         try:
-            check_answers("encoder", self.encoder, features, [image])
-        except ModelError:
-            if self.requested or getattr(features, "maps", None) is None:
-                raise
-            # Maps that were not requested are left out where they do not fit.
+            return self.read(self.paths[name])
+        except HardlookError as error:
+            raise error.at(file=self.paths[name]) from error
+
+    def _encode_batch(self, names: Sequence[str], images: list[Image]) -> list[dict[str, NDArray[np.float32]]]:
+        try:
+            # The last batch is filled up: the bits of a row may depend on the size of its batch.
+            answers = self._answer([*images, *images[-1:] * (self.batch - len(images))])[: len(images)]
+        except (Exception, SystemExit) as error:  # outside code may raise anything; the image tells where
+            if len(images) > 1:
+                return [row for name, image in zip(names, images, strict=True) for row in self._encode_one(name, image)]
+            raise self._name_file(error, names[0]) from error
+        return [self._make_row(name, *answer) for name, answer in zip(names, answers, strict=True)]
+
+    def _encode_one(self, name: str, image: Image) -> list[dict[str, NDArray[np.float32]]]:
+        """The row of an image whose batch failed, in a batch of its own; the error of the image that is to blame."""
+        try:
+            [answer, *_] = self._answer([image] * self.batch)
+        except (Exception, SystemExit):
+            try:
+                [answer] = self._answer([image])  # a smaller batch may fit where a whole one does not
+            except (Exception, SystemExit) as error:
+                raise self._name_file(error, name) from error
+        return [self._make_row(name, *answer)]
+
+    def _answer(self, images: list[Image]) -> list[tuple[Any, Any]]:
+        features = self.encoder.encode(images)
+        if not self.maps:
             features = Features(getattr(features, "vectors", None))  # type: ignore[arg-type]
-            check_answers("encoder", self.encoder, features, [image])
-        return features
+        return list(check_answers("encoder", self.encoder, features, images))
 
-    def _check_row(self, values: Mapping[str, NDArray[np.float32]], writer: RowWriter, path: Path) -> None:
-        if "maps" in values and not self.requested and not _can_be_kept(values["maps"], writer):
-            raise _UnrequestedMaps
-        for kind, value in values.items():
-            if writer.shapes and value.shape != writer.shapes[kind]:
-                what = f"the encoder's {kind} differ in shape: {writer.shapes[kind]} before, {value.shape} here"
-                remedy = "choose an encoder, or a size of its input, that gives all images maps of one shape"
-                raise ModelError(what, file=path, remedy=remedy)
+    def _make_row(self, name: str, vector: Any, one: Any) -> dict[str, NDArray[np.float32]]:
+        row = {"vectors": np.asarray(vector, np.float32).reshape(-1)}
+        if self.maps:
+            if one is None:
+                remedy = "choose an encoder with feature maps, or learners that work on vectors"
+                raise ModelError("the encoder gives no feature maps", file=self.paths[name], remedy=remedy)
+            row["maps"] = np.asarray(one, np.float32)
+        return row
 
-
-def _can_be_kept(one: NDArray[np.float32], writer: RowWriter) -> bool:
-    # Half of the free space at most: maps that were not requested must not fill the disk.
-    most = min(MAX_UNREQUESTED_BYTES, shutil.disk_usage(writer.folder.parent).free // 2)
-    return one.shape == writer.shapes["maps"] if writer.shapes else one.nbytes * writer.count <= most
+    def _name_file(self, error: BaseException, name: str) -> HardlookError:
+        path = self.paths[name]
+        if isinstance(error, HardlookError):
+            return error.at(file=path)
+        return ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=path)
 
 
 def _names(maps: bool) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from importlib.metadata import EntryPoint, entry_points
 from importlib.resources import files
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 from hardlook.errors import HardlookError, ModelError
@@ -152,6 +153,7 @@ def resolve(name: str, role: str, args: Mapping[str, Any] | None = None) -> tupl
 def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
     """The model `name` for `role`, made with the keyword arguments `args` (strings are converted by annotation)."""
     factory, keywords = resolve(name, role, args)
+    check_device(name, keywords.get("device"))
     # Images and masks that several units share are read-only, so that no model changes them for the others; torch warns
     # of each kind of tensor that is made from one.
     warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
@@ -169,6 +171,27 @@ def build(name: str, role: str, args: Mapping[str, Any] | None = None) -> Any:
         what = f"the model {name!r} cannot serve as {role}: it lacks {', '.join(lacking)}; {serves}"
         raise ModelError(what, remedy=f"`hardlook check {role} {name}` says what the role demands")
     return model
+
+
+def check_device(name: str, device: object) -> None:
+    """Raise a `ModelError` where a GPU is asked for and torch finds none."""
+    if not str(device).startswith("cuda") or find_spec("torch") is None:
+        return
+    import torch
+
+    number = str(device).partition(":")[2] or "0"
+    if not torch.cuda.is_available() or (number.isdigit() and int(number) >= torch.cuda.device_count()):
+        what = f"the model {name!r} cannot run on {device}: torch finds {torch.cuda.device_count()} GPUs"
+        raise ModelError(what, remedy="--device cpu, or a machine and a torch that have it")
+
+
+def takes_argument(name: str, role: str, argument: str) -> bool:
+    """Whether the model of that name can be given this argument."""
+    try:
+        parameters = inspect.signature(find(name, role).factory()).parameters
+    except (TypeError, ValueError):  # compiled classes may hide their signature
+        return True
+    return argument in parameters
 
 
 def list_models(pattern: str = "*", role: str | None = None) -> list[ModelCard]:

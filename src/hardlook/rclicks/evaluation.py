@@ -23,8 +23,14 @@ from hardlook.harness.records import Column, Record, RecordSchema
 from hardlook.models.answer_checks import CheckedSession
 from hardlook.models.roles import Session
 from hardlook.rclicks.click_models import build_click_model, describe_click_model
-from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, find_groups, make_clicking_groups
-from hardlook.rclicks.clicks.simulation import FirstClicks, Trajectories, simulate_clicks, simulate_first_clicks
+from hardlook.rclicks.clicks.courses import BASE, HALVES, Rules, find_groups, make_clicking_groups, repeat_courses
+from hardlook.rclicks.clicks.simulation import (
+    FirstClicks,
+    Trajectories,
+    join_draws,
+    simulate_clicks,
+    simulate_first_clicks,
+)
 from hardlook.rclicks.clicks.simulation_runner import iterate_simulations
 from hardlook.rclicks.options import RClicksOptions
 from hardlook.rclicks.units import InstanceUnit
@@ -37,7 +43,7 @@ SCHEMA = RecordSchema(
         Column("width", "int", "pixels"),
         Column("height", "int", "pixels"),
         Column("pixels", "int", "pixels of the object"),
-        Column("courses", "text", "who clicked, separated by commas: base, the groups, perhaps the halves"),
+        Column("courses", "text", "who clicked, by commas: base, the groups, perhaps the halves; G1#2: second draw"),
         Column("rounds", "int", "clicks of each course"),
         Column("x", "ints", "of each course and round: column of the click, -1 once a perfect mask ended the clicking"),
         Column("y", "ints", "of each course and round: row of the click"),
@@ -85,16 +91,19 @@ def evaluate_each(units: Sequence[Unit], model: Any) -> Iterator[Record]:
     # `run_simulations` calls a function once: simulations with the same one share its session.
     sources: dict[str, Callable[[], Session]] = {}
     simulations: list[tuple[Callable[[], Session], Any]] = []
+    # A draw is a simulation of its own: its prompts share no forward pass with another draw's, whose size could change
+    # the last bits of a mask.
+    draws = [courses, *(repeat_courses(courses, draw) for draw in range(2, options.draws + 1))]
     for unit in units:
         instance, people = unit.payload.instance, unit.payload.people
         source = sources.setdefault(unit.group, partial(open_image, unit))
-        simulations.append((source, simulate_clicks(instance, courses, click_model, rules)))
+        simulations += [(source, simulate_clicks(instance, draw, click_model, rules)) for draw in draws]
         if people is not None and len(people):
             simulations.append((source, simulate_first_clicks(instance, people)))
     results = iterate_simulations(simulations, prompts_per_call=options.prompts_a_call)
     clicks = describe_click_model(options.clicks, options.clicks_args)
     for unit in units:
-        clicked, people = next(results), unit.payload.people
+        clicked, people = join_draws([next(results) for _ in draws]), unit.payload.people
         first_clicks = next(results) if people is not None and len(people) else None
         # An image counts as opened for the first of its units, also where that was evaluated before a run was resumed.
         times = opened.pop(unit.group, 0) if unit.payload.first_of_image else 0

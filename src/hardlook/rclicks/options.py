@@ -39,6 +39,10 @@ class RClicksOptions(BenchmarkOptions):
     )  # fmt: skip
     clicks_args: str = option("", "The click model's arguments, such as path=click.safetensors.", changes="answers")
     groups: int = option(10, "Clicking groups, from the least probable clicks to the most.", changes="answers", ge=2)
+    draws: int = option(
+        1, "Draws per group: so often each group clicks its course, with other random numbers.", changes="answers",
+        added=True, ge=1, le=100,
+    )  # fmt: skip
     rounds: int = option(20, "Clicks per course.", changes="answers", ge=1, le=100)
     group_rule: Literal["threshold", "exact"] = option(
         "threshold", "Which pixels a group clicks: threshold (as published) or exact (equal masses).",

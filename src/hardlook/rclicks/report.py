@@ -35,10 +35,18 @@ from hardlook.harness.verdicts import judge
 from hardlook.metrics.click_robustness import clicks_to_reach, failures
 from hardlook.metrics.regions import crop_around
 from hardlook.models.roles import Mask
-from hardlook.rclicks.clicks.courses import BASE, find_groups
+from hardlook.rclicks.clicks.courses import BASE, find_groups, split_draws
 from hardlook.rclicks.evaluation import decode_shares, find_worst_group
 from hardlook.rclicks.leaderboard import build_leaderboard
-from hardlook.rclicks.scores import TARGET, ClickResults, Difficulty, measure_difficulty, read_results, tally_datasets
+from hardlook.rclicks.scores import (
+    BY_DRAW,
+    TARGET,
+    ClickResults,
+    Difficulty,
+    measure_difficulty,
+    read_results,
+    tally_datasets,
+)
 from hardlook.rclicks.units import read_instance
 from hardlook.report.formatting import format_count
 
@@ -50,6 +58,7 @@ SHOWN = 6  # instances per gallery
 MAX_SPOTS = 1500
 COSTS = (("dsb", "dSB"), ("dgr", "dGR"), ("dhh", "dHH"))
 TABLED = ("noc85", "noc90", "noc95", "noc90-base", "dsb", "dgr", "dhh", "nof", "nof-base", "auc", "auc-base", "nsr")
+SPREADS = (("noc90", "NoC@90"), ("nof", "NoF"), ("auc", "IoU-AuC"), ("sample-iou1", "Sample@1"))
 CERTAIN = (0, 158, 115)
 GALLERY_TEXT = (
     "Clicks are numbered in their order, green for positive and red for negative ones. In the last picture of a row "
@@ -65,6 +74,7 @@ def build_sections(records: pl.DataFrame, scorecard: Scorecard) -> Sequence[Sect
     sections: list[Section | None] = [
         _cost_section(table, scorecard, clicks),
         _group_section(table, scorecard),
+        _draw_section(scorecard),
         _one_click_section(table, scorecard, difficulty),
         _slice_section(scorecard),
         build_leaderboard(scorecard),
@@ -147,6 +157,40 @@ def _group_section(table: ClickResults, scorecard: Scorecard) -> Section:
     return Section("Who needs more clicks", "", (_draw_curves(table), chart, _draw_group_map(table)))
 
 
+def _draw_section(scorecard: Scorecard) -> Section | None:
+    """Each draw's scores, and the spread between draws beside that between groups; None of a run with one draw."""
+    draws = _slice_values(scorecard, "draw")
+    if not draws:
+        return None
+    rows = [(draw, *(_find_value(scorecard, name, draw=draw) for name in BY_DRAW)) for draw in draws]
+    columns = [[value for value in column if value is not None] for column in list(zip(*rows, strict=True))[1:]]
+    rows.append(("spread", *(float(np.std(values, ddof=1)) if len(values) > 1 else None for values in columns)))
+    datasets = _slice_values(scorecard, "dataset")
+    slices = [("all datasets", {})] if len(datasets) > 1 else []
+    slices += [(name, {"dataset": name}) for name in datasets]
+    spreads = [
+        (where, title, *(_find_value(scorecard, f"{name}-{kind}", **chosen) for kind in ("std", "draw-std")))
+        for where, chosen in slices
+        for name, title in SPREADS
+    ]
+    caption = "The last row is the standard deviation between the draws (n - 1): what another seed would change."
+    beside = (
+        "Between groups: by where people click. Between draws: by chance, for one group. Standard deviations, means "
+        "over instances; between groups as published (n), between draws with n - 1."
+    )
+    text = f"Every group clicked {len(draws)} times; scores are means over the draws."
+    tables = (
+        Table("Scores of each draw", caption, ("draw", *BY_DRAW), rows, 2),
+        Table("Spread between groups and between draws", beside, ("dataset", "of", "groups", "draws"), spreads, 3),
+    )
+    return Section("What is chance", text, tables)
+
+
+def _find_value(scorecard: Scorecard, name: str, **where: str) -> float | None:
+    score = find_score(scorecard, name, **where)
+    return None if score is None else score.value
+
+
 def _one_click_section(table: ClickResults, scorecard: Scorecard, difficulty: Difficulty) -> Section:
     datasets = _slice_values(scorecard, "dataset")
     names = ("user-iou1", "user-iou1-std", "sample-iou1", "sample-iou1-std", "base-iou1", "nsr1")
@@ -211,10 +255,10 @@ def _draw_curves(table: ClickResults) -> CurveChart:
     """The centre rule, the least and the most probable group, and the mean over groups, with bands."""
     groups = table.groups
     lines = {
-        "centre": table.iou[:, table.base],
-        table.courses[groups[0]]: table.iou[:, groups[0]],
-        "all groups": table.iou[:, groups].mean(1),
-        table.courses[groups[-1]]: table.iou[:, groups[-1]],
+        "centre": table.mean_iou[:, table.base],
+        table.courses[groups[0]]: table.mean_iou[:, groups[0]],
+        "all groups": table.mean_iou[:, groups].mean(1),
+        table.courses[groups[-1]]: table.mean_iou[:, groups[-1]],
     }
     rounds = table.iou.shape[2]
     drawn = []
@@ -234,7 +278,7 @@ def _draw_group_map(table: ClickResults) -> HeatMap:
     """Mean IoU of every course after some of its clicks."""
     rounds = table.iou.shape[2]
     shown = sorted({round(step) for step in np.linspace(1, rounds, min(rounds, 8))})
-    flat = table.iou.reshape(len(table), -1)
+    flat = table.mean_iou.reshape(len(table), -1)
     tally = tally_datasets(flat, table, [Entry("iou", len(table))] * flat.shape[1], ("rclicks", "map"))
     return HeatMap(
         "IoU of every group",
@@ -252,7 +296,7 @@ def _gallery_section(table: ClickResults, difficulty: Difficulty) -> Section:
     """The instances whose result depends most on the click, and those where clicks off the centre cost most."""
     order = np.argsort(-difficulty.ratio, kind="stable")
     order = order[difficulty.deviation[order] > 0]  # without a spread it does not matter which click it is
-    lost = table.iou[:, table.base].mean(1) - table.iou[:, table.groups].mean((1, 2))
+    lost = table.mean_iou[:, table.base].mean(1) - table.mean_iou[:, table.groups].mean((1, 2))
     shown = (
         Gallery(
             "Where it matters most which click it is",
@@ -274,9 +318,9 @@ def _examples(table: ClickResults, rows: NDArray[np.int64], difficulty: Difficul
             table.units[row],
             f"After one click IoU {format_fixed(difficulty.mean[row], 2)}, spread "
             f"{format_fixed(difficulty.deviation[row], 2)}; "
-            f"at the end {format_fixed(table.iou[row, table.base, -1], 2)} by the centre rule, "
-            f"{format_fixed(table.iou[row, table.groups, -1].min(), 2)} to "
-            f"{format_fixed(table.iou[row, table.groups, -1].max(), 2)} by groups.",
+            f"at the end {format_fixed(table.mean_iou[row, table.base, -1], 2)} by the centre rule, "
+            f"{format_fixed(table.mean_iou[row, table.groups, -1].min(), 2)} to "
+            f"{format_fixed(table.mean_iou[row, table.groups, -1].max(), 2)} by groups.",
         )
         for row in rows.tolist()
     )
@@ -297,7 +341,9 @@ def describe_unit(record: Record) -> str:
     groups, base = find_groups(courses), courses.index(BASE.name)
     centre = "does not reach" if never[base] else f"needs {format_count(int(noc[base]), 'click')} to"
     words = f"A {record['size']} object of {record['pixels']:,} pixels ({record['dataset']}): the centre rule {centre} "
-    return f"{words}{TARGET} % IoU, {_describe_groups(noc[groups], never[groups], rounds)}."
+    several = len(split_draws(courses))
+    drawn = f", in the first of {several} draws" if several > 1 else ""
+    return f"{words}{TARGET} % IoU, {_describe_groups(noc[groups], never[groups], rounds)}{drawn}."
 
 
 def _describe_groups(noc: NDArray[np.int64], never: NDArray[np.bool_], rounds: int) -> str:
@@ -350,7 +396,7 @@ def _draw_mean_mask(record: Record, image: NDArray[np.uint8]) -> Picture:
     label = f"mean mask over clicks of {len(places)} {record['people']}"
     if not places:
         rounds = record["rounds"]
-        firsts = slice(rounds, (record["courses"].count(",G") + 1) * rounds, rounds)
+        firsts = slice(rounds, (len(find_groups(record["courses"].split(","))) + 1) * rounds, rounds)
         places = list(zip(record["x"][firsts], record["y"][firsts], strict=True))
         label = "mean mask over the groups' first clicks"
     return Picture(label, image, points=[(float(x), float(y), True) for x, y in places], ordered=False)

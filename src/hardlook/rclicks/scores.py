@@ -36,7 +36,7 @@ from hardlook.metrics.click_robustness import (
     rise_over_base,
     sample_and_deviation,
 )
-from hardlook.rclicks.clicks.courses import BASE, HALVES, find_groups
+from hardlook.rclicks.clicks.courses import BASE, HALVES, find_groups, split_draws
 from hardlook.rclicks.options import RClicksOptions, failure_reading, halves_reading
 from hardlook.rclicks.published import describe_comparability
 
@@ -80,6 +80,12 @@ SCORES = (
     ScoreMeaning("dhh-iou", "dHH of IoU-AuC", "IoU-AuC of the improbable half less the probable one's, x 100"),
     ScoreMeaning("sample-iou1", "Sample@1", "IoU after one click of the click model, mean over groups, x 100"),
     _lower("sample-iou1-std", "Sample@1, spread", "standard deviation between groups, mean over instances, x 100"),
+    _lower("noc90-draw-std", "NoC@90, spread of draws", "standard deviation between a group's draws, mean over all"),
+    _lower("nof-draw-std", "NoF, spread of draws", "standard deviation of that number between draws"),
+    _lower("auc-draw-std", "IoU-AuC, spread of draws", "standard deviation between a group's draws, mean, x 100"),
+    _lower(
+        "sample-iou1-draw-std", "Sample@1, spread of draws", "standard deviation between a group's draws, mean, x 100"
+    ),
     ScoreMeaning("base-iou1", "Base@1", "IoU after one centre click, x 100"),
     ScoreMeaning("user-iou1", "User@1", "IoU after one click by people, x 100"),
     _lower("user-iou1-std", "User@1, spread", "standard deviation between people, mean over instances, x 100"),
@@ -104,8 +110,13 @@ TARGET = 90
 COUNTED = ("nof", "nof-base", "dsb-nof", "dgr-nof", "dhh-nof")
 
 # Differences of numbers of clicks. Where no course reaches 90 % they would be 0, as of the best of models.
-OF_CLICKS = ("dsb", "dgr", "dhh", "noc90-std", "nof-std", "dsb-nof", "dgr-nof", "dhh-nof")
+OF_CLICKS = (
+    *("dsb", "dgr", "dhh", "noc90-std", "nof-std", "noc90-draw-std", "nof-draw-std", "dsb-nof", "dgr-nof", "dhh-nof"),
+)
 UNREACHED = "no course reaches 90 % IoU, so that differences in clicks do not show"
+
+# Scores of single draws.
+BY_DRAW = ("noc90", "dsb", "dgr", "nsr", "dhh", "nof", "auc", "sample-iou1")
 
 ORDER = {meaning.name: place for place, meaning in enumerate(SCORES)}
 
@@ -116,6 +127,7 @@ class ClickResults:
 
     `dataset`, `image` and `size` (N,) texts; `courses` the C names; `intersection` and `union` (N, C, R); `people`
     holds the IoUs (n,) after people's first clicks on each instance, n may be 0; `whose` says what people these are.
+    `later_draws` are the results of further draws, with the same courses; the others are of the first draw.
     """
 
     units: tuple[str, ...]
@@ -127,6 +139,7 @@ class ClickResults:
     union: Counts
     people: tuple[Numbers, ...]
     whose: str = "people"
+    later_draws: tuple[ClickResults, ...] = ()
 
     def __len__(self) -> int:
         return len(self.units)
@@ -135,6 +148,16 @@ class ClickResults:
     def iou(self) -> Numbers:
         """(N, C, R) in [0, 1]."""
         return ious(self.intersection, self.union)
+
+    @property
+    def draws(self) -> tuple[ClickResults, ...]:
+        """The results of each draw, the first one first."""
+        return (replace(self, later_draws=()), *self.later_draws)
+
+    @cached_property
+    def mean_iou(self) -> Numbers:
+        """(N, C, R) in [0, 1], mean over draws."""
+        return np.mean([draw.iou for draw in self.draws], axis=0) if self.later_draws else self.iou
 
     @property
     def base(self) -> int:
@@ -155,7 +178,8 @@ class ClickResults:
         """These instances alone; `chosen` (N,) bool."""
         arrays = {name: getattr(self, name)[chosen] for name in ("dataset", "image", "size", "intersection", "union")}
         units, people = tuple(compress(self.units, chosen)), tuple(compress(self.people, chosen))
-        return replace(self, units=units, people=people, **arrays)
+        later = tuple(draw.select(chosen) for draw in self.later_draws)
+        return replace(self, units=units, people=people, later_draws=later, **arrays)
 
 
 def read_results(records: pl.DataFrame) -> ClickResults:
@@ -169,13 +193,18 @@ def read_results(records: pl.DataFrame) -> ClickResults:
     for name in ("intersection", "union"):
         arrays[name] = np.asarray(records[name].explode(), np.int64).reshape(shape)
     people = zip(records["user_intersection"].to_list(), records["user_union"].to_list(), strict=True)
-    return ClickResults(
+    draws = split_draws(courses)
+    counts = {name: arrays.pop(name) for name in ("intersection", "union")}
+    first, *later = ({name: part[:, [*draw.values()]] for name, part in counts.items()} for draw in draws)
+    table = ClickResults(
         units=tuple(records["unit"].to_list()),
-        courses=courses,
+        courses=tuple(draws[0]),
         people=tuple(ious(np.asarray(hits, np.int64), np.asarray(unions, np.int64)) for hits, unions in people),
         whose=next((whose for whose in records["people"].to_list() if whose), "no people"),
         **arrays,
+        **first,
     )
+    return replace(table, later_draws=tuple(replace(table, **one) for one in later))
 
 
 def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOptions) -> Scorecard:
@@ -185,6 +214,9 @@ def score_records(card: BenchmarkCard, records: pl.DataFrame, options: RClicksOp
     for some, where in _slices(table):
         here = [*score_tally(_tally(some, options, where), options), *_failure_spread(some, options, where)]
         scores += [_mark_unreached(score, some) for score in sorted(here, key=lambda score: ORDER[score.name])]
+    for number, draw in enumerate(table.draws if table.later_draws else (), 1):
+        here = score_tally(_tally(draw, options, {"draw": str(number)}, BY_DRAW), options)
+        scores += [_mark_unreached(score, draw) for score in here]
     scores += [score for tally in _groups(table) for score in score_tally(tally, options)]
     return Scorecard(card.name, card.version, "", tuple(scores), left_out=_left_out(table, options))
 
@@ -210,10 +242,13 @@ def _slices(table: ClickResults) -> Iterator[tuple[ClickResults, dict[str, str]]
             yield some, {"size": size}
 
 
-def _tally(table: ClickResults, options: RClicksOptions, where: Mapping[str, str]) -> SumTally:
-    """All statistics of some instances; those of one size weigh alike, whatever dataset they are of."""
+def _tally(
+    table: ClickResults, options: RClicksOptions, where: Mapping[str, str], names: Sequence[str] = tuple(ORDER)
+) -> SumTally:
+    """These statistics of some instances; those of one size weigh alike, whatever dataset they are of."""
     nof, dhh = failure_reading(options), halves_reading(options)
-    statistics = instance_statistics(table, nof=nof, dhh=dhh)
+    computed = instance_statistics(table, nof=nof, dhh=dhh)
+    statistics = {name: values for name, values in computed.items() if name in names}
     if "size" in where:
         image = np.char.add(np.char.add(table.dataset, "/"), table.image)
         table = replace(table, dataset=np.full(len(table), "all"), image=image)
@@ -246,8 +281,8 @@ def name_ranges(rounds: int, instances: float) -> dict[str, Range]:
     for name in ("dsb", "dgr", "dhh"):
         ranges |= {name: (-100.0, math.inf), f"{name}-nof": (-instances, instances), f"{name}-iou": change}
     for name in ("auc", "sample-iou1", "user-iou1"):
-        ranges |= {name: percent, f"{name}-std": percent}
-    unlimited = dict.fromkeys(("noc90-std", "nsr", "nsr1"), (0.0, math.inf))
+        ranges |= {name: percent, f"{name}-std": percent, f"{name}-draw-std": percent}
+    unlimited = dict.fromkeys(("noc90-std", "noc90-draw-std", "nsr", "nsr1"), (0.0, math.inf))
     failed = dict.fromkeys(("nof", "nof-base"), (0.0, instances))
     return ranges | unlimited | failed | dict.fromkeys(("auc-base", "base-iou1"), percent)
 
@@ -257,7 +292,12 @@ def _find_reason(table: ClickResults) -> str:
 
     All courses are cut off alike then, as those of the best of models would be.
     """
-    return UNREACHED if failures(table.intersection, table.union, TARGET, "ours").all() else ""
+    return UNREACHED if all(_never(draw).all() for draw in table.draws) else ""
+
+
+def _never(table: ClickResults) -> NDArray[np.bool_]:
+    """(N, C) whether a course of the first draw does not reach the target."""
+    return failures(table.intersection, table.union, TARGET, "ours")
 
 
 def _mark_unreached(score: Score, table: ClickResults) -> Score:
@@ -278,8 +318,9 @@ def _mark_unreached(score: Score, table: ClickResults) -> Score:
 
 def _groups(table: ClickResults) -> Iterator[SumTally]:
     """NoC@90 and IoU-AuC of every group."""
-    noc = clicks_to_reach(table.intersection, table.union, TARGET).astype(np.float64)
-    area = 100 * area_under_ious(table.iou)
+    draws = [clicks_to_reach(draw.intersection, draw.union, TARGET) for draw in table.draws]
+    noc = np.mean(draws, axis=0, dtype=np.float64)
+    area = 100 * np.mean([area_under_ious(draw.iou) for draw in table.draws], axis=0)
     for place in table.groups:
         group = table.courses[place]
         entries = [Entry(name, len(table), {"group": group}) for name in ("noc90", "auc")]
@@ -288,14 +329,30 @@ def _groups(table: ClickResults) -> Iterator[SumTally]:
 
 
 def _failure_spread(table: ClickResults, options: RClicksOptions, where: Mapping[str, str]) -> list[Score]:
-    """The spread of the number of failures between groups, of one dataset; a mean over datasets has none."""
+    """The spread of the number of failures between groups and between draws, of one dataset.
+
+    A mean over datasets has none.
+    """
     if len(set(table.dataset.tolist())) > 1:
         return []
     nof = failure_reading(options)
-    failed = failures(table.intersection, table.union, TARGET, nof)
-    spread = float(sample_and_deviation(failed[:, table.groups].sum(0))[1])
-    words = _comparable("nof-std", len(table), options, where)
-    return [Score("nof-std", spread, len(table), slice=dict(where), reading=f"nof={nof}", comparable=words)]
+    counts = np.stack(
+        [failures(draw.intersection, draw.union, TARGET, nof)[:, draw.groups].sum(0) for draw in table.draws]
+    )
+    spreads = {"nof-std": float(np.mean([sample_and_deviation(draw)[1] for draw in counts]))}
+    if table.later_draws:
+        spreads["nof-draw-std"] = float(counts.std(axis=0, ddof=1).mean())
+    return [
+        Score(
+            name,
+            spread,
+            len(table),
+            slice=dict(where),
+            reading=f"nof={nof}",
+            comparable=_comparable(name, len(table), options, where),
+        )
+        for name, spread in spreads.items()
+    ]
 
 
 def _comparable(name: str, n: int, options: RClicksOptions, where: Mapping[str, str]) -> str:
@@ -314,11 +371,13 @@ def _left_out(table: ClickResults, options: RClicksOptions) -> tuple[LeftOut, ..
     if alone := [unit for unit, ious in zip(table.units, table.people, strict=True) if len(ious) == 1]:
         why = "one person's click has no spread"
         notes.append(LeftOut("instances in NSR@1 and the spread of User@1", len(alone), why, tuple(alone[:5])))
-    if never := int(failures(table.intersection, table.union, TARGET, "ours").sum()):
+    # The centre rule, which all draws share, counts once.
+    others = [place for place, name in enumerate(table.courses) if name != BASE.name]
+    if never := int(_never(table).sum() + sum(_never(draw)[:, others].sum() for draw in table.later_draws)):
         rounds = table.iou.shape[2]
         why = f"they count as {rounds} clicks each: differences between them do not show in NoC, dSB, dGR and dHH"
         notes.append(LeftOut("courses that never reach 90 % IoU", never, why, kept=True))
-    lost = np.flatnonzero(table.iou[:, table.groups].max((1, 2)) == 0)
+    lost = np.flatnonzero(table.mean_iou[:, table.groups].max((1, 2)) == 0)
     if len(lost):
         why = "no group's mask ever met the object, so that NSR is undefined"
         notes.append(LeftOut("instances in NSR", len(lost), why, tuple(table.units[i] for i in lost[:5])))
@@ -330,18 +389,54 @@ def compute_unit_qualities(records: pl.DataFrame, options: RClicksOptions) -> pl
     import polars as pl
 
     table = read_results(records)
-    noc = clicks_to_reach(table.intersection, table.union, TARGET)[:, table.groups]
+    groups = table.groups
+    noc = [clicks_to_reach(draw.intersection, draw.union, TARGET)[:, groups] for draw in table.draws]
     found = {
         "unit": table.units,
-        "noc90": noc.mean(1),
-        "auc": 100 * area_under_ious(table.iou[:, table.groups]).mean(1),
-        "dgr": first_to_last(noc),
+        "noc90": np.mean(noc, axis=0).mean(1),
+        "auc": 100 * np.mean([area_under_ious(draw.iou[:, groups]).mean(1) for draw in table.draws], axis=0),
+        "dgr": np.mean([first_to_last(draw) for draw in noc], axis=0),
     }
     return records.select("unit").join(pl.DataFrame(found), on="unit", how="left", maintain_order="left")
 
 
 def instance_statistics(table: ClickResults, *, nof: FailureReading, dhh: str) -> dict[str, Numbers]:
-    """Every statistic by name, (N,) each, by these two readings; NaN where an instance has none, such as no people."""
+    """Every statistic by name, (N,) each, by these two readings; NaN where an instance has none, such as no people.
+
+    Of several draws the mean of their statistics, and the spread between them.
+    """
+    draws = [_draw_statistics(draw, nof=nof, dhh=dhh) for draw in table.draws]
+    if len(draws) == 1:
+        return draws[0]
+    return {name: _mean_of_defined([draw[name] for draw in draws]) for name in draws[0]} | _draw_spreads(table)
+
+
+def _mean_of_defined(draws: Sequence[Numbers]) -> Numbers:
+    """(N,) means of the draws (N,) that are defined, NaN where none is."""
+    values = np.stack(draws)
+    defined = ~np.isnan(values)
+    total = np.where(defined, values, 0.0).sum(0)
+    return np.divide(total, defined.sum(0), out=np.full(len(total), np.nan), where=defined.any(0))
+
+
+def _draw_spreads(table: ClickResults) -> dict[str, Numbers]:
+    """The standard deviations between the draws of a group, mean over groups (N,).
+
+    With n - 1 in the denominator, since the number of draws is a choice and should not change what is estimated.
+    """
+    draws, groups = table.draws, table.groups
+    values = {
+        "noc90": [clicks_to_reach(draw.intersection, draw.union, TARGET) for draw in draws],
+        "auc": [100 * area_under_ious(draw.iou) for draw in draws],
+        "sample-iou1": [100 * draw.iou[:, :, 0] for draw in draws],
+    }
+    return {
+        f"{name}-draw-std": np.stack(of_draws)[:, :, groups].std(axis=0, ddof=1).mean(1)
+        for name, of_draws in values.items()
+    }
+
+
+def _draw_statistics(table: ClickResults, *, nof: FailureReading, dhh: str) -> dict[str, Numbers]:
     found: dict[str, Numbers] = {}
     for percent in PERCENTS:
         noc = clicks_to_reach(table.intersection, table.union, percent).astype(np.float64)
@@ -461,5 +556,7 @@ def measure_difficulty(table: ClickResults) -> Difficulty:
 
 
 def difficulty_by_groups(table: ClickResults) -> Difficulty:
-    """Over the groups' first clicks."""
-    return Difficulty(*sample_and_deviation(table.iou[:, table.groups, 0]), BY_GROUPS)
+    """Over the groups' first clicks; of several draws the means of both."""
+    draws = [sample_and_deviation(draw.iou[:, draw.groups, 0]) for draw in table.draws]
+    mean, deviation = np.mean(draws, axis=0)
+    return Difficulty(mean, deviation, BY_GROUPS)

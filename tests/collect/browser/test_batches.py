@@ -86,7 +86,7 @@ def test_going_on_where_nothing_is_left_leads_to_the_end(tmp_path, serve, visit)
     for _ in range(2):
         visitor.click_mark()
     visitor.page.locator("[value=another]").wait_for()
-    assert visitor.words("#screen p >> nth=0") == "Thank you. Do you want to do another set, if there is one left?"
+    assert visitor.words("#screen p >> nth=0") == "Thank you. Would you like to do another set, if there is one left?"
     visitor.press("[value=another]")
     visitor.page.wait_for_url("**/done")
     assert visitor.words("#code").strip()

@@ -30,7 +30,7 @@ def test_another_language_at_the_start(tmp_path, serve, visit, look):
     assert page.evaluate(SIDEWAYS) <= 0
     visitor.press("#languages [value=de]") if visitor.touch else change_by_keys(page, "de")
     page.locator("html[lang=de] [name=device]").first.wait_for()
-    assert visitor.words("h1") == "Was benutzen Sie?"
+    assert visitor.words("h1") == "Welches Gerät benutzen Sie?"
     assert page.locator("#languages [aria-current]").get_attribute("value") == "de"
     assert served.store.participants()["language"].to_list() == ["de"]
     visitor.press("button.main")

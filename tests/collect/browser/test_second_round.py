@@ -43,7 +43,7 @@ def test_each_kind_has_its_words_its_sign_and_its_colour(tmp_path, serve, visit,
 
 
 ERRORS = {
-    "en": {"Missing": "left out", "Too much": "took in"},
+    "en": {"Missing": "left out", "Too much": "included"},
     "de": {"Fehlt": "ausgelassen", "Zu viel": "dazugenommen"},
 }
 

@@ -46,11 +46,31 @@ def test_every_key_that_the_modules_name_exists():
             assert {key for pair in named for key in pair if key} <= known.keys(), name
 
 
+@pytest.mark.parametrize("language", list_languages())
+def test_whoever_taps_is_never_told_to_click(language):
+    """Every text of the work that speaks of clicking has a form for fingers, and that form does not."""
+    texts = load_texts(language)
+    click = re.compile(r"click|klick", re.IGNORECASE)
+    # The first page does not know the device, and names both; the keys are not shown on a phone.
+    both = {"welcome.clicks", "privacy.stored.answers", "privacy.stored.times"}
+    unseen = {"instructions.clicks.keys"}
+    for key, text in texts.items():
+        if key in both:
+            assert click.search(text) and re.search(r"\btap|tipp", text), key
+        elif key.endswith(".touch"):
+            assert not click.search(text), key
+        elif key not in unseen and click.search(text):
+            assert f"{key}.touch" in texts, key
+    assert texts["phase.target"] == {"en": "This is the object", "de": "Das ist der Gegenstand"}[language]
+
+
 VALUES = {
-    "welcome.html": {"kind": "clicks", "languages": ("en", "de")}
+    "welcome.html": {"kind": "clicks", "languages": ("en", "de"), "pay": "<b>1</b>", "minutes": 2.0, "size": 10}
+    | {"sets": 3, "only_device": "pc", "platform_ids": {"PROLIFIC_PID": "<b>"}}
     | dict.fromkeys(("consent", "contact", "token", "csrf"), ""),
+    "full.html": {"wanted": True, "contact": "<b>me</b>"},
     "work.html": {},
-    "done.html": {"code": "ABC"},
+    "done.html": {"code": "ABC", "code_for": "valid", "completion_url": "", "platform": "", "full": True},
     "privacy.html": {"contact": "<b>me</b>"},
     "refused.html": {"message": "<b>no</b>"},
 }

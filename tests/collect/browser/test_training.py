@@ -38,10 +38,10 @@ def test_the_practice_tells_right_near_and_outside(practised, visit):
 
     visitor.click_mark()
     visitor.page.locator("[value=next]").wait_for()
-    assert visitor.words("h1").startswith("Right") and visitor.words("#progress-words") == "Practice: 2 of 2"
+    assert visitor.words("h1").startswith("Correct") and visitor.words("#progress-words") == "Practice: 2 of 2"
     visitor.press("[value=next]")
     visitor.page.locator("[value=begin]").wait_for()
-    assert "Now it counts" in visitor.words()
+    assert "From now on your answers count" in visitor.words()
     # Nothing of it is stored but that it is done, and it does not come again.
     assert practised.store.answers().is_empty()
     assert practised.store.participants()["trained"].is_not_null().all()

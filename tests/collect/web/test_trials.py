@@ -474,8 +474,9 @@ def checked_study(tmp_path_factory):
 def test_attention_checks_come_with_every_batch_and_are_no_result(make_study_app, checked_study):
     study_app = make_study_app(checked_study)
     assert open_study(checked_study.path).checks == checked_study.checks and len(checked_study.checks) == 3
-    good, bad = study_app.participant(), study_app.participant()
-    seen = []
+    good = study_app.participant()
+    study_app.now += 1
+    bad, seen = study_app.participant(), []
     for _ in range(2):
         batch = good.batch()["batch"]["trials"]
         found = [study_app.store.trial(study_app.store.participants()["id"][0], one["id"]).item for one in batch]

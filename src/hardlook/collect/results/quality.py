@@ -9,7 +9,7 @@ The inputs are the data frames of a store, or of `revalidate_answers`, which com
 ...     "reaction_ms": [800.0], "early": [0], "shows": [1], "durations": ['{"image": 1507}'],
 ...     "circumstances": ['{"pointer": "touch"}'], "batch": ["b"], "shown": [0.0], "received": [6.0]})
 >>> batches = pl.DataFrame({"id": ["b"], "participant": ["a"], "state": ["complete"], "valid": [True]})
->>> people = pl.DataFrame({"id": ["a", "b"], "device": ["pc", None], "joined": [1.0, 2.0], "finished": [None, None]})
+>>> people = pl.DataFrame({"number": [1, 2], "id": ["a", "b"], "device": ["pc", None], "finished": [None, None]})
 >>> names = ("number", "answers", "inside", "late_ms", "valid_batches", "pointer_conflicts")
 >>> measure_participants(study, answers, batches, people).select(names).rows()
 [(1, 1, 1.0, 7.0, 1, 1), (2, 0, None, None, 0, 0)]
@@ -84,8 +84,7 @@ def measure_participants(
     )
     checked = (answers.clear() if checks is None else checks).group_by("participant")
     failed = checked.agg(pl.len().alias("checks"), (~pl.col("near").fill_null(False)).sum().alias("failed_checks"))
-    joined = participants.sort("joined", "id").with_row_index("number", 1)
-    table = joined.select("number", pl.col("id").alias("participant"), "device", "finished")
+    table = participants.sort("number").select("number", pl.col("id").alias("participant"), "device", "finished")
     for part in (answered, counted, late, failed):
         table = table.join(part, on="participant", how="left", maintain_order="left")
     return table.with_columns(

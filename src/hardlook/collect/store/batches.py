@@ -397,7 +397,7 @@ def _claim(connection: Connection, catalogue: Catalogue, id: str, device: str, r
     items = {name: item for name, item in catalogue.items.items() if not item.is_check}
     wanted = choose_neediest(counts, items, taken=taken, participant=id, size=rules.size)
     checks = _choose_checks(catalogue, taken, id, rules.checks) if wanted else []
-    _lock_progress(connection, device, [*wanted, *checks])
+    lock_progress(connection, device, [*wanted, *checks])
     # Checked again while writing: no item beyond its target, whatever was counted above.
     raised = connection.execute(
         update(PROGRESS)
@@ -501,7 +501,7 @@ def close_batch(
     valid = valid and not is_too_quick(timed)
     counting = [trial.item for trial in answered if valid and trial.near != 0]
     items = [trial.item for trial in trials]
-    _lock_progress(connection, device, items)
+    lock_progress(connection, device, items)
     counts = case((PROGRESS.c.item.in_(counting), 1), else_=0)
     connection.execute(
         update(PROGRESS)
@@ -543,7 +543,7 @@ def return_abandoned(database: Database, rules: BatchRules, now: float) -> int:
     return sum(database.write(return_batch, batch, left, rules.needed, now, rules.is_too_quick) for batch in batches)
 
 
-def _lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
+def lock_progress(connection: Connection, device: str, items: Collection[str]) -> None:
     """Lock the progress rows of these items, always in one order, so that no two transactions wait for each other."""
     connection.execute(
         select(PROGRESS.c.item)

@@ -16,6 +16,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import quote
@@ -34,6 +35,9 @@ MAX_GROUP = 32
 _Transaction = Callable[[Callable[[Connection], Any]], Any]
 BUSY_SECONDS = 30.0
 _ATTEMPTS = 6
+
+# How long closing waits for readers that keep the write-ahead log from being copied into the file.
+_CHECKPOINT_SECONDS = 2.0
 
 # PostgreSQL's codes: serialization failure, deadlock, lock not available.
 _TRANSIENT = {"40001", "40P01", "55P03"}
@@ -237,9 +241,16 @@ class Database:
         """The result of `work(connection, ...)`, once all that it wrote is on disk."""
         return self._retry(self._write, lambda connection: work(connection, *args, **kwargs))
 
+    @property
+    def path(self) -> Path | None:
+        """The file of a SQLite database; None on a server."""
+        return Path(str(self.address.database)) if self.address.get_backend_name() == "sqlite" else None
+
     def close(self) -> None:
-        """Close all connections that are not in use."""
+        """Close all connections that are not in use; of SQLite, the file is complete then without its log."""
         self._engine.dispose()
+        if self.path is not None:
+            _checkpoint(self.path)
 
     def _retry(self, transaction: _Transaction, work: Callable[[Connection], T]) -> T:
         for attempt in range(_ATTEMPTS):
@@ -284,6 +295,8 @@ def _create_sqlite_engine(address: URL) -> Engine:
         # FULL: a commit is on disk before it returns, also when the power fails.
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
+        # What is deleted on a participant's request is overwritten.
+        connection.execute("PRAGMA secure_delete = ON")
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
@@ -305,6 +318,27 @@ def _enable_wal(connection: sqlite3.Connection) -> None:
             if "locked" not in str(error) or time.monotonic() > deadline:
                 raise
             time.sleep(0.01)
+
+
+def _checkpoint(path: Path) -> None:
+    """Copy the write-ahead log into the file, for those who copy the file alone; SQLite does so only at the last close.
+
+    Connections of other threads and processes are no hindrance, unless they are reading.
+    """
+    deadline = time.monotonic() + _CHECKPOINT_SECONDS
+    # An error loses nothing: the log stays beside the file.
+    with suppress(sqlite3.Error), closing(connect_to_file(path)) as connection:
+        while True:
+            # PASSIVE: nobody waits for it.
+            _, logged, copied = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if copied == logged or time.monotonic() > deadline:
+                return
+            time.sleep(0.02)
+
+
+def connect_to_file(path: Path) -> sqlite3.Connection:
+    """A plain connection to a database file that exists."""
+    return sqlite3.connect(f"{path.resolve().as_uri()}?mode=rw", uri=True, timeout=BUSY_SECONDS, isolation_level=None)
 
 
 def _create_postgresql_engine(address: URL) -> Engine:

@@ -21,14 +21,19 @@ was ever served they are empty, with their columns.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 from sqlalchemy import ColumnElement, Connection, Float, Integer, Select, func, insert, select, text, update
 
 from hardlook.collect.store import batches
+from hardlook.collect.store.backup import copy_database
 from hardlook.collect.store.database import Database, format_address, parse_address
+from hardlook.collect.store.deletion import count_deleted, delete_participant, number_participants
+from hardlook.collect.store.migrations import migrate, read_layout
 from hardlook.collect.store.records import (
     LANGUAGE,
     Batch,
@@ -50,11 +55,14 @@ from hardlook.collect.store.tables import (
     ANSWERS,
     ASSIGNMENTS,
     BATCHES,
+    DELETED,
     FACTS,
     ITEMS,
+    LAYOUT_VERSION,
     PARTICIPANTS,
     PLATFORM_IDS,
     PROGRESS,
+    RULES,
     Catalogue,
     create_tables,
     is_prepared,
@@ -63,7 +71,7 @@ from hardlook.collect.store.tables import (
 from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
 from hardlook.errors import DataError
 
-_RULES = FACTS.c.name == "rules"
+_RULES = FACTS.c.name == RULES
 _IS_CHECK = ITEMS.c.subject.startswith(CHECK_SUBJECT, autoescape=True)
 
 _PROGRESS = (
@@ -136,9 +144,18 @@ class Store:
         self.close()
 
     def prepare(self, items: Sequence[Item], devices: Sequence[str], fingerprint: str) -> None:
-        """Create missing tables, items and counts; a `DataError` when the database belongs to other tasks."""
+        """Create missing tables, items and counts; a `DataError` when the database belongs to other tasks.
+
+        A database of an earlier version is migrated; of one in a file, a copy is made beside it before.
+        """
+
+        def work(connection: Connection) -> Catalogue:
+            migrate(connection)
+            return create_tables(connection, items, devices, fingerprint)
+
         try:
-            self._catalogue = self._database.write(create_tables, items, devices, fingerprint)
+            self._copy_before_migration()
+            self._catalogue = self._database.write(work)
         except DataError as error:
             raise error.at(file=format_address(self._database.address)) from None
 
@@ -252,8 +269,21 @@ class Store:
         return self._read_frame(_PROGRESS)
 
     def participants(self) -> pl.DataFrame:
-        """One row per participant in the order of joining: the fields of `Participant`."""
-        return self._read_frame(_PARTICIPANTS)
+        """One row per participant in the order of joining: the fields of `Participant` and their `number`, from 1."""
+        people, deleted = self._read_frame(_PARTICIPANTS), set(self._read_frame(select(DELETED))["number"])
+        return people.with_columns(pl.Series("number", number_participants(people.height, deleted), pl.UInt32()))
+
+    def delete_participant(self, id: str) -> int:
+        """Delete all that is stored about a participant; the number that they had; a `Refusal` for an unknown id."""
+        return self._database.write(delete_participant, id)
+
+    def count_deleted(self) -> int:
+        """How many participants were deleted on request."""
+        return self._database.read(lambda opened: count_deleted(opened) if is_prepared(opened) else 0)
+
+    def copy(self, file: Path) -> None:
+        """Write all that is stored at one moment to a SQLite file, while others go on writing."""
+        copy_database(self._database, file)
 
     def batches(self) -> pl.DataFrame:
         """One row per batch, by participant and number.
@@ -290,9 +320,19 @@ class Store:
 
         def write(connection: Connection) -> None:
             if not connection.execute(update(FACTS).where(_RULES).values(value=value)).rowcount:
-                connection.execute(insert(FACTS), {"name": "rules", "value": value})
+                connection.execute(insert(FACTS), {"name": RULES, "value": value})
 
         self._database.write(write)
+
+    def _copy_before_migration(self) -> None:
+        version = self._database.read(read_layout)
+        if self._database.path is None or version >= LAYOUT_VERSION:
+            return
+        copy = self._database.path.with_suffix(f".layout-{version}.sqlite")
+        if not copy.exists():
+            copy_database(self._database, copy)
+        message = "%s: migrating from layout %d to %d; a copy of it is %s"
+        logging.getLogger(__name__).warning(message, self._database.path, version, LAYOUT_VERSION, copy)
 
     def _load_catalogue(self) -> Catalogue:
         if self._catalogue is None:

@@ -15,8 +15,9 @@ from hardlook.collect.store.records import DEVICE, KEY, Refusal, check_text
 from hardlook.collect.study.tasks import Item
 from hardlook.errors import DataError
 
-LAYOUT_VERSION = "1"
-FINGERPRINT = "fingerprint"
+# Raised with every change of the tables below; `migrations.py` has the steps from earlier ones.
+LAYOUT_VERSION = 2
+FINGERPRINT, RULES = "fingerprint", "rules"
 _MAX_MODE, _MAX_SUBJECT = 16, 2000
 
 # The id of the advisory lock: arbitrary, but the same for all servers.
@@ -81,6 +82,11 @@ PLATFORM_IDS = sa.Table(
     sa.Column("person", sa.String(128), unique=True, nullable=False),
     # JSON: all parameters by name
     sa.Column("parameters", sa.Text, nullable=False),
+)
+
+# The numbers of participants who were deleted on request; nobody else gets them.
+DELETED = sa.Table(
+    "deleted_participants", METADATA, sa.Column("number", sa.Integer, primary_key=True, autoincrement=False)
 )
 
 BATCHES = sa.Table(
@@ -164,13 +170,17 @@ class Catalogue:
 def create_tables(
     connection: sa.Connection, items: Sequence[Item], devices: Iterable[str], fingerprint: str
 ) -> Catalogue:
-    """Create missing tables, items and progress rows, safe when two servers start; other tasks are a `DataError`."""
+    """Create missing tables, items and progress rows, safe when two servers start; other tasks are a `DataError`.
+
+    A database of an earlier layout must have been migrated.
+    """
     catalogue = Catalogue({item.id: item for item in items}, frozenset(devices))
     _check_catalogue(catalogue)
-    if connection.dialect.name == "postgresql":
-        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
-    METADATA.create_all(connection)
-    _store_or_check_fact(connection, "layout", LAYOUT_VERSION, "this database was made by another version of hardlook")
+    lock_layout(connection)
+    if not is_prepared(connection):
+        METADATA.create_all(connection)
+    version = str(LAYOUT_VERSION)
+    _store_or_check_fact(connection, "layout", version, "this database was made by another version of hardlook")
     _store_or_check_fact(connection, FINGERPRINT, fingerprint, "this database holds answers to other tasks")
     known = set(connection.scalars(sa.select(ITEMS.c.id)))
     new = [vars(item) for item in catalogue.items.values() if item.id not in known]
@@ -186,6 +196,13 @@ def create_tables(
     if rows:
         connection.execute(sa.insert(PROGRESS), rows)
     return catalogue
+
+
+def lock_layout(connection: sa.Connection) -> None:
+    """Let no other server create or migrate tables until this transaction ends."""
+    # A write to SQLite is alone anyway.
+    if connection.dialect.name == "postgresql":
+        connection.execute(sa.text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _POSTGRES_LOCK})
 
 
 def read_catalogue(connection: sa.Connection) -> Catalogue:

@@ -123,7 +123,9 @@ def list_objects(folder: Path | str, layout: Layout | None = None) -> tuple[Inte
             objects = {str(label): area for label, area in count_object_pixels(read_label_map(mask)).items()}
         if not objects:
             raise DataError("the mask is empty", file=mask, unit=stem, remedy="leave image and mask out")
-        found += [InteractiveObject(stem, name, images[stem], mask, layout.rule, area) for name, area in objects.items()]
+        found += [
+            InteractiveObject(stem, name, images[stem], mask, layout.rule, area) for name, area in objects.items()
+        ]
     return tuple(found)
 
 

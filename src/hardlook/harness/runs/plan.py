@@ -18,7 +18,7 @@ from typing import Any
 from hardlook import fingerprints
 from hardlook.errors import ChangedRun, DataError, ModelError
 from hardlook.harness.benchmark import Benchmark, Unit
-from hardlook.harness.options import BenchmarkOptions, fields_that_change
+from hardlook.harness.options import BenchmarkOptions, fields_that_change, is_unset_addition
 from hardlook.harness.runs.batches import Batches, IndexedUnits, make_batches
 from hardlook.harness.runs.evaluation import Job, Worker, is_out_of_memory, prepare_batch
 from hardlook.models.identity import ModelIdentity, hash_code, identify
@@ -144,7 +144,7 @@ def make_plan(
     sources = worker.benchmark.sources(options)
     for name in sorted(fields_that_change(type(options), "units") | fields_that_change(type(options), "answers")):
         # Paths may change while the data stay the same: their fingerprints stand for them.
-        if name != "data" and name not in sources:
+        if name != "data" and name not in sources and not is_unset_addition(options, name):
             parts[f"option {name}"] = options.model_dump(mode="json")[name]
     for name, source in sources.items():
         parts[f"data {name}"] = _fingerprint(name, source, full_fingerprint, out)

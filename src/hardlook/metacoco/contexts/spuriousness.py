@@ -30,7 +30,6 @@ from hardlook.metacoco.contexts.text_cosines import (
     measure_cosines,
 )
 from hardlook.metacoco.published import list_rows
-from hardlook.models.feature_cache import default_cache_folder
 from hardlook.models.named_model import NamedModel
 from hardlook.report.estimates import estimate_to_json, finite_or_none, format_estimate, format_share, make_estimate_dot
 from hardlook.report.page import write_study
@@ -62,15 +61,14 @@ def measure_spuriousness(
     """Measure a dataset's images; `progress` starts a bar over (total, done) images for each model."""
     concepts, contexts = [row.concept for row in rows], [row.context for row in rows]
     labels = study_labels(concepts, contexts, seed=seed)
-    folder = default_cache_folder()
     probes: tuple[ProbeResult, ...] = ()
     if encoder:
-        vectors = encode_dataset_images(encoder.model, encoder.identity.fingerprint(), rows, folder, progress=progress)
+        vectors = encode_dataset_images(encoder.model, encoder.identity.fingerprint(), rows, progress=progress)
         probes = probe_labels(vectors, concepts, contexts, seed=seed)
     if not image_text:
         return Spuriousness(labels, probes)
     identity = image_text.identity.fingerprint()
-    vectors = encode_dataset_images(image_text.model, identity, rows, folder, progress=progress)
+    vectors = encode_dataset_images(image_text.model, identity, rows, progress=progress)
     ce = measure_cosines(image_text.model, vectors, concepts, "concept", concept_prompt, seed=seed)
     te = measure_cosines(image_text.model, vectors, contexts, "context", context_prompt, seed=seed)
     members = {name: np.array(concepts) == name for name in sorted(set(concepts))}

@@ -17,21 +17,25 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from types import SimpleNamespace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hardlook.data.concept_context import ConceptContextImage
-from hardlook.errors import HardlookError, ModelError, OptionError
+from hardlook.data.images import read_image
+from hardlook.errors import OptionError
+from hardlook.file_hashes import hash_files
 from hardlook.harness.runs.progress import StartProgress
 from hardlook.harness.stats import Estimate, bootstrap_mean
 from hardlook.metacoco.contexts.linear_probes import RESAMPLES, average_over_labels
 from hardlook.models.answer_checks import check_answers
-from hardlook.models.feature_cache import CachedEncoder
+from hardlook.models.feature_tables import encode_table
 from hardlook.models.roles import Encoder, Features, Image, ImageTextEncoder, Vectors
 from hardlook.randomness import generator
 
@@ -82,10 +86,11 @@ def measure_cosines(
 
 
 class _VectorEncoder:
-    """Vectors without maps, which would fill the cache and are not used here."""
+    """The image half of an encoder of images, or of images and texts: vectors without maps."""
 
     def __init__(self, encoder: Encoder | ImageTextEncoder) -> None:
         self.encoder, self.dimension = encoder, encoder.dimension
+        self.device = getattr(encoder, "device", "cpu")
 
     def encode(self, images: Sequence[Image]) -> Features:
         if isinstance(self.encoder, ImageTextEncoder):
@@ -97,14 +102,14 @@ def encode_dataset_images(
     encoder: Encoder | ImageTextEncoder,
     identity: str,
     rows: Sequence[ConceptContextImage],
-    folder: Path,
+    folder: Path | None = None,
     *,
     progress: StartProgress | None = None,
 ) -> Vectors:
     """Vectors (n, D) float32 of a dataset's images, by an encoder or the image half of an image-text encoder.
 
-    `identity` is the encoder's fingerprint (`models.identity`). Vectors are cached in `folder`. Images are encoded one
-    per call, so that no vector depends on the other images.
+    `identity` is the encoder's fingerprint (`models.identity`). Vectors are kept in `folder` (default: where runs of
+    MetaCoCo keep theirs), so what one command has encoded another finds.
 
     >>> import tempfile
     >>> from hardlook.data.concept_context import list_images
@@ -112,19 +117,23 @@ def encode_dataset_images(
     >>> from hardlook.world.layouts import write_world
     >>> folder = Path(tempfile.mkdtemp())
     >>> rows = list_images(write_world(folder / "world", "concept-context", count=4))
-    >>> encode_dataset_images(build("planted-encoder", role="encoder"), "planted", rows, folder / "cache").shape
+    >>> encode_dataset_images(build("planted-encoder", role="encoder"), "planted", rows, folder / "tables").shape
     (4, 64)
     """
-    # The size keeps these apart from cache entries of the same encoder with maps.
-    cached = CachedEncoder(_VectorEncoder(encoder), identity, folder, size="vectors alone")
-    advance = progress(len(rows), 0) if progress else (lambda units, failed: None)
-    vectors = np.zeros((len(rows), encoder.dimension), np.float32)
-    for i, row in enumerate(rows):
-        try:
-            vectors[i] = cached.encode([row.read()]).vectors
-        except HardlookError as error:
-            raise error.at(file=row.path) from error
-        except Exception as error:  # an encoder of another package may raise anything; the image says where to look
-            raise ModelError(f"the image cannot be encoded: {type(error).__name__}: {error}", file=row.path) from error
-        advance(1, 0)
-    return vectors
+    paths = [row.path for row in rows]
+    table = encode_table(
+        _VectorEncoder(encoder),
+        identity,
+        paths,
+        hash_files(paths),
+        maps=False,
+        read=read_image,
+        folder=folder,
+        show_progress=_as_context(progress) if progress else None,
+    )
+    return np.asarray(table.vectors)
+
+
+def _as_context(progress: StartProgress) -> Callable[[int, int], AbstractContextManager[Any]]:
+    """The progress as a context manager with `advance`."""
+    return lambda total, done: nullcontext(SimpleNamespace(advance=progress(total, done)))

@@ -30,11 +30,10 @@ def match_greedily(
     `outside` (A, D) are left out when unmatched, and a match with a `trapped` (G,) object is recorded as none.
     """
     objects = len(columns)
-    reach = np.zeros(overlap.shape[0])
-    for d in order:
-        for g in columns:
-            if found_group[d] == truth_group[g] and overlap[d, g] > reach[d]:
-                reach[d] = overlap[d, g]
+    # Pairs below the lowest threshold cannot match: each detection has its few candidates, in the order of matching.
+    lowest = min(thresholds.min(), 1 - 1e-10)
+    candidates = np.empty(overlap.shape, np.int64)
+    counts = np.empty(len(overlap), np.int64)
     arranged = np.empty(objects, np.int64)
     taken = np.empty(objects, np.bool_)
     for a in range(ignored.shape[0]):
@@ -45,20 +44,26 @@ def match_greedily(
                 if ignored[a, g] == (part == 1):
                     arranged[filled] = g
                     filled += 1
+        for d in order:
+            counts[d] = 0
+            for g in arranged:
+                if found_group[d] == truth_group[g] and overlap[d, g] >= lowest:
+                    candidates[d, counts[d]] = g
+                    counts[d] += 1
         for t in range(len(thresholds)):
             taken[:] = False
             for d in order:
                 best = -1
                 level = min(thresholds[t], 1 - 1e-10)
-                if reach[d] >= level:
-                    for g in arranged:
-                        if found_group[d] != truth_group[g] or (taken[g] and not crowd[g]):
-                            continue
-                        if best >= 0 and not ignored[a, best] and ignored[a, g]:
-                            break
-                        if overlap[d, g] >= level:
-                            level = overlap[d, g]
-                            best = int(g)
+                for place in range(counts[d]):
+                    g = candidates[d, place]
+                    if taken[g] and not crowd[g]:
+                        continue
+                    if best >= 0 and not ignored[a, best] and ignored[a, g]:
+                        break
+                    if overlap[d, g] >= level:
+                        level = overlap[d, g]
+                        best = int(g)
                 if best >= 0:
                     taken[best] = True
                 if best >= 0 and (ignored[a, best] or not trapped[best]):

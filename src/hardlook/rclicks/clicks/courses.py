@@ -15,7 +15,7 @@ Course(name='G10', low=0.9, high=1.0)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -63,14 +63,43 @@ def make_clicking_groups(count: int = 10) -> tuple[Course, ...]:
     return tuple(Course(f"G{one + 1}", one / count, (one + 1) / count) for one in range(count))
 
 
-def find_groups(courses: Sequence[str]) -> list[int]:
-    """The indices of the clicking groups among courses by name.
+DRAW_MARK = "#"  # between the name of a course and the number of its draw, from 2
 
-    >>> find_groups(["base", "G1", "G2", "lower", "upper"])
+
+def repeat_courses(courses: Sequence[Course], draw: int) -> tuple[Course, ...]:
+    """The courses of a further draw, from 2: those that draw their clicks, with names that key other random numbers.
+
+    >>> [course.name for course in repeat_courses((BASE, *make_clicking_groups(2)), 2)]
+    ['G1#2', 'G2#2']
+    """
+    return tuple(replace(course, name=f"{course.name}{DRAW_MARK}{draw}") for course in courses if course.draws)
+
+
+def split_draws(courses: Sequence[str]) -> list[dict[str, int]]:
+    """The courses of each draw, by their names in the first draw: their indices among all courses.
+
+    The centre rule draws nothing, so that it belongs to every draw.
+
+    >>> split_draws(["base", "G1", "G2", "G1#2", "G2#2"])
+    [{'base': 0, 'G1': 1, 'G2': 2}, {'base': 0, 'G1': 3, 'G2': 4}]
+    """
+    draws: dict[str, dict[str, int]] = {}
+    for place, course in enumerate(courses):
+        name, _, draw = course.partition(DRAW_MARK)
+        draws.setdefault(draw, {})[name] = place
+    first = draws[""]
+    base = {BASE.name: first[BASE.name]} if BASE.name in first else {}
+    return [first, *({**base, **later} for draw, later in draws.items() if draw)]
+
+
+def find_groups(courses: Sequence[str]) -> list[int]:
+    """The indices of the clicking groups of the first draw among courses by name.
+
+    >>> find_groups(["base", "G1", "G2", "lower", "upper", "G1#2", "G2#2"])
     [1, 2]
     """
     others = {course.name for course in (BASE, *HALVES)}
-    return [place for place, name in enumerate(courses) if name not in others]
+    return [place for place, name in enumerate(courses) if name not in others and DRAW_MARK not in name]
 
 
 GroupRule = Literal["threshold", "exact"]

@@ -28,7 +28,7 @@ number, keyed by the first five, and nothing that other courses do.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,17 @@ class Trajectories:
     last: tuple[Mask, ...] = field(repr=False)
     first_mean: NDArray[np.float32] = field(repr=False)
     fallbacks: int
+
+
+def join_draws(draws: Sequence[Trajectories]) -> Trajectories:
+    """All draws on one instance as one; `last` and `first_mean` are those of the first draw."""
+    names = ("x", "y", "positive", "intersection", "union")
+    return replace(
+        draws[0],
+        courses=tuple(course for draw in draws for course in draw.courses),
+        fallbacks=sum(draw.fallbacks for draw in draws),
+        **{name: np.concatenate([getattr(draw, name) for draw in draws]) for name in names},
+    )
 
 
 def simulate_clicks(
