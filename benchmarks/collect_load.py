@@ -50,7 +50,8 @@ def study_of(folder: Path, participants: int, batches: int, *, real_time: bool) 
         target_answers=wanted,
         training_tasks=0,
         timings=Timings() if real_time else NO_WAITING,
-        limits=Limits(per_participant=NO_LIMIT, per_address=NO_LIMIT),
+        limits=Limits(per_participant=NO_LIMIT, per_address=NO_LIMIT, open_batches_per_address=NO_LIMIT),
+        open_link=True,
     )
     return make_click_study(folder, list_planted_instances(PlantedWorld(seed=0, count=scenes)), settings)
 

@@ -18,7 +18,7 @@ from browsers import NEEDS_CHROMIUM
 from circle_people import Habit, Person, send_people
 from command_line import CommandLine
 from command_server import hardlook_command
-from served_studies import ServedStudy, init
+from served_studies import ServedStudy, change_settings, init
 
 from hardlook.data.click_file import read_clicks
 from hardlook.data.object_instances import list_instances
@@ -66,7 +66,8 @@ def circle(grabcut, tmp_path_factory):
     servers, crowds = [], {}
     try:
         for name in CROWDS:
-            init("clicks", root / name, "--data", f"grabcut={grabcut}", *SETS, *QUICK)
+            init("clicks", root / name, "--data", f"grabcut={grabcut}", *SETS, *QUICK, "--open-link")
+            change_settings(root / name, limits={"open_batches_per_address": PEOPLE})
             server = ServedStudy(root / name, f"sqlite:///{root / name / 'answers.sqlite'}").start()
             servers.append(server)
             habit = Habit({"grabcut": grabcut}, name)

@@ -25,8 +25,8 @@ NO_WAITING = {"image": 0, "target": 0, "target_text": 0, "again": 0}
 
 @pytest.fixture
 def study(tmp_path):
-    init("clicks", tmp_path / "study", "--scenes", 60, "--training", 0, "--quiet")
-    limits = {"per_participant": 1_000_000, "per_address": 1_000_000}
+    init("clicks", tmp_path / "study", "--scenes", 60, "--training", 0, "--open-link", "--quiet")
+    limits = dict.fromkeys(("per_participant", "per_address", "open_batches_per_address"), 1_000_000)
     change_settings(tmp_path / "study", timings=NO_WAITING, limits=limits, batch_size=5, most_batches=1000)
     return open_study(tmp_path / "study")
 

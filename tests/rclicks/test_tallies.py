@@ -58,7 +58,9 @@ def values(tallies):
 @pytest.mark.parametrize("records", [frame(0), frame(1, ["davis"]), frame(2).filter(dataset="grabcut")], ids=range(3))
 def test_every_entry_is_a_score_and_every_score_but_one_an_entry(records):
     found = {(score.name, *sorted(score.slice.items())): score for score in RCLICKS.score(records, OPTIONS).scores}
-    entries = {key: pair for key, pair in values(RCLICKS.tallies(records, OPTIONS)).items() if pair[0].n or pair[0].reason}
+    entries = {
+        key: pair for key, pair in values(RCLICKS.tallies(records, OPTIONS)).items() if pair[0].n or pair[0].reason
+    }
     assert set(entries) == {key for key in found if key[0] != "nof-std"}
     for key, (entry, value) in entries.items():
         score = found[key]

@@ -123,7 +123,8 @@ def _describe_costs(table: ClickResults, scorecard: Scorecard, clicks: str) -> l
         f"Clicks in places that it finds improbable take {_format_change(range_)} than those in probable ones, in the "
         f"mean of ratios too. {judge(range_).why}".strip(),
     ]
-    if share := float(failures(table.intersection, table.union, TARGET, "ours").mean()):
+    never = [failures(draw.intersection, draw.union, TARGET, "ours").mean() for draw in table.draws]
+    if share := float(np.mean(never)):
         words.append(
             f"{format_fixed(100 * share, 0)} % of all courses never reach 90 % and count as {table.iou.shape[2]} "
             "clicks, so that "

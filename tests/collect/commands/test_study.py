@@ -267,7 +267,8 @@ pytest.importorskip("sqlalchemy", reason="the extra web is not installed")
 @pytest.fixture
 def serve_study(tmp_path):
     tasks = [RatingTask(f"t{n}", f"pair/{n}", "pair", ("cat", "dog"), "path", 0.25) for n in range(2)]
-    settings = StudySettings(kind="ratings", title="Alike", devices=("any",), batch_size=2, target_answers=2)
+    fields = {"devices": ("any",), "batch_size": 2, "target_answers": 2, "open_link": True}
+    settings = StudySettings(kind="ratings", title="Alike", **fields)
     return make_study(tmp_path / "study", settings, tasks, made={"of": "a test"}).path
 
 
@@ -344,6 +345,18 @@ def test_addresses_for_people(hardlook, serve_study, quiet):
     settings = json.loads((serve_study / "study.json").read_text())
     (serve_study / "study.json").write_text(json.dumps({**settings, "open_link": False}))
     assert "by invitation: hardlook collect invite" in hardlook("collect", "serve", serve_study, "--port", 0).out
+    change = {**settings, "open_link": False, "platform": "prolific"}
+    (serve_study / "study.json").write_text(json.dumps(change))
+    assert "/?PROLIFIC_PID=..." in hardlook("collect", "serve", serve_study, "--port", 0).out
+
+
+def test_payments_are_one_file(hardlook, serve_study, tmp_path):
+    answer = hardlook("collect", "payments", serve_study)
+    assert answer.code == 0 and "0 joined" in answer.out
+    assert (serve_study / "payments.csv").read_text().startswith("participant,code,device,joined,minutes,")
+    (tmp_path / "rules.json").write_text('{"least_answers": 1}')
+    words = ("--out", tmp_path / "paid.csv", "--rules", tmp_path / "rules.json")
+    assert hardlook("collect", "payments", serve_study, *words).code == 0 and (tmp_path / "paid.csv").is_file()
 
 
 def test_strangers_without_https_are_warned_about(hardlook, serve_study, quiet):

@@ -88,22 +88,3 @@ def test_images_are_counted_by_device(gathered, recounted):
             assert row[device] == len(own)
             assert row[f"valid_{device}"] == sum(one["near"] and one["batch_valid"] for one in own)
         assert row["inside"] == pytest.approx(statistics.mean(one["inside"] for one in here))
-
-
-def test_numbers_stay_when_others_join(gathered):
-    people = pl.DataFrame(
-        {
-            "id": ["z", "a", "m"],
-            "device": [None] * 3,
-            "joined": [1.0, 2.0, 3.0],
-            "trained": [None] * 3,
-            "seen": [1.0] * 3,
-            "finished": [None] * 3,
-        }
-    )
-
-    def numbers(joined):
-        nothing = gathered.store.answers().clear(), gathered.store.batches().clear()
-        return measure_participants(gathered.study, *nothing, joined).select("participant", "number").rows()
-
-    assert numbers(people.reverse())[:2] == numbers(people.head(2)) == [("z", 1), ("a", 2)]

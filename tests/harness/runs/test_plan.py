@@ -94,3 +94,16 @@ def test_a_model_that_is_not_registered_has_a_plan_under_its_own_name():
     known, own = planned(), planned("mine")
     assert own.parts["model name"] == "mine"
     assert {name for name in known.parts if known.parts[name] != own.parts[name]} == {"model name", "model args"}
+
+
+def test_an_added_option_is_part_of_the_fingerprint_only_where_it_is_set():
+    """So that records of runs before the option was added still fit."""
+    benchmark = find_benchmark("rclicks")
+    worker = Worker(benchmark, build("disc", role=benchmark.card.role))
+    plans = []
+    for given in ({}, {"draws": 2}):
+        options = benchmark.options(scenes=2, **given)
+        units = benchmark.list_units(options)
+        plans.append(make_plan(Job("rclicks", "disc"), worker, options, units, batch_size=2).parts)
+    assert "option draws" not in plans[0] and plans[1]["option draws"] == 2
+    assert plans[0]["option rounds"] == 20

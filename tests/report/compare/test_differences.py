@@ -77,11 +77,11 @@ def test_the_verdict_turns_round_with_the_models_and_with_the_score(value, p_val
 
 
 def test_units_needed_follow_the_standard_error_and_the_size_of_the_family():
-    z = norm.ppf(0.975) + norm.ppf(0.8)
+    z = norm.ppf(0.975) + norm.ppf(0.85)
     (alone,) = add_verdicts(correct_p_values([difference(0.2, value=0.02, se=0.03)]), HITS.card, 0.05)
     assert alone.units_needed == math.ceil(100 * (z * 0.03 / 0.02) ** 2)
     many = add_verdicts(correct_p_values([difference(0.2, value=0.02, se=0.03)] * 4), HITS.card, 0.05)
-    strict = norm.ppf(1 - 0.05 / 4 / 2) + norm.ppf(0.8)
+    strict = norm.ppf(1 - 0.05 / 4 / 2) + norm.ppf(0.85)
     assert many[0].units_needed == math.ceil(100 * (strict * 0.03 / 0.02) ** 2)
 
 
@@ -116,8 +116,8 @@ def test_sentences_say_what_holds_and_how_sure_it_is():
     (unsure,) = add_verdicts(correct_p_values([difference(0.3, value=0.004, se=0.01)]), HITS.card, 0.05)
     told = describe_difference(unsure, RATE)
     assert "ant and bee do not differ significantly in hit rate with these 100 images" in told
-    # 100 * (2.8016 * 0.01 / 0.004)^2 = 4,906, said with two digits.
-    assert told.endswith("About 5,000 images would be needed if the observed difference is the true one.")
+    # 100 * (2.9964 * 0.01 / 0.004)^2 = 5,612, in two digits, rounded up.
+    assert told.endswith("About 5,700 images would be needed if the observed difference is the true one.")
     corrected_pair = add_verdicts(correct_p_values([difference(0.02), difference(0.9)]), HITS.card, 0.05)
     assert "p = 0.020, 0.040 after Holm's correction" in describe_difference(corrected_pair[0], RATE)
 

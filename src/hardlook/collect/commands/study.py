@@ -48,7 +48,7 @@ Database = Annotated[
         "--database",
         envvar="HARDLOOK_DATABASE",
         help="postgresql://USER:PASSWORD@HOST/NAME or sqlite:///FILE; answers.sqlite in the study folder if omitted. "
-        "Set it in the environment to keep the password off the command line.",
+        "Set HARDLOOK_DATABASE in the environment to keep the password off the command line.",
     ),
 ]
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import polars as pl
-from sqlalchemy import ColumnElement, Connection, Float, Integer, Select, func, insert, select, text, update
+from sqlalchemy import ColumnElement, Connection, Float, Integer, Row, Select, func, insert, select, text, update
 
 from hardlook.collect.store import batches
 from hardlook.collect.store.backup import copy_database
@@ -270,8 +270,15 @@ class Store:
 
     def participants(self) -> pl.DataFrame:
         """One row per participant in the order of joining: the fields of `Participant` and their `number`, from 1."""
-        people, deleted = self._read_frame(_PARTICIPANTS), set(self._read_frame(select(DELETED))["number"])
-        return people.with_columns(pl.Series("number", number_participants(people.height, deleted), pl.UInt32()))
+
+        def read(connection: Connection) -> tuple[Sequence[Row[Any]], set[int]]:
+            if not is_prepared(connection):
+                return [], set()
+            return connection.execute(_PARTICIPANTS).all(), set(connection.scalars(select(DELETED.c.number)))
+
+        rows, deleted = self._database.read(read)
+        numbers = pl.Series("number", number_participants(len(rows), deleted), pl.UInt32())
+        return _make_frame(_PARTICIPANTS, rows).with_columns(numbers)
 
     def delete_participant(self, id: str) -> int:
         """Delete all that is stored about a participant; the number that they had; a `Refusal` for an unknown id."""
@@ -341,11 +348,15 @@ class Store:
 
     def _read_frame(self, query: Select[Any], booleans: Collection[str] = ()) -> pl.DataFrame:
         rows = self._database.read(lambda opened: opened.execute(query).all() if is_prepared(opened) else [])
-        # Column by column: several times faster than rows, and an empty column keeps its type.
-        columns = query.selected_columns
-        values = zip(*rows, strict=True) if rows else [()] * len(columns)
-        series = [pl.Series(one.name, data, _polars_type(one)) for one, data in zip(columns, values, strict=True)]
-        return pl.DataFrame(series).cast(dict.fromkeys(booleans, pl.Boolean()))
+        return _make_frame(query, rows).cast(dict.fromkeys(booleans, pl.Boolean()))
+
+
+def _make_frame(query: Select[Any], rows: Sequence[Row[Any]]) -> pl.DataFrame:
+    # Column by column: several times faster than rows, and an empty column keeps its type.
+    columns = query.selected_columns
+    values = zip(*rows, strict=True) if rows else [()] * len(columns)
+    series = [pl.Series(one.name, data, _polars_type(one)) for one, data in zip(columns, values, strict=True)]
+    return pl.DataFrame(series)
 
 
 def _polars_type(column: ColumnElement[Any]) -> pl.DataType:

@@ -38,6 +38,9 @@ from hardlook.report.formatting import (
 
 HEADLINE_SCORES, OTHER_SCORES = "headline scores", "other scores"
 POWER = 0.8
+"""The power that a number of units needed promises."""
+PLANNED_POWER = 0.85
+"""The power that it is computed for: scores that are no means, such as mIoU, vary more in few units than in many."""
 Verdict = Literal["better", "worse", "higher", "lower", "cannot tell", "undefined"]
 
 
@@ -198,7 +201,7 @@ def add_verdicts(differences: Sequence[Difference], card: BenchmarkCard, alpha: 
             varying,
             one.clusters,
             alpha=share,
-            power=POWER,
+            power=PLANNED_POWER,
             fixed_error=one.fixed_error,
             freedom=one.freedom,
         )
