@@ -19,7 +19,7 @@ from torchmetrics.segmentation import MeanIoU
 
 from hardlook.metrics.confusion import confusion_counts
 from hardlook.metrics.mean_iou import mean_iou
-from hardlook.metrics.open_miou import soft_counts_by_image
+from hardlook.metrics.open_miou import OpenMeanIoU, soft_counts_by_image
 from hardlook.metrics.open_pq import OpenPQ
 from hardlook.metrics.panoptic import Segments
 
@@ -51,8 +51,8 @@ def row(name: str, ours: float, peer: float, target: float | None) -> None:
     print(f"    {name:42} {peer * 1e3:10.3f} ms {ratio:8.1f}x{verdict}")
 
 
-def bincount(truth: Map, prediction: Map) -> object:
-    return np.bincount((truth * CLASSES + prediction).ravel(), minlength=CLASSES**2)
+def bincount(truth: Map, prediction: Map, classes: int = CLASSES) -> object:
+    return np.bincount((truth * classes + prediction).ravel(), minlength=classes**2)
 
 
 def bincount_with_ignore(truth: Map, prediction: Map) -> object:
@@ -71,7 +71,7 @@ def confusion(rng: np.random.Generator) -> None:
     tensors = torch.from_numpy(prediction)[None], torch.from_numpy(truth)[None]
     peers = (
         ("np.bincount on int64", seconds(partial(bincount_with_ignore, truth, prediction), 200), 3),
-        ("np.bincount on int64, nothing ignored", seconds(partial(bincount, truth, prediction), 200), None),
+        ("np.bincount on int64, nothing ignored", seconds(partial(bincount, truth, prediction), 200), 3),
         ("torchmetrics MeanIoU", seconds(partial(metric.update, *tensors), 3), 1000),
     )
     for name, maps in inputs:
@@ -79,6 +79,36 @@ def confusion(rng: np.random.Generator) -> None:
         print(f"  {'ours, ' + name:44} {ours * 1e3:10.3f} ms")
         for peer, took, target in peers:
             row(peer, ours, took, target)
+
+
+def many_classes(rng: np.random.Generator) -> None:
+    """An update of Open mIoU against one np.bincount with nothing ignored, as the classes grow; int64 maps."""
+    print("update of one image of 512 x 512, int64 maps, by the number of classes; np.bincount without its addition")
+    for name, draw in (("regions", draw_regions), ("noise", draw_noise)):
+        for classes in (CLASSES, 300, 847, 1_203, 2_000, 2_049, 5_000, 10_000, 22_000):
+            truth, prediction = draw(rng, classes)
+            similarity = np.eye(classes) if classes <= 2_048 else lambda true, called: (true == called).astype(float)
+            metric = OpenMeanIoU([str(k) for k in range(classes)], similarity)
+            metric.update(truth, prediction)
+            repeats = 60 if classes < 5_000 else 3
+            peer = seconds(partial(bincount, truth, prediction, classes), min(repeats, 40))
+            ours = seconds(partial(metric.update, truth, prediction), repeats)
+            pairs = len(metric.pairs.cells()[0])
+            row(f"{name}, {classes:,} classes, {pairs:,} pairs: {ours * 1e3:.3f} ms", ours, peer, 1)
+    start = time.process_time()
+    metric.compute()
+    print(f"  scores of {classes:,} classes: {time.process_time() - start:.2f} s of processor time")
+
+
+def draw_regions(rng: np.random.Generator, classes: int) -> tuple[Map, Map]:
+    truth = rng.integers(0, classes, 60)[regions(rng, 512, 512, 60)]
+    speckled = rng.random(truth.shape) < 0.02
+    return truth, np.where(speckled, rng.integers(0, classes, truth.shape), np.roll(truth, 5, 1))
+
+
+def draw_noise(rng: np.random.Generator, classes: int) -> tuple[Map, Map]:
+    truth, prediction = rng.integers(0, classes, (2, 512, 512))
+    return truth, prediction
 
 
 def unique_quality(
@@ -168,6 +198,7 @@ def main() -> None:
     with threadpool_limits(1):
         rng = np.random.default_rng(0)
         confusion(rng)
+        many_classes(rng)
         panoptic(rng)
         rescoring(rng)
 

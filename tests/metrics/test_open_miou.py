@@ -288,7 +288,7 @@ def test_many_classes_score_as_few_do(seed, classes, given):
         source = (lambda true, called: stored[true, called]) if given == "function" else stored
         large = OpenMeanIoU(labels, source, seen=seen)
         large.update(truth, prediction)
-        assert not large._pairs.is_table
+        assert not large.pairs.is_table
         one, other = small.compute(), large.compute()
     for kind in ("open", "vanilla"):
         few, many = getattr(one, kind), getattr(other, kind)

@@ -58,11 +58,13 @@ class Person:
     shows: int = 0
     batches: int = 1
     leaves_after: int | None = None
+    pointer: str = ""
 
 
 def take_part(study, store, person, rng, now=1000.0):
     """Let a person do their batches; the id."""
     validator, rules = ClickValidator(study), BatchRules.of(study.settings)
+    pointer = person.pointer or {"pc": "mouse", "mobile": "touch"}[person.device]
     who = store.join(None, "en", now).id
     store.set_device(who, person.device, now)
     store.set_trained(who, now)
@@ -96,7 +98,7 @@ def take_part(study, store, person, rng, now=1000.0):
                 early=person.early,
                 reaction_ms=person.reaction + 10 * trial.position,
                 durations=durations,
-                circumstances={"pointer": "mouse", "ratio": 1.0, "hidden": 1},
+                circumstances={"pointer": pointer, "ratio": 1.0, "hidden": 1},
             )
             store.answer(who, new, study.settings.inside_needed, now)
     return who

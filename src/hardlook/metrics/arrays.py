@@ -83,7 +83,7 @@ def flat_row(values: NDArray[np.integer]) -> NDArray[np.integer]:
     >>> flat_row(np.array([[1, 2], [3, 4]]).T)
     array([1, 3, 2, 4])
     """
-    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    native = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
     row = np.ascontiguousarray(native).reshape(-1).view()
     row.flags.writeable = False
     return row

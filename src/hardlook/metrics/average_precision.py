@@ -21,6 +21,7 @@ counts, so it costs one pass over the table and no sorting.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -113,8 +114,7 @@ def build_match_table(images: Sequence[ImageMatches], classes: int) -> MatchTabl
         raise ValueError(f"classes: expected 0..{classes - 1}, got {smallest if smallest < 0 else largest}")
     image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.labels) for m in images])
     object_image = np.repeat(np.arange(len(images), dtype=np.int32), [len(m.object_classes) for m in images])
-    order = np.lexsort((labels, image, -scores))
-    rank, pooled_rank = rank_detections(labels, image, scores)[1]
+    order, _, (rank, pooled_rank) = rank_detections(labels, image, scores)
     federated = np.repeat([m.rank is not None for m in images], [len(m.labels) for m in images]).astype(bool)
     rank[federated] = pooled_rank[federated] = _joined([m.rank for m in images if m.rank is not None], np.int64)
     excused = [np.zeros(len(m.labels), bool) if m.excused is None else m.excused for m in images]
@@ -173,7 +173,7 @@ def soft_precision(table: MatchTable, similarity: Values | None = None) -> ApTab
 def _compute_precision(
     table: MatchTable, matched: NDArray[np.int16], rank: NDArray[np.int32], similarity: NDArray[np.float64]
 ) -> ApTable:
-    from hardlook.metrics.kernels.precision import accumulate
+    from hardlook.metrics.kernels.precision import accumulate, count_early_hits
 
     labels, alike = table.separate_excused(similarity)
     counts = table.objects()
@@ -181,10 +181,11 @@ def _compute_precision(
     precision, recall = np.full(objects.shape, np.nan), np.full(objects.shape, np.nan)
     weights = table.multiplicity[table.image].astype(np.float64)
     accumulate(matched, labels, weights, objects, alike, RECALL_LEVELS, precision, recall)
-    recall_at = {limit: FewDetections(table, matched, rank, similarity, limit) for limit in RECALL_LIMITS}
-    return make_ap_table(
-        precision, recall, {limit: few.compute_recall(table.multiplicity, counts) for limit, few in recall_at.items()}
-    )
+    hits = np.zeros((len(RECALL_LIMITS), len(IOU_THRESHOLDS), table.classes))
+    over_all = matched[: len(IOU_THRESHOLDS)]
+    count_early_hits(over_all, table.labels, rank, weights, similarity, np.array(RECALL_LIMITS), hits)
+    recall_at = {limit: _divide_by_objects(found, counts) for limit, found in zip(RECALL_LIMITS, hits, strict=True)}
+    return make_ap_table(precision, recall, recall_at)
 
 
 def repeat_objects(counts: NDArray[np.int64], labels: int) -> NDArray[np.float64]:
@@ -224,9 +225,15 @@ class FewDetections:
         """(10, K) recall where image i counts `multiplicity[i]` times; `objects` (4, K) are counted with it."""
         shape = len(IOU_THRESHOLDS), objects.shape[1]
         weights = self._credit * multiplicity[self._image]
-        hits = np.bincount(self._cell, weights, minlength=shape[0] * shape[1]).reshape(shape)
-        present = objects[0].astype(np.float64)
-        return np.asarray(np.divide(hits, present, out=np.full(shape, np.nan), where=present > 0))
+        return _divide_by_objects(
+            np.bincount(self._cell, weights, minlength=shape[0] * shape[1]).reshape(shape), objects
+        )
+
+
+def _divide_by_objects(hits: NDArray[np.float64], objects: NDArray[np.int64]) -> NDArray[np.float64]:
+    """(10, K) recall over all areas, NaN for a class without objects; `objects` (4, K) by area range."""
+    present = objects[0].astype(np.float64)
+    return np.asarray(np.divide(hits, present, out=np.full(hits.shape, np.nan), where=present > 0))
 
 
 def _mean(values: NDArray[np.float64]) -> float:
@@ -243,14 +250,29 @@ def _classes_found(images: Sequence[tuple[NDArray[np.int16], NDArray[np.int16]]]
 
 def rank_detections(
     labels: NDArray[np.integer], image: NDArray[np.int32], scores: NDArray[np.float64]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """(2, N) orders and (2, N) ranks: by score within image and class, and within the image, equal scores by class.
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int32]]:
+    """The order (N,) of all detections by descending score, equal ones by image and class; (2, N) orders; (2, N) ranks.
 
-    Both orders have the detections of one image after those of the image before.
+    The latter two are by score within image and class, and within the image, where equal scores are ordered by class.
+    Both have the detections of one image after those of the image before.
     """
+    by_score = np.unique(-scores, return_inverse=True)[1].reshape(-1)
+    orders = np.stack([_sort_by(image, labels, by_score), _sort_by(image, by_score, labels)])
     classes = image.astype(np.int64) * (int(labels.max(initial=0)) + 1) + labels
-    orders = np.stack([np.lexsort((-scores, classes)), np.lexsort((labels, -scores, image))])
-    return orders, np.stack([_rank_within(classes, orders[0]), _rank_within(image, orders[1])])
+    ranks = np.stack([_rank_within(classes, orders[0]), _rank_within(image, orders[1])])
+    return _sort_by(by_score, image, labels), orders, ranks
+
+
+def _sort_by(*keys: NDArray[np.integer]) -> NDArray[np.int64]:
+    """The order (N,) that sorts by the first of the keys (N,), all from 0 on, then by the next; equal ones stay."""
+    sizes = [int(key.max(initial=0)) + 1 for key in keys]
+    if math.prod([*sizes, len(keys[0])]) >= 2**63:
+        return np.asarray(np.lexsort(keys[::-1]), np.int64)
+    # One sort of whole numbers that all differ takes a tenth of the time.
+    joined = np.zeros(len(keys[0]), np.int64)
+    for key, size in zip(keys, sizes, strict=True):
+        joined = joined * size + key
+    return np.asarray(np.argsort(joined * len(joined) + np.arange(len(joined))), np.int64)
 
 
 def _rank_within(groups: NDArray[Any], order: NDArray[np.intp]) -> NDArray[np.int32]:

@@ -77,8 +77,11 @@ class PairCounts:
 
     def reset(self) -> None:
         """Delete all counts."""
-        self._table = np.zeros((self.classes + 2, self.classes + 1), np.int64) if self.is_table else None
-        self._sparse = _SparseCounts()
+        self._table: NDArray[np.int64] | None = None
+        if self.is_table:
+            self._table = np.zeros((self.classes + 2, self.classes + 1), np.int64)
+        else:
+            self._sparse = _SparseCounts()
 
     def add(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch; what is an error leaves the counts as they were."""

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from hardlook.metrics.arrays import Values
 from hardlook.metrics.average_precision import N_SETTINGS, MatchTable, rank_detections
-from hardlook.metrics.detection import Detections, IouType, Objects, compute_areas, compute_overlaps
-from hardlook.metrics.detection_matching import AREA_HIGH, AREA_LOW, IOU_THRESHOLDS, check_overlap
+from hardlook.metrics.detection import IGNORED, Detections, IouType, Objects, compute_areas, compute_overlaps
+from hardlook.metrics.detection_matching import AREA_HIGH, AREA_LOW, AREA_RANGES, IOU_THRESHOLDS, check_overlap
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,22 +100,21 @@ def match_at_once(
         overlaps = np.concatenate([i.compute_overlap().reshape(-1) for i in images])
         boxes, object_boxes = np.zeros((len(labels), 4)), np.zeros((len(object_classes), 4))
     ignored = ignore | (object_area < AREA_LOW) | (object_area > AREA_HIGH)
-    orders, ranks = rank_detections(labels, image, scores)
+    order, orders, ranks = rank_detections(labels, image, scores)
     trapped = np.zeros((2, len(object_classes)), bool)
     if released:
         ids = [np.ones(len(i.truth.classes), np.int64) if i.truth.ids is None else i.truth.ids for i in images]
         trapped[:] = _join(ids, np.int64) == 0
         trapped[1] |= object_classes == (-1 if category_zero is None else category_zero)
-    matches = np.empty((2, N_SETTINGS, len(labels)), np.int16)
+    matches = np.full((2, len(AREA_RANGES), len(IOU_THRESHOLDS), len(labels)), IGNORED, np.int16)
     match_many(
         np.cumsum([0, *counts]), np.cumsum([0, *object_counts]), boxes, object_boxes, overlaps, labels, object_classes,
         crowd, ignored, (area < AREA_LOW) | (area > AREA_HIGH), orders, ranks,
         np.lexsort((object_classes, object_image)), trapped, max_detections, IOU_THRESHOLDS, matches,
     )  # fmt: skip
-    order = np.lexsort((labels, image, -scores))
     return MatchTable(
         classes, labels[order].astype(np.int16), image[order], ranks[0][order], ranks[1][order],
-        np.take(matches[0], order, axis=1), np.take(matches[1], order, axis=1), np.zeros(len(order), bool),
+        *(np.take(kind.reshape(N_SETTINGS, len(order)), order, axis=1) for kind in matches), np.zeros(len(order), bool),
         object_classes.astype(np.int16), object_image, ~ignored, np.ones(len(images), np.int64),
     )  # fmt: skip
 

@@ -104,7 +104,7 @@ def match_image(
         # Copies, because numba compiles anew for arrays that are read-only or strided.
         match_greedily(
             overlap, order, columns, found_group, truth_group, truth.crowd.copy(),
-            ignored, outside, trapped, IOU_THRESHOLDS, matches,
+            ignored, outside, trapped, IOU_THRESHOLDS, np.arange(len(truth.classes), dtype=np.int16), matches,
         )  # fmt: skip
     return ImageMatches(
         found.classes.astype(np.int16), found.scores, by_class, pooled, truth.classes.astype(np.int16), ~ignored,

@@ -91,7 +91,7 @@ class OpenMeanIoU:
     predicted labels, or a function of two arrays (n,) of label ids that returns the similarities (n,) of these pairs.
     A matrix that is not symmetric is an error unless `asymmetric` says that it is meant. `ignore_index` is the true
     label of pixels that do not count: by default 255, unless that is a class; None for none. The state is integers, so
-    partial results of workers merge exactly.
+    partial results of workers merge exactly: `pairs` are the counts so far.
 
     >>> metric = OpenMeanIoU(["cat", "dog"], [[1, 0.25], [0.25, 1]])
     >>> metric.update([[0, 1]], [[0, 0]])
@@ -110,12 +110,12 @@ class OpenMeanIoU:
         asymmetric: bool = False,
     ) -> None:
         self.labels, self.mean_over, self.seen = unique_labels(tuple(labels)), mean_over, seen
-        self._pairs = PairCounts(len(self.labels), ignore_index)
-        self.ignore_index = self._pairs.ignore
+        self.pairs = PairCounts(len(self.labels), ignore_index)
+        self.ignore_index = self.pairs.ignore
         self.asymmetric = asymmetric
         if callable(similarity):
             self.similarity: NDArray[np.floating] | PairSimilarity = similarity
-        elif self._pairs.is_table:
+        elif self.pairs.is_table:
             self.similarity = checked_similarity(similarity, len(self.labels), symmetric=not asymmetric)
         else:
             self.similarity = as_numpy(similarity)
@@ -123,16 +123,16 @@ class OpenMeanIoU:
 
     def reset(self) -> None:
         """Delete all counts."""
-        self._pairs.reset()
+        self.pairs.reset()
 
     @property
     def confusion(self) -> NDArray[np.int64]:
         """(K, K + 1) counts so far; the last column is "no such label"."""
-        return self._pairs.table()
+        return self.pairs.table()
 
     def update(self, truth: Values, prediction: Values) -> None:
         """Add the pixels of one image or batch: label ids of any integer type, one shape."""
-        self._pairs.add(truth, prediction)
+        self.pairs.add(truth, prediction)
 
     def merge(self, other: OpenMeanIoU) -> None:
         """Add another's counts; merging parts equals one pass, exactly."""
@@ -140,12 +140,12 @@ class OpenMeanIoU:
             raise ValueError(f"other: expected the same {len(self.labels)} labels, got {len(other.labels)} others")
         if other.ignore_index != self.ignore_index:
             raise ValueError(f"other: expected ignore_index {self.ignore_index}, got {other.ignore_index}")
-        self._pairs.merge(other._pairs)
+        self.pairs.merge(other.pairs)
 
     def compute(self) -> OpenMiouResult:
         """The scores so far."""
         options = {"mean_over": self.mean_over, "seen": self.seen, "asymmetric": self.asymmetric}
-        return open_miou(self._pairs, self.similarity, **options)
+        return open_miou(self.pairs, self.similarity, **options)
 
 
 def open_miou(

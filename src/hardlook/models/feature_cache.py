@@ -29,7 +29,6 @@ from typing import Any
 import numpy as np
 
 from hardlook import fingerprints
-from hardlook.caching import GIBIBYTE
 from hardlook.models.answer_checks import check_answers
 from hardlook.models.roles import Encoder, Features, Image
 
@@ -52,7 +51,7 @@ class CachedEncoder:
     """
 
     def __init__(
-        self, encoder: Encoder, identity: str, folder: Path, *, size: str = "", most_bytes: int = 20 * GIBIBYTE
+        self, encoder: Encoder, identity: str, folder: Path, *, size: str = "", most_bytes: int = 20 << 30
     ) -> None:
         self.encoder, self.most_bytes = encoder, most_bytes
         self.dimension = encoder.dimension

@@ -42,7 +42,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ from hardlook.models.roles import Encoder, Features, Image
 
 COMPLETE, CONTENTS = "complete.json", "contents.json"
 ROWS_PER_FLUSH = 64
-GPU_BATCH, BATCHES_AHEAD = 64, 4
+GPU_BATCH, BATCHES_AHEAD = 128, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +145,7 @@ def _fill_table(
     place: Path, content: Sequence[str], encoder: _BatchEncoder, show_progress: Callable[[int, int], Any] | None
 ) -> None:
     """Write every row of `content` that is missing: copied from other tables, else encoded."""
-    writer = RowWriter(place, content, _names(encoder.maps))
+    writer = RowWriter(place, content, _names(encoder.maps), per_flush=max(ROWS_PER_FLUSH, 4 * encoder.batch))
     rows: dict[str, list[int]] = {}
     for row, name in enumerate(content):
         rows.setdefault(name, []).append(row)
@@ -186,7 +186,10 @@ class _BatchEncoder:
     def __init__(self, encoder: Encoder, paths: Mapping[str, Path], read: Callable[[Path], Image], maps: bool) -> None:
         self.encoder, self.paths, self.read, self.maps = encoder, paths, read, maps
         on_gpu = str(getattr(encoder, "device", "cpu")).startswith("cuda")
-        self.batch, self.readers = (GPU_BATCH, os.cpu_count() or 1) if on_gpu else (1, 0)
+        # An encoder may let the threads that read images also bring them to its size.
+        self.resize: Callable[[Image], Image] = getattr(encoder, "resize", None) or (lambda image: image)
+        # More threads than that take the interpreter from the one that feeds the GPU.
+        self.batch, self.readers = (GPU_BATCH, max(1, (os.cpu_count() or 1) * 3 // 4)) if on_gpu else (1, 0)
 
     def encode(self, names: Sequence[str]) -> Iterator[tuple[str, dict[str, NDArray[np.float32]]]]:
         """The row of each content, in their order."""
@@ -206,7 +209,8 @@ class _BatchEncoder:
 
     def _read(self, name: str) -> Image:
         try:
-            return self.read(self.paths[name])
+            image = self.read(self.paths[name])
+            return self.resize(image) if self.readers else image
         except HardlookError as error:
             raise error.at(file=self.paths[name]) from error
 
@@ -232,9 +236,12 @@ class _BatchEncoder:
         return [self._make_row(name, *answer)]
 
     def _answer(self, images: list[Image]) -> list[tuple[Any, Any]]:
-        features = self.encoder.encode(images)
-        if not self.maps:
-            features = Features(getattr(features, "vectors", None))  # type: ignore[arg-type]
+        if self.maps:
+            features = self.encoder.encode(images)
+        else:
+            # An encoder may have a quicker way to vectors alone.
+            quicker = getattr(self.encoder, "encode_vectors", self.encoder.encode)
+            features = Features(getattr(quicker(images), "vectors", None))  # type: ignore[arg-type]
         return list(check_answers("encoder", self.encoder, features, images))
 
     def _make_row(self, name: str, vector: Any, one: Any) -> dict[str, NDArray[np.float32]]:
@@ -284,15 +291,19 @@ class RowWriter:
     """Writes one row per content into each of the arrays `names`; rows of an earlier run are kept.
 
     `missing` are the rows to write, ascending. The shape of a row is that of the first one put. Rows reach the disk
-    every few dozen, and with `flush`; `finish` says that all are there.
+    `per_flush` at a time, and with `flush`; `finish` says that all are there.
     """
 
-    def __init__(self, folder: Path, contents: Sequence[str], names: Sequence[str]) -> None:
+    def __init__(
+        self, folder: Path, contents: Sequence[str], names: Sequence[str], *, per_flush: int = ROWS_PER_FLUSH
+    ) -> None:
         self.folder, self.contents, self.names = folder, list(contents), tuple(names)
+        self._per_flush = per_flush
         self.count = count = len(self.contents)
         self.shapes: dict[str, tuple[int, ...]] = {}
         self._done = np.zeros(count, np.bool_)
         self._waiting: list[int] = []
+        self._streams: dict[str, BinaryIO] = {}
         # Rows of a run that was stopped, unless a file of it is missing or cut off: then from the start.
         with contextlib.suppress(OSError, ValueError, EOFError):
             done = np.load(folder / "done.npy")
@@ -313,7 +324,7 @@ class RowWriter:
             for name in self.names:
                 self._write(name, rows, values[name])
             self._waiting += rows
-            if len(self._waiting) >= ROWS_PER_FLUSH:
+            if len(self._waiting) >= self._per_flush:
                 self.flush()
         except OSError as error:
             remedy = "free some space, or name another folder in HARDLOOK_CACHE; the next run resumes"
@@ -322,9 +333,11 @@ class RowWriter:
     def flush(self) -> None:
         """Bring rows to the disk, then their flags."""
         if self._waiting:
-            for name in self.names:
-                with (self.folder / f"{name}.npy").open("rb") as stream:
-                    os.fsync(stream.fileno())
+            for stream in self._streams.values():
+                stream.flush()
+                os.fsync(stream.fileno())
+                stream.close()
+            self._streams.clear()
             self._done[self._waiting] = True
             self._waiting = []
             _write_whole(self.folder / "done.npy", self._done)
@@ -353,13 +366,14 @@ class RowWriter:
         if value.shape != self.shapes[name]:
             raise ValueError(f"expected a row of {name} of shape {self.shapes[name]}, got {value.shape}")
         # Plain writes: a full disk is an error here, and the end of the process through a memory map.
-        path = self.folder / f"{name}.npy"
         content = np.ascontiguousarray(value, np.float32).tobytes()
-        header = path.stat().st_size - self.count * len(content)
-        with path.open("r+b") as stream:
-            for row in rows:
-                stream.seek(header + row * len(content))
-                stream.write(content)
+        if name not in self._streams:
+            self._streams[name] = (self.folder / f"{name}.npy").open("r+b")
+        stream = self._streams[name]
+        header = os.fstat(stream.fileno()).st_size - self.count * len(content)
+        for row in rows:
+            stream.seek(header + row * len(content))
+            stream.write(content)
 
 
 class StoredRows:

@@ -35,6 +35,7 @@ def build_upscaling(convolution: nn.ConvTranspose2d) -> nn.Module:
 
         def __init__(self) -> None:
             super().__init__()
+            self.parameter_count = sum(one.numel() for one in convolution.parameters())
             product = convolution.weight.detach().permute(2, 3, 1, 0).reshape(rows * columns * filters, channels)
             self.register_buffer("product", product.contiguous())
             bias = convolution.bias

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,6 +25,7 @@ app = App(
         "  hardlook clicks evaluate --models uniform,distance --out evaluation\n\n"
         "  hardlook clicks train --user-clicks clicks.csv --data tetris=TETRIS --out training\n\n"
         "  hardlook clicks show photo.jpg mask.png --model distance,uniform --out shown\n\n"
+        "  hardlook clicks cost mobile-sam --images 3\n\n"
         "  hardlook clicks difficulty runs/mobile-sam runs/grabcut --out difficulty"
     ),
 )
@@ -45,6 +45,33 @@ Scenes = Annotated[int, typer.Option("--scenes", min=2, help="Scenes of the plan
 ModelArg = Annotated[
     list[str] | None, typer.Option("--model-arg", help="KEY=VALUE for all, NAME.KEY=VALUE for one; repeatable.")
 ]
+
+
+Validation = Annotated[
+    Path | None,
+    typer.Option("--validation", help="Image stems for validation, one per line; without it one image in five."),
+]
+TrainingScenes = Annotated[
+    int,
+    typer.Option(
+        "--scenes", min=5, help="Planted scenes to train on, without --user-clicks; a fifth more to validate."
+    ),
+]
+Epochs = Annotated[int, typer.Option("--epochs", min=1, help="Passes over the samples.")]
+BatchSize = Annotated[int, typer.Option("--batch-size", min=1, help="Samples per step.")]
+LearningRate = Annotated[float, typer.Option("--lr", help="Highest learning rate.")]
+Backbone = Annotated[
+    Path | None, typer.Option("--backbone", help="MSCAN-B weights of ImageNet to start from; else random ones.")
+]
+Clip = Annotated[
+    float | None, typer.Option("--clip", help="Largest norm of the gradient; from random weights 1 is prudent.")
+]
+GridSize = Annotated[int, typer.Option("--size", min=64, help="Side of the network's grid in pixels.")]
+Width = Annotated[
+    str, typer.Option("--width", help="base: SegNeXt-B as published; small: a network to try things with.")
+]
+Device = Annotated[str, typer.Option("--device", help="cpu or cuda.")]
+Workers = Annotated[int, typer.Option("--workers", min=0, help="Threads that prepare samples ahead.")]
 
 
 @app.command("evaluate")
@@ -204,36 +231,22 @@ def train(
     data: Data = None,
     previous_masks: PreviousMasks = None,
     split: Split = None,
-    validation: Annotated[
-        Path | None,
-        typer.Option("--validation", help="Image stems for validation, one per line; without it one image in five."),
-    ] = None,
-    scenes: Annotated[
-        int,
-        typer.Option(
-            "--scenes", min=5, help="Planted scenes to train on, without --user-clicks; a fifth more to validate."
-        ),
-    ] = 400,
-    epochs: Annotated[int, typer.Option("--epochs", min=1, help="Passes over the samples.")] = 20,
-    batch_size: Annotated[int, typer.Option("--batch-size", min=1, help="Samples per step.")] = 16,
-    lr: Annotated[float, typer.Option("--lr", help="Highest learning rate.")] = 0.01,
-    backbone: Annotated[
-        Path | None, typer.Option("--backbone", help="MSCAN-B weights of ImageNet to start from; else random ones.")
-    ] = None,
+    validation: Validation = None,
+    scenes: TrainingScenes = 400,
+    epochs: Epochs = 20,
+    batch_size: BatchSize = 16,
+    lr: LearningRate = 0.01,
+    backbone: Backbone = None,
     backbone_rate: Annotated[
         float, typer.Option("--backbone-rate", min=0, help="The backbone's share of the learning rate.")
     ] = 1.0,
-    clip: Annotated[
-        float | None, typer.Option("--clip", help="Largest norm of the gradient; from random weights 1 is prudent.")
-    ] = None,
+    clip: Clip = None,
     sigma: Annotated[float, typer.Option("--sigma", help="Blur of clicks, in pixels of 1920x1080.")] = 5.0,
-    size: Annotated[int, typer.Option("--size", min=64, help="Side of the network's grid in pixels.")] = 416,
-    width: Annotated[
-        str, typer.Option("--width", help="base: SegNeXt-B as published; small: a network to try things with.")
-    ] = "base",
+    size: GridSize = 416,
+    width: Width = "base",
     precision: Annotated[str, typer.Option("--precision", help="auto, float32, bfloat16 or float16.")] = "auto",
-    device: Annotated[str, typer.Option("--device", help="cpu or cuda.")] = "cpu",
-    workers: Annotated[int, typer.Option("--workers", min=0, help="Threads that prepare samples ahead.")] = 0,
+    device: Device = "cpu",
+    workers: Workers = 0,
     threads: Annotated[
         int | None,
         typer.Option("--threads", min=1, help="Processor threads: 1, or as the libraries choose beside a GPU."),
@@ -258,23 +271,10 @@ def train(
 
       hardlook clicks train --scenes 40 --epochs 2 --width small --size 96 --out trial
     """
-    from hardlook.harness.runs.evaluation import pin_threads
-    from hardlook.harness.runs.folder import write_atomically
-    from hardlook.harness.runs.progress import open_progress
-    from hardlook.rclicks.training.loop import train as train_network
-    from hardlook.rclicks.training.preparation import (
-        SAMPLE_COUNTS,
-        SETTINGS_FILE,
-        backbone_fingerprint,
-        check_device,
-        check_same_settings,
-        drop_unusable,
-        find_architecture,
-        split_samples,
-    )
+    from hardlook.rclicks.training.folder import train_in_folder
+    from hardlook.rclicks.training.preparation import check_device, split_samples
     from hardlook.rclicks.training.report import write_training
     from hardlook.rclicks.training.settings import TrainingSettings
-    from hardlook.rclicks.training.state import LAST, read_progress
     from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
     from hardlook.rclicks.user_clicks.readings import TRAINING, choose_readings
 
@@ -294,44 +294,139 @@ def train(
         precision=precision,  # type: ignore[arg-type]  # checked above
         seed=seed,
     )
-    on_gpu = device.startswith("cuda")
-    # One thread by default, so that all machines add in one order; beside a GPU the libraries choose.
-    used_threads = threads if threads is not None or on_gpu else 1
     paths = parse_paths(data, "--data")
     parts = split_samples(user_clicks, paths, previous_masks, validation, split=split, scenes=scenes, seed=seed)
-    given = {
-        **asdict(settings),
-        "width": width,
-        "backbone": backbone_fingerprint(backbone),
-        "threads": None if on_gpu else used_threads,  # those that the weights depend on
-        **parts.facts(),
-    }
-    # Checked before and after, since reading all samples takes a while.
-    check_same_settings(out, given, unknown=SAMPLE_COUNTS)
-    if used_threads is not None:
-        pin_threads(used_threads)
-    parts = drop_unusable(parts, settings, workers=workers, quiet=quiet)
-    given |= parts.facts()
-    check_same_settings(out, given)
-    write_atomically(out / SETTINGS_FILE, dump_json(given))
-    with open_progress(quiet) as start:
-        advance = start(epochs, read_progress(out / LAST).epoch)
-        result = train_network(
-            parts.training,
-            parts.validation,
-            out,
-            settings,
-            architecture=find_architecture(width),
+    trained = train_in_folder(
+        parts,
+        settings,
+        out,
+        width=width,
+        backbone=backbone,
+        device=device,
+        threads=threads,
+        workers=workers,
+        keep=keep,
+        quiet=quiet,
+    )
+    result = trained.result
+    document = write_training(settings, device, trained.split, result, out, trained.settings)
+    _print_results(document, [f"checkpoint: {result.checkpoint}", f"page: {out / 'page.html'}"], as_json)
+    if trained.split.unread:
+        raise typer.Exit(EXIT_SOME_UNREAD)
+
+
+@app.command("ablation")
+def ablation(
+    out: Annotated[Path, typer.Option("--out", help="Folder for the trainings, table.csv and page.html; resumes.")],
+    sigma: Annotated[
+        str, typer.Option("--sigma", help="Blurs of clicks, by commas, in pixels of 1920x1080; else the paper's.")
+    ] = "",
+    user_clicks: UserClicks = None,
+    data: Data = None,
+    previous_masks: PreviousMasks = None,
+    split: Split = None,
+    validation: Validation = None,
+    scenes: TrainingScenes = 400,
+    epochs: Epochs = 20,
+    batch_size: BatchSize = 16,
+    lr: LearningRate = 0.01,
+    backbone: Backbone = None,
+    clip: Clip = None,
+    size: GridSize = 416,
+    width: Width = "base",
+    device: Device = "cpu",
+    workers: Workers = 0,
+    draws: Annotated[int, typer.Option("--draws", min=1, help="Draws from each map when it is evaluated.")] = 100,
+    seed: Seed = 0,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train the clickability network with several blurs of the clicks and evaluate each: the paper's Table 7.
+
+    Every network is trained on the same stems, in a folder of its own, and evaluated by KS, PL1, WD, NSS and PDE on the
+    same validation stems. A stopped ablation resumes when the command is given again; further sigmas cost only
+    themselves.
+
+    Examples:
+      hardlook clicks ablation --sigma 1,5,20 --user-clicks clicks.csv --data tetris=TETRIS
+      --validation TETRIS_val.txt --previous-masks masks --device cuda --out ablation
+
+      hardlook clicks ablation --sigma 2,20 --scenes 5 --epochs 1 --width small --size 64 --draws 2 --out trial
+    """
+    from hardlook.rclicks.training.ablation import evaluate_sigmas, parse_sigmas, settings_to_json, write_ablation
+    from hardlook.rclicks.training.folder import train_in_folder
+    from hardlook.rclicks.training.preparation import check_device, split_samples
+    from hardlook.rclicks.training.settings import TrainingSettings
+    from hardlook.rclicks.user_clicks.loading import EXIT_SOME_UNREAD
+
+    _check_choice("--width", width, ("base", "small"))
+    check_device(device)
+    sigmas = parse_sigmas(sigma)
+    paths = parse_paths(data, "--data")
+    parts = split_samples(user_clicks, paths, previous_masks, validation, split=split, scenes=scenes, seed=seed)
+    trained = {
+        one: train_in_folder(
+            parts,
+            TrainingSettings(epochs=epochs, batch=batch_size, lr=lr, clip=clip, size=size, sigma=one, seed=seed),
+            out / f"sigma-{one:g}",
+            width=width,
             backbone=backbone,
             device=device,
             workers=workers,
-            keep=keep,
-            progress=lambda record: advance(1, 0),
+            quiet=quiet,
         )
-    document = write_training(settings, device, parts, result, out, given)
-    _print_results(document, [f"checkpoint: {result.checkpoint}", f"page: {out / 'page.html'}"], as_json)
-    if parts.unread:
+        for one in sigmas
+    }
+    scored, unread = evaluate_sigmas(trained, out, draws=draws, seed=seed, device=device, quiet=quiet)
+    given = {**settings_to_json(trained[sigmas[0]]), "sigmas": list(sigmas), "draws": draws}
+    document = write_ablation(scored, unread, out, given)
+    _print_results(document, [f"table: {out / 'table.csv'}", f"page: {out / 'page.html'}"], as_json)
+    if unread or any(one.split.unread for one in trained.values()):
         raise typer.Exit(EXIT_SOME_UNREAD)
+
+
+@app.command("cost")
+def cost(
+    model: Annotated[str, typer.Argument(help="An interactive segmenter or a click model.", show_default=False)],
+    model_arg: Annotated[list[str] | None, typer.Option("--model-arg", help="KEY=VALUE; repeatable.")] = None,
+    size: Annotated[str, typer.Option("--size", help="WIDTHxHEIGHT of the images in pixels.")] = "640x480",
+    images: Annotated[int, typer.Option("--images", min=1, help="Images to open, after one that warms up.")] = 5,
+    clicks: Annotated[int, typer.Option("--clicks", min=1, help="Clicks on each image.")] = 10,
+    threads: Annotated[int, typer.Option("--threads", min=1, help="Processor threads.")] = 1,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for cost.json, which `run rclicks --cost` takes.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """What a model costs: time per image and per click, peak memory, parameters and FLOPs, beside the paper's Table 5.
+
+    Parameters and FLOPs are unknown where the model is no network in torch. On a GPU: --model-arg device=cuda.
+
+    Examples:
+      hardlook clicks cost mobile-sam --images 3
+
+      hardlook clicks cost sam --model-arg path=sam_vit_h_4b8939.pth --model-arg device=cuda --size 1024x1024 --out cost
+    """
+    from hardlook.cli.arguments import build_named_model
+    from hardlook.harness.runs.evaluation import pin_threads
+    from hardlook.harness.runs.folder import write_atomically
+    from hardlook.models.registry import find
+    from hardlook.rclicks.click_models import registered_name
+    from hardlook.rclicks.cost import ROLES, describe_cost, make_document, measure_cost, parse_size
+
+    pixels = parse_size(size)
+    name = registered_name(model)
+    role = next((role for role in ROLES if role in find(name, ROLES[0]).card.roles), ROLES[0])
+    named = build_named_model(name, role, model_arg, "--model-arg")
+    pin_threads(threads)
+    measured = measure_cost(named.model, role, size=pixels, images=images, clicks=clicks, threads=threads, seed=seed)
+    document = make_document(named, measured)
+    files = []
+    if out is not None:
+        write_atomically(out / "cost.json", dump_json(document))
+        files = [f"cost: {out / 'cost.json'}"]
+    print_output(dump_json(document) if as_json else "\n\n".join([describe_cost(named, measured), *files]))
 
 
 @app.command("difficulty")

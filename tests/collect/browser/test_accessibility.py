@@ -9,6 +9,8 @@ import pytest
 from browser_visitor import DESKTOP, PHONE
 from played_studies import make_click_study, make_rating_study, make_review_study
 
+from hardlook.collect.web.pages import render_page
+
 AXE = importlib.util.find_spec("axe_playwright_python")
 
 pytestmark = pytest.mark.skipif(AXE is None, reason="axe-playwright-python is not installed")
@@ -38,7 +40,13 @@ def check(visitor):
 @pytest.mark.parametrize("look", LOOKS)
 def test_every_screen_of_a_click_study(tmp_path, serve, visit, look):
     options, scheme, language = LOOKS[look]
-    made = make_click_study(tmp_path / "study", count=1, training=1, click_types=("fp", "fn"), contact="a@example.org")
+    terms = {
+        "pay": "1 EUR",
+        "minutes": 1.0,
+        "completion_url": "https://a.example/?c={code}",
+        "contact": "a@example.org",
+    }
+    made = make_click_study(tmp_path / "study", count=1, training=1, click_types=("fp", "fn"), **terms)
     visitor = visit(serve(*made), options, color_scheme=scheme)
     page = visitor.page
     page.goto(f"{visitor.served.address}/?lang={language}")
@@ -46,6 +54,8 @@ def test_every_screen_of_a_click_study(tmp_path, serve, visit, look):
     page.goto(f"{visitor.served.address}/privacy?lang={language}")
     check(visitor)
     page.goto(f"{visitor.served.address}/join/nonsense")
+    check(visitor)
+    page.set_content(render_page("full.html", language, title="Discs", wanted=True, contact="a@example.org"))
     check(visitor)
     visitor.join(language).page.locator("[name=device]").first.wait_for()
     assert page.evaluate("document.documentElement.lang") == language
@@ -85,6 +95,7 @@ def test_every_screen_of_a_click_study(tmp_path, serve, visit, look):
     page.locator("[value=another]").wait_for()
     check(visitor)
     visitor.stop()
+    assert page.locator("#finish").get_attribute("href").startswith("https://a.example/?c=")
     check(visitor)
 
 

@@ -8,19 +8,25 @@
 """
 
 import http.client
+import io
 import json
 import os
 import re
 import shutil
 import signal
+import socket
+import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
 from urllib.parse import urlencode, urlsplit
 
 import numpy as np
 import pytest
 from click_crowd import Person, open_store, take_part, world_study
+from collect_people import assert_counts_are_true
+from command_server import hardlook_command
 
 from hardlook.collect.results.export import export_study
 from hardlook.collect.results.status import format_bar
@@ -30,7 +36,7 @@ from hardlook.collect.study.folder import make_study, open_study
 from hardlook.collect.study.settings import StudySettings
 from hardlook.collect.study.tasks import RatingTask
 from hardlook.collect.web.sessions import derive_research_key
-from hardlook.collect.web.tokens import derive_completion_code, read_invitation
+from hardlook.collect.web.tokens import derive_completion_code, read_invitation, sign_token
 from hardlook.data.object_instances import list_instances
 from hardlook.data.previous_masks import compute_error_mask
 
@@ -329,7 +335,7 @@ def test_a_real_server_from_consent_to_a_stored_answer(served, serve_study):
     assert ask(address, "GET", "/", Host="evil.example")[0].status == 421
     assert ask(address, "GET", "/health")[1] == '{"ok":true}'
     door, _ = ask(address, "GET", urlsplit(addresses["researchers"]).path)
-    assert (door.status, door.headers["location"]) == (303, "/research")
+    assert door.status == 200 and "SameSite=strict" in door.headers["set-cookie"]
     server.send_signal(signal.SIGINT)
     _, errors = server.communicate(timeout=30)
     assert "Traceback" not in errors
@@ -505,3 +511,168 @@ def test_who_trained_is_counted_where_there_is_training(hardlook, tmp_path):
             joined = store.join(None, "en", 10.0 + number)
         store.set_trained(joined.id, 20.0)
     assert "2 participants: 1 trained, 0 at work" in hardlook("collect", "status", study.path).out
+
+
+class Answering:
+    """Ratings over the wire, on one or several servers of a study."""
+
+    def __init__(self, address):
+        self.address = address
+        page, text = ask(address, "GET", "/")
+        token = re.search('name="csrf" value="([^"]+)"', text)[1]
+        fields = urlencode({"csrf": token, "token": "", "agree": "yes", "language": "en"})
+        form = {"Cookie": page.headers["set-cookie"].partition(";")[0], "Content_Type": FORM}
+        joined, _ = ask(address, "POST", "/join", fields, **form)
+        self.own = {"Cookie": joined.headers["set-cookie"].partition(";")[0], "Content_Type": "application/json"}
+        self.own["X_CSRF_Token"] = json.loads(ask(address, "GET", "/api/state", **self.own)[1])["csrf"]
+
+    def send(self, path, body, address=None):
+        reply, text = ask(address or self.address, "POST", path, json.dumps(body), **self.own)
+        assert reply.status == 200, text
+        return json.loads(text)
+
+    def answer(self, trial, address=None):
+        self.send(f"/api/trials/{trial}/show", {}, address)
+        return self.send("/api/answers", {"key": f"key-{trial}", "trial": trial, "value": 7}, address)
+
+    def take_batch(self, address=None):
+        return [trial["id"] for trial in self.send("/api/batch", {}, address)["batch"]["trials"]]
+
+
+FORM = "application/x-www-form-urlencoded"
+
+
+def start_server(folder, *words):
+    command = [*hardlook_command(), "collect", "serve", str(folder), "--port", "0", "--json", *map(str, words)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return server, json.loads(server.stdout.readline())["address"]
+
+
+@pytest.fixture
+def open_ratings(serve_study):
+    settings = json.loads((serve_study / "study.json").read_text())
+    open_to_all = {"open_link": True, "training_tasks": 0, "least_answer_seconds": 0}
+    (serve_study / "study.json").write_text(json.dumps({**settings, **open_to_all}))
+    return serve_study
+
+
+def test_after_sigterm_the_file_alone_has_all_answers(open_ratings, tmp_path):
+    server, address = start_server(open_ratings)
+    person = Answering(address)
+    trials = person.take_batch()
+    # Another program has the file open, as a backup or a status command may.
+    with closing(sqlite3.connect(open_ratings / "answers.sqlite")) as other:
+        other.execute("SELECT count(*) FROM answers").fetchone()
+        assert person.answer(trials[0])["stored"]
+        server.terminate()
+        _, errors = server.communicate(timeout=30)
+        assert server.returncode == 143 and errors == ""
+        shutil.copy(open_ratings / "answers.sqlite", tmp_path / "alone.sqlite")
+    with closing(sqlite3.connect(tmp_path / "alone.sqlite")) as alone:
+        assert alone.execute("SELECT value FROM answers").fetchall() == [(7,)]
+
+
+def test_a_backup_while_it_is_served(hardlook, open_ratings, tmp_path):
+    server, address = start_server(open_ratings)
+    try:
+        person = Answering(address)
+        trials = person.take_batch()
+        person.answer(trials[0])
+        done = hardlook("collect", "backup", open_ratings, "--out", tmp_path / "copy")
+        assert (done.code, done.out) == (0, f"1 answers: {tmp_path / 'copy'}\n"), done.err
+        person.answer(trials[1])
+        again = hardlook("collect", "backup", open_ratings, "--out", tmp_path / "copy")
+        assert again.code == 1 and "there is something already" in again.err
+        named = hardlook("collect", "backup", open_ratings, "--no-pictures")
+        assert named.code == 0 and re.search(r"2 answers: .*/study-backup-\d{8}-\d{6}\n", named.out)
+    finally:
+        server.kill()
+        server.communicate()
+    assert "1 answer came in" in hardlook("collect", "status", tmp_path / "copy").out
+
+
+def test_two_servers_on_one_postgresql(open_ratings, postgres_url):
+    """People change between servers, which know the same participants, batches and answers."""
+    import psycopg
+
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE two_servers")
+    url = postgres_url.replace("/postgres?", "/two_servers?")
+    servers = [start_server(open_ratings, "--database", url) for _ in range(2)]
+    try:
+        (first, one), (_, two) = servers
+        ann, ben = Answering(one), Answering(two)
+        trials = ann.take_batch()
+        # The other server hands out the same open batch, and takes answers to it; each counts once.
+        assert ann.take_batch(two) == trials
+        assert ann.answer(trials[0], two)["stored"]
+        repeated = ann.send("/api/answers", {"key": f"key-{trials[0]}", "trial": trials[0], "value": 7}, one)
+        assert repeated["stored"] and repeated["answered"] == 1
+        assert set(ben.take_batch()).isdisjoint(trials)
+        # One server goes: its people go on at the other.
+        first.terminate()
+        first.communicate(timeout=30)
+        assert ann.answer(trials[1], two)["batch_complete"]
+        for trial in ben.take_batch(two):
+            ben.answer(trial, two)
+    finally:
+        for server, _ in servers:
+            server.kill()
+            server.communicate()
+    assert_counts_are_true(url, target=2)
+
+
+@pytest.fixture
+def leaving(tmp_path):
+    """A study with three people, of whom the last only joined; the ids."""
+    study = world_study(tmp_path, target_answers=2)
+    rng = np.random.default_rng(0)
+    with open_store(study) as store:
+        ids = [take_part(study, store, Person("pc"), rng) for _ in range(2)]
+        ids.append(store.join("their-invitation", "en", 1e9, {"PROLIFIC_PID": "5f1a"}).id)
+    return study, ids
+
+
+def test_deleting_by_what_people_know(hardlook, leaving, monkeypatch):
+    study, ids = leaving
+    monkeypatch.setattr("sys.stdin", io.StringIO("n\n" * 5 + "y\n"))
+    link = f"https://study.example/join/{sign_token(study.secret, 'invitation', {'i': 'their-invitation'}, 5.0)}"
+    kept = hardlook("collect", "delete", study.path, "--link", link)
+    assert kept.code == 1 and "0 answers in 0 batches" in kept.out and "is deleted" not in kept.out
+    by_code = hardlook("collect", "delete", study.path, "--code", derive_completion_code(study.secret, ids[0]), "--yes")
+    assert by_code.code == 0 and "is deleted" in by_code.out, by_code.err
+    for words in (("--platform-id", "5f1a"), ("--link", link), ("--id", ids[2]), ("--number", "3")):
+        found = hardlook("collect", "delete", study.path, *words)
+        assert found.out.startswith("Participant 3:"), found.err
+    assert "Participant 3 is deleted." in hardlook("collect", "delete", study.path, "--link", link).out
+    assert "1 participant: " in hardlook("collect", "status", study.path).out
+    assert ", 2 deleted on request." in hardlook("collect", "status", study.path).out
+    status = json.loads(hardlook("collect", "status", study.path, "--json").out)
+    assert status["participants"]["joined"] == 1 and status["participants"]["deleted"] == 2
+    assert hardlook("collect", "export", study.path, "--out", study.path / "out", "-q").code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "0 options name the participant"),
+        (("--number", 1, "--id", "x"), "2 options name the participant"),
+        (("--number", 9), "no participant of this study has the number '9'"),
+        (("--code", "A" * 12), "has the completion code"),
+        (("--id", "0" * 32), "has the reference"),
+        (("--link", "https://x/join/forged.token"), "has the invitation link"),
+        (("--platform-id", "nobody"), "has the platform's id"),
+    ],
+)
+def test_nobody_is_deleted_by_mistake(hardlook, leaving, words, message):
+    answer = hardlook("collect", "delete", leaving[0].path, *words, "--yes")
+    assert answer.code == 1 and message in answer.err and "remedy" in answer.err
+    with open_store(leaving[0]) as store:
+        assert store.participants().height == 3
+
+
+def test_an_address_of_all_interfaces_can_be_opened(hardlook, serve_study, quiet):
+    answer = hardlook("collect", "serve", serve_study, "--host", "0.0.0.0", "--port", 0, "--json")
+    address = urlsplit(json.loads(answer.out)["address"])
+    assert address.hostname != "0.0.0.0"
+    socket.create_connection((address.hostname, address.port), timeout=5).close()

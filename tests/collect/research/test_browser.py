@@ -7,11 +7,14 @@ import socket
 import threading
 import time
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from browsers import CHROMIUM, FLAGS, NEEDS_CHROMIUM
 from research_crowd import Person, take_part
 from research_judging import judged_by, ratings_study, review_study
+
+from hardlook.serving import add_headers, send_text, serve_in_background
 
 from .conftest import KEY, Clock, crowd
 
@@ -245,3 +248,35 @@ def test_everything_works_without_script(opened, served):
     assert page.url.endswith("/research/login")
     page.goto("/research")
     assert "Log in first." in page.inner_text("main")
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no scripts"])
+def test_links_from_webmail_open_the_dashboard(opened, served, scripts):
+    """Browsers keep our cookies back where a link on another site, as localhost is, led here."""
+    server, page = served["clicks"], opened(served["clicks"], login=False, scripts=scripts)
+    links = {"in": f"/research/key/{quote(KEY)}", "wrong": "/research/key/x"}
+    links["people"] = "/research/participants?sort=inside"
+    mail = "".join(f'<a id="{name}" href="{server.address}{link}">{name}</a> ' for name, link in links.items())
+
+    async def webmail(scope, receive, send):
+        await send_text(add_headers(send, [(b"content-type", b"text/html")]), 200, mail)
+
+    with serve_in_background(webmail) as address:
+        inbox = address.replace("127.0.0.1", "localhost")
+        page.goto(inbox)
+        page.click("#wrong")
+        assert "This is not the key" in page.content()
+        page.goto(inbox)
+        page.click("#people")
+        page.wait_for_selector("input[name=key]")
+        page.goto(inbox)
+        page.click("#in")
+        page.wait_for_url(f"{server.address}/research")
+        assert page.locator("h1").inner_text() == "Overview"
+        # The key does not stay in the history, so that going back leads to the mail.
+        page.go_back()
+        assert page.url == inbox
+        page.click("#people")
+        page.wait_for_selector("table")
+        assert page.locator("h1").inner_text() == "Participants" and page.url.endswith("?sort=inside")
+        assert page.complaints == []

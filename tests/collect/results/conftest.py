@@ -12,9 +12,9 @@ from hardlook.collect.study.pictures import read_mask
 PEOPLE = {
     "left": Person("pc", leaves_after=2),
     "careless": Person("pc", missed=(0, 1, 2, 3), reaction=120.0, early=2, shows=2),
-    "slow": Person("mobile", late=90.0, part="left"),
+    "slow": Person("mobile", late=90.0, part="left", pointer="mouse"),
     **{f"pc-{i}": Person("pc", missed=(1,) if i % 6 == 0 else ()) for i in range(23)},
-    "working": Person("mobile", leaves_after=3),
+    "working": Person("mobile", leaves_after=3, pointer="pen"),
     **{f"mobile-{i}": Person("mobile", reaction=1400.0) for i in range(16)},
     "absent": Person("pc", batches=0),
 }

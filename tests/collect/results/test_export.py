@@ -68,6 +68,17 @@ def test_excluded_participants_are_listed_by_number(gathered, exported):
     assert len(rows_of(out / "participants.csv")) == len(gathered.ids)
 
 
+def test_answers_by_another_pointer_are_flagged_and_excluded_by_rule(gathered, tmp_path):
+    rules = ExclusionRules(most_pointer_conflicts=0.5)
+    document = export_study(gathered.study, gathered.store, tmp_path, rules)
+    people = rows_of(tmp_path / "participants.csv")
+    flagged = [row for row in people if int(row["pointer_conflicts"])]
+    assert [row["number"] for row in flagged] == [row["number"] for row in people if row["excluded"]] == ["3"]
+    every = [row for row in rows_of(tmp_path / "every-click.csv") if row["pointer_conflict"] == "true"]
+    assert {(row["participant"], row["device"], row["pointer"]) for row in every} == {("3", "mobile", "mouse")}
+    assert {row["class"] for row in every} == {"excluded by rule"} and document["rules"]
+
+
 def test_no_id_of_a_participant_leaves_the_store(gathered, exported):
     out, report = exported
     text = "".join(path.read_text() for path in out.iterdir())

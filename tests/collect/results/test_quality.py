@@ -54,6 +54,9 @@ def test_the_planted_faults_are_found(gathered, quality):
     assert careless["inside"] == 0 and careless["dropped_batches"] == 1 and careless["early"] == 8
     assert careless["reshown"] == 4 and slow["reshown"] == 0
     assert slow["late_ms"] == 90 and slow["dropped_batches"] == 0
+    # A mouse on a phone contradicts the device; a pen does not.
+    assert slow["pointer_conflicts"] == slow["answers"] and slow["pointer_conflict_share"] == 1
+    assert sum(one["pointer_conflicts"] for one in quality.values()) == slow["answers"]
     # They stayed away until the batch went back.
     assert (left["answers"], left["given_up_batches"], left["valid_batches"]) == (2, 1, 0)
     assert (working["answers"], working["open_batches"], working["valid_batches"]) == (3, 1, 0)

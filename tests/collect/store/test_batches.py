@@ -10,9 +10,10 @@ import pytest
 from collect_people import RULES, arrive, assert_counts_are_true, click, do_batch, some_items
 
 from hardlook.collect.store.batches import choose_neediest
-from hardlook.collect.store.records import BatchRules, NewAnswer, Refusal, Stored
+from hardlook.collect.store.records import BatchRules, NewAnswer, Practice, Refusal, Stored
 from hardlook.collect.store.store import Store
-from hardlook.collect.study.tasks import Item
+from hardlook.collect.study.settings import StudySettings
+from hardlook.collect.study.tasks import CHECK_SUBJECT, Item
 
 
 @pytest.fixture
@@ -345,3 +346,89 @@ def test_ratings_have_no_inside_and_count(prepared_store, database_url):
     assert stored.batch_valid
     assert prepared_store.progress()["valid"].sum() == 10
     assert_counts_are_true(database_url)
+
+
+def checks(count):
+    return [Item(f"check-{n}", f"check-{n}", "", f"{CHECK_SUBJECT}{n}") for n in range(count)]
+
+
+def test_a_check_is_added_to_every_batch_and_counts_for_nothing(store, database_url):
+    store.prepare([*some_items(8), *checks(2)], ("pc",), "f")
+    rules = BatchRules(size=4, target=3, most_batches=20, return_after=1800.0, checks=1)
+    person = arrive(store)
+    had = []
+    for number in range(2):
+        batch = store.next_batch(person, rules, 0.0)
+        found = [trial.item.id for trial in batch.trials if trial.item.is_check]
+        assert len(batch.trials) == 5 and len(found) == 1
+        had += found
+        for trial in batch.trials:
+            # Every check is missed, and so is one click of four: three of four are needed.
+            wrong = trial.item.is_check or trial.position == (1 if batch.trials[0].item.is_check else 0)
+            store.answer(person, click(f"key-{trial.id}", trial, inside=not wrong), rules.needed, 0.0)
+        assert store.batches()["valid"].to_list() == [True] * (number + 1)
+    assert sorted(had) == ["check-0", "check-1"]
+    assert store.answers().height == 8 and store.check_answers()["near"].to_list() == [False, False]
+    assert store.progress().height == 8 and store.progress()["valid"].sum() == 6
+    # All eight subjects were seen: a check alone is no batch, and answers to checks are not work that is wanted.
+    assert store.next_batch(person, rules, 1.0) is None
+    for _ in range(4):
+        do_batch(store, arrive(store), rules)
+        do_batch(store, arrive(store), rules)
+    assert store.devices_with_work(rules, 2.0) == set() and not store.wants_answers(rules)
+    assert_counts_are_true(database_url)
+
+
+def test_work_is_left_until_every_item_is_awaited_or_answered(store):
+    store.prepare(some_items(4), ("pc", "mobile"), "f")
+    rules = BatchRules(size=4, target=1, most_batches=2, return_after=1800.0, return_unanswered=300.0)
+    assert store.devices_with_work(rules, 0.0) == {"pc", "mobile"}
+    person = arrive(store)
+    batch = store.next_batch(person, rules, 0.0)
+    assert store.devices_with_work(rules, 299.0) == {"mobile"} and store.wants_answers(rules)
+    assert store.with_open_batch([person, "nobody"]) == {person}
+    # Nothing was answered: it goes back, however active the participant is.
+    store.touch(person, 299.0)
+    assert store.devices_with_work(rules, 300.0) == {"pc", "mobile"} and store.with_open_batch([person]) == set()
+    other = arrive(store, now=300.0)
+    batch = store.next_batch(other, rules, 300.0)
+    store.answer(other, click("one", batch.trials[0]), rules.needed, 310.0)
+    assert store.devices_with_work(rules, 2109.0) == {"mobile"}
+    assert store.devices_with_work(rules, 2110.0) == {"pc", "mobile"}
+
+
+def test_a_batch_in_no_time_does_not_count_and_earns_nothing(store):
+    store.prepare(some_items(6), ("pc",), "f")
+    settings = StudySettings(kind="clicks", title="T", batch_size=3)
+    rules = BatchRules.of(settings)
+    person = arrive(store)
+    for number, seconds in enumerate((5.3, 15.0)):
+        batch = store.next_batch(person, rules, 0.0)
+        for trial in batch.trials:
+            store.show(person, trial.id, 100.0)
+        for trial in batch.trials:
+            answer = click(f"key-{trial.id}", trial)
+            store.answer(person, answer, rules.needed, 100.0 + seconds, rules.is_too_quick)
+        assert store.count_earned(person, rules) == number
+    assert store.batches()["valid"].to_list() == [False, True] and store.progress()["valid"].sum() == 3
+    assert store.count_earned(person, RULES) == 2 and store.count_earned("nobody", rules) == 0
+
+
+def test_practice_and_platform_ids(store):
+    store.prepare(some_items(1), ("pc",), "f")
+    ids = {"PROLIFIC_PID": "5f1a", "STUDY_ID": "s"}
+    person = store.join(None, "en", 1.0, ids)
+    assert store.join(None, "de", 2.0, {"PROLIFIC_PID": "5f1a"}) == person == store.person("5f1a")
+    assert store.join(None, "en", 3.0, {"PROLIFIC_PID": "other"}) != person and store.person("nobody") is None
+    assert store.platform_ids_of(person.id) == ids and store.platform_ids_of("nobody") == {}
+    assert store.invited("x") is None and store.join("x", "en", 4.0) == store.invited("x")
+    store.show_practice(person.id, "training-0", 10.0)
+    store.answer_practice(person.id, "training-0", False, 15.0)
+    store.show_practice(person.id, "training-0", 20.0)
+    store.answer_practice(person.id, "training-0", True, 25.0)
+    store.answer_practice(person.id, "training-0", False, 26.0)
+    assert store.practice(person.id) == {"training-0": Practice("training-0", 20.0, 3, True)}
+    with pytest.raises(Refusal, match="no such participant"):
+        store.show_practice("nobody", "training-0", 1.0)
+    with pytest.raises(Refusal, match="1 to 128"):
+        store.join(None, "en", 1.0, {"PROLIFIC_PID": "a" * 129})

@@ -1,9 +1,11 @@
 """Addresses without passwords, transactions that are whole or retried, and writes that share a commit."""
 
+import shutil
 import sqlite3
 import sys
 import threading
 import time
+from contextlib import closing
 
 import pytest
 from collect_people import RULES, arrive, do_batch, some_items
@@ -208,6 +210,49 @@ def test_sqlite_writes_ahead_and_in_full(tmp_path):
             30_000,
         ]
     database.close()
+
+
+@pytest.mark.parametrize("other", ["idle", "reading a moment"])
+def test_a_closed_database_is_complete_without_its_log(tmp_path, other):
+    """Whoever copies the file alone has everything, also while other processes have it open."""
+    path = tmp_path / "a.sqlite"
+    store = Store.open(f"sqlite:///{path}")
+    store.prepare(some_items(10), ("pc",), "f")
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False)) as process:
+        process.execute("BEGIN")
+        assert process.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+        if other == "idle":
+            process.execute("ROLLBACK")
+        else:
+            threading.Timer(0.2, process.execute, ["ROLLBACK"]).start()
+        do_batch(store, arrive(store), RULES)
+        store.close()
+        shutil.copy(path, tmp_path / "alone.sqlite")
+    with closing(sqlite3.connect(tmp_path / "alone.sqlite")) as alone:
+        assert alone.execute("SELECT count(*) FROM answers").fetchone() == (10,)
+
+
+def test_a_reader_that_stays_does_not_keep_a_database_from_closing(tmp_path, monkeypatch):
+    monkeypatch.setattr(database_module, "_CHECKPOINT_SECONDS", 0.1)
+    path = tmp_path / "a.sqlite"
+    store = Store.open(f"sqlite:///{path}")
+    store.prepare(some_items(10), ("pc",), "f")
+    with closing(sqlite3.connect(path, isolation_level=None)) as process:
+        process.execute("BEGIN")
+        process.execute("SELECT count(*) FROM answers").fetchone()
+        do_batch(store, arrive(store), RULES)
+        store.close()
+    with Store.open(f"sqlite:///{path}") as again:
+        assert again.answers().height == 10
+
+
+def test_closing_makes_no_file_where_there_is_none_any_more(tmp_path):
+    path = tmp_path / "a.sqlite"
+    database = Database(parse_address(f"sqlite:///{path}"))
+    database.write(lambda connection: connection.execute(text("CREATE TABLE t (a int)")))
+    path.unlink()
+    database.close()
+    assert not path.exists()
 
 
 def test_a_write_asks_for_its_turn_at_the_start(tmp_path):

@@ -88,7 +88,7 @@ def test_nothing_is_lost_and_people_go_on(old_url, caplog):
         store.answer_practice("p2", "training-0", True, 42.0)
         assert store.practice("p2")["training-0"].passed
         assert store.join(None, "en", 43.0, {"PROLIFIC_PID": "5f1a"}).id == store.person("5f1a").id
-        assert do_batch(store, "p1", now=44.0).batch_valid and do_batch(store, arrive(store), now=45.0)
+        assert do_batch(store, "p1", now=44.0).batch_valid and do_batch(store, arrive(store, now=45.0), now=45.0)
         assert store.delete_participant("p1") == 1
     assert_counts_are_true(old_url)
     assert old_url.startswith("postgresql") or "migrating from layout 1 to 2" in caplog.text

@@ -17,6 +17,7 @@ from hardlook.collect.study.folder import check_complete, make_study, open_study
 from hardlook.collect.study.settings import DISPLAY_MODES, StudySettings
 from hardlook.collect.study.tasks import ClickTask, RatingTask, ReviewTask, format_task, list_items, parse_task
 from hardlook.errors import DataError
+from hardlook.fingerprints import hash_value
 
 FILES = ("images/a.png", "masks/a.png", "targets/a.png")
 
@@ -194,3 +195,30 @@ def test_the_spec_s_timings_are_the_defaults():
 def test_a_phase_that_cannot_be_is_refused(value):
     with pytest.raises(ValidationError):
         StudySettings(kind="clicks", title="x", timings={"image": value})
+
+
+SETTINGS_OF_0_1_0 = {
+    "schema": "hardlook.study/1", "kind": "clicks", "title": "Cups", "modes": ["cut-out"],
+    "timings": {"image": 1.5, "target": 2.0, "target_text": 2.5, "again": 1.5}, "batch_size": 10, "least_inside": 0.7,
+    "click_radius": 5.0, "target_answers": 25, "devices": ["pc", "mobile"], "most_batches": 20,
+    "return_after_minutes": 30.0, "training_tasks": 3, "question": "fit", "open_link": True, "languages": ["en", "de"],
+    "consent": {}, "instructions": {}, "contact": "",
+    "limits": {"per_participant": 240, "per_address": 6000, "body_bytes": 16384},
+}  # fmt: skip
+
+TASK_OF_0_1_0 = (
+    '{"click_type": "first", "dataset": "mine", "description": "", "full_stem": "cat", "height": 8, "id": "t000001", '
+    '"image": "images/a.png", "image_stem": "cat", "mask": "masks/a.png", "model_type": "", "object_stem": "", '
+    '"shift": [0, 0], "subject": "mine/cat", "targets": {"cut-out": "targets/a.png"}, "training": false, "width": 9}'
+)
+
+
+def test_a_study_of_0_1_0_opens_as_it_was(tmp_path):
+    (tmp_path / "study.json").write_text(json.dumps(SETTINGS_OF_0_1_0))
+    (tmp_path / "tasks.jsonl").write_text(TASK_OF_0_1_0 + "\n")
+    (tmp_path / "made.json").write_text("{}")
+    (tmp_path / "secret.key").write_text("00" * 32)
+    study = open_study(tmp_path)
+    assert study.settings.open_link and study.checks == () and study.stored_items == study.items
+    # What the database of 0.1.0 holds as the fingerprint of its tasks: the lines of the file.
+    assert study.fingerprint == hash_value([TASK_OF_0_1_0])

@@ -81,10 +81,10 @@ def test_pay_and_duration_are_said_before_consent(make_study_app, clicks_study):
     page = app.visitor().get("/").text
     terms = page[: page.index('name="agree"')]
     assert "Pay: 2.50 &lt;GBP&gt; a set" in terms
-    assert "A set of 4 tasks takes about 1.5 minutes." in terms and "up to 4 sets" in terms
+    assert "Time: about 1.5 minutes per set. Tasks per set: 4." in terms and "up to 4 sets" in terms
     assert "Bezahlung: 2.50" in app.visitor().get("/?lang=de").text
     plain = make_study_app(clicks_study, most_batches=1).visitor().get("/").text
-    assert "Pay:" not in plain and "minutes" not in plain and "You do one set." in plain
+    assert "Pay:" not in plain and "Time:" not in plain and "You do one set." in plain
 
 
 PLATFORMS = {

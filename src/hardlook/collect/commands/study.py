@@ -16,6 +16,7 @@ from hardlook.cli import arguments
 from hardlook.cli.help_pages import App
 from hardlook.cli.printing import print_json, print_output
 from hardlook.collect.commands import init
+from hardlook.errors import OptionError
 from hardlook.extras import require
 
 if TYPE_CHECKING:
@@ -245,6 +246,72 @@ def status(
         print_json(found)
     else:
         typer.echo("\n".join(lines))
+
+
+@app.command("backup")
+def backup(
+    study: StudyFolder,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The new folder; STUDY-backup-DATE beside the study if omitted.")
+    ] = None,
+    pictures: Annotated[
+        bool, typer.Option("--pictures/--no-pictures", help="Whether images, masks and targets are copied too.")
+    ] = True,
+    database: Database = "",
+) -> None:
+    """Copy a study with its answers of this moment, also while it is served; the copy can be served in its place.
+
+    The answers are copied to a SQLite file, from PostgreSQL too. The copy holds the study's secret: keep it private.
+
+    Examples:
+      hardlook collect backup study
+
+      hardlook collect backup study --out backups/monday --no-pictures
+    """
+    require("sqlalchemy", extra="web")
+    from hardlook.collect.results.study_backup import back_up_study
+
+    out = out or study.resolve().with_name(f"{study.resolve().name}-backup-{time.strftime('%Y%m%d-%H%M%S')}")
+    with _open_stored_study(study, database) as (opened, store):
+        answers = back_up_study(opened, store, out, pictures=pictures)
+    typer.echo(f"{answers} answers: {out}")
+
+
+@app.command("delete")
+def delete(
+    study: StudyFolder,
+    number: Annotated[str, typer.Option("--number", help="Their number in the dashboard and in exported files.")] = "",
+    code: Annotated[str, typer.Option("--code", help="Their completion code.")] = "",
+    id: Annotated[str, typer.Option("--id", help="The reference on their page about what is stored.")] = "",
+    link: Annotated[str, typer.Option("--link", help="The invitation link that they joined by.")] = "",
+    platform_id: Annotated[str, typer.Option("--platform-id", help="Their id on Prolific, MTurk or SONA.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    database: Database = "",
+) -> None:
+    """Delete all that is stored about a participant, on their request; their tasks go to others.
+
+    Give one of the options that identify them. Exported files and backups that were made before still have them.
+
+    Examples:
+      hardlook collect delete study --code 7K2M9XQ4RTBC
+
+      hardlook collect delete study --number 17 --yes
+    """
+    from hardlook.collect.results.status import Identifier, describe_participant, find_participant
+
+    given: dict[Identifier, str] = {"number": number, "code": code, "id": id, "link": link, "platform-id": platform_id}
+    chosen = [(by, value) for by, value in given.items() if value]
+    if len(chosen) != 1:
+        names = ", ".join(f"--{by}" for by in given)
+        raise OptionError(f"{len(chosen)} options name the participant, not 1", remedy=f"give one of {names}")
+    with _open_stored_study(study, database) as (opened, store):
+        found = find_participant(opened, store, *chosen[0])
+        lines = describe_participant(found, opened.settings.kind)[1:]
+        typer.echo("\n".join([f"Participant {found['number']}:", *lines]))
+        if not yes and not typer.confirm("Delete all that is stored about them?"):
+            raise typer.Exit(1)
+        deleted = store.delete_participant(found["participant"])
+    typer.echo(f"Participant {deleted} is deleted.")
 
 
 @app.command("payments")

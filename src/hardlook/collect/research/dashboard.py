@@ -27,6 +27,8 @@ from hardlook.collect.research.requests import (
 )
 from hardlook.collect.research.snapshot import Snapshot, SnapshotPending, Snapshots
 from hardlook.collect.results.exclusion_rules import ExclusionRules, find_excluded, parse_rules
+from hardlook.collect.results.status import describe_participant, find_participant
+from hardlook.collect.store.records import Refusal
 from hardlook.collect.study.folder import Study
 from hardlook.collect.web.guard import PublicAddress
 from hardlook.collect.web.refusals import RequestRefused
@@ -67,6 +69,7 @@ def list_research_routes(
     pages: dict[str, Callable[[PageRequest], str]] = {
         **{path: partial(board.show, path) for path in board.views},
         "/images/{task}": board.image,
+        "/participants/{number}/delete": board.ask_deletion,
         "/rules": board.rules,
         "/export": board.export,
         "/links": board.links,
@@ -81,6 +84,7 @@ def list_research_routes(
         Route("/research/rules", endpoints.form(board.save_rules, redirect=True), methods=["POST"]),
         Route("/research/export", endpoints.form(board.start_export, redirect=True), methods=["POST"]),
         Route("/research/links", endpoints.form(board.make_links), methods=["POST"]),
+        Route("/research/participants/{number}/delete", endpoints.form(board.delete, redirect=True), methods=["POST"]),
         Route("/research/login", endpoints.show_login, methods=["GET"]),
         Route("/research/login", endpoints.log_in, methods=["POST"]),
         Route("/research/logout", endpoints.log_out, methods=["POST"]),
@@ -95,6 +99,7 @@ class PageRequest:
     form_token: str
     base_url: str
     task: str = ""
+    number: str = ""
 
 
 class Dashboard:
@@ -139,6 +144,34 @@ class Dashboard:
             raise RequestRefused(400, "rules", str(error)) from None
         self.store.set_rules(rules.model_dump(mode="json"))
         return "/research/rules?saved=yes"
+
+    def ask_deletion(self, request: PageRequest) -> str:
+        """What would be deleted with a participant, and the form that does so."""
+        Parameters(request.pairs, ())
+        found = self._find_participant(request.number)
+        values = {
+            "title": f"Delete participant {found['number']}?",
+            "lines": describe_participant(found, self.study.settings.kind)[1:],
+            "number": found["number"],
+        }
+        return self._render("delete.html", "/participants", request, None, values)
+
+    def delete(self, request: PageRequest) -> str:
+        """Delete a participant, and everything that was made of their answers; returns the address to go to."""
+        Parameters(request.pairs, ())
+        try:
+            number = self.store.delete_participant(self._find_participant(request.number)["participant"])
+        except Refusal as refusal:
+            raise RequestRefused(404, refusal.code, str(refusal)) from None
+        self.snapshots.discard()
+        self.job.discard()
+        return f"/research/participants?deleted={number}"
+
+    def _find_participant(self, number: str) -> dict[str, Any]:
+        try:
+            return find_participant(self.study, self.store, "number", number)
+        except OptionError:
+            raise RequestRefused(404, "nobody", "There is no participant with this number.") from None
 
     def export(self, request: PageRequest) -> str:
         """The state of the export."""
@@ -216,7 +249,13 @@ class _Endpoints:
             from starlette.responses import HTMLResponse
 
             try:
-                return respond(request) if self.gate.is_researcher(request) else self._login_page(_LOG_IN, 403)
+                if self.gate.is_researcher(request):
+                    return respond(request)
+                if request.method == "GET" and request.headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+                    # A link on another site led here, so the browser kept the cookie back; from our own page it will not.
+                    query = f"?{request.url.query}" if request.url.query else ""
+                    return HTMLResponse(render_entering_page(self.title, f"{request.url.path}{query}"))
+                return self._login_page(_LOG_IN, 403)
             except RequestRefused as refused:
                 return _error_page(refused.message, refused.status)
             except SnapshotPending:
@@ -289,8 +328,13 @@ class _Endpoints:
 
     def _page_request(self, request: Request, pairs: Pairs) -> PageRequest:
         base_url = self.public_url or f"{request.url.scheme}://{request.headers.get('host', '')}"
-        token, task = self.gate.make_form_token(request), str(request.path_params.get("task", ""))
-        return PageRequest(pairs, token, base_url, task)
+        task, number = (str(request.path_params.get(name, "")) for name in ("task", "number"))
+        return PageRequest(pairs, self.gate.make_form_token(request), base_url, task, number)
+
+
+def render_entering_page(title: str, address: str) -> str:
+    """A page that loads another page of the dashboard: a navigation of our own, with which browsers send cookies."""
+    return render_page("entering.html", title=title, address=address)
 
 
 def _read_field(body: bytes, name: str) -> str:

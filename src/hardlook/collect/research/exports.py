@@ -51,6 +51,7 @@ class ExportJob:
         self._lock = threading.Lock()
         self._state = ExportState()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._outdated = False
 
     @property
     def state(self) -> ExportState:
@@ -63,9 +64,19 @@ class ExportJob:
         with self._lock:
             if self._state.running:
                 return False
-            self._state = ExportState(running=True, began=self.clock(), of=tasks)
+            self._state, self._outdated = ExportState(running=True, began=self.clock(), of=tasks), False
         threading.Thread(target=self._run, args=(write,), name="export", daemon=True).start()
         return True
+
+    def discard(self) -> None:
+        """Remove the files that were made, and those that are being made: somebody in them was deleted."""
+        with self._lock:
+            self._outdated = self._state.running
+            if not self._outdated:
+                self._state = ExportState()
+            before, self._folder = self._folder, None
+        if before is not None:
+            before.cleanup()
 
     def _run(self, write: Write) -> None:
         folder = tempfile.TemporaryDirectory(prefix="hardlook-export-")
@@ -79,9 +90,13 @@ class ExportJob:
             logging.getLogger(__name__).exception("an export failed")
             self._end(problem=_describe_error(error))
         else:
-            # An open file stays readable after its folder is gone, so a download of the last export completes.
-            before, self._folder = self._folder, folder
-            self._end(archive=archive, size=archive.stat().st_size, files=files)
+            with self._lock:
+                # An open file stays readable after its folder is gone, so a download of the last export completes.
+                before, self._folder = (folder, None) if self._outdated else (self._folder, folder)
+            if before is folder:
+                self._end(problem="A participant was deleted meanwhile; make the files again.")
+            else:
+                self._end(archive=archive, size=archive.stat().st_size, files=files)
             if before is not None:
                 before.cleanup()
 

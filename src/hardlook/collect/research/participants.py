@@ -81,7 +81,7 @@ def build_participants_view(snapshot: Snapshot, excluded: Mapping[str, str], pai
     """The values of the template `participants.html`; `excluded` are participants by id with the reasons."""
     columns = list_columns(snapshot.study.settings.kind)
     keys = tuple(column.key for column in columns)
-    parameters = Parameters(pairs, ("q", "flagged", "sort", "order", "page"))
+    parameters = Parameters(pairs, ("q", "flagged", "sort", "order", "page", "deleted"))
     sort, order = parameters.get_choice("sort", keys), parameters.get_choice("order", ("up", "down"))
     flags = find_excluded(snapshot.quality, flagging_rules(snapshot.study.settings))
     frame = _search(snapshot, parameters.get_text("q"))
@@ -95,6 +95,7 @@ def build_participants_view(snapshot: Snapshot, excluded: Mapping[str, str], pai
         "columns": [_heading(column, parameters, sort, order) for column in columns],
         "rows": [_row(row, columns, excluded, flags) for row in rows],
         "left_out": len(excluded),
+        "deleted": parameters.get_integer("deleted", 0, 1, 10_000_000),
         "doubtful": len(flags.keys() - excluded.keys()),
         **listing,
         "chosen": {"q": parameters.get_text("q"), "flagged": flagged, "sort": sort, "order": order},
@@ -134,6 +135,7 @@ def _row(
         "out": excluded.get(name, ""),
         "doubtful": "" if name in excluded else flags.get(name, ""),
         "exclude": "/research/rules?" + urlencode({"add": row["number"]}),
+        "delete": f"{PARTICIPANTS_ADDRESS}/{row['number']}/delete",
     }
 
 

@@ -72,6 +72,11 @@ class Snapshots:
                 raise SnapshotPending from None
             return kept
 
+    def discard(self) -> None:
+        """Show nothing any more that was read before."""
+        with self._lock:
+            self._kept = self._reading = None
+
     def _start_reading(self, now: float) -> Future[Snapshot]:
         self._reading = reading = Future[Snapshot]()
 
@@ -81,12 +86,14 @@ class Snapshots:
                 snapshot = self._read(now)
             except Exception as error:
                 with self._lock:
-                    self._reading = None
+                    self._reading = None if self._reading is reading else self._reading
                 reading.set_exception(error)
                 return
             keep = min(max(MIN_KEEP_SECONDS, KEEP_FACTOR * (time.perf_counter() - began)), MAX_KEEP_SECONDS)
             with self._lock:
-                self._kept, self._until, self._reading = snapshot, now + keep, None
+                # A snapshot that was discarded while it was read is given to those who wait, and not kept.
+                if self._reading is reading:
+                    self._kept, self._until, self._reading = snapshot, now + keep, None
             reading.set_result(snapshot)
 
         threading.Thread(target=work, name="reading answers", daemon=True).start()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import hmac
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 import hardlook
 from hardlook.collect.results.quality import measure_participants
 from hardlook.collect.study.folder import Study
-from hardlook.collect.web.tokens import derive_completion_code
+from hardlook.collect.web.tokens import derive_completion_code, read_invitation
 from hardlook.errors import OptionError
 from hardlook.harness.rounding import format_percent
 from hardlook.report.formatting import format_count
@@ -21,6 +21,16 @@ if TYPE_CHECKING:
     from hardlook.collect.store.store import Store
 
 SCHEMA = "hardlook.study-status/1"
+
+Identifier = Literal["number", "code", "id", "link", "platform-id"]
+
+_IDENTIFIERS: Mapping[Identifier, str] = {
+    "number": "number",
+    "code": "completion code",
+    "id": "reference",
+    "link": "invitation link",
+    "platform-id": "platform's id",
+}
 
 _ANSWERS = {"clicks": "valid clicks", "review": "reviews", "ratings": "ratings"}
 
@@ -59,6 +69,7 @@ def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
             "trained": people["trained"].count() if study.training else None,
             "at_work": people.filter(at_work).height,
             "finished": people["finished"].count(),
+            "deleted": store.count_deleted(),
         },
         "batches": {
             "open": batches.height - closed.height,
@@ -72,17 +83,43 @@ def build_status(study: Study, store: Store, now: float) -> dict[str, Any]:
 
 def find_participant_by_code(study: Study, store: Store, code: str) -> dict[str, Any]:
     """The number and the quality of the participant with a completion code; blanks, hyphens and case do not matter."""
-    wanted = "".join(letter for letter in code.upper() if letter.isalnum()).encode()
-    frames = (store.answers(), store.batches(), store.participants(), store.check_answers())
-    people = measure_participants(study, *frames)
-    for row in people.iter_rows(named=True):
-        own = derive_completion_code(study.secret, row["participant"])
-        if hmac.compare_digest(own.encode(), wanted):
-            return {"code": own, **{name: value for name, value in row.items() if name != "participant"}}
-    raise OptionError(
-        f"no participant of this study has the completion code {code!r}",
-        remedy="compare it with what the participant sent, and the study with the link that they used",
-    )
+    found = find_participant(study, store, "code", code)
+    own = derive_completion_code(study.secret, found["participant"])
+    return {"code": own, **{name: value for name, value in found.items() if name != "participant"}}
+
+
+def find_participant(study: Study, store: Store, by: Identifier, value: str) -> dict[str, Any]:
+    """The row of `measure_participants` of one participant, by one of the things that they or a researcher may know."""
+    people = measure_participants(
+        study, store.answers(), store.batches(), store.participants(), store.check_answers()
+    ).to_dicts()
+    if by == "code":
+        wanted = "".join(letter for letter in value.upper() if letter.isalnum()).encode()
+        codes = (derive_completion_code(study.secret, row["participant"]).encode() for row in people)
+        found = [row for row, code in zip(people, codes, strict=True) if hmac.compare_digest(code, wanted)]
+    elif by == "number":
+        found = [row for row in people if str(row["number"]) == value.strip()]
+    else:
+        id = _find_id(study, store, by, value.strip())
+        found = [row for row in people if row["participant"] == id]
+    if not found:
+        raise OptionError(
+            f"no participant of this study has the {_IDENTIFIERS[by]} {value!r}",
+            remedy="compare it with what the participant sent, and the study with the link that they used",
+        )
+    return found[0]
+
+
+def _find_id(study: Study, store: Store, by: Identifier, value: str) -> str:
+    if by == "id":
+        return value
+    if by == "platform-id":
+        known = store.person(value)
+    else:
+        # Expired or not.
+        invitation = read_invitation(study.secret, value.rpartition("/")[2], now=0.0)
+        known = store.invited(invitation) if invitation else None
+    return known.id if known else ""
 
 
 def describe_status(status: Mapping[str, Any]) -> list[str]:
@@ -99,6 +136,7 @@ def describe_status(status: Mapping[str, Any]) -> list[str]:
             for mode, of_mode in status["by_mode"].items()
             for device, counts in of_mode.items()
         ]
+    deleted = f", {people['deleted']} deleted on request" if people["deleted"] else ""
     trained = "" if people["trained"] is None else f"{people['trained']} trained, "
     widest = max(len(name) for name, _ in shown)
     more = "No more batches are needed."
@@ -116,7 +154,7 @@ def describe_status(status: Mapping[str, Any]) -> list[str]:
         f"{tasks['done']} of {format_count(tasks['all'], 'task')} done; "
         f"{format_count(status['answers'], 'answer')} came in.",
         f"{format_count(people['joined'], 'participant')}: {trained}{people['at_work']} at work in the "
-        f"last quarter of an hour, {people['finished']} finished.",
+        f"last quarter of an hour, {people['finished']} finished{deleted}.",
         f"Batches: {batches['open']} open, {batches['valid']} valid, {batches['dropped']} dropped, "
         f"{batches['given_up']} given up.",
         more,

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from hardlook.collect.research.dashboard import list_research_routes
+from hardlook.collect.research.dashboard import list_research_routes, render_entering_page
 from hardlook.collect.study.folder import Study
 from hardlook.collect.study.validity import ClickValidator
 from hardlook.collect.web import joining
@@ -55,7 +55,8 @@ def make_app(
     site = Site(study, store, ClickValidator(study), clock, address, sessions, own_limiter, limiter)
     gate = ResearcherGate(sessions, research_key, address, clock)
     # The server prints a link with the key, which logs a researcher in.
-    log_in = _make_get_endpoint(site, lambda request: gate.log_in(request, request.path_params["key"]))
+    entering = render_entering_page(study.settings.title, RESEARCH_HOME)
+    log_in = _make_get_endpoint(site, lambda request: gate.log_in(request, request.path_params["key"], entering))
 
     async def refuse_route(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)

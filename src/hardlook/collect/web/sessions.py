@@ -176,9 +176,13 @@ class ResearcherGate:
         valid = is_csrf_token(self._secret, self._cookie(request), token)
         return valid and self.is_researcher(request) and is_own_origin(request.headers, self._address.origin)
 
-    def log_in(self, request: Request, key: str) -> Response:
-        """Redirect to the dashboard with a new cookie; refused with 403 for a wrong key, 429 after many attempts."""
-        from starlette.responses import RedirectResponse
+    def log_in(self, request: Request, key: str, page: str = "") -> Response:
+        """Redirect to the dashboard with a new cookie; refused with 403 for a wrong key, 429 after many attempts.
+
+        The redirect works for a form of our own page. Where a link on another site, such as webmail, led here, browsers
+        send no cookie with what it redirects to; then `page`, which loads the dashboard itself, is the response.
+        """
+        from starlette.responses import HTMLResponse, RedirectResponse
 
         now = self._clock()
         wait = self._attempts.take(client_key(request.scope, self._address), now)
@@ -188,7 +192,7 @@ class ResearcherGate:
             message = "This is not the key of this study. The server printed it at its start."
             raise RequestRefused(403, "wrong-key", message)
         cookie = sign_token(self._secret, "researcher", {"r": secrets.token_hex(8)}, now + RESEARCHER_SECONDS)
-        response = RedirectResponse(RESEARCH_HOME, 303)
+        response = HTMLResponse(page) if page else RedirectResponse(RESEARCH_HOME, 303)
         self._sessions.set_cookie(response, self._name, cookie, RESEARCHER_SECONDS)
         return response
 

@@ -206,7 +206,7 @@ def check_training_answer(visit: Visit, body: TrainingBody) -> messages.Training
         raise _unknown_trial()
     check_answer(site.study.settings, task, body)
     shown = site.store.practice(visit.participant.id).get(body.trial)
-    _check_time(visit, shown and shown.shown, choose_training_mode(site.study, task))
+    _check_time(visit, shown.shown if shown else None, choose_training_mode(site.study, task))
     if not isinstance(task, ClickTask) or body.x is None or body.y is None:
         known = task.answer if isinstance(task, ReviewTask) else None
         right = known is None or body.value == known

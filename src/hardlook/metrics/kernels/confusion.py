@@ -8,6 +8,7 @@ equal pairs is added.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -86,16 +87,24 @@ def _prepare(
     truth: NDArray[np.integer], prediction: NDArray[np.integer], classes: int, ignore: int | None
 ) -> tuple[Any, ...]:
     """Both maps as unsigned rows, then what `_encode` takes after them."""
-    true_labels, predicted = _unsigned(truth), _unsigned(prediction)
-    range_of = np.iinfo(truth.dtype)
+    limits = _find_limits(truth.dtype, prediction.dtype, classes, ignore)
+    return _unsigned(truth), _unsigned(prediction), *limits
+
+
+@cache
+def _find_limits(
+    truth: np.dtype[np.integer], prediction: np.dtype[np.integer], classes: int, ignore: int | None
+) -> tuple[Any, ...]:
+    """The last true and predicted label, the ignored one, its row and the number of classes, in the types needed."""
+    range_of, true_type, predicted_type = np.iinfo(truth), f"u{truth.itemsize}", f"u{prediction.itemsize}"
     if ignore is not None and range_of.min <= ignore <= range_of.max:
         ignored, ignored_row = ignore % 2**range_of.bits, classes
     else:  # nothing to ignore: label 0 is sent to its own row
         ignored, ignored_row = 0, 0
-    last_true = true_labels.dtype.type(min(classes - 1, range_of.max))
-    last_predicted = predicted.dtype.type(min(classes - 1, np.iinfo(prediction.dtype).max))
-    limits = last_true, last_predicted, true_labels.dtype.type(ignored), np.uint32(ignored_row), np.uint32(classes)
-    return true_labels, predicted, *limits
+    last_true = np.dtype(true_type).type(min(classes - 1, range_of.max))
+    last_predicted = np.dtype(predicted_type).type(min(classes - 1, np.iinfo(prediction).max))
+    left_out = np.dtype(true_type).type(ignored)
+    return last_true, last_predicted, left_out, np.uint32(ignored_row), np.uint32(classes)
 
 
 def _unsigned(values: NDArray[np.integer]) -> NDArray[np.unsignedinteger]:

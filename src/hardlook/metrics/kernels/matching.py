@@ -21,38 +21,50 @@ def match_greedily(
     outside: NDArray[np.bool_],
     trapped: NDArray[np.bool_],
     thresholds: NDArray[np.float64],
+    codes: NDArray[np.int16],
     matches: NDArray[np.int16],
 ) -> None:
     """Fill `matches` (A, T, D), filled with IGNORED before, for the detections listed in `order`.
+
+    A match is recorded as the number that `codes` (G,) has for the object, such as its index or its class.
 
     `overlap` is (D, G); `order` and `columns` list detections and objects in the order of matching; a detection
     can match objects of its own group only. `ignored` (A, G) objects count neither as found nor as missed, detections
     `outside` (A, D) are left out when unmatched, and a match with a `trapped` (G,) object is recorded as none.
     """
-    objects = len(columns)
-    # Pairs below the lowest threshold cannot match: each detection has its few candidates, in the order of matching.
+    # Pairs below the lowest threshold cannot match: each detection has its few candidates, most of them none or one.
     lowest = min(thresholds.min(), 1 - 1e-10)
+    near = np.empty(overlap.shape, np.int64)
     candidates = np.empty(overlap.shape, np.int64)
-    counts = np.empty(len(overlap), np.int64)
-    arranged = np.empty(objects, np.int64)
-    taken = np.empty(objects, np.bool_)
+    counts = np.zeros(len(overlap), np.int64)
+    hopeful = np.empty(len(order), np.int64)
+    n_hopeful = 0
+    for d in order:
+        for g in columns:
+            if found_group[d] == truth_group[g] and overlap[d, g] >= lowest:
+                near[d, counts[d]] = g
+                counts[d] += 1
+        if counts[d]:
+            hopeful[n_hopeful] = d
+            n_hopeful += 1
+        else:
+            for a in range(ignored.shape[0]):
+                alone = IGNORED if outside[a, d] else UNMATCHED
+                for t in range(len(thresholds)):
+                    matches[a, t, d] = alone
+    taken = np.empty(len(columns), np.bool_)
     for a in range(ignored.shape[0]):
         # Objects that count are first, each part in its given order.
-        filled = 0
-        for part in range(2):
-            for g in columns:
-                if ignored[a, g] == (part == 1):
-                    arranged[filled] = g
-                    filled += 1
-        for d in order:
-            counts[d] = 0
-            for g in arranged:
-                if found_group[d] == truth_group[g] and overlap[d, g] >= lowest:
-                    candidates[d, counts[d]] = g
-                    counts[d] += 1
+        for d in hopeful[:n_hopeful]:
+            filled = 0
+            for part in range(2):
+                for place in range(counts[d]):
+                    if ignored[a, near[d, place]] == (part == 1):
+                        candidates[d, filled] = near[d, place]
+                        filled += 1
         for t in range(len(thresholds)):
             taken[:] = False
-            for d in order:
+            for d in hopeful[:n_hopeful]:
                 best = -1
                 level = min(thresholds[t], 1 - 1e-10)
                 for place in range(counts[d]):
@@ -67,7 +79,7 @@ def match_greedily(
                 if best >= 0:
                     taken[best] = True
                 if best >= 0 and (ignored[a, best] or not trapped[best]):
-                    matches[a, t, d] = IGNORED if ignored[a, best] else best
+                    matches[a, t, d] = IGNORED if ignored[a, best] else codes[best]
                 else:
                     matches[a, t, d] = IGNORED if outside[a, d] else UNMATCHED
 
@@ -112,7 +124,7 @@ def match_many(
     thresholds: NDArray[np.float64],
     matches: NDArray[np.int16],
 ) -> None:
-    """Fill `matches` (2, A * T, N) with the class of the object found, UNMATCHED or IGNORED: by class, then pooled.
+    """Fill `matches` (2, A, T, N), filled with IGNORED before, with classes of objects found: by class, then pooled.
 
     Image i has the N detections from `starts[i]` and the M objects from `object_starts[i]` on, up to those of the next.
     Their overlaps come from boxes (N, 4) and (M, 4), or are given one after another, (D, G) of each image. `orders`,
@@ -120,7 +132,6 @@ def match_many(
     into all; ranks from `most` on do not count. `ignored` (A, M), `outside` (A, N) and `trapped` (2, M) are as in
     `match_greedily`.
     """
-    areas = len(ignored)
     taken = 0
     for i in range(len(starts) - 1):
         start, end, first, last = starts[i], starts[i + 1], object_starts[i], object_starts[i + 1]
@@ -131,8 +142,9 @@ def match_many(
         else:
             overlap = np.empty((found, truth))
             overlap_boxes(boxes[start:end], object_boxes[first:last], crowd[first:last], overlap)
-        left_out, outer = ignored[:, first:last].copy(), outside[:, start:end].copy()
         order = np.empty(found, np.int64)
+        codes = object_classes[first:last].astype(np.int16)
+        pool, object_pool = np.zeros(found, np.int64), np.zeros(truth, np.int64)
         for kind in range(2):
             counted = 0
             for place in range(start, end):
@@ -140,17 +152,9 @@ def match_many(
                 if ranks[kind, d] < most:
                     order[counted] = d - start
                     counted += 1
-            groups = labels[start:end].copy() if kind == 0 else np.zeros(found, np.int64)
-            object_groups = object_classes[first:last].copy() if kind == 0 else np.zeros(truth, np.int64)
-            hits = np.full((areas, len(thresholds), found), IGNORED, np.int16)
             match_greedily(
-                overlap, order[:counted], columns[first:last] - first, groups, object_groups, crowd[first:last],
-                left_out, outer, trapped[kind, first:last], thresholds, hits,
+                overlap, order[:counted], columns[first:last] - first,
+                labels[start:end] if kind == 0 else pool, object_classes[first:last] if kind == 0 else object_pool,
+                crowd[first:last], ignored[:, first:last], outside[:, start:end], trapped[kind, first:last],
+                thresholds, codes, matches[kind, :, :, start:end],
             )  # fmt: skip
-            for a in range(areas):
-                for t in range(len(thresholds)):
-                    for d in range(found):
-                        hit = hits[a, t, d]
-                        matches[kind, a * len(thresholds) + t, start + d] = (
-                            object_classes[first + hit] if hit >= 0 else hit
-                        )

@@ -134,3 +134,29 @@ def accumulate_relevant(
                 continue
             count_hit(truth, label, weight, objects[p], similarity, levels, hits, misses, reached, best)
         fill_precision_and_recall(objects[p], hits, best, precision[p], recall[p])
+
+
+@compiled
+def count_early_hits(
+    matched: NDArray[np.int16],
+    labels: NDArray[np.int16],
+    rank: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    similarity: NDArray[np.float64],
+    limits: NDArray[np.int64],
+    hits: NDArray[np.float64],
+) -> None:
+    """Add to `hits` (L, P, K) what the detections of a `rank` (N,) below each of the `limits` (L,) found.
+
+    `matched` (P, N), `labels` and `weights` (N,) are as in `accumulate`, `similarity` is (K, K).
+    """
+    most = limits.max()
+    for n in range(len(rank)):
+        if rank[n] >= most:
+            continue
+        for p in range(len(matched)):
+            truth = matched[p, n]
+            if truth >= 0:
+                for place in range(len(limits)):
+                    if rank[n] < limits[place]:
+                        hits[place, p, truth] += similarity[truth, labels[n]] * weights[n]

@@ -35,6 +35,7 @@ LAYERS = {"stride8": 4, "stride16": 10, "stride32": 15, "head": 16}
 """Which block's output is the map: 40, 112, 320 and 1280 channels."""
 
 DIMENSION = 1280
+GPU_BATCH = 128
 
 
 class EfficientNetLite0:
@@ -43,7 +44,7 @@ class EfficientNetLite0:
     Images are squashed to `size` x `size` pixels, so a map (C, size / stride, size / stride) covers the whole
     image. `layer` is one of `LAYERS`, or several as `stride16+head`: each layer's vector in each cell gets length 1,
     the coarser grids are interpolated to the finest, and the channels are joined. `weights` is a state dict with the
-    usual names (default: the installed `efficientnet-lite0`); `batch` images at a time pass the network.
+    usual names (default: the installed `efficientnet-lite0`); `batch` images at a time pass the network, on a GPU 128.
     """
 
     def __init__(
@@ -57,7 +58,8 @@ class EfficientNetLite0:
         self._network = build_network()
         load_into(self._network, load_state_dict(path))
         self._network.eval().requires_grad_(False).to(device)
-        self._size, self._batch = size, batch
+        # Few large batches keep a GPU busy; there a row has the same bits in each.
+        self._size, self._batch = size, max(batch, GPU_BATCH) if device.startswith("cuda") else batch
         self.device, self.dimension = device, DIMENSION
         self.weights_files: tuple[Path, ...] = (path,)
 
@@ -73,11 +75,29 @@ class EfficientNetLite0:
                 maps.extend((chosen[0] if len(chosen) == 1 else join_maps(chosen)).cpu().numpy())
         return Features(np.concatenate(vectors), maps)
 
+    def encode_vectors(self, images: Sequence[Image]) -> Features:
+        """Vectors (N, 1280) alone: maps stay on the GPU."""
+        vectors = [np.empty((0, DIMENSION), np.float32)]
+        for start in range(0, len(images), self._batch):
+            inputs = self.prepare_inputs(images[start : start + self._batch])
+            with exact_inference():
+                vectors.append(self._network(inputs, ())[0].mean((2, 3)).cpu().numpy())
+        return Features(np.concatenate(vectors))
+
     def prepare_inputs(self, images: Sequence[Image]) -> Tensor:
         """The input of the network, (N, 3, size, size) float32 on its device."""
         import torch
 
-        return torch.from_numpy(np.stack([prepare_image(image, self._size) for image in images])).to(self.device)
+        if not self.device.startswith("cuda"):
+            return torch.from_numpy(np.stack([prepare_image(image, self._size) for image in images])).to(self.device)
+        # Bytes are sent, and the GPU makes floats of them.
+        resized = np.stack([self.resize(image) for image in images])
+        pixels = torch.from_numpy(resized).to(self.device).permute(0, 3, 1, 2).float()
+        return ((pixels - 127) / 128).contiguous()
+
+    def resize(self, image: Image) -> Image:
+        """The image at the network's size; to encode it gives the same features. Threads may call this."""
+        return image if image.shape[:2] == (self._size, self._size) else resize_image(image, self._size)
 
     def copy_network(self) -> nn.Module:
         """A copy of the network for tuning, from `prepare_inputs` to vectors (N, 1280); this encoder stays as it is.
@@ -133,9 +153,15 @@ def prepare_image(image: Image, size: int) -> NDArray[np.float32]:
     >>> prepare_image(np.full((4, 6, 3), 255, np.uint8), 32).shape
     (3, 32, 32)
     """
+    resized = resize_image(image, size)
+    return ((resized.astype(np.float32) - np.float32(127)) / np.float32(128)).transpose(2, 0, 1)
+
+
+def resize_image(image: Image, size: int) -> Image:
+    """The image squashed to (size, size, 3) uint8."""
     shrinks = min(image.shape[:2]) >= size
     resized = cv2.resize(image, (size, size), interpolation=cv2.INTER_AREA if shrinks else cv2.INTER_CUBIC)
-    return ((resized.astype(np.float32) - np.float32(127)) / np.float32(128)).transpose(2, 0, 1)
+    return np.asarray(resized, np.uint8)
 
 
 def build_network() -> nn.Module:

@@ -1,0 +1,153 @@
+"""What models cost: times by a clock that the model itself moves, memory that it takes, the published counts of SAM."""
+
+import json
+import statistics
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from hardlook.errors import DataError, OptionError
+from hardlook.models.roles import Prompted
+from hardlook.rclicks import cost as module
+from hardlook.rclicks.cost import count_flops, count_parameters, find_networks, measure_cost, read_cost
+from hardlook.rclicks.published import published_numbers
+
+
+class Timed:
+    """Opening takes 3 s for the first image, then 4, 5...; a click takes a tenth of a second per click so far."""
+
+    def __init__(self):
+        self.now, self.opened, self.prompts = 0.0, 0, []
+
+    def open(self, image):
+        self.now += 3.0 + self.opened
+        self.opened += 1
+        return SimpleNamespace(predict=lambda prompts: [self.answer(image, prompt) for prompt in prompts])
+
+    def answer(self, image, prompt):
+        self.prompts.append(prompt)
+        self.now += 0.1 * len(prompt.points)
+        return Prompted(np.zeros(image.shape[:2], bool), state=len(self.prompts))
+
+
+def test_times_are_those_of_the_images_after_the_first(monkeypatch):
+    model = Timed()
+    monkeypatch.setattr(module.time, "perf_counter", lambda: model.now)
+    cost = measure_cost(model, "promptable-segmenter", size=(40, 30), images=2, clicks=3)
+    assert (cost.opening.mean, cost.opening.std) == pytest.approx((4500, 1000 * statistics.stdev([4, 5])))
+    assert (cost.click.mean, cost.click.count) == (pytest.approx(200), 6)
+    assert cost.first_mask.mean == pytest.approx(4600)
+    assert cost.time_to_mask(5) == pytest.approx(4.5 + 5 * 0.2)
+    assert (cost.parameters, cost.opening_flops, cost.click_flops) == (None, None, None)
+
+
+def test_prompts_grow_click_by_click_and_give_the_state_back():
+    model = Timed()
+    measure_cost(model, "promptable-segmenter", size=(40, 30), images=1, clicks=3)
+    assert [len(prompt.points) for prompt in model.prompts] == [1, 2, 3] * 2
+    assert [prompt.state for prompt in model.prompts] == [None, 1, 2, None, 4, 5]
+    last = model.prompts[-1]
+    assert last.positive.tolist() == [True, False, True]
+    assert (last.points >= 0).all() and (last.points < (40, 30)).all()
+
+
+def test_peak_memory_is_what_the_model_takes_while_it_runs():
+    class Hungry(Timed):
+        def answer(self, image, prompt):
+            np.ones(25_000_000)  # 200 MB, for a moment
+            return super().answer(image, prompt)
+
+    small, large, again = (
+        measure_cost(model(), "promptable-segmenter", size=(40, 30), images=1, clicks=1).peak_memory
+        for model in (Timed, Hungry, Timed)
+    )
+    assert large - small == pytest.approx(200e6, rel=0.1)
+    assert large - again > 150e6
+
+
+def test_sam_has_the_published_parameters_and_nearly_the_published_flops():
+    """The network of Table 5, without weights; torch counts products of attention that the paper's counter does not."""
+    torch, transformers = pytest.importorskip("torch"), pytest.importorskip("transformers")
+    layers = {"hidden_size": 1280, "num_hidden_layers": 32, "num_attention_heads": 16, "mlp_dim": 5120}
+    config = transformers.SamConfig(vision_config={**layers, "global_attn_indexes": [7, 15, 23, 31]})
+    with torch.device("meta"):
+        network = transformers.SamModel(config).eval()
+        image = torch.zeros(1, 3, 1024, 1024)
+    found = list(find_networks(SimpleNamespace(opener=SimpleNamespace(network=network), also=[network])))
+    printed = published_numbers()
+    assert round(count_parameters(found) / 1e6, 2) == printed.number("table-5", "SAM ViT-H", "M parameters")
+    with torch.inference_mode():
+        flops = count_flops(lambda: network.vision_encoder(image))
+    assert flops / 1e9 == pytest.approx(printed.number("table-5", "SAM ViT-H", "GFLOPs"), rel=0.1)
+
+
+def test_flops_and_parameters_of_a_network_by_hand():
+    torch = pytest.importorskip("torch")
+
+    class Convolution:
+        def __init__(self):
+            self._network = torch.nn.Conv2d(3, 8, 3, padding=1)
+
+        def open(self, image):
+            batch = torch.from_numpy(image.copy()).permute(2, 0, 1)[None].float()
+            self._network(batch)
+
+            def predict(prompts):
+                for _ in prompts:
+                    self._network(torch.cat([batch, batch]))
+                return [Prompted(np.zeros(image.shape[:2], bool)) for _ in prompts]
+
+            return SimpleNamespace(predict=predict)
+
+    cost = measure_cost(Convolution(), "promptable-segmenter", size=(20, 10), images=1, clicks=2)
+    products = 10 * 20 * 8 * 3 * 9
+    assert (cost.opening_flops, cost.click_flops) == (2 * products, 4 * products)
+    assert cost.parameters == 8 * 3 * 9 + 8
+
+
+def test_weights_of_replaced_layers_count_as_before():
+    torch = pytest.importorskip("torch")
+    from hardlook.networks.gpu import replace_transposed_convolutions
+
+    network = torch.nn.Sequential(torch.nn.ConvTranspose2d(4, 3, 2, 2), torch.nn.Conv2d(3, 1, 1))
+    before = count_parameters([network])
+    assert replace_transposed_convolutions(network) == 1
+    assert count_parameters([network]) == before == 4 * 3 * 4 + 3 + 4
+
+
+def test_the_command_prints_the_published_rows_and_writes_a_file(hardlook, tmp_path):
+    words = ("clicks", "cost", "disc", "--images", 1, "--clicks", 2, "--size", "48x32", "--out", tmp_path)
+    shown = hardlook(*words)
+    assert shown.code == 0, shown.err
+    assert "1 image of 48x32, 2 clicks on each" in shown.out and "parameters               unknown" in shown.out
+    assert "| SAM ViT-H | 641.09 | 5473 | 5.745 | 150" in shown.out
+    document = json.loads(hardlook(*words, "--json").out)
+    assert document == json.loads((tmp_path / "cost.json").read_text())
+    assert document["published"][2]["ms"] == 150
+    name, cost = read_cost(tmp_path / "cost.json")
+    assert name == "disc" and cost.click.count == 2 and (cost.width, cost.height) == (48, 32)
+    maps = json.loads(hardlook("clicks", "cost", "uniform", "--images", 1, "--clicks", 2, "--json").out)
+    assert maps["cost"]["role"] == "click-model" and maps["cost"]["opening"]["mean"] == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("{", "not a cost"),
+        ('{"schema": "hardlook.scores/1"}', "expected hardlook.clicks-cost/1"),
+        ('{"schema": "hardlook.clicks-cost/1", "cost": {"opening": 3}}', "not a cost"),
+    ],
+)
+def test_a_damaged_cost_is_an_error_that_names_the_file(tmp_path, content, why):
+    (tmp_path / "cost.json").write_text(content)
+    with pytest.raises(DataError, match=why) as caught:
+        read_cost(tmp_path / "cost.json")
+    assert "cost.json" in str(caught.value.file)
+
+
+def test_mistakes_are_named(hardlook):
+    assert "--size 640 is no size" in hardlook("clicks", "cost", "disc", "--size", "640").err
+    assert "there is no model 'dics'" in hardlook("clicks", "cost", "dics").err
+    with pytest.raises(OptionError, match="encoder"):
+        measure_cost(Timed(), "encoder")
